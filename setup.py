@@ -57,6 +57,7 @@ SHARED = "protocol.shared_c"
 # with a .pxd file beside it has C types; the others are compiled as they are.
 COMPILED = (
     "protocol/cutter.py",
+    "protocol/request.py",
     "protocol/replies.py",
     "storage/types/bits.py",
     "storage/types/hashes.py",
@@ -131,6 +132,7 @@ COMPILED = (
     "commands/strings/set.py",
     "server/clock.py",
     "server/loop/connection.py",
+    "server/requests/admission.py",
     "server/requests/dispatch.py",
     "server/loop/cycle.py",
     "server/requests/propagation.py",

@@ -1,6 +1,6 @@
 """A zero-copy request parser: finds complete requests in a batch, and the offsets of their words.
 
-The request stays bytes: a handler extracts the words that it needs, and takes the rest unparsed
+The request stays bytes: a handler may extract the words that it needs, and take the rest unparsed
 (`tail`), which is the form in which entries are stored and sent.
 
 It accepts only what every client library sends: `*` and the number of words, then for each word
@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import cython
 
+from protocol.request import Request, unparsed
+
 # Whether this server runs compiled: the whole hot core is, or none of it.
 IS_COMPILED = bool(cython.compiled)
 
@@ -27,17 +29,16 @@ _MAX_DIGITS: cython.Py_ssize_t = 9
 
 
 @cython.cclass
-class Cutter:
-    """Iterates over the requests of one batch.
+class Cutter(Request):
+    """Iterates over the requests of one batch, and is the request that it has found last.
 
-    `count` is the number of words of the last request, and `position` where the next one begins.
-    Before the first `load` the batch is empty.
+    `position` is where the next one begins. Before the first `load` the batch is empty.
     """
 
     def __init__(self) -> None:
+        super().__init__([])
         self.data = b""
         self.position = 0
-        self.count = 0
         self._start = 0
         self._end = 0
         if not cython.compiled:
@@ -106,18 +107,18 @@ class Cutter:
         if data[place] != 13 or data[place + 1] != 10:
             return False
         self.count = count
+        self._words = None
+        self.is_quick = False
         self._start = self.position
         self.position = place + 2
         return True
 
     def word(self, index: cython.Py_ssize_t) -> bytes:
-        """One word of the request."""
         data: cython.p_const_uchar = self.data
         start: cython.Py_ssize_t = self._starts[index]
         return data[start : start + self._lengths[index]]
 
-    def words(self) -> list[bytes]:
-        """All of them."""
+    def _cut(self) -> list[bytes]:
         data: cython.p_const_uchar = self.data
         argv: list[bytes] = []
         start: cython.Py_ssize_t
@@ -128,7 +129,6 @@ class Cutter:
         return argv
 
     def words_bytes(self) -> cython.Py_ssize_t:
-        """The length of all words together."""
         total: cython.Py_ssize_t = 0
         index: cython.Py_ssize_t
         for index in range(self.count):
@@ -136,29 +136,24 @@ class Cutter:
         return total
 
     def head(self, index: cython.Py_ssize_t) -> bytes:
-        """The request as received, up to the word at `index`."""
         data: cython.p_const_uchar = self.data
         return data[self._start : self._bulk_start(index)]
 
     def tail(self, index: cython.Py_ssize_t) -> bytes:
-        """The words from `index` on as received: bulk strings, one after the other."""
         data: cython.p_const_uchar = self.data
         return data[self._bulk_start(index) : self.position]
 
     def part(self, index: cython.Py_ssize_t, end: cython.Py_ssize_t) -> bytes:
-        """The words from `index` to before `end` as received."""
         data: cython.p_const_uchar = self.data
         return data[self._bulk_start(index) : self._bulk_start(end)]
 
     def whole(self) -> bytes:
-        """The request as received."""
         data: cython.p_const_uchar = self.data
         return data[self._start : self.position]
 
     @cython.boundscheck(False)
     @cython.wraparound(False)
     def is_word(self, index: cython.Py_ssize_t, text: bytes) -> bool:
-        """Return True if a word equals `text`; faster than creating an object for it."""
         length: cython.Py_ssize_t = self._lengths[index]
         if len(text) != length:
             return False
@@ -172,9 +167,14 @@ class Cutter:
         return True
 
     def is_byte(self, index: cython.Py_ssize_t, byte: cython.int) -> bool:
-        """Return True if a word is this one byte."""
         data: cython.p_const_uchar = self.data
         return self._lengths[index] == 1 and data[self._starts[index]] == byte
+
+    def identity(self) -> bytes | tuple[bytes, ...]:
+        return self.whole()
+
+    def keep(self) -> Request:
+        return unparsed(self.whole(), self.count)
 
     @cython.cfunc
     def _bulk_start(self, index: cython.Py_ssize_t) -> cython.Py_ssize_t:

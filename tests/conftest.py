@@ -14,6 +14,9 @@ from typing import TypeAlias
 import pytest
 from hypothesis import HealthCheck, settings
 
+from protocol.cutter import IS_COMPILED
+from server.requests.dispatch import Dispatcher
+from tests.doubles.lent_request import lending
 from tests.support import distribution
 from tests.support.examples import PROFILES
 from tests.support.programs.servers import (
@@ -41,6 +44,13 @@ for name, count in PROFILES.items():
         suppress_health_check=[HealthCheck.too_slow],
     )
 settings.load_profile("thorough")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _requests_are_lent() -> None:
+    """No handler may read a request after it has returned; compiled, it would read the next one."""
+    if not IS_COMPILED:
+        pytest.MonkeyPatch().setattr(Dispatcher, "execute", lending(Dispatcher.execute))
 
 
 @pytest.fixture(scope="session")

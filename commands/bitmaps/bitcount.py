@@ -8,12 +8,12 @@ from commands.core.client import Client
 from commands.core.registry import READONLY, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.bits import count_bits, find_other_byte
 
 
 @command("BITCOUNT", arity=-2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def bitcount(client: Client, argv: Argv) -> bytes:
+def bitcount(client: Client, argv: Request) -> bytes:
     """Integer. Source: Redis 7.2, which reads the range before it looks for the key."""
     wanted = parse_bit_range(argv[2:], is_position=False)
     value = client.lookup_string(argv[1])
@@ -33,7 +33,7 @@ def _count(data: bytes | bytearray, start: int, end: int) -> int:
 
 
 @command("BITPOS", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def bitpos(client: Client, argv: Argv) -> bytes:
+def bitpos(client: Client, argv: Request) -> bytes:
     """Integer, -1 if there is none; a string without an end given goes on with clear bits.
 
     Source: Redis 7.2, which reads the range before it looks for the key.

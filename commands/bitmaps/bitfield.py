@@ -17,7 +17,7 @@ from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.strings import StringValue
 
 _OVERFLOWS = (b"WRAP", b"SAT", b"FAIL")
@@ -78,7 +78,7 @@ class FieldOperation:
     flags=WRITE | DENYOOM,
     keys=one_key(b"RW", b"ACCESS", b"UPDATE", b"VARIABLE_FLAGS"),
 )
-def bitfield(client: Client, argv: Argv) -> bytes:
+def bitfield(client: Client, argv: Request) -> bytes:
     """Array: for GET the number, for SET the one before, for INCRBY the sum; null for what failed.
 
     Source: Redis 7.2.
@@ -90,7 +90,7 @@ def bitfield(client: Client, argv: Argv) -> bytes:
 
 
 @command("BITFIELD_RO", arity=-2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def bitfield_ro(client: Client, argv: Argv) -> bytes:
+def bitfield_ro(client: Client, argv: Request) -> bytes:
     """Array of integers. Source: Redis 7.2."""
     operations = _parse(client, Arguments(argv, 2))
     if any(one.name != b"GET" for one in operations):
@@ -133,7 +133,7 @@ def _read_all(client: Client, key: bytes, operations: Sequence[FieldOperation]) 
     return replies.array([replies.integer(one.read(data)) for one in operations])
 
 
-def _run_all(client: Client, argv: Argv, operations: Sequence[FieldOperation]) -> bytes:
+def _run_all(client: Client, argv: Request, operations: Sequence[FieldOperation]) -> bytes:
     key = argv[1]
     found = client.lookup_string_for_write(key)
     length = max((one.end + 7) >> 3 for one in operations if one.name != b"GET")

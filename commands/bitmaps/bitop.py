@@ -7,7 +7,7 @@ from commands.core.registry import DENYOOM, WRITE, KeySpec, command
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.bits import combine
 from storage.types.strings import StringValue
 
@@ -25,7 +25,7 @@ _NEED_TWO = (b"DIFF", b"DIFF1", b"ANDOR")
         KeySpec(begin=3, last=-1, flags=(b"RO", b"ACCESS")),
     ),
 )
-def bitop(client: Client, argv: Argv) -> bytes:
+def bitop(client: Client, argv: Request) -> bytes:
     """Integer: the length of the result, that of the longest string. Source: Redis 8.2."""
     name, target, keys = argv[1].upper(), argv[2], argv[3:]
     if name not in OPERATIONS:

@@ -8,12 +8,12 @@ from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key
 from commands.state import notifications
 from protocol import errors, replies
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.strings import StringValue
 
 
 @command("SETBIT", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
-def setbit(client: Client, argv: Argv) -> bytes:
+def setbit(client: Client, argv: Request) -> bytes:
     """Integer: the bit before. Source: Redis 7.2."""
     key = argv[1]
     offset = parse_bit_offset(client, argv[2])
@@ -42,7 +42,7 @@ def for_bits(client: Client, key: bytes, value: StringValue | None) -> StringVal
 
 
 @command("GETBIT", arity=3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def getbit(client: Client, argv: Argv) -> bytes:
+def getbit(client: Client, argv: Request) -> bytes:
     """Integer: 0 after the end, too. Source: Redis 7.2."""
     offset = parse_bit_offset(client, argv[2])
     value = client.lookup_string(argv[1])

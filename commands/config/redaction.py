@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from commands.config.configuration import DIRECTIVES
-
-if TYPE_CHECKING:
-    from protocol.requests import Argv
+from protocol.requests import Argv
 
 REDACTED = b"(redacted)"
 

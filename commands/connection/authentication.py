@@ -17,7 +17,7 @@ from commands.core.version import REDIS_VERSION
 from commands.pubsub.registry import update_gate
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 DEFAULT_USER = b"default"
 _FLAGS = NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY
@@ -34,7 +34,7 @@ def require_authentication(client: Client) -> None:
 
 
 @command("AUTH", arity=-2, flags=_FLAGS)
-def auth(client: Client, argv: Argv) -> bytes:
+def auth(client: Client, argv: Request) -> bytes:
     """Errors: WRONGPASS; an error of its own if no password is set. Source: Redis 7.2."""
     if len(argv) > 3:
         raise ReplyError(errors.SYNTAX)
@@ -69,7 +69,7 @@ def _is_same(required: str, password: bytes) -> bool:
 
 
 @command("HELLO", arity=-1, flags=_FLAGS)
-def hello(client: Client, argv: Argv) -> bytes:
+def hello(client: Client, argv: Request) -> bytes:
     """Facts about the server, as a map in the new protocol.
 
     Errors: NOPROTO, WRONGPASS, NOAUTH, and those of the options; the protocol stays then.

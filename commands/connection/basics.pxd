@@ -1,4 +1,4 @@
 # The C types of commands/connection/basics.py.
 
 from commands.core.client cimport Client
-from protocol.cutter cimport Cutter
+from protocol.request cimport Request

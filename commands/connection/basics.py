@@ -13,45 +13,40 @@ from commands.core.gates import GATE_MONITOR, GATE_SILENT, GATE_SUBSCRIBED
 from commands.core.registry import ALLOW_BUSY, FAST, LOADING, NO_AUTH, NOSCRIPT, STALE, command
 from commands.transactions.transaction import discard_transaction
 from protocol import errors, replies
-from protocol.cutter import Cutter
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 _PONG = replies.bulk(b"pong")
 _ALWAYS = NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY
 
 
-def ping_raw(client: Client, request: Cutter) -> bytes | None:
-    """`ping` without a message, on the raw bytes of a request."""
-    return replies.PONG if request.count == 1 else None
-
-
-@command("PING", arity=-1, flags=FAST, raw=ping_raw)
-def ping(client: Client, argv: Argv) -> bytes:
+@command("PING", arity=-1, flags=FAST)
+def ping(client: Client, request: Request) -> bytes:
     """PONG or the message; to a RESP2 client with subscriptions, an array. Source: Redis 7.2.
 
     Errors: the arity error for more than one message.
     """
-    if len(argv) > 2:
+    if request.count > 2:
         raise errors.wrong_arity(b"ping")
+    request.is_quick = True
     if client.gates & GATE_SUBSCRIBED:
-        message = argv[1] if len(argv) == 2 else b""
+        message = request[1] if request.count == 2 else b""
         return replies.array([_PONG, replies.bulk(message)])
-    return replies.PONG if len(argv) == 1 else replies.bulk(argv[1])
+    return replies.PONG if request.count == 1 else replies.bulk(request[1])
 
 
 @command("ECHO", arity=2, flags=LOADING | STALE | FAST)
-def echo(client: Client, argv: Argv) -> bytes:
+def echo(client: Client, argv: Request) -> bytes:
     """From a primary or a file it may carry a request of Rillway's own. Source: Redis 7.2."""
     if client.replays and (found := carried(argv)) is not None:
         command, request = found
         assert command.handler is not None
-        command.handler(client, request)
+        command.handler(client, Request(request))
     return replies.bulk(argv[1])
 
 
 @command("SELECT", arity=2, flags=LOADING | STALE | FAST)
-def select(client: Client, argv: Argv) -> bytes:
+def select(client: Client, argv: Request) -> bytes:
     """Errors: no integer, no 32-bit integer, no database of that index. Source: Redis 7.2."""
     index = parse_int(argv[1])
     if not -(1 << 31) <= index < 1 << 31:
@@ -63,7 +58,7 @@ def select(client: Client, argv: Argv) -> bytes:
 
 
 @command("RESET", arity=1, flags=_ALWAYS)
-def reset(client: Client, argv: Argv) -> bytes:
+def reset(client: Client, argv: Request) -> bytes:
     """Ends every mode but a CLIENT REPLY SKIP that covers this request. Source: Redis 7.2.
 
     The library's name and version (CLIENT SETINFO) stay, because the library stays.
@@ -87,7 +82,7 @@ def reset(client: Client, argv: Argv) -> bytes:
 
 
 @command("QUIT", arity=-1, flags=_ALWAYS)
-def quit_(client: Client, argv: Argv) -> bytes:
+def quit_(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     client.close_after_reply = True
     return replies.OK

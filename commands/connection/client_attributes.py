@@ -14,7 +14,7 @@ from commands.core.help import help_reply
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command, container
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 # The characters of a name or a library's version: what cannot break a line of CLIENT LIST.
 _FIRST_PRINTABLE, _LAST_PRINTABLE = b"!~"
@@ -34,13 +34,13 @@ def _is_one_word(text: bytes) -> bool:
 
 
 @command("CLIENT ID", arity=2, flags=_FLAGS)
-def client_id(client: Client, argv: Argv) -> bytes:
+def client_id(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     return replies.integer(client.id)
 
 
 @command("CLIENT SETNAME", arity=3, flags=_FLAGS)
-def client_setname(client: Client, argv: Argv) -> bytes:
+def client_setname(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     check_name(argv[2])
     client.name = argv[2]
@@ -48,13 +48,13 @@ def client_setname(client: Client, argv: Argv) -> bytes:
 
 
 @command("CLIENT GETNAME", arity=2, flags=_FLAGS)
-def client_getname(client: Client, argv: Argv) -> bytes:
+def client_getname(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     return replies.bulk_or_nil(client.name or None, client.resp)
 
 
 @command("CLIENT SETINFO", arity=4, flags=_FLAGS)
-def client_setinfo(client: Client, argv: Argv) -> bytes:
+def client_setinfo(client: Client, argv: Request) -> bytes:
     """Errors repeat the option as it was written. Source: Redis 7.2."""
     option, value = argv[2], argv[3]
     if option.upper() not in (b"LIB-NAME", b"LIB-VER"):
@@ -69,7 +69,7 @@ def client_setinfo(client: Client, argv: Argv) -> bytes:
 
 
 @command("CLIENT REPLY", arity=3, flags=_FLAGS)
-def client_reply(client: Client, argv: Argv) -> bytes:
+def client_reply(client: Client, argv: Request) -> bytes:
     """Only ON is answered. The dispatcher holds the replies back. Source: Redis 7.2."""
     mode = argv[2].upper()
     if mode == b"ON":
@@ -93,21 +93,21 @@ def _on_or_off(word: bytes) -> bool:
 
 
 @command("CLIENT NO-EVICT", arity=3, flags=_FLAGS | ADMIN)
-def client_no_evict(client: Client, argv: Argv) -> bytes:
+def client_no_evict(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     client.no_evict = _on_or_off(argv[2])
     return replies.OK
 
 
 @command("CLIENT NO-TOUCH", arity=3, flags=_FLAGS)
-def client_no_touch(client: Client, argv: Argv) -> bytes:
+def client_no_touch(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     client.no_touch = _on_or_off(argv[2])
     return replies.OK
 
 
 @command("CLIENT HELP", arity=2, flags=LOADING | STALE)
-def client_help(client: Client, argv: Argv) -> bytes:
+def client_help(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.4, in words of our own."""
     return help_reply(
         b"CLIENT",

@@ -13,7 +13,7 @@ from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 
 
 @record
@@ -42,7 +42,7 @@ class _Filter:
 
 
 @command("CLIENT KILL", arity=-3, flags=ADMIN | NOSCRIPT | LOADING | STALE)
-def client_kill(client: Client, argv: Argv) -> bytes:
+def client_kill(client: Client, argv: Request) -> bytes:
     """Integer: the number closed; OK in the old form, which names an address and closes one."""
     if len(argv) == 3:
         return _kill_address(client, argv[2])

@@ -9,6 +9,7 @@ objects, all in bytes.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 from commands.core.arguments import parse_int
 from commands.core.client import Client
@@ -17,6 +18,7 @@ from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from commands.pubsub.registry import is_subscribed
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.request import Request
 from protocol.requests import Argv
 
 _TYPES = {
@@ -43,20 +45,20 @@ def client_type(client: Client) -> bytes:
 
 
 @command("CLIENT INFO", arity=2, flags=NOSCRIPT | LOADING | STALE)
-def client_info(client: Client, argv: Argv) -> bytes:
+def client_info(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.4."""
     return replies.verbatim(_describe(client, client, argv), client.resp)
 
 
 @command("CLIENT LIST", arity=-2, flags=ADMIN | NOSCRIPT | LOADING | STALE)
-def client_list(client: Client, argv: Argv) -> bytes:
+def client_list(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.4. TYPE and ID do not go together, whatever its documentation says."""
     clients = _selected(client, argv)
     lines = b"".join(_describe(listed, client, argv) for listed in clients)
     return replies.verbatim(lines, client.resp)
 
 
-def _selected(client: Client, argv: Argv) -> list[Client]:
+def _selected(client: Client, argv: Request) -> list[Client]:
     clients = client.instance.clients
     option = argv[2].upper() if len(argv) > 2 else b""
     if not option:
@@ -72,10 +74,10 @@ def _selected(client: Client, argv: Argv) -> list[Client]:
 
 def describe_client(client: Client) -> bytes:
     """A client's line without its end, for the log."""
-    return _describe(client, client, []).rstrip()
+    return _describe(client, client, ()).rstrip()
 
 
-def _describe(client: Client, caller: Client, argv: Argv) -> bytes:
+def _describe(client: Client, caller: Client, argv: Iterable[bytes]) -> bytes:
     """A client's line. `argv` is the caller's own request."""
     now_ms = client.instance.now_ms
     state, queue = client.tracking, client.queue

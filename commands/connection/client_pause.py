@@ -10,13 +10,13 @@ from commands.core.client import Client
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 _FLAGS = ADMIN | NOSCRIPT | LOADING | STALE
 
 
 @command("CLIENT PAUSE", arity=-3, flags=_FLAGS)
-def client_pause(client: Client, argv: Argv) -> bytes:
+def client_pause(client: Client, argv: Request) -> bytes:
     """`timeout` in ms. A pause on top of another keeps the later end and the stricter mode."""
     if len(argv) > 4:
         raise errors.subcommand_syntax(argv[0], argv[1])
@@ -36,7 +36,7 @@ def client_pause(client: Client, argv: Argv) -> bytes:
 
 
 @command("CLIENT UNPAUSE", arity=2, flags=_FLAGS)
-def client_unpause(client: Client, argv: Argv) -> bytes:
+def client_unpause(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     client.instance.pause_until(0)
     client.instance.host.resume_postponed()
@@ -44,7 +44,7 @@ def client_unpause(client: Client, argv: Argv) -> bytes:
 
 
 @command("CLIENT UNBLOCK", arity=-3, flags=_FLAGS)
-def client_unblock(client: Client, argv: Argv) -> bytes:
+def client_unblock(client: Client, argv: Request) -> bytes:
     """1 if the client waited, 0 if not or if there is none. Source: Redis 7.2."""
     if len(argv) > 4:
         raise errors.subcommand_syntax(argv[0], argv[1])

@@ -13,13 +13,13 @@ from commands.core.registry import LOADING, NOSCRIPT, STALE, command
 from commands.state.invalidation_table import TrackingState
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 _FLAGS = NOSCRIPT | LOADING | STALE
 
 
 @command("CLIENT TRACKING", arity=-3, flags=_FLAGS)
-def client_tracking(client: Client, argv: Argv) -> bytes:
+def client_tracking(client: Client, argv: Request) -> bytes:
     """Errors: options that exclude each other or the current mode; an unknown client ID."""
     wanted = _parse(client, Arguments(argv, 3))
     switch = argv[2].upper()
@@ -98,7 +98,7 @@ def _overlap(one: bytes, other: bytes) -> bool:
 
 
 @command("CLIENT CACHING", arity=3, flags=_FLAGS)
-def client_caching(client: Client, argv: Argv) -> bytes:
+def client_caching(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     state = client.tracking
     if state is None:
@@ -117,7 +117,7 @@ def client_caching(client: Client, argv: Argv) -> bytes:
 
 
 @command("CLIENT GETREDIR", arity=2, flags=_FLAGS)
-def client_getredir(client: Client, argv: Argv) -> bytes:
+def client_getredir(client: Client, argv: Request) -> bytes:
     """The client ID; 0 for the connection itself, -1 without tracking. Source: Redis 7.2."""
     return replies.integer(_redirection(client))
 
@@ -127,7 +127,7 @@ def _redirection(client: Client) -> int:
 
 
 @command("CLIENT TRACKINGINFO", arity=2, flags=_FLAGS)
-def client_trackinginfo(client: Client, argv: Argv) -> bytes:
+def client_trackinginfo(client: Client, argv: Request) -> bytes:
     """A map: flags (a set), redirect (as CLIENT GETREDIR), prefixes. Source: Redis 7.2."""
     state = client.tracking
     flags = [replies.bulk(flag) for flag in _flags(state)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from protocol import errors
 from protocol.errors import ReplyError
+from protocol.request import Request
 from storage.types.value import as_int64
 
 INT64_MIN = -(1 << 63)
@@ -36,8 +37,8 @@ class Arguments:
 
     __slots__ = ("argv", "position")
 
-    def __init__(self, argv: list[bytes], position: int) -> None:
-        self.argv = argv
+    def __init__(self, request: Request, position: int) -> None:
+        self.argv = request.words()
         self.position = position
 
     def __bool__(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from commands.core.client import Client
 from commands.core.registry import COMMANDS, WRITE, Command
 from protocol.errors import ReplyError
+from protocol.request import Request
 from protocol.requests import Argv
 from storage.append_only.carriers import UnknownCarrier, unwrap, wrap
 
@@ -19,13 +20,13 @@ def propagate_carried(client: Client, *request: bytes) -> None:
         client.propagate(*wrap(request))
 
 
-def carried(argv: Argv) -> tuple[Command, Argv] | None:
+def carried(argv: Request) -> tuple[Command, Argv] | None:
     """The command that an ECHO carries; None for an ordinary ECHO.
 
     Raises ReplyError for a carried request that this version does not know.
     """
     try:
-        request = unwrap(argv)
+        request = unwrap(argv.words())
     except UnknownCarrier as error:
         raise ReplyError(b"ERR " + str(error).encode()) from None
     if request is None:

@@ -12,7 +12,7 @@ cdef class Client:
     cdef public long resp
     cdef public list output
     cdef public long gates
-    cdef public object last_interaction_ms
+    cdef public long long last_interaction_ms
     cdef public bint closed
     cdef public bint close_after_reply
     cdef public bint authenticated
@@ -32,3 +32,6 @@ cdef class Client:
     cdef public dict channels
     cdef public dict patterns
     cdef public dict shard_channels
+
+    cpdef propagate_encoded(self, bytes request)
+    cpdef note_write(self)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from commands.core.long_reply import LongReply
     from commands.core.registry import Command
     from commands.state.invalidation_table import TrackingState
+    from protocol.request import Request
     from protocol.requests import Argv
     from storage.keyspace.database import Database
 
@@ -78,7 +79,7 @@ class Client:
         self.deny_blocking = False  # inside EXEC: BLOCK does not block
         self.replays = False  # its requests come from a primary or a file and were accepted before
         # transactions
-        self.queue: list[tuple[Command, Argv | bytes]] | None = None
+        self.queue: list[tuple[Command, Request]] | None = None
         self.queued_bytes = 0  # of the arguments in it
         self.dirty_exec = False  # a queued command was refused
         self.dirty_cas = False  # a watched key changed

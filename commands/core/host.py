@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from commands.core.client import Client
     from commands.core.registry import Command, Handler, Reply
     from commands.replication.state import Replica
-    from protocol.requests import Argv
+    from protocol.request import Request
+from protocol.requests import Argv
 
 
 @record
@@ -232,7 +233,7 @@ class Services(Protocol):
 
     mark_ns: int  # when the last command ended, in ns of a monotonic clock
 
-    def run(self, client: Client, command: Command, argv: Argv) -> Reply:
+    def run(self, client: Client, command: Command, request: Request) -> Reply:
         """Run a command now, with statistics and propagation, and return its reply."""
 
     def run_queue(self, client: Client, room_bytes: int | None) -> list[bytes] | None:
@@ -253,7 +254,7 @@ class Services(Protocol):
         """
 
     def account(
-        self, client: Client, command: Command, argv: Argv, handler: Handler | None
+        self, client: Client, command: Command, request: Request, handler: Handler | None
     ) -> Reply:
         """`run` with another handler than the command's; a long reply is sent in pieces."""
 
@@ -272,5 +273,7 @@ class Services(Protocol):
         False if it had written: none of that was propagated, and the data must not be saved.
         """
 
-    def run_held_back(self, client: Client, command: Command, argv: Argv, keeps: int) -> Reply:
+    def run_held_back(
+        self, client: Client, command: Command, request: Request, keeps: int
+    ) -> Reply:
         """`run` that propagates only to the targets that redis.set_repl(`keeps`) selects."""

@@ -15,7 +15,6 @@ cdef class Instance:
     cdef public BlockedClients blocked
     cdef public object read_requests
     cdef public object group_read_requests
-    cdef public object group_read_bytes
     cdef public dict xadd_caps
     cdef public TrackingTable tracking
     cdef public dict watchers
@@ -24,7 +23,6 @@ cdef class Instance:
     cdef public dict monitors
     cdef public list sinks
     cdef public long long propagated_units
-    cdef public object collect
     cdef public BackgroundWork background_work
     cdef public long long node_max_entries
     cdef public long long node_max_bytes
@@ -32,3 +30,4 @@ cdef class Instance:
     cdef public bint limits_output
 
     cpdef look_up_settings(self)
+    cpdef emit_encoded(self, Py_ssize_t db_index, bytes wire, long long units)

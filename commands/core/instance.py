@@ -10,7 +10,7 @@ for its absence, fails transactions that watch it, and invalidates clients' cach
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import cython
@@ -86,8 +86,7 @@ class Instance:
         self.pause_writes_only = False
         # features
         self.read_requests: RequestCache[Any] = RequestCache()  # XREAD
-        self.group_read_requests: RequestCache[Any] = RequestCache()  # XREADGROUP, by its words
-        self.group_read_bytes: RequestCache[Any] = RequestCache()  # and by its raw bytes
+        self.group_read_requests: RequestCache[Any] = RequestCache()  # XREADGROUP
         self.xadd_caps: dict[bytes, Any] = {}  # the caps of XADD, by their raw bytes
         self.blocked = BlockedClients()
         self.idempotence = IdempotenceWatch()
@@ -109,8 +108,6 @@ class Instance:
         # where propagated requests go: the append-only file, the replication backlog
         self.sinks: list[Sink] = []
         self.propagated_units = 0  # how many actions the sinks were given
-        # While EXEC runs a raw handler: takes what it propagates, as a part of the unit.
-        self.collect: Callable[[int, Sequence[Argv | bytes]], None] | None = None
         self.node_max_entries = 0
         self.look_up_settings()
         # set by the dispatcher itself (server/requests/dispatch.py)
@@ -310,11 +307,10 @@ class Instance:
         sinks = [sink for sink in self.sinks if sink.takes_messages] if messages else self.sinks
         hand_to(sinks, db_index, unit)
 
-    def emit_encoded(self, db_index: int, wire: bytes, units: int) -> None:
+    def emit_encoded(
+        self, db_index: cython.Py_ssize_t, wire: bytes, units: cython.longlong
+    ) -> None:
         """Hand `units` actions of one request each to every sink, concatenated in RESP."""
-        if self.collect is not None:
-            self.collect(db_index, [wire])
-            return
         self.propagated_units += units
         for sink in self.sinks:
             sink.take_encoded(db_index, wire, db_index)

@@ -16,21 +16,17 @@ from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 from protocol.records import entity, frozen_record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.value import as_int64
 
 if TYPE_CHECKING:
     from commands.core.blocked_clients import Block
     from commands.core.client import Client
     from commands.core.long_reply import LongReply
-    from protocol.cutter import Cutter
 
 # None: the handler sent what there was to send.
 Reply: TypeAlias = "bytes | Block | LongReply | None"
-Handler: TypeAlias = "Callable[[Client, Argv], Reply]"
-# Handles the raw bytes of a request if they have the usual form. Returns None, with nothing done,
-# if they have another: then the handler gets the parsed arguments.
-RawHandler: TypeAlias = "Callable[[Client, Cutter], bytes | None]"
+Handler: TypeAlias = "Callable[[Client, Request], Reply]"
 
 # -- flags, in the order in which COMMAND INFO prints them; those without a name are not shown ----
 
@@ -166,7 +162,6 @@ class Command:
     keys: tuple[KeySpec, ...]
     family: str  # the folder of its module below commands/; a container has its sub-commands'
     defers_ready_keys: bool = False
-    raw: RawHandler | None = None
     parent: Command | None = None
     subcommands: dict[bytes, Command] = field(default_factory=dict)  # by lower-case name
 
@@ -182,6 +177,17 @@ class Command:
 
 
 COMMANDS: dict[bytes, Command] = {}  # by lower-case name; containers included
+
+
+def find(words: Request | list[bytes]) -> Command | None:
+    """The command or sub-command of a request, in any spelling; None if there is none.
+
+    A container alone is itself: its arity refuses it.
+    """
+    command = COMMANDS.get(words[0].lower())
+    if command is None or not command.subcommands or len(words) == 1:
+        return command
+    return command.subcommands.get(words[1].lower())
 
 
 def _register(name: str, declared: Command) -> None:
@@ -203,13 +209,10 @@ def command(
     flags: int = 0,
     keys: tuple[KeySpec, ...] = NO_KEYS,
     defers_ready_keys: bool = False,
-    raw: RawHandler | None = None,
 ) -> Callable[[Handler], Handler]:
     """Declare the decorated function as the handler of `name`.
 
     `arity` counts the name's words and is negative for a minimum.
-    `raw` takes a request that is still bytes, or returns None and has changed nothing; it neither
-    blocks nor raises an error.
     `defers_ready_keys`: blocked clients need not be served before this command runs, because it
     removes none of the data that they wait for: several appends of one cycle make one reply.
     """
@@ -225,7 +228,6 @@ def command(
             keys=keys,
             family=handler.__module__.split(".")[1],
             defers_ready_keys=defers_ready_keys,
-            raw=raw,
         )
         _register(name, declared)
         return handler

@@ -13,7 +13,7 @@ from commands.geo.geohash import Place, decode, distance_m, encode, text_of
 from commands.sorted_sets.zadd import zadd
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.sorted_sets import SortedSetValue
 
 UNITS_M = {b"M": 1.0, b"KM": 1000.0, b"FT": 0.3048, b"MI": 1609.34}
@@ -56,7 +56,7 @@ def place_reply(place: Place, resp: int) -> bytes:
 
 
 @command("GEOADD", arity=-5, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"UPDATE"))
-def geoadd(client: Client, argv: Argv) -> bytes:
+def geoadd(client: Client, argv: Request) -> bytes:
     """Integer: how many were added, with CH also those that moved. Source: Redis 7.2."""
     arguments = Arguments(argv, 2)
     while arguments.peek() in (b"NX", b"XX", b"CH"):
@@ -65,20 +65,20 @@ def geoadd(client: Client, argv: Argv) -> bytes:
     count, rest = divmod(arguments.remaining, 3)
     if rest or not count or {b"NX", b"XX"} <= options:
         raise ReplyError(errors.SYNTAX)
-    request = [b"ZADD", *argv[1 : arguments.position]]
+    words = [b"ZADD", *argv[1 : arguments.position]]
     for _ in range(count):
         place = parse_place(arguments.next(), arguments.next())
-        request += (b"%d" % encode(place), arguments.next())
+        words += (b"%d" % encode(place), arguments.next())
     dirty = client.instance.dirty
-    reply = zadd(client, request)
+    reply = zadd(client, Request(words))
     assert type(reply) is bytes
     if client.instance.dirty != dirty:
-        client.propagate(*request)
+        client.propagate(*words)
     return reply
 
 
 @command("GEOPOS", arity=-2, flags=READONLY, keys=_READS)
-def geopos(client: Client, argv: Argv) -> bytes:
+def geopos(client: Client, argv: Request) -> bytes:
     """Array of arrays of longitude and latitude, null for a place that is not there.
 
     Source: Redis 7.2.
@@ -92,7 +92,7 @@ def geopos(client: Client, argv: Argv) -> bytes:
 
 
 @command("GEOHASH", arity=-2, flags=READONLY, keys=_READS)
-def geohash(client: Client, argv: Argv) -> bytes:
+def geohash(client: Client, argv: Request) -> bytes:
     """Array of bulk strings, null for a place that is not there. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SortedSetValue)
     places = [None if value is None else place_of(value, member) for member in argv[2:]]
@@ -101,7 +101,7 @@ def geohash(client: Client, argv: Argv) -> bytes:
 
 
 @command("GEODIST", arity=-4, flags=READONLY, keys=_READS)
-def geodist(client: Client, argv: Argv) -> bytes:
+def geodist(client: Client, argv: Request) -> bytes:
     """Bulk string with four decimals; null if one of the places is not there. Source: Redis 7.2."""
     if len(argv) > 5:
         raise ReplyError(errors.SYNTAX)

@@ -29,7 +29,7 @@ from commands.sorted_sets.ranges import store_result
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.sorted_sets import Pair, ScoreBounds, SortedSetValue
 
 _RADIUS_KEYS = (
@@ -272,7 +272,7 @@ def _item(pair: Pair, distance_m: float, search: _Search, resp: int) -> bytes:
     return replies.array(parts)
 
 
-def _radius(client: Client, argv: Argv, *, may_store: bool) -> bytes | LongReply:
+def _radius(client: Client, argv: Request, *, may_store: bool) -> bytes | LongReply:
     """GEORADIUS: a center by its degrees."""
     search = _Search(client.lookup_typed(argv[1], SortedSetValue), may_store=may_store)
     search.center = parse_place(argv[2], argv[3])
@@ -281,7 +281,7 @@ def _radius(client: Client, argv: Argv, *, may_store: bool) -> bytes | LongReply
     return _search(client, argv, arguments, search)
 
 
-def _radius_by_member(client: Client, argv: Argv, *, may_store: bool) -> bytes | LongReply:
+def _radius_by_member(client: Client, argv: Request, *, may_store: bool) -> bytes | LongReply:
     """GEORADIUSBYMEMBER: a member as the center."""
     search = _Search(client.lookup_typed(argv[1], SortedSetValue), may_store=may_store)
     arguments = Arguments(argv, 3)
@@ -293,7 +293,9 @@ def _radius_by_member(client: Client, argv: Argv, *, may_store: bool) -> bytes |
     return _search(client, argv, arguments, search)
 
 
-def _search(client: Client, argv: Argv, arguments: Arguments, search: _Search) -> bytes | LongReply:
+def _search(
+    client: Client, argv: Request, arguments: Arguments, search: _Search
+) -> bytes | LongReply:
     _parse_options(arguments, search)
     _check(search, argv[0])
     return _answer(client, search)
@@ -303,7 +305,7 @@ def _search(client: Client, argv: Argv, arguments: Arguments, search: _Search) -
 
 
 @command("GEOSEARCH", arity=-7, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def geosearch(client: Client, argv: Argv) -> bytes | LongReply:
+def geosearch(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members; with details, of arrays that begin with them. Source: Redis 7.2."""
     search = _Search(client.lookup_typed(argv[1], SortedSetValue), is_new=True)
     return _search(client, argv, Arguments(argv, 2), search)
@@ -315,7 +317,7 @@ def geosearch(client: Client, argv: Argv) -> bytes | LongReply:
     flags=WRITE | DENYOOM,
     keys=two_keys((b"OW", b"UPDATE"), (b"RO", b"ACCESS")),
 )
-def geosearchstore(client: Client, argv: Argv) -> bytes | LongReply:
+def geosearchstore(client: Client, argv: Request) -> bytes | LongReply:
     """Integer: how many were stored; with none, the destination is removed. Source: Redis 7.2."""
     value = client.lookup_typed(argv[2], SortedSetValue)
     search = _Search(value, is_new=True, may_store=True, target=argv[1])
@@ -323,24 +325,24 @@ def geosearchstore(client: Client, argv: Argv) -> bytes | LongReply:
 
 
 @command("GEORADIUS", arity=-6, flags=WRITE | DENYOOM | MOVABLE_KEYS, keys=_RADIUS_KEYS)
-def georadius(client: Client, argv: Argv) -> bytes | LongReply:
+def georadius(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, or of arrays with details; with STORE or STOREDIST the number stored."""
     return _radius(client, argv, may_store=True)
 
 
 @command("GEORADIUS_RO", arity=-6, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def georadius_ro(client: Client, argv: Argv) -> bytes | LongReply:
+def georadius_ro(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members; with details, of arrays that begin with them."""
     return _radius(client, argv, may_store=False)
 
 
 @command("GEORADIUSBYMEMBER", arity=-5, flags=WRITE | DENYOOM | MOVABLE_KEYS, keys=_MEMBER_KEYS)
-def georadiusbymember(client: Client, argv: Argv) -> bytes | LongReply:
+def georadiusbymember(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, or of arrays with details; with STORE or STOREDIST the number stored."""
     return _radius_by_member(client, argv, may_store=True)
 
 
 @command("GEORADIUSBYMEMBER_RO", arity=-5, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def georadiusbymember_ro(client: Client, argv: Argv) -> bytes | LongReply:
+def georadiusbymember_ro(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members; with details, of arrays that begin with them."""
     return _radius_by_member(client, argv, may_store=False)

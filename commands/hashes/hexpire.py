@@ -13,7 +13,7 @@ from commands.hashes.lookup import finish_change, read_fields, removed_fields, w
 from commands.replication.older_replicas import check_field_times
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.hashes import HashValue
 
 # The greatest time: Redis keeps it in 46 bits.
@@ -50,7 +50,7 @@ def parse_time(amount: bytes, unit_ms: int, base_ms: int, name: bytes) -> int:
     return count * unit_ms + base_ms
 
 
-def parse_fields(argv: Argv, at: int, error: bytes) -> list[bytes]:
+def parse_fields(argv: Request, at: int, error: bytes) -> list[bytes]:
     """The fields of `FIELDS n field...`, which begins at argument `at` and ends the request.
 
     Raises ReplyError, with the text `error` for an invalid number.
@@ -67,30 +67,30 @@ def parse_fields(argv: Argv, at: int, error: bytes) -> list[bytes]:
 
 
 @command("HEXPIRE", arity=-6, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
-def hexpire(client: Client, argv: Argv) -> bytes:
+def hexpire(client: Client, argv: Request) -> bytes:
     """Array of integers, one for each field. Source: Redis 7.4."""
     return _expire(client, argv, b"hexpire", 1000, client.instance.now_ms)
 
 
 @command("HPEXPIRE", arity=-6, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
-def hpexpire(client: Client, argv: Argv) -> bytes:
+def hpexpire(client: Client, argv: Request) -> bytes:
     """Array of integers, one for each field. The time to live is in milliseconds."""
     return _expire(client, argv, b"hpexpire", 1, client.instance.now_ms)
 
 
 @command("HEXPIREAT", arity=-6, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
-def hexpireat(client: Client, argv: Argv) -> bytes:
+def hexpireat(client: Client, argv: Request) -> bytes:
     """Array of integers, one for each field. The deadline is a Unix time in seconds."""
     return _expire(client, argv, b"hexpireat", 1000, 0)
 
 
 @command("HPEXPIREAT", arity=-6, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
-def hpexpireat(client: Client, argv: Argv) -> bytes:
+def hpexpireat(client: Client, argv: Request) -> bytes:
     """Array of integers, one for each field. The deadline is a Unix time in milliseconds."""
     return _expire(client, argv, b"hpexpireat", 1, 0)
 
 
-def _expire(client: Client, argv: Argv, name: bytes, unit_ms: int, base_ms: int) -> bytes:
+def _expire(client: Client, argv: Request, name: bytes, unit_ms: int, base_ms: int) -> bytes:
     key = argv[1]
     check_type(client, key)
     when_ms = parse_time(argv[2], unit_ms, base_ms, name)
@@ -163,7 +163,7 @@ def announce_times(
 
 
 @command("HPERSIST", arity=-5, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
-def hpersist(client: Client, argv: Argv) -> bytes:
+def hpersist(client: Client, argv: Request) -> bytes:
     """Array of integers: 1 if there was a time, -1 if not, -2 without the field.
 
     Source: Redis 7.4.
@@ -199,7 +199,7 @@ def persist_fields(client: Client, key: bytes, value: HashValue, names: list[byt
 
 
 @command("HTTL", arity=-5, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def httl(client: Client, argv: Argv) -> bytes:
+def httl(client: Client, argv: Request) -> bytes:
     """Array of integers: seconds, rounded up; -1 without a time, -2 without the field.
 
     Source: Redis 7.4.
@@ -208,24 +208,24 @@ def httl(client: Client, argv: Argv) -> bytes:
 
 
 @command("HPTTL", arity=-5, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def hpttl(client: Client, argv: Argv) -> bytes:
+def hpttl(client: Client, argv: Request) -> bytes:
     """Array of integers: milliseconds; -1 without a time, -2 without the field."""
     return _times(client, argv, 1, client.instance.now_ms)
 
 
 @command("HEXPIRETIME", arity=-5, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def hexpiretime(client: Client, argv: Argv) -> bytes:
+def hexpiretime(client: Client, argv: Request) -> bytes:
     """Array of integers: Unix seconds, rounded up; -1 without a time, -2 without the field."""
     return _times(client, argv, 1000, 0)
 
 
 @command("HPEXPIRETIME", arity=-5, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def hpexpiretime(client: Client, argv: Argv) -> bytes:
+def hpexpiretime(client: Client, argv: Request) -> bytes:
     """Array of integers: Unix milliseconds; -1 without a time, -2 without the field."""
     return _times(client, argv, 1, 0)
 
 
-def _times(client: Client, argv: Argv, unit_ms: int, base_ms: int) -> bytes:
+def _times(client: Client, argv: Request, unit_ms: int, base_ms: int) -> bytes:
     key = argv[1]
     check_type(client, key)
     names = parse_fields(argv, 2, errors.FIELD_COUNT_NOT_POSITIVE)

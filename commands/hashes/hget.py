@@ -10,7 +10,7 @@ from commands.core.long_reply import LongReply
 from commands.core.registry import FAST, READONLY, command, one_key
 from commands.hashes.lookup import read_all, read_fields
 from protocol import replies
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.hashes import HashValue
 
 # A reply with this many fields takes about a millisecond; a longer one is made in pieces.
@@ -19,14 +19,14 @@ FIELDS_PER_PIECE = 1000
 
 
 @command("HGET", arity=3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def hget(client: Client, argv: Argv) -> bytes:
+def hget(client: Client, argv: Request) -> bytes:
     """Bulk string, or null. Source: Redis 7.0."""
     value = read_fields(client, argv[1], argv[2:])
     return replies.bulk_or_nil(None if value is None else value.fields.get(argv[2]), client.resp)
 
 
 @command("HMGET", arity=-3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def hmget(client: Client, argv: Argv) -> bytes:
+def hmget(client: Client, argv: Request) -> bytes:
     """Array of bulk strings and nulls. Source: Redis 7.0."""
     names = argv[2:]
     return values_reply(client, read_fields(client, argv[1], names), names)
@@ -41,7 +41,7 @@ def values_reply(client: Client, value: HashValue | None, names: list[bytes]) ->
 
 
 @command("HGETALL", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def hgetall(client: Client, argv: Argv) -> bytes | LongReply:
+def hgetall(client: Client, argv: Request) -> bytes | LongReply:
     """Map of bulk strings. Source: Redis 7.0."""
     fields = read_all(client, argv[1])
     if fields is None:
@@ -70,14 +70,14 @@ def _pairs_in_pieces(header: bytes, pairs: Iterable[tuple[bytes, bytes]]) -> Ite
 
 
 @command("HKEYS", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def hkeys(client: Client, argv: Argv) -> bytes | LongReply:
+def hkeys(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings. Source: Redis 7.0."""
     fields = read_all(client, argv[1])
     return replies.EMPTY_ARRAY if fields is None else _bulks(fields)
 
 
 @command("HVALS", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def hvals(client: Client, argv: Argv) -> bytes | LongReply:
+def hvals(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings. Source: Redis 7.0."""
     fields = read_all(client, argv[1])
     return replies.EMPTY_ARRAY if fields is None else _bulks(fields.values())
@@ -96,21 +96,21 @@ def _bulks_in_pieces(texts: list[bytes]) -> Iterator[bytes]:
 
 
 @command("HLEN", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
-def hlen(client: Client, argv: Argv) -> bytes:
+def hlen(client: Client, argv: Request) -> bytes:
     """Integer; fields that have expired and are not yet removed count. Source: Redis 7.4."""
     value = client.lookup_typed(argv[1], HashValue)
     return replies.ZERO if value is None else replies.integer(len(value))
 
 
 @command("HEXISTS", arity=3, flags=READONLY | FAST, keys=one_key(b"RO"))
-def hexists(client: Client, argv: Argv) -> bytes:
+def hexists(client: Client, argv: Request) -> bytes:
     """Integer: 1 if it is there. Source: Redis 7.0."""
     value = read_fields(client, argv[1], argv[2:])
     return replies.ONE if value is not None and argv[2] in value.fields else replies.ZERO
 
 
 @command("HSTRLEN", arity=3, flags=READONLY | FAST, keys=one_key(b"RO"))
-def hstrlen(client: Client, argv: Argv) -> bytes:
+def hstrlen(client: Client, argv: Request) -> bytes:
     """Integer: bytes, 0 without the field. Source: Redis 7.0."""
     value = read_fields(client, argv[1], argv[2:])
     return replies.integer(0 if value is None else len(value.fields.get(argv[2], b"")))

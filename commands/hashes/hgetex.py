@@ -20,7 +20,7 @@ from commands.replication.older_replicas import check_field_times
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.hashes import HashValue
 
 # Option -> (its unit in ms, whether it counts from now on rather than from the epoch).
@@ -29,7 +29,7 @@ MAX_FIELDS = (1 << 31) - 1
 
 
 @command("HGETDEL", arity=-5, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
-def hgetdel(client: Client, argv: Argv) -> bytes:
+def hgetdel(client: Client, argv: Request) -> bytes:
     """Array of bulk strings and nulls. Source: Redis 8.0."""
     key = argv[1]
     check_type(client, key)
@@ -86,7 +86,7 @@ class _Options:
 
 
 @command("HGETEX", arity=-5, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
-def hgetex(client: Client, argv: Argv) -> bytes:
+def hgetex(client: Client, argv: Request) -> bytes:
     """Array of bulk strings and nulls. Source: Redis 8.10."""
     key, instance = argv[1], client.instance
     check_type(client, key)
@@ -149,7 +149,7 @@ def _give_time(
 
 
 @command("HSETEX", arity=-6, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
-def hsetex(client: Client, argv: Argv) -> bytes:
+def hsetex(client: Client, argv: Request) -> bytes:
     """Integer: 1 if all fields were set, 0 if the condition is not met. Source: Redis 8.10."""
     key, instance = argv[1], client.instance
     options = _parse_hsetex(Arguments(argv, 2))
@@ -190,7 +190,7 @@ def _set_fields(client: Client, value: HashValue, options: _Options, when_ms: in
 
 
 def _finish_hsetex(
-    client: Client, argv: Argv, value: HashValue, options: _Options, when_ms: int
+    client: Client, argv: Request, value: HashValue, options: _Options, when_ms: int
 ) -> None:
     """The fields have a time now: remove them if it has come; notify and propagate."""
     key, words = argv[1], options.words

@@ -11,14 +11,14 @@ from commands.core.help import help_reply
 from commands.core.registry import DENYOOM, FAST, LOADING, STALE, WRITE, command, container, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.hashes import HashValue
 
 container("HIMPORT")
 
 
 @command("HIMPORT PREPARE", arity=-4, flags=FAST)
-def himport_prepare(client: Client, argv: Argv) -> bytes:
+def himport_prepare(client: Client, argv: Request) -> bytes:
     """OK; a fieldset of the same name is replaced. Source: Redis 8.10."""
     names = argv[3:]
     if len(set(names)) != len(names):
@@ -32,7 +32,7 @@ def himport_prepare(client: Client, argv: Argv) -> bytes:
 @command(
     "HIMPORT SET", arity=-5, flags=WRITE | DENYOOM | FAST, keys=one_key(b"OW", b"UPDATE", at=2)
 )
-def himport_set(client: Client, argv: Argv) -> bytes:
+def himport_set(client: Client, argv: Request) -> bytes:
     """OK; a hash that was there is replaced, with its times. Source: Redis 8.10."""
     key, values = argv[2], argv[4:]
     if client.fieldsets is None or (names := client.fieldsets.get(argv[3])) is None:
@@ -54,7 +54,7 @@ def himport_set(client: Client, argv: Argv) -> bytes:
 
 
 @command("HIMPORT DISCARD", arity=3, flags=FAST)
-def himport_discard(client: Client, argv: Argv) -> bytes:
+def himport_discard(client: Client, argv: Request) -> bytes:
     """Integer: 1 if there was one. Source: Redis 8.10."""
     if client.fieldsets is None or client.fieldsets.pop(argv[2], None) is None:
         return replies.ZERO
@@ -62,14 +62,14 @@ def himport_discard(client: Client, argv: Argv) -> bytes:
 
 
 @command("HIMPORT DISCARDALL", arity=2, flags=FAST)
-def himport_discardall(client: Client, argv: Argv) -> bytes:
+def himport_discardall(client: Client, argv: Request) -> bytes:
     """Integer: how many there were. Source: Redis 8.10."""
     fieldsets, client.fieldsets = client.fieldsets, None
     return replies.integer(len(fieldsets) if fieldsets else 0)
 
 
 @command("HIMPORT HELP", arity=2, flags=LOADING | STALE)
-def himport_help(client: Client, argv: Argv) -> bytes:
+def himport_help(client: Client, argv: Request) -> bytes:
     """Array of simple strings."""
     return help_reply(
         b"HIMPORT",

@@ -14,14 +14,14 @@ from commands.hashes.lookup import write_fields
 from commands.strings import long_double
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.hashes import HashValue
 
 
 @command(
     "HINCRBY", arity=4, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE")
 )
-def hincrby(client: Client, argv: Argv) -> bytes:
+def hincrby(client: Client, argv: Request) -> bytes:
     """Integer: the sum. Source: Redis 7.0."""
     _, key, field, increment = argv
     total = parse_int(increment)
@@ -46,7 +46,7 @@ def _set(client: Client, key: bytes, value: HashValue | None, field: bytes, numb
 @command(
     "HINCRBYFLOAT", arity=4, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE")
 )
-def hincrbyfloat(client: Client, argv: Argv) -> bytes:
+def hincrbyfloat(client: Client, argv: Request) -> bytes:
     """Bulk string: the sum, with up to 17 decimals. Source: Redis 7.0.
 
     Propagated as the result, because another machine's floats may round otherwise.

@@ -13,7 +13,7 @@ from commands.hashes.lookup import time_for
 from commands.keys.scan import matching, parse_cursor, parse_member_scan_options
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.hashes import HashValue
 
 PICKS_PER_PIECE = 1000
@@ -23,7 +23,7 @@ FEW_SHARE = 1 / 3
 
 
 @command("HSCAN", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def hscan(client: Client, argv: Argv) -> bytes:
+def hscan(client: Client, argv: Request) -> bytes:
     """Array of two: the next cursor, 0 at the end, and an array. Source: Redis 7.4."""
     cursor = parse_cursor(argv[2])
     value = client.lookup_typed(argv[1], HashValue)
@@ -43,7 +43,7 @@ def hscan(client: Client, argv: Argv) -> bytes:
 
 
 @command("HRANDFIELD", arity=-2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def hrandfield(client: Client, argv: Argv) -> bytes | LongReply:
+def hrandfield(client: Client, argv: Request) -> bytes | LongReply:
     """Bulk string or null; with a count an array. Source: Redis 7.0."""
     if len(argv) == 2:
         value = _without_expired(client, argv[1])
@@ -72,7 +72,7 @@ def hrandfield(client: Client, argv: Argv) -> bytes | LongReply:
     return b"".join(_in_pieces(picks, expected, value.fields, with_values, resp))
 
 
-def _parse_hrandfield(argv: Argv) -> tuple[int, bool]:
+def _parse_hrandfield(argv: Request) -> tuple[int, bool]:
     """The count, and whether the values are wanted, too."""
     count = parse_int(argv[2])
     if count == INT64_MIN:

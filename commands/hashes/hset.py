@@ -6,24 +6,24 @@ from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
 from commands.hashes.lookup import remove_fields, write_fields
 from protocol import errors, replies
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.hashes import HashValue
 
 
 @command("HSET", arity=-4, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
-def hset(client: Client, argv: Argv) -> bytes:
+def hset(client: Client, argv: Request) -> bytes:
     """Integer: how many fields are new. Source: Redis 7.0."""
     return replies.integer(_set(client, argv, b"hset"))
 
 
 @command("HMSET", arity=-4, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
-def hmset(client: Client, argv: Argv) -> bytes:
+def hmset(client: Client, argv: Request) -> bytes:
     """OK. Source: Redis 7.0."""
     _set(client, argv, b"hmset")
     return replies.OK
 
 
-def _set(client: Client, argv: Argv, name: bytes) -> int:
+def _set(client: Client, argv: Request, name: bytes) -> int:
     """Set fields, which have no time then; how many are new."""
     if len(argv) % 2:
         raise errors.wrong_arity(name)
@@ -43,7 +43,7 @@ def _set(client: Client, argv: Argv, name: bytes) -> int:
 
 
 @command("HSETNX", arity=4, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
-def hsetnx(client: Client, argv: Argv) -> bytes:
+def hsetnx(client: Client, argv: Request) -> bytes:
     """Integer: 1 if it was set. Source: Redis 7.0."""
     _, key, field, _ = argv
     value = write_fields(client, key, [field])
@@ -59,7 +59,7 @@ def hsetnx(client: Client, argv: Argv) -> bytes:
 
 
 @command("HDEL", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
-def hdel(client: Client, argv: Argv) -> bytes:
+def hdel(client: Client, argv: Request) -> bytes:
     """Integer: how many fields were there. Source: Redis 7.0."""
     key, names = argv[1], argv[2:]
     value = write_fields(client, key, names)

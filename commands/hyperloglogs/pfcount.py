@@ -20,7 +20,7 @@ from commands.core.registry import (
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types import hyperloglog
 from storage.types.strings import StringValue
 
@@ -37,7 +37,7 @@ def refused() -> Iterator[None]:
 
 
 @command("PFADD", arity=-2, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
-def pfadd(client: Client, argv: Argv) -> bytes:
+def pfadd(client: Client, argv: Request) -> bytes:
     """Integer: 1 if it was created or any register has changed. Source: Redis 7.2."""
     key = argv[1]
     found = client.lookup_string_for_write(key)
@@ -66,7 +66,7 @@ def _checked_or_new(client: Client, value: StringValue | None) -> StringValue:
 
 
 @command("PFCOUNT", arity=-2, flags=READONLY | MAY_REPLICATE, keys=keys_to_end(b"RW", b"ACCESS"))
-def pfcount(client: Client, argv: Argv) -> bytes:
+def pfcount(client: Client, argv: Request) -> bytes:
     """Integer.
 
     For one key it is cached in the string, which counts as a change. Source: Redis 7.2.
@@ -112,7 +112,7 @@ def _count_several(client: Client, keys: list[bytes]) -> int:
         KeySpec(begin=2, last=-1, flags=(b"RO", b"ACCESS")),
     ),
 )
-def pfmerge(client: Client, argv: Argv) -> bytes:
+def pfmerge(client: Client, argv: Request) -> bytes:
     """OK. Source: Redis 7.2."""
     target = argv[1]
     with refused():

@@ -9,7 +9,7 @@ from commands.core.registry import ADMIN, DENYOOM, WRITE, command, one_key
 from commands.hyperloglogs.pfcount import refused
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types import hyperloglog
 from storage.types.hyperloglog import REGISTERS
 from storage.types.strings import StringValue
@@ -20,7 +20,7 @@ _TOLERANCE = 6 * 1.04 / REGISTERS**0.5
 
 
 @command("PFDEBUG", arity=3, flags=WRITE | DENYOOM | ADMIN, keys=one_key(b"RW", b"ACCESS", at=2))
-def pfdebug(client: Client, argv: Argv) -> bytes:
+def pfdebug(client: Client, argv: Request) -> bytes:
     """GETREG, DECODE, ENCODING or TODENSE. GETREG and TODENSE make it dense. Source: Redis 7.2."""
     key = argv[2]
     value = client.lookup_string_for_write(key)
@@ -75,7 +75,7 @@ _TOOLS: dict[bytes, Callable[[Client, bytes, StringValue], bytes]] = {
 
 
 @command("PFSELFTEST", arity=1, flags=ADMIN)
-def pfselftest(client: Client, argv: Argv) -> bytes:
+def pfselftest(client: Client, argv: Request) -> bytes:
     """OK, or -TESTFAILED with what is wrong. Source: Redis 7.2."""
     data, added = hyperloglog.create(), 0
     for count in _TESTED_COUNTS:

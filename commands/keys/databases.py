@@ -12,12 +12,12 @@ from commands.core.instance import Instance
 from commands.core.registry import FAST, WRITE, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.keyspace.database import Database
 
 
 @command("FLUSHDB", arity=-1, flags=WRITE)
-def flushdb(client: Client, argv: Argv) -> bytes:
+def flushdb(client: Client, argv: Request) -> bytes:
     """OK. Propagated even when there was nothing to remove. Source: Redis 7.2."""
     _check_flush_mode(argv)
     _flush(client, [client.db])
@@ -26,7 +26,7 @@ def flushdb(client: Client, argv: Argv) -> bytes:
 
 
 @command("FLUSHALL", arity=-1, flags=WRITE)
-def flushall(client: Client, argv: Argv) -> bytes:
+def flushall(client: Client, argv: Request) -> bytes:
     """OK. Propagated even when there was nothing to remove."""
     _check_flush_mode(argv)
     _flush(client, client.instance.databases)
@@ -36,7 +36,7 @@ def flushall(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-def _check_flush_mode(argv: Argv) -> None:
+def _check_flush_mode(argv: Request) -> None:
     if len(argv) > 2 or (len(argv) == 2 and argv[1].upper() not in (b"ASYNC", b"SYNC")):
         raise ReplyError(errors.SYNTAX)
 
@@ -55,7 +55,7 @@ def _flush(client: Client, databases: list[Database]) -> None:
 
 
 @command("SWAPDB", arity=3, flags=WRITE | FAST)
-def swapdb(client: Client, argv: Argv) -> bytes:
+def swapdb(client: Client, argv: Request) -> bytes:
     """OK. Clients stay with the index of their database. Source: Redis 7.2."""
     instance = client.instance
     first_index = _parse_index(argv[1], errors.INVALID_FIRST_DB)

@@ -11,18 +11,18 @@ from commands.core.registry import FAST, READONLY, WRITE, command, keys_to_end, 
 from commands.keys.lookup import find, peek
 from commands.state import notifications
 from protocol import replies
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.value import type_name
 
 
 @command("DEL", arity=-2, flags=WRITE, keys=keys_to_end(b"RM", b"DELETE"))
-def del_(client: Client, argv: Argv) -> bytes:
+def del_(client: Client, argv: Request) -> bytes:
     """Integer: how many keys were there. Source: Redis 7.2."""
     return replies.integer(sum(delete(client, key) for key in argv[1:]))
 
 
 @command("UNLINK", arity=-2, flags=WRITE | FAST, keys=keys_to_end(b"RM", b"DELETE"))
-def unlink(client: Client, argv: Argv) -> bytes:
+def unlink(client: Client, argv: Request) -> bytes:
     """Integer: how many keys were there. Source: Redis 7.2."""
     return replies.integer(sum(delete(client, key) for key in argv[1:]))
 
@@ -41,13 +41,13 @@ def delete(client: Client, key: bytes) -> bool:
 
 
 @command("EXISTS", arity=-2, flags=READONLY | FAST, keys=keys_to_end(b"RO"))
-def exists(client: Client, argv: Argv) -> bytes:
+def exists(client: Client, argv: Request) -> bytes:
     """Integer; a key that is named twice counts twice. Source: Redis 7.2."""
     return replies.integer(sum(peek(client, key) is not None for key in argv[1:]))
 
 
 @command("TOUCH", arity=-2, flags=READONLY | FAST, keys=keys_to_end(b"RO"))
-def touch(client: Client, argv: Argv) -> bytes:
+def touch(client: Client, argv: Request) -> bytes:
     """Integer: how many keys exist. CLIENT NO-TOUCH does not apply. Source: Redis 7.2."""
     count = 0
     for key in argv[1:]:
@@ -59,7 +59,7 @@ def touch(client: Client, argv: Argv) -> bytes:
 
 
 @command("TYPE", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
-def type_(client: Client, argv: Argv) -> bytes:
+def type_(client: Client, argv: Request) -> bytes:
     """Simple string: string, list, set, zset, hash or stream; none without the key.
 
     Source: Redis 7.2.

@@ -14,37 +14,37 @@ from commands.keys.lookup import peek
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 _NO_KEY = replies.integer(-2)
 _NO_DEADLINE = replies.integer(-1)
 
 
 @command("EXPIRE", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
-def expire(client: Client, argv: Argv) -> bytes:
+def expire(client: Client, argv: Request) -> bytes:
     """Integer: 1 if the deadline was set or the key removed, else 0. Source: Redis 7.2."""
     return _expire(client, argv, b"expire", 1000, client.instance.now_ms)
 
 
 @command("PEXPIRE", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
-def pexpire(client: Client, argv: Argv) -> bytes:
+def pexpire(client: Client, argv: Request) -> bytes:
     """Integer: 1 if the deadline was set or the key removed, else 0."""
     return _expire(client, argv, b"pexpire", 1, client.instance.now_ms)
 
 
 @command("EXPIREAT", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
-def expireat(client: Client, argv: Argv) -> bytes:
+def expireat(client: Client, argv: Request) -> bytes:
     """Integer: 1 if the deadline was set or the key removed, else 0."""
     return _expire(client, argv, b"expireat", 1000, 0)
 
 
 @command("PEXPIREAT", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
-def pexpireat(client: Client, argv: Argv) -> bytes:
+def pexpireat(client: Client, argv: Request) -> bytes:
     """Integer: 1 if the deadline was set or the key removed, else 0."""
     return _expire(client, argv, b"pexpireat", 1, 0)
 
 
-def _expire(client: Client, argv: Argv, command: bytes, unit_ms: int, base_ms: int) -> bytes:
+def _expire(client: Client, argv: Request, command: bytes, unit_ms: int, base_ms: int) -> bytes:
     key = argv[1]
     conditions = _parse_conditions(argv[3:]) if len(argv) > 3 else None
     when_ms = parse_int(argv[2]) * unit_ms
@@ -99,25 +99,25 @@ def _allows(conditions: set[bytes], current_ms: int | None, when_ms: int) -> boo
 
 
 @command("TTL", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def ttl(client: Client, argv: Argv) -> bytes:
+def ttl(client: Client, argv: Request) -> bytes:
     """Integer: seconds, rounded; -1 without a deadline, -2 without the key. Source: Redis 7.2."""
     return _deadline(client, argv[1], 1000, client.instance.now_ms)
 
 
 @command("PTTL", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def pttl(client: Client, argv: Argv) -> bytes:
+def pttl(client: Client, argv: Request) -> bytes:
     """Integer: milliseconds; -1 without a deadline, -2 without the key."""
     return _deadline(client, argv[1], 1, client.instance.now_ms)
 
 
 @command("EXPIRETIME", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def expiretime(client: Client, argv: Argv) -> bytes:
+def expiretime(client: Client, argv: Request) -> bytes:
     """Integer: Unix seconds, rounded; -1 without a deadline, -2 without the key."""
     return _deadline(client, argv[1], 1000, 0)
 
 
 @command("PEXPIRETIME", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def pexpiretime(client: Client, argv: Argv) -> bytes:
+def pexpiretime(client: Client, argv: Request) -> bytes:
     """Integer: Unix milliseconds; -1 without a deadline, -2 without the key."""
     return _deadline(client, argv[1], 1, 0)
 
@@ -132,7 +132,7 @@ def _deadline(client: Client, key: bytes, unit_ms: int, base_ms: int) -> bytes:
 
 
 @command("PERSIST", arity=2, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
-def persist(client: Client, argv: Argv) -> bytes:
+def persist(client: Client, argv: Request) -> bytes:
     """Integer: 1 if there was one. Source: Redis 7.2."""
     if client.lookup_for_write(argv[1]) is None:
         return replies.ZERO

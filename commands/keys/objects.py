@@ -8,7 +8,7 @@ from commands.core.registry import LOADING, READONLY, STALE, command, container,
 from commands.keys.lookup import peek
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.value import Value
 
 container("OBJECT")
@@ -19,14 +19,14 @@ def _value(client: Client, key: bytes) -> Value | None:
 
 
 @command("OBJECT ENCODING", arity=3, flags=READONLY, keys=one_key(b"RO", at=2))
-def object_encoding(client: Client, argv: Argv) -> bytes:
+def object_encoding(client: Client, argv: Request) -> bytes:
     """Bulk string, e.g. stream, embstr or listpack; null without the key. Source: Redis 7.2."""
     value = _value(client, argv[2])
     return replies.bulk_or_nil(value.encoding if value is not None else None, client.resp)
 
 
 @command("OBJECT REFCOUNT", arity=3, flags=READONLY, keys=one_key(b"RO", at=2))
-def object_refcount(client: Client, argv: Argv) -> bytes:
+def object_refcount(client: Client, argv: Request) -> bytes:
     """Integer, null without the key. Since Redis 8.2 no two keys share a value."""
     if _value(client, argv[2]) is None:
         return replies.NIL[client.resp]
@@ -34,7 +34,7 @@ def object_refcount(client: Client, argv: Argv) -> bytes:
 
 
 @command("OBJECT IDLETIME", arity=3, flags=READONLY, keys=one_key(b"RO", at=2))
-def object_idletime(client: Client, argv: Argv) -> bytes:
+def object_idletime(client: Client, argv: Request) -> bytes:
     """Integer, null without the key. Source: Redis 7.2."""
     value = _value(client, argv[2])
     if value is None:
@@ -43,7 +43,7 @@ def object_idletime(client: Client, argv: Argv) -> bytes:
 
 
 @command("OBJECT FREQ", arity=3, flags=READONLY, keys=one_key(b"RO", at=2))
-def object_freq(client: Client, argv: Argv) -> bytes:
+def object_freq(client: Client, argv: Request) -> bytes:
     """Null without the key; there is no LFU policy to count for. Source: Redis 7.2."""
     if _value(client, argv[2]) is None:
         return replies.NIL[client.resp]
@@ -51,7 +51,7 @@ def object_freq(client: Client, argv: Argv) -> bytes:
 
 
 @command("OBJECT HELP", arity=2, flags=LOADING | STALE)
-def object_help(client: Client, argv: Argv) -> bytes:
+def object_help(client: Client, argv: Request) -> bytes:
     """Array of simple strings. Source: Redis 7.2."""
     return help_reply(
         b"OBJECT",

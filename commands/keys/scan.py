@@ -17,7 +17,7 @@ from commands.keys.pattern import matcher
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.keyspace.key_walk import KeyWalk
 from storage.types.value import type_name
 
@@ -33,7 +33,7 @@ _CURSOR_LIMIT = 1 << 64
 
 
 @command("KEYS", arity=2, flags=READONLY)
-def keys(client: Client, argv: Argv) -> bytes | LongReply:
+def keys(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings, in no promised order. Source: Redis 7.2."""
     if len(client.db) > MANY_KEYS:
         walk = client.db.start_walk(client.instance.now_ms)
@@ -74,7 +74,7 @@ class ScanOptions:
 
 
 @command("SCAN", arity=-2, flags=READONLY)
-def scan(client: Client, argv: Argv) -> bytes | LongReply:
+def scan(client: Client, argv: Request) -> bytes | LongReply:
     """Array of two: the next cursor, 0 at the end, and an array of keys. Source: Redis 7.2."""
     cursor = parse_cursor(argv[1])
     options = parse_scan_options(Arguments(argv, 2), takes_type=True)
@@ -184,7 +184,7 @@ def _has_type(client: Client, key: bytes, wanted: bytes | None) -> bool:
 
 
 @command("RANDOMKEY", arity=1, flags=READONLY)
-def randomkey(client: Client, argv: Argv) -> bytes:
+def randomkey(client: Client, argv: Request) -> bytes:
     """Bulk string, or null if the database is empty. Source: Redis 7.2."""
     instance = client.instance
     while (key := client.db.random_key(instance.host.random_below)) is not None:
@@ -194,6 +194,6 @@ def randomkey(client: Client, argv: Argv) -> bytes:
 
 
 @command("DBSIZE", arity=1, flags=READONLY | FAST)
-def dbsize(client: Client, argv: Argv) -> bytes:
+def dbsize(client: Client, argv: Request) -> bytes:
     """Integer; keys that have expired and are not yet removed count. Source: Redis 7.2."""
     return replies.integer(len(client.db))

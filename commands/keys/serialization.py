@@ -20,7 +20,7 @@ from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.opcodes import STREAM_2
 from storage.snapshot.options import SnapshotOptions
@@ -49,7 +49,7 @@ def snapshot_options(config: Configuration) -> SnapshotOptions:
 
 
 @command("DUMP", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def dump_command(client: Client, argv: Argv) -> bytes | LongReply:
+def dump_command(client: Client, argv: Request) -> bytes | LongReply:
     """Bulk string, null without the key. Source: Redis 7.2."""
     value = client.lookup(argv[1])
     if value is None:
@@ -83,7 +83,7 @@ class _Options:
 
 
 @command("RESTORE", arity=-4, flags=WRITE | DENYOOM, keys=one_key(b"OW", b"UPDATE"))
-def restore_command(client: Client, argv: Argv) -> bytes:
+def restore_command(client: Client, argv: Request) -> bytes:
     """OK. With a deadline in the past no key is created; with REPLACE the old one is removed.
 
     Errors in Redis's order: options, BUSYKEY, the time to live, the payload. Source: Redis 7.2.
@@ -115,7 +115,9 @@ def restore_command(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-def _propagate_restored(client: Client, argv: Argv, value: Value, deadline_ms: int | None) -> None:
+def _propagate_restored(
+    client: Client, argv: Request, value: Value, deadline_ms: int | None
+) -> None:
     """Propagate the payload in the format of Redis 7.0, unless it has times of fields.
 
     What a stream loses by that is in a carrier.

@@ -23,7 +23,7 @@ from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.hashes import HashValue
 from storage.types.lists import ListValue
 from storage.types.sets import SetValue
@@ -65,14 +65,14 @@ _STORED = KeySpec(flags=(b"OW", b"UPDATE"), is_unknown=True, find=store_position
     flags=WRITE | DENYOOM | MOVABLE_KEYS,
     keys=(_SORTED, _NAMED_BY_PATTERNS, _STORED),
 )
-def sort(client: Client, argv: Argv) -> bytes | LongReply:
+def sort(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings, with STORE an integer: how many. Source: Redis 7.2."""
     request = _parse(Arguments(argv, 2), may_store=True)
     return _sort(client, argv[1], request)
 
 
 @command("SORT_RO", arity=-2, flags=READONLY | MOVABLE_KEYS, keys=(_SORTED, _NAMED_BY_PATTERNS))
-def sort_ro(client: Client, argv: Argv) -> bytes | LongReply:
+def sort_ro(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings. Source: Redis 7.2."""
     return _sort(client, argv[1], _parse(Arguments(argv, 2), may_store=False))
 

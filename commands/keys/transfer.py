@@ -12,7 +12,7 @@ from commands.keys.lookup import find, parse_database
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.keyspace.database import Database
 from storage.types.value import Value
 
@@ -20,7 +20,7 @@ from storage.types.value import Value
 @command(
     "RENAME", arity=3, flags=WRITE, keys=two_keys((b"RW", b"ACCESS", b"DELETE"), (b"OW", b"UPDATE"))
 )
-def rename(client: Client, argv: Argv) -> bytes:
+def rename(client: Client, argv: Request) -> bytes:
     """OK. Raises `no such key`. Source: Redis 7.2."""
     _, key, new_key = argv
     value = _source(client, key)
@@ -35,7 +35,7 @@ def rename(client: Client, argv: Argv) -> bytes:
     flags=WRITE | FAST,
     keys=two_keys((b"RW", b"ACCESS", b"DELETE"), (b"OW", b"INSERT")),
 )
-def renamenx(client: Client, argv: Argv) -> bytes:
+def renamenx(client: Client, argv: Request) -> bytes:
     """Integer: 1 if it was renamed. Raises `no such key`. Source: Redis 7.2."""
     _, key, new_key = argv
     value = _source(client, key)
@@ -84,7 +84,7 @@ def _tell(client: Client, db: Database, event: bytes, key: bytes) -> None:
 @command(
     "COPY", arity=-3, flags=WRITE | DENYOOM, keys=two_keys((b"RO", b"ACCESS"), (b"OW", b"UPDATE"))
 )
-def copy(client: Client, argv: Argv) -> bytes:
+def copy(client: Client, argv: Request) -> bytes:
     """Integer: 1 if it was copied; 0 without a source, or if the destination is taken.
 
     Source: Redis 7.2.
@@ -127,7 +127,7 @@ def _parse_copy_options(client: Client, arguments: Arguments) -> tuple[Database,
 
 
 @command("MOVE", arity=3, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
-def move(client: Client, argv: Argv) -> bytes:
+def move(client: Client, argv: Request) -> bytes:
     """Integer: 1 if it was moved; 0 without the key, or if the other database has it.
 
     Source: Redis 7.2.

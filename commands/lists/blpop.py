@@ -25,6 +25,7 @@ from commands.lists.ends import LEFT, POPS, RIGHT, SIDES, pop
 from commands.lists.lmove import MOVED_KEYS, Move, move, parse_move, parse_moves, propagate_moves
 from commands.lists.lpop import pop_several
 from protocol import replies
+from protocol.request import Request
 from protocol.requests import Argv
 from storage.types.lists import ListValue
 
@@ -32,18 +33,18 @@ _KEYS_AND_TIMEOUT = (KeySpec(begin=1, last=-2, flags=(b"RW", b"ACCESS", b"DELETE
 
 
 @command("BLPOP", arity=-3, flags=WRITE | BLOCKING, keys=_KEYS_AND_TIMEOUT)
-def blpop(client: Client, argv: Argv) -> bytes | Block:
+def blpop(client: Client, argv: Request) -> bytes | Block:
     """Array of key and element, null after the timeout. Source: Redis 7.2."""
     return _pop_or_wait(client, argv, LEFT)
 
 
 @command("BRPOP", arity=-3, flags=WRITE | BLOCKING, keys=_KEYS_AND_TIMEOUT)
-def brpop(client: Client, argv: Argv) -> bytes | Block:
+def brpop(client: Client, argv: Request) -> bytes | Block:
     """Array of key and element, null after the timeout. Source: Redis 7.2."""
     return _pop_or_wait(client, argv, RIGHT)
 
 
-def _pop_or_wait(client: Client, argv: Argv, side: bytes) -> bytes | Block:
+def _pop_or_wait(client: Client, argv: Request, side: bytes) -> bytes | Block:
     keys = argv[1:-1]
     timeout_ms = parse_timeout(argv[-1], client.instance.now_ms)
     return pop_or_wait(client, keys, timeout_ms, ListValue, partial(_pop_one, keys, side))
@@ -65,7 +66,7 @@ def _pop_one(keys: list[bytes], side: bytes, client: Client) -> bytes | None:
     flags=WRITE | BLOCKING | MOVABLE_KEYS,
     keys=counted_keys(b"RW", b"ACCESS", b"DELETE", at=2),
 )
-def blmpop(client: Client, argv: Argv) -> bytes | Block:
+def blmpop(client: Client, argv: Request) -> bytes | Block:
     """Array of the key and its elements, null after the timeout. Source: Redis 7.2."""
     request = parse_multi_pop(Arguments(argv, 2), SIDES)
     timeout_ms = parse_timeout(argv[1], client.instance.now_ms)
@@ -74,7 +75,7 @@ def blmpop(client: Client, argv: Argv) -> bytes | Block:
 
 
 @command("BLMOVE", arity=6, flags=WRITE | DENYOOM | BLOCKING, keys=MOVED_KEYS)
-def blmove(client: Client, argv: Argv) -> bytes | Block:
+def blmove(client: Client, argv: Request) -> bytes | Block:
     """Bulk string: the element; null after the timeout. Source: Redis 7.2."""
     request = parse_move(argv)
     timeout_ms = parse_timeout(argv[5], client.instance.now_ms)
@@ -82,7 +83,7 @@ def blmove(client: Client, argv: Argv) -> bytes | Block:
 
 
 @command("BRPOPLPUSH", arity=4, flags=WRITE | DENYOOM | BLOCKING, keys=MOVED_KEYS)
-def brpoplpush(client: Client, argv: Argv) -> bytes | Block:
+def brpoplpush(client: Client, argv: Request) -> bytes | Block:
     """Bulk string: the element; null after the timeout. Source: Redis 7.2."""
     _, source, target, timeout = argv
     timeout_ms = parse_timeout(timeout, client.instance.now_ms)
@@ -107,7 +108,7 @@ def _move_one(request: Move, propagated: Argv, client: Client) -> bytes | None:
 
 
 @command("BLMOVEM", arity=-6, flags=WRITE | DENYOOM | BLOCKING, keys=MOVED_KEYS)
-def blmovem(client: Client, argv: Argv) -> bytes | Block:
+def blmovem(client: Client, argv: Request) -> bytes | Block:
     """Array of the elements as in LMOVEM; null after the timeout. With COUNT it waits for any
     element, with EXACTLY until there are enough. Source: Redis 8.10."""
     request = parse_moves(argv, 6)

@@ -12,7 +12,7 @@ from commands.core.registry import FAST, READONLY, command, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.lists import ListValue
 
 # A reply of more elements is built and sent in pieces; a shorter one takes about a millisecond.
@@ -20,14 +20,14 @@ MANY_ITEMS = 5000
 
 
 @command("LLEN", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
-def llen(client: Client, argv: Argv) -> bytes:
+def llen(client: Client, argv: Request) -> bytes:
     """Integer, 0 without the key. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], ListValue)
     return replies.integer(0 if value is None else len(value))
 
 
 @command("LINDEX", arity=3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def lindex(client: Client, argv: Argv) -> bytes:
+def lindex(client: Client, argv: Request) -> bytes:
     """Bulk string; null without the key or the element. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], ListValue)
     if value is None:
@@ -45,7 +45,7 @@ def from_start(value: ListValue, index: int) -> int | None:
 
 
 @command("LRANGE", arity=4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def lrange(client: Client, argv: Argv) -> bytes | LongReply:
+def lrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings; both ends are included. Source: Redis 7.2."""
     start, stop = parse_int(argv[2]), parse_int(argv[3])
     value = client.lookup_typed(argv[1], ListValue)
@@ -83,7 +83,7 @@ class _Search:
 
 
 @command("LPOS", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def lpos(client: Client, argv: Argv) -> bytes:
+def lpos(client: Client, argv: Request) -> bytes:
     """Integer or null; with COUNT an array of integers. Source: Redis 7.2."""
     search = _parse_search(Arguments(argv, 3))
     value = client.lookup_typed(argv[1], ListValue)

@@ -12,7 +12,7 @@ from commands.lists.ends import LEFT, POPS, RIGHT, finish_pop, parse_side, push,
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.lists import ListValue
 
 # The elements of one propagated push.
@@ -35,7 +35,7 @@ class Move:
 
 
 @command("LMOVE", arity=5, flags=WRITE | DENYOOM, keys=MOVED_KEYS)
-def lmove(client: Client, argv: Argv) -> bytes:
+def lmove(client: Client, argv: Request) -> bytes:
     """Bulk string: the element; null without the source. Source: Redis 7.2."""
     request = parse_move(argv)
     items = move(client, request)
@@ -43,14 +43,14 @@ def lmove(client: Client, argv: Argv) -> bytes:
 
 
 @command("RPOPLPUSH", arity=3, flags=WRITE | DENYOOM, keys=MOVED_KEYS)
-def rpoplpush(client: Client, argv: Argv) -> bytes:
+def rpoplpush(client: Client, argv: Request) -> bytes:
     """Bulk string: the element; null without the source. Source: Redis 7.2."""
     items = move(client, Move(argv[1], argv[2], RIGHT, LEFT))
     return replies.NIL[client.resp] if items is None else replies.bulk(items[0])
 
 
 @command("LMOVEM", arity=-5, flags=WRITE | DENYOOM, keys=MOVED_KEYS)
-def lmovem(client: Client, argv: Argv) -> bytes:
+def lmovem(client: Client, argv: Request) -> bytes:
     """Array: the elements in the order in which they are in the destination; empty without the
     source, null where it has fewer than EXACTLY as many. Source: Redis 8.10."""
     request = parse_moves(argv, 5)
@@ -61,12 +61,12 @@ def lmovem(client: Client, argv: Argv) -> bytes:
     return replies.NIL_ARRAY[client.resp] if request.is_exact else replies.EMPTY_ARRAY
 
 
-def parse_move(argv: Argv) -> Move:
+def parse_move(argv: Request) -> Move:
     """The words `source destination side side`. Raises ReplyError."""
     return Move(argv[1], argv[2], parse_side(argv[3]), parse_side(argv[4]))
 
 
-def parse_moves(argv: Argv, position: int) -> Move:
+def parse_moves(argv: Request, position: int) -> Move:
     """Parse a move whose optional COUNT or EXACTLY is at `position`. Raises ReplyError."""
     request = parse_move(argv)
     arguments = Arguments(argv, position)

@@ -8,23 +8,23 @@ from commands.core.client import Client
 from commands.core.registry import FAST, MOVABLE_KEYS, WRITE, command, counted_keys, one_key
 from commands.lists.ends import LEFT, POPS, RIGHT, SIDES, pop
 from protocol import errors, replies
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.lists import ListValue
 
 
 @command("LPOP", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
-def lpop(client: Client, argv: Argv) -> bytes:
+def lpop(client: Client, argv: Request) -> bytes:
     """Bulk string, with a count an array of them; null without the key. Source: Redis 7.2."""
     return _pop(client, argv, b"lpop", LEFT)
 
 
 @command("RPOP", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
-def rpop(client: Client, argv: Argv) -> bytes:
+def rpop(client: Client, argv: Request) -> bytes:
     """Bulk string, with a count an array of them; null without the key. Source: Redis 7.2."""
     return _pop(client, argv, b"rpop", RIGHT)
 
 
-def _pop(client: Client, argv: Argv, name: bytes, side: bytes) -> bytes:
+def _pop(client: Client, argv: Request, name: bytes, side: bytes) -> bytes:
     if len(argv) > 3:
         raise errors.wrong_arity(name)
     key = argv[1]
@@ -45,7 +45,7 @@ def _pop(client: Client, argv: Argv, name: bytes, side: bytes) -> bytes:
 @command(
     "LMPOP", arity=-4, flags=WRITE | MOVABLE_KEYS, keys=counted_keys(b"RW", b"ACCESS", b"DELETE")
 )
-def lmpop(client: Client, argv: Argv) -> bytes:
+def lmpop(client: Client, argv: Request) -> bytes:
     """Array of the key and its elements; null if no key exists. Source: Redis 7.2."""
     request = parse_multi_pop(Arguments(argv, 1), SIDES)
     return pop_several(request, client) or replies.NIL_ARRAY[client.resp]

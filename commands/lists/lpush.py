@@ -6,35 +6,35 @@ from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
 from commands.lists.ends import LEFT, RIGHT, push
 from protocol import replies
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.lists import ListValue
 
 
 @command("LPUSH", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
-def lpush(client: Client, argv: Argv) -> bytes:
+def lpush(client: Client, argv: Request) -> bytes:
     """Integer: the length. Source: Redis 7.2."""
     return _push(client, argv, LEFT)
 
 
 @command("RPUSH", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
-def rpush(client: Client, argv: Argv) -> bytes:
+def rpush(client: Client, argv: Request) -> bytes:
     """Integer: the length. Source: Redis 7.2."""
     return _push(client, argv, RIGHT)
 
 
 @command("LPUSHX", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
-def lpushx(client: Client, argv: Argv) -> bytes:
+def lpushx(client: Client, argv: Request) -> bytes:
     """Integer: the length, 0 without the key. Source: Redis 7.2."""
     return _push(client, argv, LEFT, only_if_there=True)
 
 
 @command("RPUSHX", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
-def rpushx(client: Client, argv: Argv) -> bytes:
+def rpushx(client: Client, argv: Request) -> bytes:
     """Integer: the length, 0 without the key. Source: Redis 7.2."""
     return _push(client, argv, RIGHT, only_if_there=True)
 
 
-def _push(client: Client, argv: Argv, side: bytes, *, only_if_there: bool = False) -> bytes:
+def _push(client: Client, argv: Request, side: bytes, *, only_if_there: bool = False) -> bytes:
     key = argv[1]
     value = client.lookup_typed_for_write(key, ListValue)
     if value is None and only_if_there:

@@ -10,12 +10,12 @@ from commands.lists.ends import after_removal
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.lists import ListValue
 
 
 @command("LSET", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"UPDATE"))
-def lset(client: Client, argv: Argv) -> bytes:
+def lset(client: Client, argv: Request) -> bytes:
     """OK; an error without the key or the element. Source: Redis 7.2."""
     _, key, text, item = argv
     value = client.lookup_typed_for_write(key, ListValue)
@@ -31,7 +31,7 @@ def lset(client: Client, argv: Argv) -> bytes:
 
 
 @command("LINSERT", arity=5, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"INSERT"))
-def linsert(client: Client, argv: Argv) -> bytes:
+def linsert(client: Client, argv: Request) -> bytes:
     """Integer: the length; 0 without the key, -1 without the pivot. Source: Redis 7.2."""
     _, key, word, pivot, item = argv
     if word.upper() not in (b"BEFORE", b"AFTER"):
@@ -50,7 +50,7 @@ def linsert(client: Client, argv: Argv) -> bytes:
 
 
 @command("LREM", arity=4, flags=WRITE, keys=one_key(b"RW", b"DELETE"))
-def lrem(client: Client, argv: Argv) -> bytes:
+def lrem(client: Client, argv: Request) -> bytes:
     """Integer: how many were removed. A negative count begins at the end. Source: Redis 7.2."""
     _, key, text, item = argv
     count = parse_int(text)
@@ -65,7 +65,7 @@ def lrem(client: Client, argv: Argv) -> bytes:
 
 
 @command("LTRIM", arity=4, flags=WRITE, keys=one_key(b"RW", b"DELETE"))
-def ltrim(client: Client, argv: Argv) -> bytes:
+def ltrim(client: Client, argv: Request) -> bytes:
     """OK. Source: Redis 7.2."""
     key, start, stop = argv[1], parse_int(argv[2]), parse_int(argv[3])
     value = client.lookup_typed_for_write(key, ListValue)

@@ -22,13 +22,13 @@ from commands.core.registry import (
 from commands.keys.pattern import matches
 from commands.pubsub.registry import Subscriptions
 from protocol import errors, replies
-from protocol.requests import Argv
+from protocol.request import Request
 
 
 @command("PUBLISH", arity=3, flags=PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE)
-def publish(client: Client, argv: Argv) -> bytes:
+def publish(client: Client, argv: Request) -> bytes:
     """Integer: the number of deliveries, one per matching subscription. Source: Redis 7.2."""
-    client.instance.services.propagate_message(argv)
+    client.instance.services.propagate_message(argv.words())
     return replies.integer(client.instance.pubsub.publish(argv[1], argv[2]))
 
 
@@ -38,9 +38,9 @@ def publish(client: Client, argv: Argv) -> bytes:
     flags=PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE,
     keys=(KeySpec(begin=1, flags=(b"not_key",)),),
 )
-def spublish(client: Client, argv: Argv) -> bytes:
+def spublish(client: Client, argv: Request) -> bytes:
     """Integer: the number of clients that received the message. Source: Redis 7.2."""
-    client.instance.services.propagate_message(argv)
+    client.instance.services.propagate_message(argv.words())
     return replies.integer(client.instance.pubsub.publish_to_shard(argv[1], argv[2]))
 
 
@@ -48,37 +48,37 @@ container("PUBSUB")
 
 
 @command("PUBSUB CHANNELS", arity=-2, flags=PUBSUB | LOADING | STALE)
-def pubsub_channels(client: Client, argv: Argv) -> bytes:
+def pubsub_channels(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     return _names(client.instance.pubsub.channels, argv)
 
 
 @command("PUBSUB SHARDCHANNELS", arity=-2, flags=PUBSUB | LOADING | STALE)
-def pubsub_shardchannels(client: Client, argv: Argv) -> bytes:
+def pubsub_shardchannels(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     return _names(client.instance.pubsub.shard_channels, argv)
 
 
 @command("PUBSUB NUMSUB", arity=-2, flags=PUBSUB | LOADING | STALE)
-def pubsub_numsub(client: Client, argv: Argv) -> bytes:
+def pubsub_numsub(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     return _counts(client.instance.pubsub.channels, argv[2:])
 
 
 @command("PUBSUB SHARDNUMSUB", arity=-2, flags=PUBSUB | LOADING | STALE)
-def pubsub_shardnumsub(client: Client, argv: Argv) -> bytes:
+def pubsub_shardnumsub(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     return _counts(client.instance.pubsub.shard_channels, argv[2:])
 
 
 @command("PUBSUB NUMPAT", arity=2, flags=PUBSUB | LOADING | STALE)
-def pubsub_numpat(client: Client, argv: Argv) -> bytes:
+def pubsub_numpat(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     return replies.integer(len(client.instance.pubsub.patterns))
 
 
 @command("PUBSUB HELP", arity=2, flags=LOADING | STALE)
-def pubsub_help(client: Client, argv: Argv) -> bytes:
+def pubsub_help(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2, in words of our own."""
     return help_reply(
         b"PUBSUB",
@@ -95,7 +95,7 @@ def pubsub_help(client: Client, argv: Argv) -> bytes:
     )
 
 
-def _names(table: Subscriptions, argv: Argv) -> bytes:
+def _names(table: Subscriptions, argv: Request) -> bytes:
     """The names that have subscribers; of those that match, if a pattern is given."""
     if len(argv) > 3:
         raise errors.subcommand_syntax(argv[0], argv[1])

@@ -17,7 +17,7 @@ from commands.pubsub.registry import PubSub, Subscriptions
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
-from protocol.requests import Argv
+from protocol.request import Request
 
 _FLAGS = PUBSUB | NOSCRIPT | LOADING | STALE
 # Redis declares shard channels as keys, so that a cluster can route them.
@@ -82,31 +82,31 @@ def _answer(client: Client, messages: list[bytes]) -> bytes:
 
 
 @command("SUBSCRIBE", arity=-2, flags=_FLAGS)
-def subscribe(client: Client, argv: Argv) -> bytes:
+def subscribe(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     return _subscribe(client, _CHANNEL, argv[1:])
 
 
 @command("UNSUBSCRIBE", arity=-1, flags=_FLAGS)
-def unsubscribe(client: Client, argv: Argv) -> bytes:
+def unsubscribe(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     return _unsubscribe(client, _CHANNEL, argv[1:])
 
 
 @command("PSUBSCRIBE", arity=-2, flags=_FLAGS)
-def psubscribe(client: Client, argv: Argv) -> bytes:
+def psubscribe(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     return _subscribe(client, _PATTERN, argv[1:])
 
 
 @command("PUNSUBSCRIBE", arity=-1, flags=_FLAGS)
-def punsubscribe(client: Client, argv: Argv) -> bytes:
+def punsubscribe(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     return _unsubscribe(client, _PATTERN, argv[1:])
 
 
 @command("SSUBSCRIBE", arity=-2, flags=_FLAGS, keys=_SHARD_CHANNELS)
-def ssubscribe(client: Client, argv: Argv) -> bytes:
+def ssubscribe(client: Client, argv: Request) -> bytes:
     """Unlike SUBSCRIBE, refused inside a transaction, where nothing may wait. Source: Redis 7.2."""
     if client.deny_blocking:
         raise ReplyError(errors.SSUBSCRIBE_DENIED)
@@ -114,6 +114,6 @@ def ssubscribe(client: Client, argv: Argv) -> bytes:
 
 
 @command("SUNSUBSCRIBE", arity=-1, flags=_FLAGS, keys=_SHARD_CHANNELS)
-def sunsubscribe(client: Client, argv: Argv) -> bytes:
+def sunsubscribe(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     return _unsubscribe(client, _SHARD, argv[1:])

@@ -12,7 +12,7 @@ from commands.replication.state import ReplicationState
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 
 
 @record
@@ -24,7 +24,7 @@ class _Request:
 
 
 @command("FAILOVER", arity=-1, flags=ADMIN | NOSCRIPT | STALE)
-def failover(client: Client, argv: Argv) -> bytes:
+def failover(client: Client, argv: Request) -> bytes:
     """OK as soon as it has begun; INFO and the log report its progress."""
     request = _parse(argv)
     state, replication = client.instance.replication, client.instance.host.replication
@@ -38,7 +38,7 @@ def failover(client: Client, argv: Argv) -> bytes:
     return replies.OK
 
 
-def _parse(argv: Argv) -> _Request:
+def _parse(argv: Request) -> _Request:
     request, arguments = _Request(), Arguments(argv, 1)
     if len(argv) == 2 and argv[1].upper() == b"ABORT":
         request.abort = True

@@ -10,11 +10,11 @@ from commands.core.instance import Instance
 from commands.core.registry import FAST, LOADING, NOSCRIPT, STALE, command
 from commands.replication.state import UNKNOWN
 from protocol import replies
-from protocol.requests import Argv
+from protocol.request import Request
 
 
 @command("ROLE", arity=1, flags=NOSCRIPT | LOADING | STALE | FAST)
-def role(client: Client, argv: Argv) -> bytes:
+def role(client: Client, argv: Request) -> bytes:
     """A primary lists its replicas, a replica describes its link."""
     instance = client.instance
     return _replica(instance) if instance.replication.is_replica else _primary(instance)

@@ -12,18 +12,18 @@ from commands.core.gates import GATE_REPLICA
 from commands.core.registry import ADMIN, NO_ASYNC_LOADING, NOSCRIPT, STALE, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 _FLAGS = ADMIN | NOSCRIPT | STALE | NO_ASYNC_LOADING
 
 
 @command("REPLICAOF", arity=3, flags=_FLAGS)
-def replicaof(client: Client, argv: Argv) -> bytes:
+def replicaof(client: Client, argv: Request) -> bytes:
     """OK at once: the role changes before the link is established."""
     return _change_role(client, argv)
 
 
-def _change_role(client: Client, argv: Argv) -> bytes:
+def _change_role(client: Client, argv: Request) -> bytes:
     instance = client.instance
     state = instance.replication
     if state.failover != "no-failover":
@@ -55,6 +55,6 @@ def _log(client: Client, what: str) -> None:
 
 
 @command("SLAVEOF", arity=3, flags=_FLAGS)
-def slaveof(client: Client, argv: Argv) -> bytes:
+def slaveof(client: Client, argv: Request) -> bytes:
     """OK at once: the role changes before the link is established."""
     return _change_role(client, argv)

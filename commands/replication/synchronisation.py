@@ -24,7 +24,8 @@ from commands.core.registry import (
 from commands.replication.state import RILLWAY, Replica
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv, split_inline
+from protocol.request import Request
+from protocol.requests import split_inline
 from storage.types.value import as_int64
 
 _MAX_IP_BYTES = 256
@@ -33,7 +34,7 @@ _ANSWERLESS = {b"ack", b"getack"}
 
 
 @command("PSYNC", arity=-3, flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI)
-def psync(client: Client, argv: Argv) -> None:
+def psync(client: Client, argv: Request) -> None:
     """Answered with +CONTINUE and the stream, or with +FULLRESYNC once a snapshot begins."""
     replication = client.instance.host.replication
     state = client.instance.replication
@@ -62,7 +63,7 @@ def _take_over(client: Client, replication_id: bytes) -> None:
 
 
 @command("SYNC", arity=1, flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI)
-def sync(client: Client, argv: Argv) -> None:
+def sync(client: Client, argv: Request) -> None:
     """A snapshot, then the stream; without a reply line before them."""
     if client in client.instance.replication.replicas:
         return
@@ -72,7 +73,7 @@ def sync(client: Client, argv: Argv) -> None:
 
 
 @command("REPLCONF", arity=-1, flags=ADMIN | NOSCRIPT | LOADING | STALE | ALLOW_BUSY)
-def replconf(client: Client, argv: Argv) -> bytes | None:
+def replconf(client: Client, argv: Request) -> bytes | None:
     """OK, or the error of the first option that is wrong; ACK and GETACK are never answered."""
     if len(argv) % 2 == 0:
         raise ReplyError(errors.SYNTAX)
@@ -89,7 +90,7 @@ def replconf(client: Client, argv: Argv) -> bytes | None:
     return replies.OK
 
 
-def _acknowledge(client: Client, argv: Argv) -> None:
+def _acknowledge(client: Client, argv: Request) -> None:
     """`ACK offset [FACK offset]` from a replica; ignored from other clients.
 
     An offset never decreases: a lower number is ignored.

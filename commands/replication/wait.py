@@ -13,7 +13,7 @@ from commands.core.registry import BLOCKING, command
 from commands.streams.reading.read_request import parse_block
 from protocol import replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 _LOCAL_OUT_OF_RANGE = b"ERR value is out of range, value must between 0 and 1"
 _REPLICAS_OUT_OF_RANGE = b"ERR value is out of range, must be positive"
@@ -32,7 +32,7 @@ _APPEND_ONLY_FILE_IS_OFF = (
 
 
 @command("WAIT", arity=3, flags=BLOCKING)
-def wait(client: Client, argv: Argv) -> bytes | Block:
+def wait(client: Client, argv: Request) -> bytes | Block:
     """Integer: the replicas that have it, at the wanted number or the timeout.
 
     Source: Redis 7.2.
@@ -58,7 +58,7 @@ def _wait_for_replicas(client: Client, wanted: int, timeout_ms: int) -> bytes | 
 
 
 @command("WAITAOF", arity=4, flags=BLOCKING)
-def waitaof(client: Client, argv: Argv) -> bytes | Block:
+def waitaof(client: Client, argv: Request) -> bytes | Block:
     """[1 if it is on the disk of this server, replicas on whose disk it is]. Source: Redis 7.2."""
     local = parse_int(argv[1])
     if not 0 <= local <= 1:

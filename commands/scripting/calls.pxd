@@ -21,4 +21,4 @@ cdef class Calls:
 
     cpdef begin(self, Running running, Interpreter interpreter)
     cdef _note_time(self)
-    cdef object _call_plain(self, tuple plain, list argv)
+    cdef object _call_plain(self, tuple plain, tuple words)

@@ -34,6 +34,7 @@ from commands.core.registry import (
     Command,
     Handler,
     Reply,
+    find,
 )
 from commands.core.version import REDIS_VERSION
 from commands.scripting.functions.libraries import Libraries
@@ -42,6 +43,7 @@ from commands.scripting.numbers import as_argument
 from commands.scripting.running_script import REPLICATE_ALL, Running, ScriptClient
 from commands.state.tracked_requests import remember_request
 from protocol import errors
+from protocol.request import Request
 from protocol.requests import Argv
 
 _NO_ARGUMENTS = b"!ERR Please specify at least one argument for this redis lib call\r\n"
@@ -112,25 +114,26 @@ class Calls:
             for argument in arguments:
                 if type(argument) is not bytes:
                     return self._call_any(arguments)
-            return self._call_plain(plain, list(arguments))  # type: ignore[arg-type]
+            return self._call_plain(plain, arguments)  # type: ignore[arg-type]
         except BaseException as error:  # it must not reach the script
             return self._failed(error)
 
-    def _call_plain(self, plain: Plain, argv: Argv) -> bytes | None:
+    def _call_plain(self, plain: Plain, words: Sequence[bytes]) -> bytes | None:
         """Run a command in a usual spelling; no check by flags is needed."""
         command, handler, arity, writes = plain
-        count = len(argv)
+        count = len(words)
         if count != arity and (arity >= 0 or count < -arity):
-            return self._call_any(argv)
+            return self._call_any(words)
+        request = Request(list(words))
         if writes:
             self._running.has_written = True
             if self._running.replicates != REPLICATE_ALL:
-                return self._run(command, argv)
-        reply = self._account(self._client, command, argv, handler)
+                return self._run(command, request)
+        reply = self._account(self._client, command, request, handler)
         if type(reply) is bytes and not self._is_tracked and self._interpreter.has_room(len(reply)):
             self._note_time()
             return reply
-        return self._conclude(command, argv, reply)
+        return self._conclude(command, request, reply)
 
     @cython.cfunc
     def _note_time(self) -> None:
@@ -160,7 +163,7 @@ class Calls:
             return _BAD_ARGUMENTS
         if not argv:
             return _NO_ARGUMENTS
-        command = find_command(argv)
+        command = find(argv)
         refusal = self._refusal(self._running, command, argv)
         if refusal is not None:
             self._instance.stats.count_error(refusal.split(b" ", 1)[0])
@@ -168,22 +171,22 @@ class Calls:
                 self._instance.stats.of(command).rejected_calls += 1
             return b"-%b\r\n" % refusal
         assert command is not None
-        return self._run(command, argv)
+        return self._run(command, Request(argv))
 
-    def _run(self, command: Command, argv: Argv) -> bytes | None:
+    def _run(self, command: Command, request: Request) -> bytes | None:
         running, services = self._running, self._instance.services
         if command.flags & WRITE:
             running.has_written = True
         if running.replicates == REPLICATE_ALL:
-            reply = services.run(self._client, command, argv)
+            reply = services.run(self._client, command, request)
         else:
-            reply = services.run_held_back(self._client, command, argv, running.replicates)
-        return self._conclude(command, argv, reply)
+            reply = services.run_held_back(self._client, command, request, running.replicates)
+        return self._conclude(command, request, reply)
 
-    def _conclude(self, command: Command, argv: Argv, reply: Reply) -> bytes | None:
+    def _conclude(self, command: Command, request: Request, reply: Reply) -> bytes | None:
         """The reply of a command that has run, if the interpreter has room for it."""
         if self._is_tracked and command.flags & READONLY:
-            remember_request(self._running.client, command, argv)
+            remember_request(self._running.client, command, request)
         if type(reply) is LongReply:
             reply = reply.join()
         assert type(reply) is not Block, f"{command.fullname!r} blocks in a script"
@@ -248,7 +251,7 @@ class Calls:
             return _BAD_ARGUMENTS[1:-2]
         if not argv:
             return _NO_ARGUMENTS[1:-2]
-        if find_command(argv) is None:
+        if find(argv) is None:
             return b"ERR Invalid command passed to redis.acl_check_cmd()"
         return True
 
@@ -265,14 +268,6 @@ def _plain_commands() -> dict[object, Plain]:
         for spelling in (name, name.upper())
         if not command.subcommands and not command.flags & NOSCRIPT
     }
-
-
-def find_command(argv: Argv) -> Command | None:
-    """The command or sub-command in any spelling."""
-    command = COMMANDS.get(argv[0]) or COMMANDS.get(argv[0].lower())
-    if command is None or not command.subcommands or len(argv) == 1:
-        return command
-    return command.subcommands.get(argv[1].lower())
 
 
 def _to_argv(arguments: Sequence[object]) -> Argv:

@@ -27,6 +27,7 @@ from commands.scripting.shebang import parse_script
 from commands.server.monitor import feed_monitors
 from protocol import errors
 from protocol.errors import ReplyError
+from protocol.request import Request
 from protocol.requests import Argv
 from storage.types.value import as_int64
 
@@ -41,7 +42,9 @@ _BY_NAME = {b"fcall", b"fcall_ro"}
 _COUNTS = {b"%d" % count: count for count in range(10)}  # as most requests have them
 
 
-def split_arguments(argv: Argv, not_a_number: bytes = errors.NOT_AN_INTEGER) -> tuple[Argv, Argv]:
+def split_arguments(
+    argv: Request, not_a_number: bytes = errors.NOT_AN_INTEGER
+) -> tuple[Argv, Argv]:
     """Split into keys and other arguments. Raises ReplyError."""
     count = _COUNTS.get(argv[2])
     if count is None:
@@ -56,37 +59,37 @@ def split_arguments(argv: Argv, not_a_number: bytes = errors.NOT_AN_INTEGER) -> 
 
 
 @command("EVAL", arity=-3, flags=COMMON_FLAGS | MAY_REPLICATE, keys=MAY_WRITE_KEYS)
-def eval_(client: Client, argv: Argv) -> Reply:
+def eval_(client: Client, argv: Request) -> Reply:
     """The result of the script."""
     return _evaluate(client, argv, is_read_only=False)
 
 
 @command("EVALSHA", arity=-3, flags=COMMON_FLAGS | MAY_REPLICATE, keys=MAY_WRITE_KEYS)
-def evalsha(client: Client, argv: Argv) -> Reply:
+def evalsha(client: Client, argv: Request) -> Reply:
     """The result of the script. NOSCRIPT if no script has that SHA1."""
     return _evaluate_cached(client, argv, is_read_only=False)
 
 
 @command("EVAL_RO", arity=-3, flags=COMMON_FLAGS | READONLY, keys=READ_KEYS)
-def eval_ro(client: Client, argv: Argv) -> Reply:
+def eval_ro(client: Client, argv: Request) -> Reply:
     """The result of the script; commands that write are refused."""
     return _evaluate(client, argv, is_read_only=True)
 
 
 @command("EVALSHA_RO", arity=-3, flags=COMMON_FLAGS | READONLY, keys=READ_KEYS)
-def evalsha_ro(client: Client, argv: Argv) -> Reply:
+def evalsha_ro(client: Client, argv: Request) -> Reply:
     """The result of the script; commands that write are refused. NOSCRIPT if none has that SHA1."""
     return _evaluate_cached(client, argv, is_read_only=True)
 
 
-def _evaluate(client: Client, argv: Argv, *, is_read_only: bool) -> Reply:
+def _evaluate(client: Client, argv: Request, *, is_read_only: bool) -> Reply:
     show(client, argv)
     keys, arguments = split_arguments(argv)
     script = client.instance.feature(Scripting).scripts.take(argv[1], is_loaded=False)
     return _start(client, argv, script, keys, arguments, is_read_only)
 
 
-def _evaluate_cached(client: Client, argv: Argv, *, is_read_only: bool) -> Reply:
+def _evaluate_cached(client: Client, argv: Request, *, is_read_only: bool) -> Reply:
     show(client, argv)
     if len(argv[1]) != _SHA_LENGTH:
         raise ReplyError(_NO_SCRIPT)
@@ -97,14 +100,14 @@ def _evaluate_cached(client: Client, argv: Argv, *, is_read_only: bool) -> Reply
     return _start(client, argv, script, keys, arguments, is_read_only)
 
 
-def show(client: Client, argv: Argv) -> None:
+def show(client: Client, argv: Request) -> None:
     """Monitors see the script before its commands."""
     if client.instance.monitors:
-        feed_monitors(client.instance, client, argv)
+        feed_monitors(client.instance, client, argv.words())
 
 
 def _start(
-    client: Client, argv: Argv, script: Script, keys: Argv, rest: Argv, is_read_only: bool
+    client: Client, argv: Request, script: Script, keys: Argv, rest: Argv, is_read_only: bool
 ) -> Reply:
     instance = client.instance
     if script.has_shebang:
@@ -113,7 +116,7 @@ def _start(
     elif instance.gates & GATE_STALE:
         raise ReplyError(errors.MASTER_DOWN)
     scripting = instance.feature(Scripting)
-    running = Running(client, script.sha, argv, is_read_only=is_read_only)
+    running = Running(client, script.sha, argv.words(), is_read_only=is_read_only)
     return scripting.run(running, scripting.interpreter, script.function, keys, rest)
 
 
@@ -126,15 +129,13 @@ def refuse_at_start(flags: frozenset[bytes], *, is_read_only: bool) -> None:
         raise ReplyError(b"ERR Can not execute a script with write flag using *_ro command.")
 
 
-def request_flags(instance: Instance, command: Command, argv: Argv | bytes) -> int:
+def request_flags(instance: Instance, command: Command, argv: Request) -> int:
     """The flags of the command, or of the script or function that it runs.
 
     A script with a shebang, or a function, counts as a write unless it declares `no-writes`, and
     runs on stale data only if it declares `allow-stale`. A script without a shebang has the flags
     of EVAL: only its commands show what it does. Source: observed with Redis 7.0.15 and 8.2.3.
     """
-    if isinstance(argv, bytes):  # the raw request of another command
-        return command.flags
     declared = _declared(instance, command.fullname, argv)
     if declared is None:
         return command.flags
@@ -146,7 +147,7 @@ def request_flags(instance: Instance, command: Command, argv: Argv | bytes) -> i
     return flags
 
 
-def _declared(instance: Instance, name: bytes, argv: Argv) -> frozenset[bytes] | None:
+def _declared(instance: Instance, name: bytes, argv: Request) -> frozenset[bytes] | None:
     """The flags in the source; None if it declares none, or cannot be found or read."""
     if name in _BY_SOURCE:
         return _declared_by(argv[1])

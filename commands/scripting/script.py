@@ -8,27 +8,27 @@ from commands.core.registry import ALLOW_BUSY, LOADING, NOSCRIPT, STALE, command
 from commands.scripting.scripting_state import Scripting
 from protocol import replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 container("SCRIPT")
 
 
 @command("SCRIPT LOAD", arity=3, flags=NOSCRIPT | STALE)
-def script_load(client: Client, argv: Argv) -> bytes:
+def script_load(client: Client, argv: Request) -> bytes:
     """The script's SHA1."""
     scripts = client.instance.feature(Scripting).scripts
     return replies.bulk(scripts.take(argv[2], is_loaded=True).sha)
 
 
 @command("SCRIPT EXISTS", arity=-3, flags=NOSCRIPT)
-def script_exists(client: Client, argv: Argv) -> bytes:
+def script_exists(client: Client, argv: Request) -> bytes:
     """An array of 1 and 0."""
     scripts = client.instance.feature(Scripting).scripts
     return replies.array([replies.ONE if sha in scripts else replies.ZERO for sha in argv[2:]])
 
 
 @command("SCRIPT FLUSH", arity=-2, flags=NOSCRIPT)
-def script_flush(client: Client, argv: Argv) -> bytes:
+def script_flush(client: Client, argv: Request) -> bytes:
     """ASYNC and SYNC do the same: the whole interpreter is replaced."""
     if len(argv) > 3 or (len(argv) == 3 and argv[2].upper() not in (b"SYNC", b"ASYNC")):
         raise ReplyError(b"ERR SCRIPT FLUSH only support SYNC|ASYNC option")
@@ -37,13 +37,13 @@ def script_flush(client: Client, argv: Argv) -> bytes:
 
 
 @command("SCRIPT KILL", arity=2, flags=NOSCRIPT | ALLOW_BUSY)
-def script_kill(client: Client, argv: Argv) -> bytes:
+def script_kill(client: Client, argv: Request) -> bytes:
     """Errors: NOTBUSY, UNKILLABLE; BUSY if a function runs."""
     return client.instance.feature(Scripting).kill(function=False)
 
 
 @command("SCRIPT DEBUG", arity=3, flags=NOSCRIPT)
-def script_debug(client: Client, argv: Argv) -> bytes:
+def script_debug(client: Client, argv: Request) -> bytes:
     """NO changes nothing; the other modes are refused."""
     mode = argv[2].upper()
     if mode == b"NO":
@@ -54,7 +54,7 @@ def script_debug(client: Client, argv: Argv) -> bytes:
 
 
 @command("SCRIPT HELP", arity=2, flags=LOADING | STALE)
-def script_help(client: Client, argv: Argv) -> bytes:
+def script_help(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2, for the shape."""
     return help_reply(
         b"SCRIPT",

@@ -16,7 +16,7 @@ from commands.keys.pattern import matcher
 from commands.server.access import is_allowed
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 FLAGS = ADMIN | NOSCRIPT | LOADING | STALE
 
@@ -24,7 +24,7 @@ container("CONFIG")
 
 
 @command("CONFIG GET", arity=-3, flags=FLAGS)
-def config_get(client: Client, argv: Argv) -> bytes:
+def config_get(client: Client, argv: Request) -> bytes:
     """A map. Names and glob patterns, without regard to case."""
     config = client.instance.config
     wanted = dict.fromkeys(name for pattern in argv[2:] for name in _matching(pattern))
@@ -44,7 +44,7 @@ def _matching(pattern: bytes) -> Iterator[str]:
 
 
 @command("CONFIG SET", arity=-4, flags=FLAGS)
-def config_set(client: Client, argv: Argv) -> bytes:
+def config_set(client: Client, argv: Request) -> bytes:
     """OK, or an error and none of the pairs is set."""
     if len(argv) % 2:
         raise ReplyError(errors.SYNTAX)
@@ -118,7 +118,7 @@ def _apply(client: Client, pairs: dict[str, str], before: dict[str, object]) -> 
 
 
 @command("CONFIG RESETSTAT", arity=2, flags=FLAGS)
-def config_resetstat(client: Client, argv: Argv) -> bytes:
+def config_resetstat(client: Client, argv: Request) -> bytes:
     """Statistics of commands and errors too, as Redis does."""
     client.instance.stats.reset()
     client.instance.persistence.reset_counts()
@@ -127,7 +127,7 @@ def config_resetstat(client: Client, argv: Argv) -> bytes:
 
 
 @command("CONFIG REWRITE", arity=2, flags=FLAGS)
-def config_rewrite(client: Client, argv: Argv) -> bytes:
+def config_rewrite(client: Client, argv: Request) -> bytes:
     """Refused without a file; the file stays as it was when it cannot be written."""
     try:
         client.instance.host.rewrite_config()
@@ -139,7 +139,7 @@ def config_rewrite(client: Client, argv: Argv) -> bytes:
 
 
 @command("CONFIG HELP", arity=2, flags=LOADING | STALE)
-def config_help(client: Client, argv: Argv) -> bytes:
+def config_help(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2, for the shape."""
     return help_reply(
         b"CONFIG",

@@ -14,6 +14,7 @@ from commands.keys.serialization import snapshot_options
 from commands.server.access import is_allowed
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.request import Request
 from protocol.requests import Argv
 from storage.digest import EMPTY, dataset_digest, value_digest
 from storage.snapshot.payload import serialized_length
@@ -30,7 +31,7 @@ _NOT_ALLOWED = (
 
 
 @command("DEBUG", arity=-2, flags=ADMIN | NOSCRIPT | LOADING | STALE)
-def debug(client: Client, argv: Argv) -> bytes:
+def debug(client: Client, argv: Request) -> bytes:
     """One command with its words inside, as in Redis: COMMAND knows no sub-commands of it."""
     if not is_allowed(client.instance.config.enable_debug_command, client):
         raise ReplyError(_NOT_ALLOWED)

@@ -15,7 +15,7 @@ from commands.server.command.table import find_command
 from commands.state.latency import LatencyEvent
 from protocol import replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 FLAGS = ADMIN | NOSCRIPT | LOADING | STALE
 
@@ -26,7 +26,7 @@ container("LATENCY")
 
 
 @command("LATENCY LATEST", arity=2, flags=FLAGS)
-def latency_latest(client: Client, argv: Argv) -> bytes:
+def latency_latest(client: Client, argv: Request) -> bytes:
     """Array of name, Unix time, milliseconds, milliseconds of the worst sample of the event."""
     rows = [
         replies.array(
@@ -43,7 +43,7 @@ def latency_latest(client: Client, argv: Argv) -> bytes:
 
 
 @command("LATENCY HISTORY", arity=3, flags=FLAGS)
-def latency_history(client: Client, argv: Argv) -> bytes:
+def latency_history(client: Client, argv: Request) -> bytes:
     """Pairs of Unix time and milliseconds, the oldest first; empty for an unknown event."""
     event = client.instance.latency.events.get(argv[2])
     samples = event.samples if event is not None else ()
@@ -56,7 +56,7 @@ def latency_history(client: Client, argv: Argv) -> bytes:
 
 
 @command("LATENCY RESET", arity=-2, flags=FLAGS)
-def latency_reset(client: Client, argv: Argv) -> bytes:
+def latency_reset(client: Client, argv: Request) -> bytes:
     """Integer: the number of events deleted."""
     return replies.integer(client.instance.latency.reset(argv[2:]))
 
@@ -65,7 +65,7 @@ def latency_reset(client: Client, argv: Argv) -> bytes:
 
 
 @command("LATENCY GRAPH", arity=3, flags=FLAGS)
-def latency_graph(client: Client, argv: Argv) -> bytes:
+def latency_graph(client: Client, argv: Request) -> bytes:
     """A column for each sample, the latest at the right; below it how long ago it was taken."""
     event = client.instance.latency.events.get(argv[2])
     if event is None:
@@ -101,7 +101,7 @@ def _age(seconds: int) -> str:
 
 
 @command("LATENCY DOCTOR", arity=2, flags=FLAGS)
-def latency_doctor(client: Client, argv: Argv) -> bytes:
+def latency_doctor(client: Client, argv: Request) -> bytes:
     """A text for people."""
     return replies.verbatim(report(client.instance).encode("latin-1"), client.resp)
 
@@ -163,7 +163,7 @@ def _advice(instance: Instance) -> list[str]:
 
 
 @command("LATENCY HISTOGRAM", arity=-2, flags=FLAGS)
-def latency_histogram(client: Client, argv: Argv) -> bytes:
+def latency_histogram(client: Client, argv: Request) -> bytes:
     """By command: the calls, and how many of them took at most 1, 2, 4, ... microseconds.
 
     A container stands for its sub-commands. Commands that never ran are left out.
@@ -202,7 +202,7 @@ def _named_commands(names: list[bytes]) -> list[Command]:
 
 
 @command("LATENCY HELP", arity=2, flags=LOADING | STALE)
-def latency_help(client: Client, argv: Argv) -> bytes:
+def latency_help(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2, for the shape."""
     return help_reply(
         b"LATENCY",

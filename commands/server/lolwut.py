@@ -9,7 +9,7 @@ from commands.core.client import Client
 from commands.core.registry import FAST, READONLY, command
 from commands.core.version import REDIS_VERSION, RILLWAY_VERSION
 from protocol import replies
-from protocol.requests import Argv
+from protocol.request import Request
 
 Chance = Callable[[int], int]  # a number in [0, n)
 
@@ -20,7 +20,7 @@ ENTRY_EVERY, GRASS_EVERY = 12, 9
 
 
 @command("LOLWUT", arity=-1, flags=READONLY | FAST)
-def lolwut(client: Client, argv: Argv) -> bytes:
+def lolwut(client: Client, argv: Request) -> bytes:
     """`LOLWUT [VERSION n] [columns [rows]]`; every version draws the same kind of picture."""
     arguments = Arguments(argv, 1)
     if arguments.remaining > 1 and arguments.take(b"VERSION"):

@@ -15,7 +15,7 @@ from commands.keys.size import value_bytes
 from commands.server.info.memory_figures import MemoryFigures, human, memory_figures
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 Figure: TypeAlias = "int | float | dict[bytes, int]"
 
@@ -28,7 +28,7 @@ container("MEMORY")
 
 
 @command("MEMORY USAGE", arity=-3, flags=READONLY, keys=one_key(b"RO", at=2))
-def memory_usage(client: Client, argv: Argv) -> bytes:
+def memory_usage(client: Client, argv: Request) -> bytes:
     """Bytes, or null. The key's access time stays as it is."""
     samples = DEFAULT_SAMPLES
     arguments = Arguments(argv, 3)
@@ -46,7 +46,7 @@ def memory_usage(client: Client, argv: Argv) -> bytes:
 
 
 @command("MEMORY STATS", arity=2)
-def memory_stats(client: Client, argv: Argv) -> bytes:
+def memory_stats(client: Client, argv: Request) -> bytes:
     """A map; the databases that hold keys are maps in it."""
     items: list[bytes] = []
     for name, value in _figures(client.instance):
@@ -103,7 +103,7 @@ def _figures(instance: Instance) -> Iterator[tuple[bytes, Figure]]:
 
 
 @command("MEMORY DOCTOR", arity=2)
-def memory_doctor(client: Client, argv: Argv) -> bytes:
+def memory_doctor(client: Client, argv: Request) -> bytes:
     """A text for people."""
     text = report(memory_figures(client.instance), len(client.instance.clients))
     return replies.verbatim(text.encode(), client.resp)
@@ -138,7 +138,7 @@ def report(figures: MemoryFigures, clients: int) -> str:
 
 
 @command("MEMORY PURGE", arity=2)
-def memory_purge(client: Client, argv: Argv) -> bytes:
+def memory_purge(client: Client, argv: Request) -> bytes:
     """OK. The allocator returns what it can; nodes that were opened for readers are closed."""
     client.instance.entry_cache.clear()
     client.instance.host.purge_memory()
@@ -146,7 +146,7 @@ def memory_purge(client: Client, argv: Argv) -> bytes:
 
 
 @command("MEMORY HELP", arity=2, flags=LOADING | STALE)
-def memory_help(client: Client, argv: Argv) -> bytes:
+def memory_help(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2, for the shape."""
     return help_reply(
         b"MEMORY",

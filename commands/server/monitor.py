@@ -13,6 +13,7 @@ from commands.core.gates import GATE_MONITOR
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from protocol import replies
 from protocol.errors import ReplyError
+from protocol.request import Request
 from protocol.requests import Argv
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _QUOTED = [
 
 
 @command("MONITOR", arity=1, flags=ADMIN | NOSCRIPT | LOADING | STALE)
-def monitor(client: Client, argv: Argv) -> bytes | None:
+def monitor(client: Client, argv: Request) -> bytes | None:
     """OK; a second MONITOR gets no reply, as in Redis."""
     if client.deny_blocking:
         raise ReplyError(b"ERR MONITOR isn't allowed for DENY BLOCKING client")

@@ -15,7 +15,7 @@ from commands.core.registry import (
 )
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 _SAVE_FAILED = b"ERR"  # Redis's reply has no details; the log has them, here too
 _SAVING = b"ERR Background save already in progress"
@@ -31,7 +31,7 @@ _REWRITE_FAILED = (
 
 
 @command("SAVE", arity=1, flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI)
-def save(client: Client, argv: Argv) -> bytes:
+def save(client: Client, argv: Request) -> bytes:
     """OK once it is on disk. Source: redis-server 7.0.15, as all of this module."""
     instance = client.instance
     if instance.persistence.save_in_progress:
@@ -42,7 +42,7 @@ def save(client: Client, argv: Argv) -> bytes:
 
 
 @command("BGSAVE", arity=-1, flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING)
-def bgsave(client: Client, argv: Argv) -> bytes:
+def bgsave(client: Client, argv: Request) -> bytes:
     """Status: started, or scheduled. In a transaction it is always scheduled."""
     is_schedule = len(argv) > 1
     if is_schedule and (len(argv) > 2 or argv[1].upper() != b"SCHEDULE"):
@@ -62,13 +62,13 @@ def bgsave(client: Client, argv: Argv) -> bytes:
 
 
 @command("LASTSAVE", arity=1, flags=LOADING | STALE | FAST)
-def lastsave(client: Client, argv: Argv) -> bytes:
+def lastsave(client: Client, argv: Request) -> bytes:
     """Unix seconds; the time of the start, as in Redis, when nothing was saved since."""
     return replies.integer(client.instance.persistence.last_save_ms // 1000)
 
 
 @command("BGREWRITEAOF", arity=1, flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING)
-def bgrewriteaof(client: Client, argv: Argv) -> bytes:
+def bgrewriteaof(client: Client, argv: Request) -> bytes:
     """Status: started, or scheduled. It works with appendonly no, too."""
     instance, state = client.instance, client.instance.persistence
     if state.rewrite_in_progress:

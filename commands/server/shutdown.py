@@ -7,13 +7,13 @@ from commands.core.client import Client
 from commands.core.registry import ADMIN, ALLOW_BUSY, LOADING, NO_MULTI, NOSCRIPT, STALE, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 _OPTIONS = {b"NOSAVE", b"SAVE", b"NOW", b"FORCE", b"ABORT"}
 
 
 @command("SHUTDOWN", arity=-1, flags=ADMIN | NOSCRIPT | LOADING | STALE | NO_MULTI | ALLOW_BUSY)
-def shutdown(client: Client, argv: Argv) -> bytes | Block | None:
+def shutdown(client: Client, argv: Request) -> bytes | Block | None:
     """No reply: the connection closes. If writing to disk fails, an error, and the server goes on,
     unless FORCE is given.
 

@@ -8,7 +8,7 @@ from commands.core.help import help_reply
 from commands.core.registry import ADMIN, LOADING, STALE, command, container
 from commands.state.slowlog import SlowRequest
 from protocol import errors, replies
-from protocol.requests import Argv
+from protocol.request import Request
 
 DEFAULT_COUNT = 10
 
@@ -16,7 +16,7 @@ container("SLOWLOG")
 
 
 @command("SLOWLOG GET", arity=-2, flags=ADMIN | LOADING | STALE)
-def slowlog_get(client: Client, argv: Argv) -> bytes:
+def slowlog_get(client: Client, argv: Request) -> bytes:
     """The newest first: ten of them, `count`, or all for -1."""
     if len(argv) > 3:
         raise errors.subcommand_syntax(b"SLOWLOG", argv[1])
@@ -41,20 +41,20 @@ def _entry(request: SlowRequest) -> bytes:
 
 
 @command("SLOWLOG LEN", arity=2, flags=ADMIN | LOADING | STALE)
-def slowlog_len(client: Client, argv: Argv) -> bytes:
+def slowlog_len(client: Client, argv: Request) -> bytes:
     """An integer."""
     return replies.integer(len(client.instance.slowlog))
 
 
 @command("SLOWLOG RESET", arity=2, flags=ADMIN | LOADING | STALE)
-def slowlog_reset(client: Client, argv: Argv) -> bytes:
+def slowlog_reset(client: Client, argv: Request) -> bytes:
     """IDs go on from where they were."""
     client.instance.slowlog.reset()
     return replies.OK
 
 
 @command("SLOWLOG HELP", arity=2, flags=LOADING | STALE)
-def slowlog_help(client: Client, argv: Argv) -> bytes:
+def slowlog_help(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2, for the shape."""
     return help_reply(
         b"SLOWLOG",

@@ -26,7 +26,7 @@ from commands.sets.members import members_reply
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.sets import SetValue
 
 # The resulting members, in Redis's order: an iterator that finds each when it is asked for, or a
@@ -79,19 +79,19 @@ def _look_up(client: Client, keys: list[bytes]) -> list[SetValue | None]:
 
 
 @command("SINTER", arity=-2, flags=READONLY, keys=keys_to_end(b"RO", b"ACCESS"))
-def sinter(client: Client, argv: Argv) -> bytes | LongReply:
+def sinter(client: Client, argv: Request) -> bytes | LongReply:
     """Set of bulk strings. Source: Redis 7.2."""
     return _members(client, argv[1:], intersection)
 
 
 @command("SUNION", arity=-2, flags=READONLY, keys=keys_to_end(b"RO", b"ACCESS"))
-def sunion(client: Client, argv: Argv) -> bytes | LongReply:
+def sunion(client: Client, argv: Request) -> bytes | LongReply:
     """Set of bulk strings. Source: Redis 7.2."""
     return _members(client, argv[1:], union)
 
 
 @command("SDIFF", arity=-2, flags=READONLY, keys=keys_to_end(b"RO", b"ACCESS"))
-def sdiff(client: Client, argv: Argv) -> bytes | LongReply:
+def sdiff(client: Client, argv: Request) -> bytes | LongReply:
     """Set of bulk strings. Source: Redis 7.2."""
     return _members(client, argv[1:], difference)
 
@@ -109,24 +109,24 @@ def _members(client: Client, keys: list[bytes], operation: Operation) -> bytes |
     flags=WRITE | DENYOOM,
     keys=(KeySpec(begin=1, flags=(b"RW", b"UPDATE")), *_SOURCES),
 )
-def sinterstore(client: Client, argv: Argv) -> bytes:
+def sinterstore(client: Client, argv: Request) -> bytes:
     """Integer: how many were stored; with none, the destination is removed. Source: Redis 7.2."""
     return _store(client, argv, intersection, b"sinterstore")
 
 
 @command("SUNIONSTORE", arity=-3, flags=WRITE | DENYOOM, keys=_STORE_KEYS)
-def sunionstore(client: Client, argv: Argv) -> bytes:
+def sunionstore(client: Client, argv: Request) -> bytes:
     """Integer: the number of members stored; with none, the destination is removed."""
     return _store(client, argv, union, b"sunionstore")
 
 
 @command("SDIFFSTORE", arity=-3, flags=WRITE | DENYOOM, keys=_STORE_KEYS)
-def sdiffstore(client: Client, argv: Argv) -> bytes:
+def sdiffstore(client: Client, argv: Request) -> bytes:
     """Integer: the number of members stored; with none, the destination is removed."""
     return _store(client, argv, difference, b"sdiffstore")
 
 
-def _store(client: Client, argv: Argv, operation: Operation, event: bytes) -> bytes:
+def _store(client: Client, argv: Request, operation: Operation, event: bytes) -> bytes:
     target, limits = argv[1], client.instance.encoding_limits
     result = SetValue.of(operation(_look_up(client, argv[2:])), limits)
     if not len(result):
@@ -151,25 +151,25 @@ def remove_target(client: Client, key: bytes) -> None:
 
 
 @command("SINTERCARD", arity=-3, flags=READONLY | MOVABLE_KEYS, keys=counted_keys(b"RO", b"ACCESS"))
-def sintercard(client: Client, argv: Argv) -> bytes:
+def sintercard(client: Client, argv: Request) -> bytes:
     """Integer, at most LIMIT unless that is 0. Source: Redis 7.2."""
     return _count(client, argv, intersection)
 
 
 @command("SUNIONCARD", arity=-3, flags=READONLY | MOVABLE_KEYS, keys=counted_keys(b"RO", b"ACCESS"))
-def sunioncard(client: Client, argv: Argv) -> bytes:
+def sunioncard(client: Client, argv: Request) -> bytes:
     """Integer, at most LIMIT unless that is 0; exact even with APPROX. Source: Redis 8.10."""
     return _count(client, argv, union, may_estimate=True)
 
 
 @command("SDIFFCARD", arity=-3, flags=READONLY | MOVABLE_KEYS, keys=counted_keys(b"RO", b"ACCESS"))
-def sdiffcard(client: Client, argv: Argv) -> bytes:
+def sdiffcard(client: Client, argv: Request) -> bytes:
     """Integer, at most LIMIT unless that is 0. Source: Redis 8.10."""
     return _count(client, argv, difference)
 
 
 def _count(
-    client: Client, argv: Argv, operation: Operation, *, may_estimate: bool = False
+    client: Client, argv: Request, operation: Operation, *, may_estimate: bool = False
 ) -> bytes:
     count = parse_int(argv[1], errors.NUMKEYS_NOT_POSITIVE, minimum=1)
     if count > len(argv) - 2:

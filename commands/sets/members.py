@@ -9,7 +9,7 @@ from commands.core.long_reply import LongReply
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key, two_keys
 from commands.state import notifications
 from protocol import replies
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.sets import SetValue
 
 # A reply of more members is sent in pieces of this many.
@@ -18,7 +18,7 @@ MEMBERS_PER_PIECE = 2000
 
 
 @command("SADD", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
-def sadd(client: Client, argv: Argv) -> bytes:
+def sadd(client: Client, argv: Request) -> bytes:
     """Integer: how many were not in the set before. Source: Redis 7.2."""
     key, members = argv[1], argv[2:]
     limits = client.instance.encoding_limits
@@ -36,7 +36,7 @@ def sadd(client: Client, argv: Argv) -> bytes:
 
 
 @command("SREM", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
-def srem(client: Client, argv: Argv) -> bytes:
+def srem(client: Client, argv: Request) -> bytes:
     """Integer: how many were in the set. Source: Redis 7.2."""
     key = argv[1]
     value = client.lookup_typed_for_write(key, SetValue)
@@ -63,7 +63,7 @@ def remove_if_empty(client: Client, key: bytes, value: SetValue) -> None:
     flags=WRITE | FAST,
     keys=two_keys((b"RW", b"ACCESS", b"DELETE"), (b"RW", b"INSERT")),
 )
-def smove(client: Client, argv: Argv) -> bytes:
+def smove(client: Client, argv: Request) -> bytes:
     """Integer: 1 if the member was in the source, else 0. Source: Redis 7.2."""
     source_key, target_key, member = argv[1:]
     # A target of another type only matters if there is a source.
@@ -89,14 +89,14 @@ def smove(client: Client, argv: Argv) -> bytes:
 
 
 @command("SISMEMBER", arity=3, flags=READONLY | FAST, keys=one_key(b"RO"))
-def sismember(client: Client, argv: Argv) -> bytes:
+def sismember(client: Client, argv: Request) -> bytes:
     """Integer: 1 or 0. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SetValue)
     return replies.ONE if value is not None and argv[2] in value else replies.ZERO
 
 
 @command("SMISMEMBER", arity=-3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def smismember(client: Client, argv: Argv) -> bytes:
+def smismember(client: Client, argv: Request) -> bytes:
     """Array of integers, 1 or 0 for each. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SetValue)
     found = () if value is None else value
@@ -104,14 +104,14 @@ def smismember(client: Client, argv: Argv) -> bytes:
 
 
 @command("SCARD", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
-def scard(client: Client, argv: Argv) -> bytes:
+def scard(client: Client, argv: Request) -> bytes:
     """Integer; 0 without the key. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SetValue)
     return replies.integer(0 if value is None else len(value))
 
 
 @command("SMEMBERS", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def smembers(client: Client, argv: Argv) -> bytes | LongReply:
+def smembers(client: Client, argv: Request) -> bytes | LongReply:
     """Set of bulk strings. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SetValue)
     return members_reply([] if value is None else value.members(), client.resp)

@@ -20,7 +20,7 @@ from commands.sets.members import (
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.sets import SetValue
 
 # The number of members in one propagated SREM.
@@ -28,7 +28,7 @@ MEMBERS_PER_REQUEST = 1024
 
 
 @command("SPOP", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
-def spop(client: Client, argv: Argv) -> bytes | LongReply:
+def spop(client: Client, argv: Request) -> bytes | LongReply:
     """Bulk string, or null without the key; with `count`, a set. Source: Redis 7.2."""
     if len(argv) > 3:
         raise ReplyError(errors.SYNTAX)
@@ -68,7 +68,7 @@ def _pop_several(client: Client, key: bytes, count: int) -> bytes | LongReply:
 
 
 @command("SRANDMEMBER", arity=-2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def srandmember(client: Client, argv: Argv) -> bytes | LongReply:
+def srandmember(client: Client, argv: Request) -> bytes | LongReply:
     """Bulk string, or null without the key; with `count` an array, in which members repeat if it is
     negative. Source: Redis 7.2."""
     if len(argv) > 3:

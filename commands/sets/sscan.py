@@ -7,12 +7,12 @@ from commands.core.client import Client
 from commands.core.registry import READONLY, command, one_key
 from commands.keys.scan import matching, parse_cursor, parse_scan_options
 from protocol import replies
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.sets import SetValue
 
 
 @command("SSCAN", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def sscan(client: Client, argv: Argv) -> bytes:
+def sscan(client: Client, argv: Request) -> bytes:
     """Array of two: the next cursor, 0 at the end, and an array of members. Source: Redis 7.2."""
     cursor = parse_cursor(argv[2])
     value = client.lookup_typed(argv[1], SetValue)

@@ -31,7 +31,7 @@ from commands.sorted_sets.ranges import store_result
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.sets import SetValue
 from storage.types.sorted_sets import SortedSetValue
 
@@ -147,7 +147,7 @@ class _Options:
     limit: bool = False
 
 
-def _parse(client: Client, argv: Argv, at: int, takes: _Options) -> _Request:
+def _parse(client: Client, argv: Request, at: int, takes: _Options) -> _Request:
     """The request whose number of keys is at `at`. Raises ReplyError; the keys come before the
     options, as in Redis."""
     arguments = Arguments(argv, at)
@@ -197,25 +197,25 @@ def _source(client: Client, key: bytes) -> _Source:
 
 
 @command("ZUNION", arity=-3, flags=READONLY | MOVABLE_KEYS, keys=_READ_KEYS)
-def zunion(client: Client, argv: Argv) -> bytes | LongReply:
+def zunion(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, with their scores if asked for. Source: Redis 8.8."""
     return _members(client, argv, union, _Options(weights=True, scores=True))
 
 
 @command("ZINTER", arity=-3, flags=READONLY | MOVABLE_KEYS, keys=_READ_KEYS)
-def zinter(client: Client, argv: Argv) -> bytes | LongReply:
+def zinter(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, with their scores if asked for."""
     return _members(client, argv, intersection, _Options(weights=True, scores=True))
 
 
 @command("ZDIFF", arity=-3, flags=READONLY | MOVABLE_KEYS, keys=_READ_KEYS)
-def zdiff(client: Client, argv: Argv) -> bytes | LongReply:
+def zdiff(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, with their scores if asked for."""
     return _members(client, argv, difference, _Options(scores=True))
 
 
 def _members(
-    client: Client, argv: Argv, operation: Operation, takes: _Options
+    client: Client, argv: Request, operation: Operation, takes: _Options
 ) -> bytes | LongReply:
     request = _parse(client, argv, 1, takes)
     found = operation(request)
@@ -224,7 +224,7 @@ def _members(
 
 
 @command("ZINTERCARD", arity=-3, flags=READONLY | MOVABLE_KEYS, keys=_READ_KEYS)
-def zintercard(client: Client, argv: Argv) -> bytes:
+def zintercard(client: Client, argv: Request) -> bytes:
     """Integer, at most LIMIT unless that is 0. Source: Redis 7.2."""
     return replies.integer(len(common(_parse(client, argv, 1, _Options(limit=True)))))
 
@@ -233,21 +233,21 @@ def zintercard(client: Client, argv: Argv) -> bytes:
 
 
 @command("ZUNIONSTORE", arity=-4, flags=WRITE | DENYOOM | MOVABLE_KEYS, keys=_STORE_KEYS)
-def zunionstore(client: Client, argv: Argv) -> bytes:
+def zunionstore(client: Client, argv: Request) -> bytes:
     """Integer: how many were stored; with none, the destination is removed. Source: Redis 8.8."""
     request = _parse(client, argv, 2, _Options(weights=True))
     return _store_combined(client, argv[1], request, union(request), b"zunionstore")
 
 
 @command("ZINTERSTORE", arity=-4, flags=WRITE | DENYOOM | MOVABLE_KEYS, keys=_STORE_KEYS)
-def zinterstore(client: Client, argv: Argv) -> bytes:
+def zinterstore(client: Client, argv: Request) -> bytes:
     """Integer: the number of members stored; with none, the destination is removed."""
     request = _parse(client, argv, 2, _Options(weights=True))
     return _store_combined(client, argv[1], request, intersection(request), b"zinterstore")
 
 
 @command("ZDIFFSTORE", arity=-4, flags=WRITE | DENYOOM | MOVABLE_KEYS, keys=_STORE_KEYS)
-def zdiffstore(client: Client, argv: Argv) -> bytes:
+def zdiffstore(client: Client, argv: Request) -> bytes:
     """Integer: the number of members stored; with none, the destination is removed."""
     found = difference(_parse(client, argv, 2, _Options()))
     return _store(client, argv[1], found, b"zdiffstore")

@@ -23,7 +23,7 @@ from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.sorted_sets import SortedSetValue, Span
 
 RANK = b"RANK"
@@ -55,7 +55,7 @@ class _Range:
     with_scores: bool
 
 
-def _parse(argv: Argv, at: int, form: _Form, *, is_stored: bool = False) -> _Range:
+def _parse(argv: Request, at: int, form: _Form, *, is_stored: bool = False) -> _Range:
     """The range whose ends are at `at`, with the options after them. Raises ReplyError."""
     _parse_options(Arguments(argv, at + 2), form, is_stored=is_stored)
     by, reverse = form.by or RANK, bool(form.reverse)
@@ -111,7 +111,7 @@ def _by_member(low: bytes, high: bytes) -> Callable[[SortedSetValue], Span]:
     return lambda value: value.span_of_members(bounds)
 
 
-def _answer(client: Client, argv: Argv, form: _Form) -> bytes | LongReply:
+def _answer(client: Client, argv: Request, form: _Form) -> bytes | LongReply:
     wanted = _parse(argv, 2, form)
     value = client.lookup_typed(argv[1], SortedSetValue)
     if value is None:
@@ -125,7 +125,7 @@ def _answer(client: Client, argv: Argv, form: _Form) -> bytes | LongReply:
 
 
 @command("ZRANGE", arity=-4, flags=READONLY, keys=_READS)
-def zrange(client: Client, argv: Argv) -> bytes | LongReply:
+def zrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, with their scores if asked for. Source: Redis 7.2."""
     return _answer(client, argv, _Form())
 
@@ -136,7 +136,7 @@ def zrange(client: Client, argv: Argv) -> bytes | LongReply:
     flags=WRITE | DENYOOM,
     keys=two_keys((b"OW", b"UPDATE"), (b"RO", b"ACCESS")),
 )
-def zrangestore(client: Client, argv: Argv) -> bytes:
+def zrangestore(client: Client, argv: Request) -> bytes:
     """Integer: how many were stored; with none, the destination is removed. Source: Redis 7.2."""
     wanted = _parse(argv, 3, _Form(), is_stored=True)
     value = client.lookup_typed(argv[2], SortedSetValue)
@@ -168,30 +168,30 @@ def store_result(client: Client, key: bytes, result: SortedSetValue | None, even
 
 
 @command("ZREVRANGE", arity=-4, flags=READONLY, keys=_READS)
-def zrevrange(client: Client, argv: Argv) -> bytes | LongReply:
+def zrevrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, the highest score first, with their scores if asked for."""
     return _answer(client, argv, _Form(RANK, reverse=True))
 
 
 @command("ZRANGEBYSCORE", arity=-4, flags=READONLY, keys=_READS)
-def zrangebyscore(client: Client, argv: Argv) -> bytes | LongReply:
+def zrangebyscore(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, with their scores if asked for."""
     return _answer(client, argv, _Form(SCORE, reverse=False))
 
 
 @command("ZREVRANGEBYSCORE", arity=-4, flags=READONLY, keys=_READS)
-def zrevrangebyscore(client: Client, argv: Argv) -> bytes | LongReply:
+def zrevrangebyscore(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, the highest score first, with their scores if asked for."""
     return _answer(client, argv, _Form(SCORE, reverse=True))
 
 
 @command("ZRANGEBYLEX", arity=-4, flags=READONLY, keys=_READS)
-def zrangebylex(client: Client, argv: Argv) -> bytes | LongReply:
+def zrangebylex(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members."""
     return _answer(client, argv, _Form(LEX, reverse=False))
 
 
 @command("ZREVRANGEBYLEX", arity=-4, flags=READONLY, keys=_READS)
-def zrevrangebylex(client: Client, argv: Argv) -> bytes | LongReply:
+def zrevrangebylex(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, the last in lexicographical order first."""
     return _answer(client, argv, _Form(LEX, reverse=True))

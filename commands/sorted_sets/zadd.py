@@ -11,7 +11,7 @@ from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.sorted_sets import SortedSetValue
 
 _FLAGS = frozenset((b"NX", b"XX", b"GT", b"LT", b"CH", b"INCR"))
@@ -46,7 +46,7 @@ class _Addition:
 
 
 @command("ZADD", arity=-4, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
-def zadd(client: Client, argv: Argv) -> bytes:
+def zadd(client: Client, argv: Request) -> bytes:
     """Integer: how many were added, with CH also those whose score has changed; with INCR the new
     score, or null if a condition did not hold. Source: Redis 7.2."""
     return _add(client, argv[1], _parse(Arguments(argv, 2)))
@@ -55,7 +55,7 @@ def zadd(client: Client, argv: Argv) -> bytes:
 @command(
     "ZINCRBY", arity=4, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE")
 )
-def zincrby(client: Client, argv: Argv) -> bytes:
+def zincrby(client: Client, argv: Request) -> bytes:
     """The new score. Source: Redis 7.2."""
     return _add(client, argv[1], _Addition({b"INCR"}, [(parse_double(argv[2]), argv[3])]))
 

@@ -28,7 +28,7 @@ from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.sorted_sets import Pair, SortedSetValue
 
 
@@ -66,18 +66,18 @@ def _pop(client: Client, key: bytes, value: SortedSetValue, count: int, end: _En
 
 
 @command("ZPOPMIN", arity=-2, flags=WRITE | FAST, keys=one_key(*_POPS))
-def zpopmin(client: Client, argv: Argv) -> bytes | LongReply:
+def zpopmin(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members and scores. Source: Redis 7.2."""
     return _pop_from(client, argv, _MIN)
 
 
 @command("ZPOPMAX", arity=-2, flags=WRITE | FAST, keys=one_key(*_POPS))
-def zpopmax(client: Client, argv: Argv) -> bytes | LongReply:
+def zpopmax(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members and scores, the highest first."""
     return _pop_from(client, argv, _MAX)
 
 
-def _pop_from(client: Client, argv: Argv, end: _End) -> bytes | LongReply:
+def _pop_from(client: Client, argv: Request, end: _End) -> bytes | LongReply:
     if len(argv) > 3:
         raise ReplyError(errors.SYNTAX)
     has_count = len(argv) == 3
@@ -95,7 +95,7 @@ def _pop_from(client: Client, argv: Argv, end: _End) -> bytes | LongReply:
 
 
 @command("ZMPOP", arity=-4, flags=WRITE | MOVABLE_KEYS, keys=counted_keys(*_POPS))
-def zmpop(client: Client, argv: Argv) -> bytes:
+def zmpop(client: Client, argv: Request) -> bytes:
     """Array of the key and an array of pairs; null if no key is there. Source: Redis 7.2."""
     wanted = parse_multi_pop(Arguments(argv, 1), (b"MIN", b"MAX"))
     reply = _serve_several(wanted.keys, wanted.count, _ENDS[wanted.where], client)
@@ -103,7 +103,7 @@ def zmpop(client: Client, argv: Argv) -> bytes:
 
 
 @command("BZMPOP", arity=-5, flags=WRITE | BLOCKING | MOVABLE_KEYS, keys=counted_keys(*_POPS, at=2))
-def bzmpop(client: Client, argv: Argv) -> bytes | Block:
+def bzmpop(client: Client, argv: Request) -> bytes | Block:
     """Array of the key and an array of pairs; null after the timeout, in seconds.
 
     Source: Redis 7.2.
@@ -126,18 +126,18 @@ def _serve_several(keys: list[bytes], count: int, end: _End, client: Client) -> 
 
 
 @command("BZPOPMIN", arity=-3, flags=WRITE | BLOCKING | FAST, keys=_ALL_BUT_LAST)
-def bzpopmin(client: Client, argv: Argv) -> bytes | Block:
+def bzpopmin(client: Client, argv: Request) -> bytes | Block:
     """Array of key, member and score; null after the timeout, in seconds. Source: Redis 7.2."""
     return _pop_one_or_wait(client, argv, _MIN)
 
 
 @command("BZPOPMAX", arity=-3, flags=WRITE | BLOCKING | FAST, keys=_ALL_BUT_LAST)
-def bzpopmax(client: Client, argv: Argv) -> bytes | Block:
+def bzpopmax(client: Client, argv: Request) -> bytes | Block:
     """Array of key, member and score; null after the timeout, in seconds."""
     return _pop_one_or_wait(client, argv, _MAX)
 
 
-def _pop_one_or_wait(client: Client, argv: Argv, end: _End) -> bytes | Block:
+def _pop_one_or_wait(client: Client, argv: Request, end: _End) -> bytes | Block:
     keys = argv[1:-1]
     timeout_ms = parse_timeout(argv[-1], client.instance.now_ms)
     return pop_or_wait(client, keys, timeout_ms, SortedSetValue, partial(_serve_one, keys, end))

@@ -12,13 +12,13 @@ from commands.sets.spop import parse_random_count
 from commands.sorted_sets.pairs import MANY_MEMBERS, MEMBERS_PER_PIECE, encoded, members_reply
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.sample import distinct_numbers
 from storage.types.sorted_sets import SortedSetValue
 
 
 @command("ZRANDMEMBER", arity=-2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def zrandmember(client: Client, argv: Argv) -> bytes | LongReply:
+def zrandmember(client: Client, argv: Request) -> bytes | LongReply:
     """Bulk string, or null without the key; with `count` an array, in which members repeat if it is
     negative. Source: Redis 7.2."""
     count, with_scores = _parse(argv)
@@ -41,7 +41,7 @@ def zrandmember(client: Client, argv: Argv) -> bytes | LongReply:
     return members_reply(picked, -count, client.resp, with_scores=with_scores)
 
 
-def _parse(argv: Argv) -> tuple[int | None, bool]:
+def _parse(argv: Request) -> tuple[int | None, bool]:
     """The count, None without one, and whether the scores are wanted."""
     if len(argv) == 2:
         return None, False

@@ -10,14 +10,14 @@ from commands.core.registry import FAST, WRITE, command, one_key
 from commands.sorted_sets.bounds import parse_lex_bounds, parse_score_bounds, rank_span
 from commands.state import notifications
 from protocol import replies
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.sorted_sets import SortedSetValue, Span
 
 _DELETES = one_key(b"RW", b"DELETE")
 
 
 @command("ZREM", arity=-3, flags=WRITE | FAST, keys=_DELETES)
-def zrem(client: Client, argv: Argv) -> bytes:
+def zrem(client: Client, argv: Request) -> bytes:
     """Integer: how many were there. Source: Redis 7.2."""
     key = argv[1]
     value = client.lookup_typed_for_write(key, SortedSetValue)
@@ -28,7 +28,7 @@ def zrem(client: Client, argv: Argv) -> bytes:
 
 
 @command("ZREMRANGEBYRANK", arity=4, flags=WRITE, keys=_DELETES)
-def zremrangebyrank(client: Client, argv: Argv) -> bytes:
+def zremrangebyrank(client: Client, argv: Request) -> bytes:
     """Integer: how many were removed. Source: Redis 7.2."""
     start, end = parse_int(argv[2]), parse_int(argv[3])
     return _remove_span(
@@ -37,7 +37,7 @@ def zremrangebyrank(client: Client, argv: Argv) -> bytes:
 
 
 @command("ZREMRANGEBYSCORE", arity=4, flags=WRITE, keys=_DELETES)
-def zremrangebyscore(client: Client, argv: Argv) -> bytes:
+def zremrangebyscore(client: Client, argv: Request) -> bytes:
     """Integer: the number of members removed."""
     bounds = parse_score_bounds(argv[2], argv[3])
     return _remove_span(
@@ -46,7 +46,7 @@ def zremrangebyscore(client: Client, argv: Argv) -> bytes:
 
 
 @command("ZREMRANGEBYLEX", arity=4, flags=WRITE, keys=_DELETES)
-def zremrangebylex(client: Client, argv: Argv) -> bytes:
+def zremrangebylex(client: Client, argv: Request) -> bytes:
     """Integer: the number of members removed."""
     bounds = parse_lex_bounds(argv[2], argv[3])
     return _remove_span(

@@ -8,12 +8,12 @@ from commands.core.registry import READONLY, command, one_key
 from commands.keys.pattern import matcher
 from commands.keys.scan import parse_cursor, parse_scan_options
 from protocol import replies
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.sorted_sets import Pair, SortedSetValue
 
 
 @command("ZSCAN", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def zscan(client: Client, argv: Argv) -> bytes:
+def zscan(client: Client, argv: Request) -> bytes:
     """Array of two: the next cursor, 0 at the end, and an array of members and scores, both bulk
     strings in RESP3, too. Source: Redis 7.2."""
     cursor = parse_cursor(argv[2])

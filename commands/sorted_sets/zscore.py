@@ -8,19 +8,19 @@ from commands.sorted_sets.bounds import parse_lex_bounds, parse_score_bounds
 from commands.sorted_sets.pairs import score_or_nil
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.sorted_sets import SortedSetValue, Span
 
 
 @command("ZSCORE", arity=3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def zscore(client: Client, argv: Argv) -> bytes:
+def zscore(client: Client, argv: Request) -> bytes:
     """The score, or null. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SortedSetValue)
     return score_or_nil(None if value is None else value.score(argv[2]), client.resp)
 
 
 @command("ZMSCORE", arity=-3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def zmscore(client: Client, argv: Argv) -> bytes:
+def zmscore(client: Client, argv: Request) -> bytes:
     """Array of scores, null for a member that is not there. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SortedSetValue)
     scores = [None if value is None else value.score(member) for member in argv[2:]]
@@ -28,18 +28,18 @@ def zmscore(client: Client, argv: Argv) -> bytes:
 
 
 @command("ZRANK", arity=-3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def zrank(client: Client, argv: Argv) -> bytes:
+def zrank(client: Client, argv: Request) -> bytes:
     """Integer, or null; with WITHSCORE an array of it and the score. Source: Redis 7.2."""
     return _rank(client, argv, reverse=False)
 
 
 @command("ZREVRANK", arity=-3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def zrevrank(client: Client, argv: Argv) -> bytes:
+def zrevrank(client: Client, argv: Request) -> bytes:
     """Integer: the rank from the top, or null; with WITHSCORE an array of it and the score."""
     return _rank(client, argv, reverse=True)
 
 
-def _rank(client: Client, argv: Argv, *, reverse: bool) -> bytes:
+def _rank(client: Client, argv: Request, *, reverse: bool) -> bytes:
     key, member = argv[1:3]
     if len(argv) > 4:
         raise errors.wrong_arity(argv[0].lower())
@@ -59,14 +59,14 @@ def _rank(client: Client, argv: Argv, *, reverse: bool) -> bytes:
 
 
 @command("ZCARD", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
-def zcard(client: Client, argv: Argv) -> bytes:
+def zcard(client: Client, argv: Request) -> bytes:
     """Integer; 0 without the key. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SortedSetValue)
     return replies.integer(0 if value is None else len(value))
 
 
 @command("ZCOUNT", arity=4, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def zcount(client: Client, argv: Argv) -> bytes:
+def zcount(client: Client, argv: Request) -> bytes:
     """Integer. Source: Redis 7.2."""
     bounds = parse_score_bounds(argv[2], argv[3])
     value = client.lookup_typed(argv[1], SortedSetValue)
@@ -74,7 +74,7 @@ def zcount(client: Client, argv: Argv) -> bytes:
 
 
 @command("ZLEXCOUNT", arity=4, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def zlexcount(client: Client, argv: Argv) -> bytes:
+def zlexcount(client: Client, argv: Request) -> bytes:
     """Integer. Source: Redis 7.2."""
     bounds = parse_lex_bounds(argv[2], argv[3])
     value = client.lookup_typed(argv[1], SortedSetValue)

@@ -2,7 +2,7 @@
 
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
-from protocol.cutter cimport Cutter
+from protocol.request cimport Request
 from storage.entries.entry_id cimport PlainID
 from storage.keyspace.database cimport Database
 from storage.stream cimport Stream
@@ -10,9 +10,11 @@ from storage.stream cimport Stream
 
 cpdef object automatic_id(Stream stream, long long now_ms)
 
-cdef object _raw_cap(Client client, Cutter request, Py_ssize_t id_position)
+cdef object _known_cap(Client client, Request request, Py_ssize_t id_position)
 
 cdef PlainID _PLAIN_ID
 cdef int _STAR
 cdef int _EQUALS
 cdef int _TILDE
+
+cdef bytes _add_unparsed(Client client, Request request)

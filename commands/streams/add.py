@@ -1,10 +1,10 @@
 """XADD (reference 1.3, 2.1, 2.3).
 
-The usual form, `XADD key [MAXLEN [=|~] n] <* | id> field value ...` on an existing stream, takes a
-fast path (`xadd_raw`) that stores the bytes of the fields unparsed. Every other form goes through
-`AddOptions`. IDs never go backwards, even if the clock does. The entry is appended before the
-stream is trimmed. A producer may give an entry an idempotent ID (IDMP); a duplicate is not added,
-and the reply is the ID of the first one.
+The usual form, `XADD key [MAXLEN [=|~] n] <* | id> field value ...` on an existing stream, stores
+the bytes of the fields unparsed (`_add_unparsed`). Every other form goes through `AddOptions`. IDs
+never go backwards, even if the clock does. The entry is appended before the stream is trimmed. A
+producer may give an entry an idempotent ID (IDMP); a duplicate is not added, and the reply is the
+ID of the first one.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from commands.streams.idempotence import Idempotency, new_stream, parse_idempote
 from commands.streams.ids import id_bulk
 from commands.streams.trim import Trim, TrimOptions
 from protocol import errors, replies
-from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.request import Request
 from protocol.requests import Argv
 from storage.entries.entry import encode_fields
 from storage.entries.entry_id import (
@@ -78,13 +78,14 @@ class AddOptions:
     idempotency: Idempotency | None
 
 
-def xadd_raw(client: Client, request: Cutter) -> bytes | None:
-    """`xadd` on the raw bytes of a request; None, with nothing done, if it has another form."""
+@cython.cfunc
+def _add_unparsed(client: Client, request: Request) -> bytes | None:
+    """`xadd` of the fields as they came; None, and nothing is done, if the form is another."""
     id_position: cython.Py_ssize_t = 2
     trim: Trim | None = None
     if request.is_word(2, b"MAXLEN") or request.is_word(2, b"maxlen"):
         id_position = 5 if request.is_byte(3, _EQUALS) or request.is_byte(3, _TILDE) else 4
-        trim = _raw_cap(client, request, id_position)
+        trim = _known_cap(client, request, id_position)
         if trim is None:
             return None
     instance: Instance = client.instance
@@ -125,13 +126,14 @@ def xadd_raw(client: Client, request: Cutter) -> bytes | None:
     ):
         client.notify(notifications.STREAM, b"xtrim", key)
     if instance.sinks:
-        _propagate_raw(client, request, id_position, stream, trim, reply)
+        _propagate_unparsed(client, request, id_position, stream, trim, reply)
+    request.is_quick = True
     return reply
 
 
-def _propagate_raw(
+def _propagate_unparsed(
     client: Client,
-    request: Cutter,
+    request: Request,
     id_position: int,
     stream: Stream,
     trim: Trim | None,
@@ -143,12 +145,11 @@ def _propagate_raw(
     else:
         head = request.head(id_position)
     wire = b"".join((head, reply, request.tail(id_position + 1)))
-    client.instance.emit_encoded(client.db.index, wire, 1)
-    client.note_write()
+    client.propagate_encoded(wire)
 
 
 @cython.cfunc
-def _raw_cap(client: Client, request: Cutter, id_position: cython.Py_ssize_t) -> Trim | None:
+def _known_cap(client: Client, request: Request, id_position: cython.Py_ssize_t) -> Trim | None:
     """The trim of a request that begins with MAXLEN.
 
     None if there are other options, or if clients wait.
@@ -178,13 +179,16 @@ def _raw_cap(client: Client, request: Cutter, id_position: cython.Py_ssize_t) ->
     flags=WRITE | DENYOOM | FAST,
     keys=one_key(b"RW", b"UPDATE"),
     defers_ready_keys=True,
-    raw=xadd_raw,
 )
-def xadd(client: Client, argv: Argv) -> bytes:
+def xadd(client: Client, request: Request) -> bytes:
     """Bulk string: the new entry's ID; null if NOMKSTREAM kept the stream from being created.
 
     Source: Redis 8.6.
     """
+    reply = _add_unparsed(client, request)
+    if reply is not None:  # FAST_XADD
+        return reply
+    argv = request.words()
     if argv[2] != b"*":
         return _add_with_options(client, argv)
     if not len(argv) & 1:

@@ -15,14 +15,14 @@ from commands.streams.deletion_options import (
 from commands.streams.groups.delivery import group_changed, propagate_removals
 from commands.streams.ids import ascending, parse_all
 from protocol import replies
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.entries.entry_id import EntryID
 from storage.groups.references import References
 from storage.stream import Stream
 
 
 @command("XDEL", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
-def xdel(client: Client, argv: Argv) -> bytes:
+def xdel(client: Client, argv: Request) -> bytes:
     """Integer: the number of entries removed. Source: Redis 7.4."""
     key = argv[1]
     stream = client.lookup_stream_for_write(key)
@@ -38,7 +38,7 @@ def xdel(client: Client, argv: Argv) -> bytes:
 
 
 @command("XDELEX", arity=-5, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
-def xdelex(client: Client, argv: Argv) -> bytes:
+def xdelex(client: Client, argv: Request) -> bytes:
     """Array of integers, one for each ID: 1 deleted, -1 not found, 2 kept because of a group.
 
     An ID that a group was not given yet counts as referenced (ACKED), whether it exists or not.

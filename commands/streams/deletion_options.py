@@ -13,7 +13,7 @@ from commands.core.arguments import parse_int
 from commands.streams.ids import parse_all
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.entries.entry_id import EntryID
 from storage.groups.references import References
 
@@ -29,7 +29,7 @@ DELETED = 1
 STILL_REFERENCED = 2
 
 
-def parse_deletion(argv: Argv, position: int) -> tuple[References, list[EntryID]]:
+def parse_deletion(argv: Request, position: int) -> tuple[References, list[EntryID]]:
     """The options of XDELEX and XACKDEL, in either order. Raises ReplyError."""
     references: References | None = None
     texts: list[bytes] | None = None

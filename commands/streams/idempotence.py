@@ -19,6 +19,7 @@ from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.request import Request
 from protocol.requests import Argv
 from storage.entries.entry_id import EntryID
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence, automatic_iid
@@ -91,7 +92,7 @@ def remember(client: Client, stream: Stream, pid: bytes, iid: bytes, entry_id: E
 
 
 @command("XIDMPRECORD", arity=5, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
-def xidmprecord(client: Client, argv: Argv) -> bytes:
+def xidmprecord(client: Client, argv: Request) -> bytes:
     """OK, also if it was noted before. For the append-only file. Source: Redis 8.6.2."""
     _, key, pid, iid, text = argv
     if not pid:

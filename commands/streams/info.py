@@ -26,7 +26,7 @@ from commands.streams.lookup import group_of
 from commands.streams.reading.long_ranges import Part
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.groups.consumer import NEVER, Consumer
 from storage.groups.group import UNKNOWN, Group
 from storage.groups.lag import lag as lag_of
@@ -79,7 +79,7 @@ def _number_or_nil(number: int | None, resp: int) -> bytes:
 
 
 @command("XINFO STREAM", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS", at=2))
-def xinfo_stream(client: Client, argv: Argv) -> bytes | LongReply:
+def xinfo_stream(client: Client, argv: Request) -> bytes | LongReply:
     """Map. Source: Redis 8.8."""
     stream = _stream_at(client, argv[2])
     count = _parse_full(argv)
@@ -131,7 +131,7 @@ def _idempotence_fields(idempotence: Idempotence) -> dict[str, bytes]:
     }
 
 
-def _parse_full(argv: Argv) -> int | None:
+def _parse_full(argv: Request) -> int | None:
     """COUNT of the full form, 0 for all; None for the short form. Raises ReplyError."""
     if len(argv) == 3:
         return None
@@ -187,7 +187,7 @@ def _full_consumer(consumer: Consumer, listing: Listing, count: int, resp: int) 
 
 
 @command("XINFO POLICY", arity=3, flags=READONLY, keys=one_key(b"RO", b"ACCESS", at=2))
-def xinfo_policy(client: Client, argv: Argv) -> bytes:
+def xinfo_policy(client: Client, argv: Request) -> bytes:
     """Map; empty without a policy.
 
     The other sub-commands keep to Redis's fields, because typed clients fail on unknown ones.
@@ -207,7 +207,7 @@ def xinfo_policy(client: Client, argv: Argv) -> bytes:
 
 
 @command("XINFO GROUPS", arity=3, flags=READONLY, keys=one_key(b"RO", b"ACCESS", at=2))
-def xinfo_groups(client: Client, argv: Argv) -> bytes:
+def xinfo_groups(client: Client, argv: Request) -> bytes:
     """Array of maps, by name. Source: Redis 7.4."""
     stream = _stream_at(client, argv[2])
     resp = client.resp
@@ -231,7 +231,7 @@ def _entries_read(group: Group, resp: int) -> bytes:
 
 
 @command("XINFO CONSUMERS", arity=4, flags=READONLY, keys=one_key(b"RO", b"ACCESS", at=2))
-def xinfo_consumers(client: Client, argv: Argv) -> bytes:
+def xinfo_consumers(client: Client, argv: Request) -> bytes:
     """Array of maps, by name; times in ms. Source: Redis 7.4."""
     group = group_of(_stream_at(client, argv[2]), argv[2], argv[3])
     now_ms = client.instance.now_ms
@@ -253,6 +253,6 @@ def xinfo_consumers(client: Client, argv: Argv) -> bytes:
 
 
 @command("XINFO HELP", arity=2, flags=LOADING | STALE)
-def xinfo_help(client: Client, argv: Argv) -> bytes:
+def xinfo_help(client: Client, argv: Request) -> bytes:
     """Array of simple strings."""
     return help_reply(b"XINFO", *HELP)

@@ -10,12 +10,12 @@ from commands.streams.groups.delivery import group_changed
 from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.entries.entry_id import MIN_ID
 
 
 @command("XSETID", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
-def xsetid(client: Client, argv: Argv) -> bytes:
+def xsetid(client: Client, argv: Request) -> bytes:
     """OK. MAXDELETEDID 0-0 leaves the old value. Source: Redis 7.4."""
     key, last_id = argv[1], parse_strict(argv[2])
     entries_added: int | None = None

@@ -20,7 +20,7 @@ from commands.streams.idempotence import idempotence_of
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.entries.entry import decode_fields
 from storage.groups.ack_journal import DEFAULT_MAX_LENGTH, FIELD_NAMES, AckJournal, journal_request
 from storage.stream import Stream
@@ -51,7 +51,7 @@ class Settings:
 
 
 @command("XCFGSET", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
-def xcfgset(client: Client, argv: Argv) -> bytes:
+def xcfgset(client: Client, argv: Request) -> bytes:
     """OK. A limit of idempotent IDs that differs makes the stream forget all of them.
 
     Source: Redis 8.6; the journal is Rillway's own.
@@ -116,7 +116,7 @@ def _check_key(client: Client, key: bytes, name: bytes) -> None:
         raise ReplyError(errors.ACK_JOURNAL_IN_USE)
 
 
-def _parse_settings(argv: Argv) -> Settings:
+def _parse_settings(argv: Request) -> Settings:
     """Raises ReplyError."""
     numbers: dict[bytes, int] = {}
     journal_key: bytes | None = None

@@ -28,6 +28,7 @@ from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
+from protocol.request import Request
 from protocol.requests import Argv
 from storage.entries.entry_id import MAX_ID, EntryID, format_id
 from storage.groups.references import References
@@ -231,8 +232,9 @@ def _limit_without_word(node_max_entries: int) -> int:
 
 
 @command("XTRIM", arity=-4, flags=WRITE, keys=one_key(b"RW", b"DELETE"))
-def xtrim(client: Client, argv: Argv) -> bytes:
+def xtrim(client: Client, request: Request) -> bytes:
     """Integer: the number of entries removed. Source: Redis 8.2."""
+    argv = request.words()
     options = TrimOptions()
     position = 2
     while position < len(argv):

@@ -8,19 +8,19 @@ from commands.state import notifications
 from commands.strings.conditions import CONDITIONS, digest, parse_condition
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.strings import StringValue
 
 
 @command("DIGEST", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def digest_(client: Client, argv: Argv) -> bytes:
+def digest_(client: Client, argv: Request) -> bytes:
     """Bulk string of 16 hexadecimal digits; null without the key. Source: Redis 8.4."""
     value = client.lookup_string(argv[1])
     return replies.bulk_or_nil(None if value is None else digest(value.data), client.resp)
 
 
 @command("DELEX", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE", b"VARIABLE_FLAGS"))
-def delex(client: Client, argv: Argv) -> bytes:
+def delex(client: Client, argv: Request) -> bytes:
     """Integer: 1 if it was removed. Without a condition it may be of any type.
 
     Source: Redis 8.4.

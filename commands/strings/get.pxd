@@ -3,6 +3,6 @@
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from commands.state.stats cimport Stats
-from protocol.cutter cimport Cutter
+from protocol.request cimport Request
 from storage.keyspace.database cimport Database
 from storage.types.strings cimport StringValue

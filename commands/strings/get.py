@@ -12,9 +12,8 @@ from commands.keys.existence import delete
 from commands.keys.expiry import persist_key, set_deadline
 from commands.strings.lifetime import Lifetime
 from protocol import errors, replies
-from protocol.cutter import Cutter
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.strings import StringValue
 
 if TYPE_CHECKING:
@@ -23,31 +22,28 @@ if TYPE_CHECKING:
     from storage.keyspace.database import Database
 
 
-def get_raw(client: Client, request: Cutter) -> bytes | None:
-    """`get` of an existing string, on the raw bytes of a request; None for other cases."""
-    db: Database = client.db
-    value = db.values.get(request.word(1))
-    if type(value) is not StringValue or request.count != 2 or db.expires:
-        return None
-    string: StringValue = value
-    instance: Instance = client.instance
-    stats: Stats = instance.stats
-    stats.keyspace_hits += 1
-    if not client.no_touch:
-        string.access_ms = instance.now_ms
-    data = string.data
-    return replies.bulk(data if type(data) is bytes else bytes(data))
-
-
-@command("GET", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"), raw=get_raw)
-def get(client: Client, argv: Argv) -> bytes:
+@command("GET", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
+def get(client: Client, request: Request) -> bytes:
     """Bulk string, null without the key. Source: Redis 7.2."""
-    value = client.lookup_string(argv[1])
+    db: Database = client.db
+    key = request.word(1)
+    value = db.values.get(key)
+    if type(value) is StringValue and not db.expires:  # FAST_GET
+        string: StringValue = value
+        instance: Instance = client.instance
+        stats: Stats = instance.stats
+        stats.keyspace_hits += 1
+        if not client.no_touch:
+            string.access_ms = instance.now_ms
+        data = string.data
+        request.is_quick = True
+        return replies.bulk(data if type(data) is bytes else bytes(data))
+    value = client.lookup_string(key)
     return replies.NIL[client.resp] if value is None else replies.bulk(value.to_bytes())
 
 
 @command("MGET", arity=-2, flags=READONLY | FAST, keys=keys_to_end(b"RO", b"ACCESS"))
-def mget(client: Client, argv: Argv) -> bytes:
+def mget(client: Client, argv: Request) -> bytes:
     """Array of bulk strings, null for a key that is not there or holds no string.
 
     Source: Redis 7.2.
@@ -64,7 +60,7 @@ def mget(client: Client, argv: Argv) -> bytes:
 
 
 @command("GETDEL", arity=2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
-def getdel(client: Client, argv: Argv) -> bytes:
+def getdel(client: Client, argv: Request) -> bytes:
     """Bulk string, null without the key. Source: Redis 7.2."""
     value = client.lookup_string(argv[1])
     if value is None:
@@ -75,7 +71,7 @@ def getdel(client: Client, argv: Argv) -> bytes:
 
 
 @command("GETEX", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
-def getex(client: Client, argv: Argv) -> bytes:
+def getex(client: Client, argv: Request) -> bytes:
     """Bulk string, null without the key. Source: Redis 7.2."""
     key, now_ms = argv[1], client.instance.now_ms
     lifetime = _parse_getex_options(Arguments(argv, 2))

@@ -15,30 +15,30 @@ from commands.state import notifications
 from commands.strings import long_double
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.strings import EMBEDDED_STRING_BYTES, StringValue
 
 
 @command("INCR", arity=2, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
-def incr(client: Client, argv: Argv) -> bytes:
+def incr(client: Client, argv: Request) -> bytes:
     """Integer: the sum. Source: Redis 7.2."""
     return _add(client, argv[1], 1)
 
 
 @command("DECR", arity=2, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
-def decr(client: Client, argv: Argv) -> bytes:
+def decr(client: Client, argv: Request) -> bytes:
     """Integer: the difference. Source: Redis 7.2."""
     return _add(client, argv[1], -1)
 
 
 @command("INCRBY", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
-def incrby(client: Client, argv: Argv) -> bytes:
+def incrby(client: Client, argv: Request) -> bytes:
     """Integer: the sum. Source: Redis 7.2."""
     return _add(client, argv[1], parse_int(argv[2]))
 
 
 @command("DECRBY", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
-def decrby(client: Client, argv: Argv) -> bytes:
+def decrby(client: Client, argv: Request) -> bytes:
     """Integer: the difference. Source: Redis 7.2."""
     decrement = parse_int(argv[2])
     if decrement == INT64_MIN:  # which has no positive counterpart to add
@@ -70,7 +70,7 @@ def _replace(
 @command(
     "INCRBYFLOAT", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE")
 )
-def incrbyfloat(client: Client, argv: Argv) -> bytes:
+def incrbyfloat(client: Client, argv: Request) -> bytes:
     """Bulk string: the sum, with up to 17 decimals. Source: Redis 7.2."""
     key = argv[1]
     value = client.lookup_string_for_write(key)

@@ -18,7 +18,7 @@ from commands.strings.lifetime import Lifetime
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.strings import EMBEDDED_STRING_BYTES, StringValue
 
 _GREATEST_FLOAT = Fraction((1 << 64) - 1) * (1 << 16320)  # that a long double holds
@@ -54,7 +54,7 @@ class _Request:
 @command(
     "INCREX", arity=-2, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE")
 )
-def increx(client: Client, argv: Argv) -> bytes:
+def increx(client: Client, argv: Request) -> bytes:
     """Array: the number then, and by how much it has changed. Source: Redis 8.8."""
     key = argv[1]
     request = _parse(Arguments(argv, 2))

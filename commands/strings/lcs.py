@@ -20,7 +20,7 @@ from commands.core.registry import READONLY, KeySpec, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.strings import StringValue
 
 # What Redis would need for each pair of bytes.
@@ -46,7 +46,7 @@ class _Options:
 @command(
     "LCS", arity=-3, flags=READONLY, keys=(KeySpec(begin=1, last=1, flags=(b"RO", b"ACCESS")),)
 )
-def lcs(client: Client, argv: Argv) -> bytes:
+def lcs(client: Client, argv: Request) -> bytes:
     """Bulk string; with LEN an integer, with IDX a map. Source: Redis 7.2."""
     first, second = _content(client, argv[1]), _content(client, argv[2])
     options = _parse(Arguments(argv, 3))

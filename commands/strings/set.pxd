@@ -2,6 +2,9 @@
 
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
-from protocol.cutter cimport Cutter
+from protocol.request cimport Request
 from storage.keyspace.database cimport Database
 from storage.types.strings cimport StringValue
+
+
+cdef bytes _set_plainly(Client client, Request request)

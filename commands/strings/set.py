@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+import cython
+
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
 from commands.core.registry import (
@@ -25,10 +27,9 @@ from commands.state import notifications
 from commands.strings.conditions import CONDITIONS, Condition, parse_condition
 from commands.strings.lifetime import Lifetime, parse_deadline
 from protocol import errors, replies
-from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.strings import StringValue
 
 if TYPE_CHECKING:
@@ -52,8 +53,9 @@ class SetOptions:
     lifetime: Lifetime = field(default_factory=Lifetime)
 
 
-def set_raw(client: Client, request: Cutter) -> bytes | None:
-    """`set_` of a new key or a string, on the raw bytes of a request; None for other cases."""
+@cython.cfunc
+def _set_plainly(client: Client, request: Request) -> bytes | None:
+    """`set_` of a new key or a string that no client waits for or watches; None for other cases."""
     db: Database = client.db
     instance: Instance = client.instance
     key = request.word(1)
@@ -75,9 +77,7 @@ def set_raw(client: Client, request: Cutter) -> bytes | None:
         string._encoding = None
         string.access_ms = instance.now_ms
     instance.dirty += 1
-    if instance.sinks:
-        instance.emit_encoded(db.index, request.whole(), 1)
-        client.note_write()
+    request.is_quick = True
     return replies.OK
 
 
@@ -86,13 +86,15 @@ def set_raw(client: Client, request: Cutter) -> bytes | None:
     arity=-3,
     flags=WRITE | DENYOOM,
     keys=one_key(b"RW", b"ACCESS", b"UPDATE", b"VARIABLE_FLAGS"),
-    raw=set_raw,
 )
-def set_(client: Client, argv: Argv) -> bytes:
+def set_(client: Client, argv: Request) -> bytes:
     """OK, or null if the condition does not hold; with GET the old string, or null.
 
     Source: Redis 7.2.
     """
+    reply = _set_plainly(client, argv)
+    if reply is not None:  # FAST_SET
+        return reply
     key, data = argv[1], argv[2]
     if len(argv) == 3:
         put(client, key, data)
@@ -177,7 +179,7 @@ def _propagate_set(
 
 
 @command("SETNX", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"OW", b"INSERT"))
-def setnx(client: Client, argv: Argv) -> bytes:
+def setnx(client: Client, argv: Request) -> bytes:
     """Integer: 1 if it was set. Source: Redis 7.2."""
     if client.lookup_for_write(argv[1]) is not None:
         return replies.ZERO
@@ -186,18 +188,18 @@ def setnx(client: Client, argv: Argv) -> bytes:
 
 
 @command("SETEX", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"OW", b"UPDATE"))
-def setex(client: Client, argv: Argv) -> bytes:
+def setex(client: Client, argv: Request) -> bytes:
     """OK. Source: Redis 7.2."""
     return _set_with_lifetime(client, argv, b"setex", 1000)
 
 
 @command("PSETEX", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"OW", b"UPDATE"))
-def psetex(client: Client, argv: Argv) -> bytes:
+def psetex(client: Client, argv: Request) -> bytes:
     """OK. Source: Redis 7.2."""
     return _set_with_lifetime(client, argv, b"psetex", 1)
 
 
-def _set_with_lifetime(client: Client, argv: Argv, command: bytes, unit_ms: int) -> bytes:
+def _set_with_lifetime(client: Client, argv: Request, command: bytes, unit_ms: int) -> bytes:
     _, key, amount, data = argv
     deadline_ms = parse_deadline(amount, unit_ms, client.instance.now_ms, command)
     put(client, key, data, deadline_ms=deadline_ms)
@@ -206,7 +208,7 @@ def _set_with_lifetime(client: Client, argv: Argv, command: bytes, unit_ms: int)
 
 
 @command("GETSET", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
-def getset(client: Client, argv: Argv) -> bytes:
+def getset(client: Client, argv: Request) -> bytes:
     """Bulk string, null if there was none. Source: Redis 7.2."""
     _, key, data = argv
     old = client.lookup_string(key)
@@ -216,14 +218,14 @@ def getset(client: Client, argv: Argv) -> bytes:
 
 
 @command("MSET", arity=-3, flags=WRITE | DENYOOM, keys=keys_to_end(b"OW", b"UPDATE", step=2))
-def mset(client: Client, argv: Argv) -> bytes:
+def mset(client: Client, argv: Request) -> bytes:
     """OK. Source: Redis 7.2."""
     _put_all(client, _pairs(argv, b"mset"))
     return replies.OK
 
 
 @command("MSETNX", arity=-3, flags=WRITE | DENYOOM, keys=keys_to_end(b"OW", b"INSERT", step=2))
-def msetnx(client: Client, argv: Argv) -> bytes:
+def msetnx(client: Client, argv: Request) -> bytes:
     """Integer: 1 if all were set, 0 if none was. Source: Redis 7.2."""
     pairs = _pairs(argv, b"msetnx")
     if any(client.lookup_for_write(key) is not None for key, _ in pairs):
@@ -251,7 +253,7 @@ def _put_all(client: Client, pairs: list[tuple[bytes, bytes]]) -> None:
         put(client, key, data)
 
 
-def _pairs(argv: Argv, command: bytes) -> list[tuple[bytes, bytes]]:
+def _pairs(argv: Request, command: bytes) -> list[tuple[bytes, bytes]]:
     if len(argv) % 2 == 0:
         raise errors.wrong_arity(command)
     return list(zip(argv[1::2], argv[2::2], strict=True))
@@ -263,7 +265,7 @@ def _pairs(argv: Argv, command: bytes) -> list[tuple[bytes, bytes]]:
     flags=WRITE | DENYOOM | MOVABLE_KEYS,
     keys=counted_keys(b"OW", b"UPDATE", step=2),
 )
-def msetex(client: Client, argv: Argv) -> bytes:
+def msetex(client: Client, argv: Request) -> bytes:
     """Integer: 1 if all were set, 0 if none was. Source: Redis 8.4."""
     number = parse_int(argv[1], errors.MSETEX_NUMKEYS, minimum=1, maximum=MAX_NUMKEYS)
     end = 2 + 2 * number

@@ -8,30 +8,30 @@ from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.types.strings import StringValue
 
 
 @command("STRLEN", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
-def strlen(client: Client, argv: Argv) -> bytes:
+def strlen(client: Client, argv: Request) -> bytes:
     """Integer: bytes, 0 without the key. Source: Redis 7.2."""
     value = client.lookup_string(argv[1])
     return replies.ZERO if value is None else replies.integer(len(value))
 
 
 @command("GETRANGE", arity=4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def getrange(client: Client, argv: Argv) -> bytes:
+def getrange(client: Client, argv: Request) -> bytes:
     """Bulk string: both ends included, below zero they count from the end. Source: Redis 7.2."""
     return _part(client, argv)
 
 
 @command("SUBSTR", arity=4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def substr(client: Client, argv: Argv) -> bytes:
+def substr(client: Client, argv: Request) -> bytes:
     """Bulk string: both ends included, below zero they count from the end."""
     return _part(client, argv)
 
 
-def _part(client: Client, argv: Argv) -> bytes:
+def _part(client: Client, argv: Request) -> bytes:
     start, end = parse_int(argv[2]), parse_int(argv[3])
     value = client.lookup_string(argv[1])
     if value is None or (start < 0 and end < 0 and start > end):
@@ -44,7 +44,7 @@ def _part(client: Client, argv: Argv) -> bytes:
 
 
 @command("APPEND", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
-def append(client: Client, argv: Argv) -> bytes:
+def append(client: Client, argv: Request) -> bytes:
     """Integer: the length of the string. Source: Redis 7.2."""
     _, key, tail = argv
     value = client.lookup_string_for_write(key)
@@ -60,7 +60,7 @@ def append(client: Client, argv: Argv) -> bytes:
 
 
 @command("SETRANGE", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"UPDATE"))
-def setrange(client: Client, argv: Argv) -> bytes:
+def setrange(client: Client, argv: Request) -> bytes:
     """Integer: the length of the string. Source: Redis 7.2."""
     key, offset, patch = argv[1], parse_int(argv[2]), argv[3]
     if offset < 0:

@@ -27,11 +27,11 @@ from commands.core.registry import (
 from commands.transactions.watch import a_watched_key_changed
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 
 @command("MULTI", arity=1, flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY)
-def multi(client: Client, argv: Argv) -> bytes:
+def multi(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     if client.queue is not None:
         raise ReplyError(errors.NESTED_MULTI)
@@ -41,7 +41,7 @@ def multi(client: Client, argv: Argv) -> bytes:
 
 
 @command("EXEC", arity=1, flags=NOSCRIPT | LOADING | STALE | SKIP_SLOWLOG)
-def exec_(client: Client, argv: Argv) -> Reply:
+def exec_(client: Client, argv: Request) -> Reply:
     """The replies of the queued requests; null if a watched key changed.
 
     Errors: EXECABORT if a request was refused when it was queued. Source: Redis 7.2.
@@ -49,7 +49,9 @@ def exec_(client: Client, argv: Argv) -> Reply:
     if client.queue is None:
         raise ReplyError(errors.EXEC_WITHOUT_MULTI)
     if any(queued.flags & RUNS_LUA for queued, _ in client.queue):
-        return client.instance.services.run_with_pauses(client, argv, lambda: _execute(client))
+        return client.instance.services.run_with_pauses(
+            client, argv.words(), lambda: _execute(client)
+        )
     return _execute(client)
 
 
@@ -78,7 +80,7 @@ def _execute(client: Client) -> bytes:
 
 
 @command("DISCARD", arity=1, flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY)
-def discard(client: Client, argv: Argv) -> bytes:
+def discard(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     if client.queue is None:
         raise ReplyError(errors.DISCARD_WITHOUT_MULTI)

@@ -13,13 +13,13 @@ from commands.core.client import Client
 from commands.core.registry import ALLOW_BUSY, FAST, LOADING, NOSCRIPT, STALE, command, keys_to_end
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 
 @command(
     "WATCH", arity=-2, flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY, keys=keys_to_end(b"RO")
 )
-def watch(client: Client, argv: Argv) -> bytes:
+def watch(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     if client.queue is not None:
         raise ReplyError(errors.WATCH_INSIDE_MULTI)
@@ -35,7 +35,7 @@ def watch(client: Client, argv: Argv) -> bytes:
 
 
 @command("UNWATCH", arity=1, flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY)
-def unwatch(client: Client, argv: Argv) -> bytes:
+def unwatch(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     client.instance.unwatch(client)
     return replies.OK

@@ -122,8 +122,8 @@ class EventLoopCycle:
     def _has_news(self) -> bool:
         """Return True if the steps may have something to do.
 
-        They depend on what was propagated, and on events and commands that run a handler. Requests
-        that only raw handlers took are neither.
+        They depend on what was propagated, and on events and commands, but for those that were
+        quick (`Request.is_quick`).
         """
         units: cython.longlong = self.dispatcher.instance.propagated_units
         has_news = self.dispatcher.has_run_handlers or units != self._flushed_units

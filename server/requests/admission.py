@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import cython
+
 from commands.core.client import Client
 from commands.core.gates import (
     GATE_AUTH,
@@ -46,7 +48,7 @@ from commands.scripting.evaluation import request_flags
 from commands.scripting.scripting_state import Scripting
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from server.requests.turns import Turns
 
 _STREAMING_GATES = GATE_MONITOR | GATE_REPLICA  # clients that only receive
@@ -58,6 +60,9 @@ _WHILE_SUBSCRIBED = {
 }  # fmt: skip
 
 
+_MULTI: cython.longlong = GATE_MULTI
+
+
 class Answers(Protocol):
     """The dispatcher's services to admission."""
 
@@ -67,10 +72,8 @@ class Answers(Protocol):
     def answer(self, client: Client, reply: bytes, position: int) -> None:
         """Put a reply at `position` of the client's output."""
 
-    def mark(self) -> None:
-        """The next command begins now."""
 
-
+@cython.cclass
 class Admission:
     """Decides for one server whether a request may run now."""
 
@@ -79,42 +82,47 @@ class Admission:
         self._turns = turns
         self._answers = answers
 
-    def admits(self, client: Client, command: Command, argv: Argv) -> bool:
+    def admits(self, client: Client, command: Command, request: Request) -> bool:
         """Return True if the request runs now; if not, it was answered, queued or held back."""
-        refusal = self._refusal(client, command, argv)
+        if client.gates == _MULTI and not self._instance.gates:  # FAST_MULTI
+            if command.fullname in _NOT_QUEUED:
+                return True
+            self._enqueue(client, command, request)
+            return False
+        refusal = self._refusal(client, command, request)
         if refusal is not None:
             self._answers.reject(client, command, refusal)
             return False
         instance = self._instance
-        if instance.gates & GATE_PAUSED and self._hold_back(client, command, argv):
+        if instance.gates & GATE_PAUSED and self._hold_back(client, command, request):
             return False  # also what a transaction would queue, as in Redis
-        if instance.gates & WRITES_WAIT_GATES and self._hold_write_back(client, command, argv):
+        if instance.gates & WRITES_WAIT_GATES and self._hold_write_back(client, command, request):
             return False
         if client.gates & GATE_MULTI and command.fullname not in _NOT_QUEUED:
-            self._enqueue(client, command, argv)
+            self._enqueue(client, command, request)
             return False
         return True
 
-    def _refusal(self, client: Client, command: Command, argv: Argv) -> ReplyError | None:
+    def _refusal(self, client: Client, command: Command, request: Request) -> ReplyError | None:
         """Why the request must not run; None if it may."""
         gates, instance = client.gates, self._instance
         if gates & GATE_AUTH and not command.flags & NO_AUTH:
             return ReplyError(errors.NOAUTH)
         if gates & GATE_PRIMARY:
             return None  # accepted where it comes from
-        if instance.gates & GATE_WRITES_REFUSED and _needs_disk(client, command, argv):
+        if instance.gates & GATE_WRITES_REFUSED and _needs_disk(client, command, request):
             return instance.write_refusal
-        if instance.gates & _ROLE_GATES and _is_write(client, command, argv):
+        if instance.gates & _ROLE_GATES and _is_write(client, command, request):
             return self._role_refusal()
         if gates & GATE_SUBSCRIBED and command.fullname not in _WHILE_SUBSCRIBED:
             return errors.not_while_subscribed(command.fullname)
         if gates & _STREAMING_GATES and command.flags & (READONLY | WRITE | MAY_REPLICATE):
             return ReplyError(errors.MONITOR_KEYSPACE)
-        if instance.gates & GATE_BUSY and not _runs_beside_script(command, argv):
+        if instance.gates & GATE_BUSY and not _runs_beside_script(command, request):
             return instance.feature(Scripting).busy_error
-        if instance.gates & GATE_STALE and not _has_flag(client, command, argv, STALE):
+        if instance.gates & GATE_STALE and not _has_flag(client, command, request, STALE):
             return ReplyError(errors.MASTER_DOWN)
-        if instance.gates & GATE_LOADING and not _has_flag(client, command, argv, LOADING):
+        if instance.gates & GATE_LOADING and not _has_flag(client, command, request, LOADING):
             return ReplyError(errors.LOADING)
         return None
 
@@ -124,36 +132,38 @@ class Admission:
             return ReplyError(errors.NO_REPLICAS)
         return ReplyError(errors.READ_ONLY)
 
-    def _enqueue(self, client: Client, command: Command, argv: Argv) -> None:
+    def _enqueue(self, client: Client, command: Command, request: Request) -> None:
         """Put a request into the queue of the client's transaction."""
         assert client.queue is not None
         if command.flags & NO_MULTI:
             self._answers.reject(client, command, ReplyError(errors.NOT_IN_TRANSACTION))
             return
-        client.queue.append((command, argv))
-        client.queued_bytes += sum(map(len, argv))
-        self._answers.answer(client, replies.QUEUED, len(client.output))
-        self._answers.mark()
+        client.queue.append((command, request.keep()))
+        client.queued_bytes += request.words_bytes()
+        if client.gates == _MULTI:
+            client.output.append(replies.QUEUED)
+        else:
+            self._answers.answer(client, replies.QUEUED, len(client.output))
 
     # -- CLIENT PAUSE --------------------------------------------------------------------------
 
-    def _hold_back(self, client: Client, command: Command, argv: Argv) -> bool:
+    def _hold_back(self, client: Client, command: Command, request: Request) -> bool:
         """Hold the request back if the pause covers it."""
         instance = self._instance
         if self.end_pause_when_over() or client.gates & (GATE_PRIMARY | GATE_REPLICA):
             return False
-        if instance.pause_writes_only and not _may_write(client, command, argv):
+        if instance.pause_writes_only and not _may_write(client, command, request):
             return False
         if command.fullname == b"client|unpause":
             return False  # unlike Redis, where no client can end the pause: it holds this back too
-        self._turns.postpone(client, argv)
+        self._turns.postpone(client, request.words())
         return True
 
-    def _hold_write_back(self, client: Client, command: Command, argv: Argv) -> bool:
+    def _hold_write_back(self, client: Client, command: Command, request: Request) -> bool:
         """Hold a write back while a failover or a shutdown is under way."""
-        if client.gates & (GATE_PRIMARY | GATE_REPLICA) or not _may_write(client, command, argv):
+        if client.gates & (GATE_PRIMARY | GATE_REPLICA) or not _may_write(client, command, request):
             return False
-        self._turns.postpone(client, argv)
+        self._turns.postpone(client, request.words())
         return True
 
     def end_pause_when_over(self) -> bool:
@@ -170,33 +180,33 @@ class Admission:
         self._turns.resume_postponed()
 
 
-def _flags(client: Client, command: Command, argv: Argv) -> list[int]:
+def _flags(client: Client, command: Command, request: Request) -> list[int]:
     """The flags of the request, or of each request that EXEC would run."""
     instance = client.instance
     if command.fullname == b"exec" and client.queue is not None:
-        return [request_flags(instance, queued, words) for queued, words in client.queue]
-    return [request_flags(instance, command, argv)]
+        return [request_flags(instance, queued, kept) for queued, kept in client.queue]
+    return [request_flags(instance, command, request)]
 
 
-def _runs_beside_script(command: Command, argv: Argv) -> bool:
+def _runs_beside_script(command: Command, request: Request) -> bool:
     """Return True if a command runs while a script does: SHUTDOWN only if it saves nothing."""
     if command.fullname == b"shutdown":
-        return b"NOSAVE" in [word.upper() for word in argv]
+        return b"NOSAVE" in [word.upper() for word in request]
     return bool(command.flags & ALLOW_BUSY)
 
 
-def _needs_disk(client: Client, command: Command, argv: Argv) -> bool:
+def _needs_disk(client: Client, command: Command, request: Request) -> bool:
     """Return True if a disk that cannot be written refuses the command; as in Redis also PING."""
-    return _is_write(client, command, argv) or command.fullname == b"ping"
+    return _is_write(client, command, request) or command.fullname == b"ping"
 
 
-def _is_write(client: Client, command: Command, argv: Argv) -> bool:
-    return any(flags & WRITE for flags in _flags(client, command, argv))
+def _is_write(client: Client, command: Command, request: Request) -> bool:
+    return any(flags & WRITE for flags in _flags(client, command, request))
 
 
-def _has_flag(client: Client, command: Command, argv: Argv, flag: int) -> bool:
-    return all(flags & flag for flags in _flags(client, command, argv))
+def _has_flag(client: Client, command: Command, request: Request, flag: int) -> bool:
+    return all(flags & flag for flags in _flags(client, command, request))
 
 
-def _may_write(client: Client, command: Command, argv: Argv) -> bool:
-    return any(flags & (WRITE | MAY_REPLICATE) for flags in _flags(client, command, argv))
+def _may_write(client: Client, command: Command, request: Request) -> bool:
+    return any(flags & (WRITE | MAY_REPLICATE) for flags in _flags(client, command, request))

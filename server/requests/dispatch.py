@@ -3,8 +3,6 @@
 The steps of one request:
   execute      lookup and arity; serves ready keys first, unless the command declares that this can
                wait (`defers_ready_keys`)
-  execute_cut  the same for a request that is still bytes: a `raw` handler takes it unparsed, also
-               if a transaction queues it; any other gets its words
   admission    authentication, MULTI, CLIENT PAUSE and other gates (admission.py)
   account      the handler, its statistics, slow log, monitors
   propagation  its changes, collected for the append-only file and replicas (propagation.py)
@@ -28,7 +26,7 @@ import cython
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
-from commands.core.gates import GATE_MULTI, GATE_PRIMARY, GATE_REPLICA, GATE_SILENT, GATE_TRACKING
+from commands.core.gates import GATE_PRIMARY, GATE_REPLICA, GATE_SILENT, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
 from commands.core.registry import (
@@ -40,15 +38,16 @@ from commands.core.registry import (
     WRITE,
     Command,
     Handler,
-    RawHandler,
     Reply,
+    find,
 )
 from commands.server.monitor import feed_monitors
 from commands.state.tracked_requests import command_ran
 from commands.transactions.transaction import exec_refused
-from protocol import errors, replies
-from protocol.cutter import MAX_WORDS, Cutter
+from protocol import errors
+from protocol.cutter import Cutter
 from protocol.errors import ReplyError
+from protocol.request import Request
 from protocol.requests import Argv
 from server.replication.replica.unexpected_replies import (
     note_error_for_primary,
@@ -65,14 +64,14 @@ if TYPE_CHECKING:
 
 _HTTP_WORDS = {b"post", b"host:"}
 
-NEVER_US = NEVER_NS = 1 << 62
+NEVER_US = NEVER_NS = NO_LIMIT = 1 << 62
 # The time slice of a batch: how long its requests may run before other clients have their turn.
 TURN_NS = 1_500_000
 # When a cycle has taken longer than that already, time slices are shorter by this factor.
 LATE_TURNS = 4
-# Up to this many requests of a raw handler are counted together. If the slow log or the latency
-# monitor records commands of a millisecond, each is counted by itself.
-RAW_AT_ONCE = 16
+# Up to this many quick requests (`Request.is_quick`) are counted together. If the slow log or the
+# latency monitor records commands of a millisecond, each is counted by itself.
+QUICK_AT_ONCE = 16
 _QUICK_US = 1000
 INTERNAL_ERROR = b"-ERR internal error, see the server's log\r\n"
 
@@ -91,7 +90,6 @@ class Dispatcher:
         self.script_runs = ScriptRuns(instance, self)
         self.cutter = Cutter()  # of the batch that runs
         self._queue_cutter = Cutter()  # of the request of a transaction that runs
-        self._collect = self.propagation.add
         # Commands without sub-commands, by their usual spellings: one lookup finds them.
         self._table = {
             spelling: command
@@ -109,15 +107,16 @@ class Dispatcher:
         self._tracks_latency = True
         self._notable_us = NEVER_US  # from this duration on, slow log and latency monitor look
         self._depth = 0  # of nested commands: EXEC and scripts run others
-        # Requests that a raw handler has run and that are not counted yet; see count_batch().
-        self._raw_command: Command | None = None
-        self._raw_name = b""
-        self._raw: RawHandler
-        self._raw_words = self._raw_most_words = 0
-        self._raw_client: Client
-        self._raw_request: Cutter  # the last of them
-        self._raw_count = 0
-        self._raw_limit = RAW_AT_ONCE
+        # The command that was looked up last, by what name, and how many words it may have.
+        self._command: Command | None = None
+        self._name = b""
+        self._handler: Handler | None = None
+        self._least_words = self._most_words = 0
+        # Quick requests that are not counted yet; see count_quick().
+        self._quick_command: Command | None = None
+        self._quick_client: Client
+        self._quick_count = 0
+        self._quick_limit = QUICK_AT_ONCE
 
     # -- the way in ----------------------------------------------------------------------------
 
@@ -150,7 +149,7 @@ class Dispatcher:
         )
         self._tracks_latency = config.latency_tracking
         is_quick = self._notable_us > _QUICK_US and self.turn_ns > 0
-        self._raw_limit = RAW_AT_ONCE if is_quick else 1
+        self._quick_limit = QUICK_AT_ONCE if is_quick else 1
 
     def end_cycle(self) -> None:
         """Account for the cycle that ends (INFO: eventloop_cycles, eventloop_duration_sum)."""
@@ -161,171 +160,51 @@ class Dispatcher:
             stats.cycles_us += (end_ns - self._cycle_start_ns) // 1000
             self._cycle_start_ns = 0
 
-    def execute(self, client: Client, argv: Argv) -> bool:
+    def execute(self, client: Client, request: Request) -> bool:
         """Run one request. False: the client's next request must wait.
 
         Either something halts the client, or its batch has used up its time slice.
         """
-        if self._raw_count:
-            self.count_batch()
-        command = self._table.get(argv[0])
-        if command is None:
-            command = self._find(client, argv)
+        command = self._command
+        if command is None or not request.is_word(0, self._name):
+            command = self._look_up(client, request)
             if command is None:
                 return self.mark_ns < self.turn_end_ns
         client.last_command = command
-        count, arity = len(argv), command.arity
-        if count != arity and (arity >= 0 or count < -arity):
+        if not self._least_words <= request.count <= self._most_words:
             self.reject(client, command, errors.wrong_arity(command.fullname))
             return self.mark_ns < self.turn_end_ns
         instance = self.instance
         client.last_interaction_ms = instance.now_ms
-        if (client.gates or instance.gates) and not self.admission.admits(client, command, argv):
-            return not self.turns.is_postponed(client) and self.mark_ns < self.turn_end_ns
+        if (client.gates or instance.gates) and not self.admission.admits(client, command, request):
+            self.mark()
+            return client.postponed is None and self.mark_ns < self.turn_end_ns
         if instance.blocked.ready_keys and not command.defers_ready_keys:
             self.waiters.serve_ready_keys()
         output = client.output
         position = len(output)
-        reply = self.account(client, command, argv, command.handler)
+        reply = self._account(client, command, request, self._handler)
+        if self._command is None:  # CONFIG SET and CLIENT TRACKING change cached settings
+            self.look_up_settings()
         if type(reply) is bytes:
             if client.gates or len(output) > position:
                 self.answer(client, reply, position)
             else:
                 output.append(reply)
+            if self._quick_count:
+                return True  # the clock is read after a few more
         elif type(reply) is Block:
-            self.waiters.block(client, reply, argv)
+            self.waiters.block(client, reply, request.words())
             return False
         elif type(reply) is LongReply:
-            return self._begin_long_reply(client, reply, argv, position)
+            return self._begin_long_reply(client, reply, request.words(), position)
         return self.mark_ns < self.turn_end_ns and not client.close_after_reply
 
-    def execute_cut(self, client: Client, request: Cutter) -> bool:
-        """Run the request that the cutter found last. False: the client's next one must wait."""
-        instance = self.instance
-        command = self._raw_command
-        if command is None or not request.is_word(0, self._raw_name):
-            name = request.word(0)
-            command = self._table.get(name)
-            if command is None or command.raw is None:
-                return self.execute(client, request.words())
-            self._take_up(command, name)
-        if (
-            request.count < self._raw_words
-            or client.gates
-            or instance.gates
-            or instance.monitors
-            or self.propagation.unit
-        ):
-            if (
-                client.gates == GATE_MULTI
-                and not instance.gates
-                and self._raw_words <= request.count <= self._raw_most_words
-            ):
-                return self._enqueue_cut(client, command, request)
-            return self.execute(client, request.words())
-        if instance.blocked.ready_keys and not command.defers_ready_keys:
-            self.waiters.serve_ready_keys()
-        reply = self._try_raw(client, request)
-        if reply is None:
-            return self.execute(client, request.words())
-        if self.propagation.unit:
-            self.propagation.hand_on()
-            client.note_write()
-        client.output.append(reply)
-        client.last_command = command
-        if self._raw_count < self._raw_limit:
-            return True
-        self.count_batch()
-        return self.mark_ns < self.turn_end_ns
-
-    @cython.cfunc
-    def _take_up(self, command: Command, name: bytes) -> None:
-        """The next requests are for the raw handler of this command."""
-        assert command.raw is not None
-        self.count_batch()
-        self._raw_command, self._raw_name, self._raw = command, name, command.raw
-        self._raw_words = -command.arity if command.arity < 0 else command.arity
-        self._raw_most_words = MAX_WORDS if command.arity < 0 else command.arity
-
-    @cython.cfunc
-    def _try_raw(self, client: Client, request: Cutter) -> bytes | None:
-        """The reply of the raw handler, and its error as a reply; None if it did nothing."""
-        try:
-            reply = self._raw(client, request)
-        except Exception as error:
-            assert self._raw_command is not None
-            self.instance.stats.of(self._raw_command).failed_calls += 1
-            reply = self._failed(self._raw_command, error)
-        if reply is None:
-            return None
-        if client.propagated is not None:
-            self.propagation.collect(client, [], changed=False)
-        self._raw_client, self._raw_request = client, request
-        self._raw_count += 1
-        return reply
-
-    @cython.cfunc
-    def _enqueue_cut(self, client: Client, command: Command, request: Cutter) -> bool:
-        """Queue a request as it was received: EXEC gives it to its raw handler."""
-        client.last_command = command
-        client.last_interaction_ms = self.instance.now_ms
-        assert client.queue is not None
-        client.queue.append((command, request.whole()))
-        client.queued_bytes += request.words_bytes()
-        client.output.append(replies.QUEUED)
-        self.mark_ns = perf_counter_ns()
-        return self.mark_ns < self.turn_end_ns
-
-    def count_batch(self) -> None:
-        """Count the requests that a raw handler has run since the last call.
-
-        All are of one command and one client, and share the time equally: the clock is read once
-        for up to RAW_AT_ONCE of them.
-        """
-        count: cython.longlong = self._raw_count
-        if not count:
-            return
-        self._raw_count = 0
-        client, command, instance = self._raw_client, self._raw_command, self.instance
-        assert command is not None
-        client.last_interaction_ms = instance.now_ms
-        end_ns: cython.longlong = perf_counter_ns()
-        elapsed_us: cython.longlong = (end_ns - self.mark_ns) // 1000
-        self.mark_ns = end_ns
-        of_command: CommandStats = instance.stats.of(command)
-        of_command.calls += count
-        of_command.usec += elapsed_us
-        if self._tracks_latency:
-            of_command.histogram[elapsed_us // count] += count
-        instance.stats.commands_processed += count
-        if elapsed_us >= self._notable_us:
-            # With a limit of 1 the cutter is still at the request, else only the name is known.
-            argv = self._raw_request.words() if self._raw_limit == 1 else [self._raw_name]
-            self._note_slow(client, command, argv, elapsed_us)
-
-    def _count(self, of_command: CommandStats, start_ns: cython.longlong) -> cython.longlong:
-        """Count a command that has ended; returns its duration in microseconds."""
-        end_ns: cython.longlong = perf_counter_ns()
-        self.mark_ns = end_ns
-        elapsed_us: cython.longlong = (end_ns - start_ns) // 1000
-        of_command.calls += 1
-        of_command.usec += elapsed_us
-        if self._tracks_latency:
-            of_command.histogram[elapsed_us] += 1
-        self.instance.stats.commands_processed += 1
-        return elapsed_us
-
-    def account_repeated(self, command: Command, count: int) -> None:
-        """Statistics of waiters that share the reply of another one: they took no time."""
-        of_command = self.instance.stats.of(command)
-        of_command.calls += count
-        if self._tracks_latency:
-            of_command.histogram[0] += count
-        self.instance.stats.commands_processed += count
-
-    def run(self, client: Client, command: Command, argv: Argv) -> Reply:
+    def run(self, client: Client, command: Command, request: Request) -> Reply:
         """Run the handler; returns its whole reply, or its error as a reply."""
-        reply = self.account(client, command, argv, command.handler)
+        reply = self._account(client, command, request, command.handler)
+        if command.parent is not None:
+            self.look_up_settings()
         return reply.join() if type(reply) is LongReply else reply
 
     def run_queue(self, client: Client, room_bytes: int | None) -> list[bytes] | None:
@@ -336,8 +215,8 @@ class Dispatcher:
         assert client.queue is not None
         results: list[bytes] = []
         is_too_long = False
-        for command, request in client.queue:
-            reply = self._run_queued(client, command, request)
+        for command, kept in client.queue:
+            reply = self.run(client, command, self._opened(kept))
             assert reply is None or type(reply) is bytes, f"{command.fullname!r} blocks in EXEC"
             results.append(reply or b"")
             if room_bytes is not None:
@@ -345,52 +224,114 @@ class Dispatcher:
                 if room_bytes < 0:
                     is_too_long = True
                     results.clear()
-        self.count_batch()
+        self.count_quick()
         return None if is_too_long else results
 
     @cython.cfunc
-    def _run_queued(self, client: Client, command: Command, request: Argv | bytes) -> Reply:
-        """`run` for a request of a transaction's queue; bytes go to the raw handler first."""
-        if isinstance(request, list):
-            self.count_batch()
-            return self.run(client, command, request)
+    def _opened(self, kept: Request) -> Request:
+        """A request of a transaction in the form in which it arrived."""
+        wire = kept.wire()
+        if wire is None:
+            return kept
         cutter: Cutter = self._queue_cutter
-        cutter.load(request)
+        cutter.load(wire)
         cutter.next()
-        reply: Reply = None
-        if not (client.gates or self.instance.monitors):
-            if command is not self._raw_command:
-                self._take_up(command, command.name)
-            self.instance.collect = self._collect
-            reply = self._try_raw(client, cutter)
-            self.instance.collect = None
-        if reply is None:
-            self.count_batch()
-            return self.run(client, command, cutter.words())
-        if self._raw_count >= self._raw_limit:
-            self.count_batch()
-        return reply
+        return cutter
+
+    # -- counting ------------------------------------------------------------------------------
+
+    def count_quick(self, request: Request | None = None) -> None:
+        """Count the quick requests that have run since the last call.
+
+        All are of one command, and share the time equally: the clock is read once for up to
+        QUICK_AT_ONCE of them. `request`: the last of them, if it is still known.
+        """
+        count: cython.longlong = self._quick_count
+        if not count:
+            return
+        self._quick_count = 0
+        command = self._quick_command
+        assert command is not None
+        instance = self.instance
+        end_ns: cython.longlong = perf_counter_ns()
+        elapsed_us: cython.longlong = (end_ns - self.mark_ns) // 1000
+        self.mark_ns = end_ns
+        of_command: CommandStats = instance.stats.of(command)
+        of_command.calls += count
+        of_command.usec += elapsed_us
+        if self._tracks_latency:
+            of_command.histogram[elapsed_us // count] += count
+        instance.stats.commands_processed += count
+        if elapsed_us >= self._notable_us:
+            is_known = request is not None and count == 1
+            argv = request.words() if request is not None and is_known else [command.name]
+            self._note_slow(self._quick_client, command, argv, elapsed_us)
+
+    def _count(self, command: Command, start_ns: cython.longlong) -> cython.longlong:
+        """Count a command that has ended; returns its duration in microseconds.
+
+        Quick requests of the same command that ran since `start_ns` are counted with it: each took
+        about one microsecond.
+        """
+        quick: cython.longlong = self._quick_count
+        self._quick_count = 0
+        end_ns: cython.longlong = perf_counter_ns()
+        self.mark_ns = end_ns
+        elapsed_us: cython.longlong = (end_ns - start_ns) // 1000
+        of_command: CommandStats = self.instance.stats.of(command)
+        of_command.calls += quick + 1
+        of_command.usec += elapsed_us
+        if quick:
+            elapsed_us = max(elapsed_us - quick, 0)
+        if self._tracks_latency:
+            of_command.histogram[elapsed_us] += 1
+            if quick:
+                of_command.histogram[1] += quick
+        self.instance.stats.commands_processed += quick + 1
+        return elapsed_us
+
+    def account_repeated(self, command: Command, count: int) -> None:
+        """Statistics of waiters that share the reply of another one: they took no time."""
+        of_command = self.instance.stats.of(command)
+        of_command.calls += count
+        if self._tracks_latency:
+            of_command.histogram[0] += count
+        self.instance.stats.commands_processed += count
 
     # -- lookup and refusal --------------------------------------------------------------------
 
-    def _find(self, client: Client, argv: Argv) -> Command | None:
-        """The command or sub-command in any spelling; None, after an error reply, if unknown."""
-        client.last_command = None  # until it is known
-        command = COMMANDS.get(argv[0].lower())
-        if command is None and argv[0].lower() in _HTTP_WORDS:
+    @cython.cfunc
+    def _look_up(self, client: Client, request: Request) -> Command | None:
+        """The command or sub-command in any spelling; None, after an error reply, if unknown.
+
+        Requests that follow with the same name need no look-up.
+        """
+        self.count_quick()
+        name = request.word(0)
+        command = self._command = self._table.get(name)
+        self._name = name
+        if command is None:
+            command = find(request)
+            if command is None:
+                self._refuse_unknown(client, request)
+                return None
+        self._handler = command.handler
+        arity = command.arity
+        self._least_words, self._most_words = abs(arity), NO_LIMIT if arity < 0 else arity
+        return command
+
+    def _refuse_unknown(self, client: Client, request: Request) -> None:
+        """Answer a request of no command that is known."""
+        client.last_command = None
+        name = request[0].lower()
+        if name in COMMANDS:
+            self.reject(client, None, errors.unknown_subcommand(name, request[1]))
+        elif name in _HTTP_WORDS:
             # Cross-protocol scripting: a browser was made to send this. What follows must not run.
             self.instance.host.log("warning", f"HTTP request from {client.address!r}: closed")
             self.instance.host.close(client)
-            return None
-        if command is None:
-            self.reject(client, None, errors.unknown_command(argv))
-            return None
-        if not command.subcommands or len(argv) == 1:
-            return command
-        found = command.subcommands.get(argv[1].lower())
-        if found is None:
-            self.reject(client, None, errors.unknown_subcommand(command.fullname, argv[1]))
-        return found
+        else:
+            self.reject(client, None, errors.unknown_command(request.words()))
 
     def reject(self, client: Client, command: Command | None, error: ReplyError) -> None:
         """Answer an error to a request that does not run; an open transaction will abort."""
@@ -432,38 +373,51 @@ class Dispatcher:
     # -- running -------------------------------------------------------------------------------
 
     def account(
-        self, client: Client, command: Command, argv: Argv, handler: Handler | None
+        self, client: Client, command: Command, request: Request, handler: Handler | None
     ) -> Reply:
         """Call a handler or a retry: errors, statistics, slow log, propagation."""
+        return self._account(client, command, request, handler)
+
+    @cython.cfunc
+    def _account(
+        self, client: Client, command: Command, request: Request, handler: Handler | None
+    ) -> Reply:
         assert handler is not None  # only a command with sub-commands has none
         instance = self.instance
-        stats = instance.stats
-        of_command = stats.commands.get(command) or stats.of(command)
-        start_ns, dirty = self.mark_ns, instance.dirty
-        self.has_run_handlers = True
+        if self._quick_count and command is not self._quick_command:
+            self.count_quick()
+        start_ns: cython.longlong = self.mark_ns
+        dirty = instance.dirty
         self._depth += 1
         reply: Reply
         try:
-            reply = handler(client, argv)
+            reply = handler(client, request)
         except Exception as error:
-            of_command.failed_calls += 1
             reply = self._failed(command, error)
         self._depth -= 1
-        if command.parent is not None:  # CONFIG SET and CLIENT TRACKING change cached settings
-            self.look_up_settings()
         if instance.sinks or client.gates or instance.monitors or self.propagation.unit:
             is_over = type(reply) is not Block
-            self._tell_others(client, command, argv, handler, instance.dirty != dirty, is_over)
+            self._tell_others(client, command, request, handler, instance.dirty != dirty, is_over)
+        if request.is_quick:
+            self._quick_command, self._quick_client = command, client
+            self._quick_count += 1
+            if self._quick_count >= self._quick_limit:
+                self.count_quick(request)
+            return reply
+        self.has_run_handlers = True
         if type(reply) is Block:
             return reply  # accounted for when it completes
-        elapsed_us = self._count(of_command, start_ns)
+        if self._quick_count and command is not self._quick_command:
+            self.count_quick()  # of commands that this one has run
+        elapsed_us = self._count(command, start_ns)
         if elapsed_us >= self._notable_us:
-            self._note_slow(client, command, argv, elapsed_us)
+            self._note_slow(client, command, request.words(), elapsed_us)
         return reply
 
     def _failed(self, command: Command, error: Exception) -> bytes:
         """The error reply for an exception. A bug in a handler must not stop the server."""
         instance = self.instance
+        instance.stats.of(command).failed_calls += 1
         if isinstance(error, ReplyError):
             if not error.is_counted:
                 instance.stats.count_error(error.code)
@@ -473,11 +427,12 @@ class Dispatcher:
         instance.stats.count_error(b"ERR")
         return INTERNAL_ERROR
 
+    @cython.cfunc
     def _tell_others(
         self,
         client: Client,
         command: Command,
-        argv: Argv,
+        request: Request,
         handler: Handler,
         is_dirty: bool,
         is_over: bool,
@@ -489,18 +444,16 @@ class Dispatcher:
             and handler is command.handler
             and not command.flags & (SKIP_MONITOR | ADMIN)
         ):
-            feed_monitors(instance, client, argv)
+            feed_monitors(instance, client, request.words())
         if client.gates & GATE_TRACKING:
-            command_ran(client, command, argv, is_over=is_over)
+            command_ran(client, command, request, is_over=is_over)
         propagation = self.propagation
         if not instance.sinks:
             propagation.drop()
             return
         # EXEC has no WRITE flag: the commands that it ran were collected one by one.
-        propagation.collect(client, argv, changed=is_dirty and bool(command.flags & WRITE))
-        if propagation.unit and not self._depth:
-            propagation.hand_on()
-            client.note_write()
+        changed = is_dirty and client.propagated is None and bool(command.flags & WRITE)
+        propagation.collect(client, request, not self._depth, changed)
 
     def _note_slow(self, client: Client, command: Command, argv: Argv, elapsed_us: int) -> None:
         """The slow log and the latency monitor, each by its own threshold."""
@@ -565,11 +518,13 @@ class Dispatcher:
         self.propagation.hand_on()
         return is_whole
 
-    def run_held_back(self, client: Client, command: Command, argv: Argv, keeps: int) -> Reply:
+    def run_held_back(
+        self, client: Client, command: Command, request: Request, keeps: int
+    ) -> Reply:
         """Run a command, and propagate only to the targets that `keeps` selects."""
         propagation = self.propagation
         held, propagation.held = propagation.held, keeps
-        reply = self.run(client, command, argv)
+        reply = self.run(client, command, request)
         propagation.held = held
         return reply
 

@@ -14,7 +14,9 @@ import cython
 from commands.core.client import Client
 from commands.core.instance import Instance
 from commands.core.sinks import ANY_DATABASE, FileRequest, Message, decoded, hand_to
+from protocol.request import Request
 from protocol.requests import Argv
+from storage.append_only.requests import encode_request
 
 # What redis.set_repl says.
 TO_NONE, TO_FILE, TO_REPLICAS, TO_ALL = range(4)
@@ -33,15 +35,29 @@ class Propagation:
         self._has_messages = False
         self.held = TO_ALL
 
-    def collect(self, client: Client, argv: Argv, *, changed: bool) -> None:
-        """Add what a command propagates: what it chose, else its argv if it changed data."""
-        explicit, client.propagated = client.propagated, None
-        if explicit is not None:
-            self.add(client.db.index, explicit)
-        elif changed:
-            self.add(client.db.index, [argv])
+    def collect(self, client: Client, request: Request, is_outermost: bool, changed: bool) -> None:
+        """Add what a command propagates: what it chose, else its request if it changed data.
 
-    def add(self, db_index: int, requests: Sequence[Argv | bytes]) -> None:
+        If it is the outermost command, its unit is given to the sinks.
+        """
+        chosen, client.propagated = client.propagated, None
+        if chosen is None:
+            chosen = [request.whole()] if changed else []
+        if not is_outermost:
+            self.add(client.db.index, chosen)
+            return
+        if len(chosen) == 1 and not self.unit and self.held == TO_ALL:  # FAST_PROPAGATION
+            only = chosen[0]
+            wire = only if isinstance(only, bytes) else encode_request(only)
+            self._instance.emit_encoded(client.db.index, wire, 1)
+        else:
+            self.add(client.db.index, chosen)
+            if not self.unit:
+                return
+            self.hand_on()
+        client.note_write()
+
+    def add(self, db_index: cython.Py_ssize_t, requests: list[Argv | bytes]) -> None:
         """Add requests after those collected so far."""
         if not requests:
             return

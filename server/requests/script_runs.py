@@ -28,6 +28,7 @@ from commands.core.instance import Instance
 from commands.core.registry import Command, Handler, Reply
 from commands.scripting.scripting_state import Scripting
 from protocol.records import entity
+from protocol.request import Request
 from protocol.requests import Argv
 
 # The time slice: how long a script runs before the loop polls again.
@@ -59,7 +60,7 @@ class Runner(Protocol):
     mark_ns: int  # when the command that runs began
 
     def account(
-        self, client: Client, command: Command, argv: Argv, handler: Handler | None
+        self, client: Client, command: Command, request: Request, handler: Handler | None
     ) -> Reply:
         """Run a handler, with statistics and propagation."""
 
@@ -181,7 +182,7 @@ class ScriptRuns:
             runner.drop_propagation()
         runner.mark_ns = paused.started_ns
         answer = runner.account(
-            client, paused.command, paused.argv, lambda client, argv: _concluded(outcome)
+            client, paused.command, Request(paused.argv), lambda client, _: _concluded(outcome)
         )
         if not client.closed:
             runner.unblock(client, answer if type(answer) is bytes else b"")

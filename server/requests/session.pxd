@@ -29,5 +29,6 @@ cdef class Session:
     cpdef receive(self, bytes data)
     cdef _read(self, bytes data)
     cdef Py_ssize_t _piece_bytes(self, object data)
+    cdef _run_each(self, list requests)
     cdef Py_ssize_t _run_cut(self, bytes data)
     cpdef _check_reader(self)

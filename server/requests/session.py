@@ -17,6 +17,7 @@ from commands.core.client import Client
 from commands.core.gates import GATE_REPLICA, GATE_SILENT
 from protocol import replies
 from protocol.cutter import Cutter
+from protocol.request import Request
 from protocol.requests import Argv, Limits, RequestReader
 from server.requests.dispatch import Dispatcher
 
@@ -147,7 +148,7 @@ class Session:
         most_bytes = output_limit(client).hard_bytes
         counted = len(client.output)
         for argv, left in reader.feed_each(data):
-            goes_on = self.dispatcher.execute(client, argv)
+            goes_on = self.dispatcher.execute(client, Request(argv))
             reader.authenticated = client.authenticated
             # Replies of one burst count as a whole, however many turns they take.
             self.burst_bytes += sum(map(len, client.output[counted:]))
@@ -157,6 +158,7 @@ class Session:
             if not goes_on or client.authenticated or client.closed:
                 self.unread[:0] = data[len(data) - left :]
                 break
+        self.dispatcher.count_quick()
         self._is_between = reader.is_between
 
     @cython.cfunc
@@ -182,7 +184,7 @@ class Session:
         position: cython.Py_ssize_t = 0
         while cutter.next():
             position = cutter.position
-            goes_on: cython.bint = dispatcher.execute_cut(client, cutter)
+            goes_on: cython.bint = dispatcher.execute(client, cutter)
             if client.closed:
                 position = len(data)
                 break
@@ -198,17 +200,22 @@ class Session:
                     drop_for_output(client)
                     position = len(data)
                     break
-        dispatcher.count_batch()
+        dispatcher.count_quick()
         return position
 
     def _run(self, requests: list[Argv]) -> None:
         """Run requests until one halts the client, or its time slice is over."""
+        self._run_each(requests)
+        self.dispatcher.count_quick()
+
+    @cython.cfunc
+    def _run_each(self, requests: list[Argv]) -> None:
         dispatcher, client = self.dispatcher, self.client
         # The replies of one batch are sent together: only here is their total size known.
         room_bytes = output_room_bytes(client) if len(requests) > 1 else None
         counted = 0
         for position, argv in enumerate(requests):
-            if not dispatcher.execute(client, argv) or client.closed:
+            if not dispatcher.execute(client, Request(argv)) or client.closed:
                 self._hold_back(requests[position + 1 :])
                 return
             if room_bytes is not None:

@@ -18,6 +18,7 @@ from commands.core.gates import GATE_BUSY, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
 from commands.core.registry import COMMANDS, READONLY, WRITE, Command, Handler, Reply
+from protocol.request import Request
 from protocol.requests import Argv
 from server.requests.turns import Turns
 
@@ -29,7 +30,7 @@ class Runner(Protocol):
         """Put a reply at `position` of the client's output."""
 
     def account(
-        self, client: Client, command: Command, argv: Argv, handler: Handler | None
+        self, client: Client, command: Command, request: Request, handler: Handler | None
     ) -> Reply:
         """Run a handler, with statistics and propagation."""
 
@@ -169,7 +170,7 @@ class Waiters:
         reply = self._runner.account(
             client,
             client.last_command,
-            waiting.argv,
+            Request(waiting.argv),
             lambda client, _: block.retry(client) or block,
         )
         if type(reply) is Block:

@@ -10,6 +10,7 @@ import pytest
 from commands.core.client import Client
 from commands.core.registry import COMMANDS, Handler, Reply
 from protocol import replies
+from protocol.request import Request
 from protocol.requests import Argv
 from storage.entries.entry_id import make_id
 from storage.stream import Stream
@@ -127,7 +128,7 @@ def test_a_change_that_is_not_propagated_is_noticed(monkeypatch: pytest.MonkeyPa
     original = COMMANDS[b"xdel"].handler
     assert original is not None
 
-    def silent(client: Client, argv: Argv, run: Handler = original) -> Reply:
+    def silent(client: Client, argv: Request, run: Handler = original) -> Reply:
         client.propagate_nothing()
         return run(client, argv)
 

@@ -15,24 +15,24 @@ from commands.scripting.evaluation import (
 from commands.scripting.running_script import Running
 from commands.scripting.scripting_state import Scripting
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 _BAD_NUMBER = b"ERR Bad number of keys provided"
 
 
 @command("FCALL", arity=-3, flags=COMMON_FLAGS | MAY_REPLICATE, keys=MAY_WRITE_KEYS)
-def fcall(client: Client, argv: Argv) -> Reply:
+def fcall(client: Client, argv: Request) -> Reply:
     """The result of the function."""
     return _call(client, argv, is_read_only=False)
 
 
 @command("FCALL_RO", arity=-3, flags=COMMON_FLAGS | READONLY, keys=READ_KEYS)
-def fcall_ro(client: Client, argv: Argv) -> Reply:
+def fcall_ro(client: Client, argv: Request) -> Reply:
     """The result of the function, which must have the flag no-writes."""
     return _call(client, argv, is_read_only=True)
 
 
-def _call(client: Client, argv: Argv, *, is_read_only: bool) -> Reply:
+def _call(client: Client, argv: Request, *, is_read_only: bool) -> Reply:
     show(client, argv)
     scripting = client.instance.feature(Scripting)
     registered = scripting.libraries.find(argv[1])
@@ -43,7 +43,7 @@ def _call(client: Client, argv: Argv, *, is_read_only: bool) -> Reply:
     running = Running(
         client,
         registered.name,
-        argv,
+        argv.words(),
         is_function=True,
         is_read_only=is_read_only or b"no-writes" in registered.flags,
     )

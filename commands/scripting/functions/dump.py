@@ -9,6 +9,7 @@ from commands.scripting.functions.libraries import Libraries, Library
 from commands.scripting.scripting_state import Scripting
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.request import Request
 from protocol.requests import Argv
 from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.function_payload import NotAFunction, dump_libraries, restore_libraries
@@ -18,7 +19,7 @@ _POLICIES = (b"APPEND", b"REPLACE", b"FLUSH")
 
 
 @command("FUNCTION DUMP", arity=2, flags=NOSCRIPT)
-def function_dump(client: Client, argv: Argv) -> bytes:
+def function_dump(client: Client, argv: Request) -> bytes:
     """The payload for FUNCTION RESTORE, also that of Redis."""
     instance = client.instance
     codes = instance.feature(Scripting).library_codes()
@@ -26,7 +27,7 @@ def function_dump(client: Client, argv: Argv) -> bytes:
 
 
 @command("FUNCTION RESTORE", arity=-3, flags=WRITE | DENYOOM | NOSCRIPT | RUNS_LUA)
-def function_restore(client: Client, argv: Argv) -> Reply:
+def function_restore(client: Client, argv: Request) -> Reply:
     """Restores all libraries, or none if there is an error."""
     if len(argv) > 4:
         raise errors.subcommand_syntax(b"FUNCTION", argv[1])
@@ -43,8 +44,9 @@ def function_restore(client: Client, argv: Argv) -> Reply:
         raise ReplyError(b"ERR given type is not a function") from None
     except CorruptSnapshot:
         raise ReplyError(b"ERR failed loading the given functions payload") from None
+    words = argv.words()
     services = client.instance.services
-    return services.run_with_pauses(client, argv, lambda: _restore(client, argv, codes, policy))
+    return services.run_with_pauses(client, words, lambda: _restore(client, words, codes, policy))
 
 
 def _restore(client: Client, argv: Argv, codes: list[bytes], policy: bytes) -> bytes:

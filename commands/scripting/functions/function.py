@@ -25,6 +25,7 @@ from commands.scripting.scripting_state import Scripting
 from commands.scripting.shebang import FLAGS
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.request import Request
 from protocol.requests import Argv
 
 container("FUNCTION")
@@ -36,15 +37,16 @@ def is_timed(client: Client) -> bool:
 
 
 @command("FUNCTION LOAD", arity=-3, flags=WRITE | DENYOOM | NOSCRIPT | RUNS_LUA)
-def function_load(client: Client, argv: Argv) -> Reply:
+def function_load(client: Client, argv: Request) -> Reply:
     """The library's name. Its source may pause, as a script does."""
     replaces = False
     for word in argv[2:-1]:
         if word.upper() != b"REPLACE":
             raise ReplyError(b"ERR Unknown option given: %b" % word)
         replaces = True
+    words = argv.words()
     services = client.instance.services
-    return services.run_with_pauses(client, argv, lambda: _load(client, argv, replaces))
+    return services.run_with_pauses(client, words, lambda: _load(client, words, replaces))
 
 
 def _load(client: Client, argv: Argv, replaces: bool) -> bytes:
@@ -56,7 +58,7 @@ def _load(client: Client, argv: Argv, replaces: bool) -> bytes:
 
 
 @command("FUNCTION DELETE", arity=3, flags=WRITE | NOSCRIPT)
-def function_delete(client: Client, argv: Argv) -> bytes:
+def function_delete(client: Client, argv: Request) -> bytes:
     """An error if no library has that name."""
     client.instance.feature(Scripting).libraries.delete(argv[2])
     client.changed()
@@ -64,7 +66,7 @@ def function_delete(client: Client, argv: Argv) -> bytes:
 
 
 @command("FUNCTION FLUSH", arity=-2, flags=WRITE | NOSCRIPT)
-def function_flush(client: Client, argv: Argv) -> bytes:
+def function_flush(client: Client, argv: Request) -> bytes:
     """ASYNC and SYNC do the same: the whole interpreter is replaced."""
     if len(argv) > 3:
         raise errors.subcommand_syntax(b"FUNCTION", argv[1])
@@ -76,7 +78,7 @@ def function_flush(client: Client, argv: Argv) -> bytes:
 
 
 @command("FUNCTION LIST", arity=-2, flags=NOSCRIPT)
-def function_list(client: Client, argv: Argv) -> bytes:
+def function_list(client: Client, argv: Request) -> bytes:
     """An array of maps; the pattern ignores case."""
     arguments = Arguments(argv, 2)
     seen: set[bytes] = set()
@@ -130,7 +132,7 @@ def _describe_function(function: Registered, resp: int) -> bytes:
 
 
 @command("FUNCTION STATS", arity=2, flags=NOSCRIPT | ALLOW_BUSY)
-def function_stats(client: Client, argv: Argv) -> bytes:
+def function_stats(client: Client, argv: Request) -> bytes:
     """The libraries are counted by engine, of which there is one."""
     resp, scripting = client.resp, client.instance.feature(Scripting)
     libraries = scripting.libraries
@@ -174,13 +176,13 @@ def _running(client: Client) -> bytes:
 
 
 @command("FUNCTION KILL", arity=2, flags=NOSCRIPT | ALLOW_BUSY)
-def function_kill(client: Client, argv: Argv) -> bytes:
+def function_kill(client: Client, argv: Request) -> bytes:
     """Errors: NOTBUSY, UNKILLABLE; BUSY if a script runs."""
     return client.instance.feature(Scripting).kill(function=True)
 
 
 @command("FUNCTION HELP", arity=2, flags=LOADING | STALE)
-def function_help(client: Client, argv: Argv) -> bytes:
+def function_help(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2, for the shape."""
     return help_reply(
         b"FUNCTION",

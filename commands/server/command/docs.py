@@ -8,11 +8,11 @@ from commands.core.registry import COMMANDS, LOADING, STALE, Command, command
 from commands.server.command.syntax import Argument, parse_syntax
 from commands.server.command.table import find_command, status_set
 from protocol import replies
-from protocol.requests import Argv
+from protocol.request import Request
 
 
 @command("COMMAND DOCS", arity=-2, flags=LOADING | STALE)
-def command_docs(client: Client, argv: Argv) -> bytes:
+def command_docs(client: Client, argv: Request) -> bytes:
     """A map from names to maps; names that are not known are left out."""
     if len(argv) == 2:
         wanted = list(COMMANDS.values())

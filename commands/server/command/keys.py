@@ -16,6 +16,7 @@ from commands.server.command.table import shown_key_flag, status_set
 from commands.strings.conditions import CONDITIONS
 from protocol import replies
 from protocol.errors import ReplyError
+from protocol.request import Request
 from protocol.requests import Argv
 
 _NOT_A_KEY = b"not_key"  # a place that is routed like a key: the channel of SPUBLISH
@@ -24,14 +25,14 @@ _VARIABLE = b"variable_flags"  # the flags depend on options
 
 
 @command("COMMAND GETKEYS", arity=-3, flags=LOADING | STALE)
-def command_getkeys(client: Client, argv: Argv) -> bytes:
+def command_getkeys(client: Client, argv: Request) -> bytes:
     """An array of keys, in the order of the key specifications."""
     request = argv[2:]
     return replies.bulk_array([request[position] for position, _ in _keys(request)])
 
 
 @command("COMMAND GETKEYSANDFLAGS", arity=-3, flags=LOADING | STALE)
-def command_getkeysandflags(client: Client, argv: Argv) -> bytes:
+def command_getkeysandflags(client: Client, argv: Request) -> bytes:
     """An array of pairs: key, set of flags."""
     request = argv[2:]
     return replies.array(

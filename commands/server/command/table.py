@@ -25,23 +25,23 @@ from commands.keys.pattern import matcher
 from commands.server.command.categories import acl_categories
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 
 
 @command("COMMAND", arity=-1, flags=LOADING | STALE)
-def command_all(client: Client, argv: Argv) -> bytes:
+def command_all(client: Client, argv: Request) -> bytes:
     """An array with one description per command, in no promised order."""
     return _describe_all(client.resp)
 
 
 @command("COMMAND COUNT", arity=2, flags=LOADING | STALE)
-def command_count(client: Client, argv: Argv) -> bytes:
+def command_count(client: Client, argv: Request) -> bytes:
     """Sub-commands are not counted."""
     return replies.integer(len(COMMANDS))
 
 
 @command("COMMAND INFO", arity=-2, flags=LOADING | STALE)
-def command_info(client: Client, argv: Argv) -> bytes:
+def command_info(client: Client, argv: Request) -> bytes:
     """Array of descriptions, null for an unknown name. Sub-commands are named `config|get`."""
     if len(argv) == 2:
         return _describe_all(client.resp)
@@ -55,7 +55,7 @@ def command_info(client: Client, argv: Argv) -> bytes:
 
 
 @command("COMMAND LIST", arity=-2, flags=LOADING | STALE)
-def command_list(client: Client, argv: Argv) -> bytes:
+def command_list(client: Client, argv: Request) -> bytes:
     """An array of names."""
     accepts = _filter(Arguments(argv, 2))
     return replies.bulk_array([found.fullname for found in all_commands() if accepts(found)])
@@ -81,7 +81,7 @@ def _filter(arguments: Arguments) -> Callable[[Command], bool]:
 
 
 @command("COMMAND HELP", arity=2, flags=LOADING | STALE)
-def command_help(client: Client, argv: Argv) -> bytes:
+def command_help(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2, for the shape."""
     return help_reply(
         b"COMMAND",

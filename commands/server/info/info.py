@@ -7,7 +7,7 @@ from commands.core.instance import Instance
 from commands.core.registry import LOADING, STALE, command
 from commands.server.info.sections import ONLY_WHEN_ASKED_FOR, SECTIONS, TITLES
 from protocol import replies
-from protocol.requests import Argv
+from protocol.request import Request
 
 # Words that stand for several sections.
 _GROUPS = {
@@ -19,7 +19,7 @@ _GROUPS = {
 
 
 @command("INFO", arity=-1, flags=LOADING | STALE)
-def info(client: Client, argv: Argv) -> bytes:
+def info(client: Client, argv: Request) -> bytes:
     """A verbatim string. Names of sections ignore case; unknown ones give no text."""
     words = [word.decode("latin-1").lower() for word in argv[1:]] or ["default"]
     wanted = {name for word in words for name in _GROUPS.get(word, {word})}

@@ -17,7 +17,7 @@ from commands.core.client import Client
 from commands.state import notifications
 from commands.streams.add import append_entry, automatic_id, serve_waiters_first
 from commands.streams.trim import Trim, default_limit
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.entries.entry_id import MAX_ID, EntryID, format_id
 from storage.groups.ack_journal import AckJournal, acknowledgement_fields
 from storage.groups.group import Group
@@ -34,7 +34,7 @@ def pending_entries(client: Client, group: Group, ids: list[EntryID]) -> list[Pe
 
 
 def write_down(
-    client: Client, argv: Argv, group: Group, journal: AckJournal, entries: list[PendingEntry]
+    client: Client, argv: Request, group: Group, journal: AckJournal, entries: list[PendingEntry]
 ) -> None:
     """Append the acknowledgement of `entries`, which `argv` has brought about, to the journal."""
     if not entries:

@@ -22,10 +22,9 @@ from commands.streams.groups.delivery import group_changed, propagate_release, p
 from commands.streams.ids import ascending, parse_all, without_repeats
 from commands.streams.lookup import find_group
 from protocol import errors, replies
-from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.entries.entry_id import EntryID, parse_plain_id
 from storage.groups.group import MAX_DELIVERIES, RELEASED_MS, Group
 from storage.groups.pending_block import Row
@@ -37,8 +36,9 @@ if TYPE_CHECKING:
     from storage.keyspace.database import Database
 
 
-def xack_raw(client: Client, request: Cutter) -> bytes | None:
-    """`xack` of plain IDs, on the raw bytes of a request; None for other cases."""
+@cython.cfunc
+def _acknowledge_plain(client: Client, request: Request) -> bytes | None:
+    """`xack` of IDs with both numbers, where no journal is kept; None for other cases."""
     instance: Instance = client.instance
     db: Database = client.db
     key = request.word(1)
@@ -60,20 +60,20 @@ def xack_raw(client: Client, request: Cutter) -> bytes | None:
     if not client.no_touch:
         stream.access_ms = instance.now_ms
     acknowledged: cython.Py_ssize_t = group.acknowledge_all(ids)
-    if acknowledged:
-        instance.dirty += acknowledged
-        if instance.sinks:
-            instance.emit_encoded(db.index, request.whole(), 1)
-            client.note_write()
+    instance.dirty += acknowledged
+    request.is_quick = True
     return replies.integer(acknowledged)
 
 
-@command("XACK", arity=-4, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"), raw=xack_raw)
-def xack(client: Client, argv: Argv) -> bytes:
+@command("XACK", arity=-4, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
+def xack(client: Client, argv: Request) -> bytes:
     """Integer: the number of entries that were pending.
 
     Without the key or the group that is 0, whatever the IDs are. Source: Redis 7.4.
     """
+    reply = _acknowledge_plain(client, argv)
+    if reply is not None:  # FAST_XACK
+        return reply
     key = argv[1]
     stream = client.lookup_stream(key)
     group = None if stream is None else stream.groups.get(argv[2])
@@ -91,7 +91,7 @@ def xack(client: Client, argv: Argv) -> bytes:
 
 
 @command("XACKDEL", arity=-6, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
-def xackdel(client: Client, argv: Argv) -> bytes:
+def xackdel(client: Client, argv: Request) -> bytes:
     """Array of integers, one for each ID: 1 acknowledged and deleted, -1 not pending, 2
     acknowledged but kept because of another group.
 
@@ -159,7 +159,7 @@ class Release:
 
 
 @command("XNACK", arity=-7, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
-def xnack(client: Client, argv: Argv) -> bytes:
+def xnack(client: Client, argv: Request) -> bytes:
     """Integer: the number of entries that were released. Source: Redis 8.8."""
     key = argv[1]
     stream, group = find_group(client, key, argv[2])
@@ -199,7 +199,7 @@ def _release(
     return len(rows)
 
 
-def _parse_release(argv: Argv) -> Release:
+def _parse_release(argv: Request) -> Release:
     """Raises ReplyError. The options follow the IDs, in any order."""
     arguments = Arguments(argv, 3)
     mode = arguments.next_keyword()

@@ -22,7 +22,7 @@ from commands.streams.groups.delivery import (
     seen_consumer,
 )
 from commands.streams.groups.idle_entries import ENTRIES_AT_ONCE
-from commands.streams.groups.replayed_delivery import xclaim_raw
+from commands.streams.groups.replayed_delivery import deliver_again
 from commands.streams.ids import (
     id_bulk,
     parse_leading,
@@ -34,7 +34,7 @@ from commands.streams.lookup import find_group
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.entries.entry_id import MIN_ID, EntryID
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
@@ -141,9 +141,13 @@ class ClaimOptions:
     last_id: EntryID = MIN_ID
 
 
-@command("XCLAIM", arity=-6, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"), raw=xclaim_raw)
-def xclaim(client: Client, argv: Argv) -> bytes:
+@command("XCLAIM", arity=-6, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
+def xclaim(client: Client, argv: Request) -> bytes:
     """Array of the entries that were claimed; of their IDs with JUSTID. Source: Redis 7.4."""
+    if client.replays:
+        reply = deliver_again(client, argv)
+        if reply is not None:  # FAST_XCLAIM
+            return reply
     key = argv[1]
     stream, group = find_group(client, key, argv[2])
     now_ms = client.instance.now_ms
@@ -203,7 +207,7 @@ def _is_delivery(stream: Stream, group: Group, options: ClaimOptions) -> bool:
     return ids == stream.ids(ids[0], ids[-1], len(ids) + 1)
 
 
-def _parse_claim(argv: Argv, now_ms: int) -> ClaimOptions:
+def _parse_claim(argv: Request, now_ms: int) -> ClaimOptions:
     """IDs up to the first word that is none, then options in any order. Raises ReplyError."""
     arguments = Arguments(argv, 4)
     min_idle_ms = max(_number(arguments, b"min-idle-time"), 0)
@@ -249,7 +253,7 @@ class AutoclaimOptions:
 
 
 @command("XAUTOCLAIM", arity=-6, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
-def xautoclaim(client: Client, argv: Argv) -> bytes:
+def xautoclaim(client: Client, argv: Request) -> bytes:
     """Array of: where to go on (0-0 at the end), entries or IDs claimed, IDs found deleted.
 
     Deleted entries count against COUNT. Source: Redis 7.4.
@@ -286,7 +290,7 @@ def xautoclaim(client: Client, argv: Argv) -> bytes:
     return replies.array([id_bulk(cursor), replies.array(claimed), replies.array(deleted)])
 
 
-def _parse_autoclaim(argv: Argv) -> AutoclaimOptions:
+def _parse_autoclaim(argv: Request) -> AutoclaimOptions:
     idle_error = errors.invalid_claim_argument(b"min-idle-time", b"XAUTOCLAIM").text
     min_idle_ms = max(parse_int(argv[4], idle_error), 0)
     options = AutoclaimOptions(min_idle_ms, parse_range_start(argv[5]))

@@ -14,7 +14,7 @@ from commands.streams.lookup import group_of
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.entries.entry_id import MIN_ID
 from storage.groups.group import UNKNOWN, Group
 from storage.stream import Stream
@@ -49,7 +49,7 @@ class GroupOptions:
 
 
 def _set_entries_read(
-    client: Client, argv: Argv, stream: Stream, group: Group, options: GroupOptions
+    client: Client, argv: Request, stream: Stream, group: Group, options: GroupOptions
 ) -> None:
     """Set ENTRIESREAD, but to no more than the stream ever had (Redis 8.2.1).
 
@@ -64,7 +64,7 @@ def _set_entries_read(
         client.propagate(*request)
 
 
-def _parse_options(argv: Argv, *, can_create: bool) -> GroupOptions:
+def _parse_options(argv: Request, *, can_create: bool) -> GroupOptions:
     """Raises ReplyError."""
     options = GroupOptions()
     arguments = Arguments(argv, 5)
@@ -96,7 +96,7 @@ def _changed(client: Client, key: bytes, event: bytes) -> None:
 
 
 @command("XGROUP CREATE", arity=-5, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"INSERT", at=2))
-def xgroup_create(client: Client, argv: Argv) -> bytes:
+def xgroup_create(client: Client, argv: Request) -> bytes:
     """OK. A request that fails creates no stream either. Source: Redis 7.4."""
     options = _parse_options(argv, can_create=True)
     key, name = argv[2], argv[3]
@@ -122,7 +122,7 @@ def xgroup_create(client: Client, argv: Argv) -> bytes:
 
 
 @command("XGROUP SETID", arity=-5, flags=WRITE, keys=one_key(b"RW", b"UPDATE", at=2))
-def xgroup_setid(client: Client, argv: Argv) -> bytes:
+def xgroup_setid(client: Client, argv: Request) -> bytes:
     """OK. Takes `-` and `+` as well, as Redis does. Source: Redis 7.4."""
     options = _parse_options(argv, can_create=False)
     key = argv[2]
@@ -137,7 +137,7 @@ def xgroup_setid(client: Client, argv: Argv) -> bytes:
 
 
 @command("XGROUP DESTROY", arity=4, flags=WRITE, keys=one_key(b"RW", b"DELETE", at=2))
-def xgroup_destroy(client: Client, argv: Argv) -> bytes:
+def xgroup_destroy(client: Client, argv: Request) -> bytes:
     """Integer: 1, or 0 if there was no such group. Its waiters get NOGROUP. Source: Redis 7.4."""
     key = argv[2]
     group = _stream_at(client, key).groups.pop(argv[3], None)
@@ -152,7 +152,7 @@ def xgroup_destroy(client: Client, argv: Argv) -> bytes:
 @command(
     "XGROUP CREATECONSUMER", arity=5, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"INSERT", at=2)
 )
-def xgroup_createconsumer(client: Client, argv: Argv) -> bytes:
+def xgroup_createconsumer(client: Client, argv: Request) -> bytes:
     """Integer: 1, or 0 if the consumer is there already. Source: Redis 7.4."""
     key = argv[2]
     group = group_of(_stream_at(client, key), key, argv[3])
@@ -163,7 +163,7 @@ def xgroup_createconsumer(client: Client, argv: Argv) -> bytes:
 
 
 @command("XGROUP DELCONSUMER", arity=5, flags=WRITE, keys=one_key(b"RW", b"DELETE", at=2))
-def xgroup_delconsumer(client: Client, argv: Argv) -> bytes:
+def xgroup_delconsumer(client: Client, argv: Request) -> bytes:
     """Integer: the number of pending entries that went with it. Source: Redis 7.4."""
     key = argv[2]
     group = group_of(_stream_at(client, key), key, argv[3])
@@ -178,6 +178,6 @@ def xgroup_delconsumer(client: Client, argv: Argv) -> bytes:
 
 
 @command("XGROUP HELP", arity=2, flags=LOADING | STALE)
-def xgroup_help(client: Client, argv: Argv) -> bytes:
+def xgroup_help(client: Client, argv: Request) -> bytes:
     """Array of simple strings."""
     return help_reply(b"XGROUP", *HELP)

@@ -13,7 +13,7 @@ from commands.streams.lookup import find_group
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
 from storage.groups.consumer_pending import ConsumerPending
 from storage.groups.group import Group
@@ -44,7 +44,7 @@ class PendingQuery:
 
 
 @command("XPENDING", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def xpending(client: Client, argv: Argv) -> bytes | LongReply:
+def xpending(client: Client, argv: Request) -> bytes | LongReply:
     """Short form: total, smallest ID, greatest ID, consumers with their counts (as text).
 
     Extended form: array of ID, consumer, idle time in ms, number of deliveries. An entry without
@@ -57,7 +57,7 @@ def xpending(client: Client, argv: Argv) -> bytes | LongReply:
     return _list(group, query, client.instance.now_ms)
 
 
-def _parse_query(argv: Argv) -> PendingQuery | None:
+def _parse_query(argv: Request) -> PendingQuery | None:
     """The extended form's arguments, None for the short form. Raises ReplyError.
 
     The order of checks is Redis's, and so is that a word after the consumer is ignored where IDLE

@@ -2,7 +2,7 @@
 
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
-from protocol.cutter cimport Cutter
+from protocol.request cimport Request
 from storage.groups.consumer cimport Consumer
 from storage.groups.group cimport Group
 from storage.groups.lag cimport advance_group
@@ -15,9 +15,13 @@ cdef class GroupRead:
     cdef object _request
     cdef bint _is_plain
     cdef bint is_small
+    cdef bint is_timeless
     cdef object key
     cdef object group
     cdef object consumer
     cdef object count
     cdef object header_2
     cdef object header_3
+
+
+cdef bytes _read_few(Client client, GroupRead read)

@@ -45,7 +45,7 @@ from commands.streams.reading.read_request import (
 )
 from commands.streams.reading.reply_caps import NO_CAPS, NoCaps, caps_of
 from protocol import errors
-from protocol.cutter import Cutter
+from protocol.request import Request
 from protocol.requests import Argv
 from storage.entries.entry_id import MAX_ID, EntryID
 from storage.groups.consumer import Consumer
@@ -65,16 +65,10 @@ NEW = MAX_ID
 FEW_ENTRIES = 1000
 
 
-def xreadgroup_raw(client: Client, request: Cutter) -> bytes | None:
-    """`xreadgroup` of a few new entries, on the raw bytes of a request; None for other cases."""
+@cython.cfunc
+def _read_few(client: Client, read: GroupRead) -> bytes | None:
+    """The reply with a few new entries; None, and nothing is done, in other cases."""
     instance: Instance = client.instance
-    whole = request.whole()
-    read: GroupRead | None = instance.group_read_bytes.get_bytes(whole)
-    if read is None:
-        read = instance.group_read_requests.get(request.words())
-        if read is None:
-            return None
-        instance.group_read_bytes.put_bytes(whole, read)
     db: Database = client.db
     value = db.values.get(read.key)
     if not read.is_small or type(value) is not Stream or instance.is_observed:
@@ -118,17 +112,24 @@ def xreadgroup_raw(client: Client, request: Cutter) -> bytes | None:
             find=key_positions,
         ),
     ),
-    raw=xreadgroup_raw,
 )
-def xreadgroup(client: Client, argv: Argv) -> bytes | Block | LongReply:
+def xreadgroup(client: Client, request: Request) -> bytes | Block | LongReply:
     """Map from key to entries, of the streams that have some; null if none has.
 
     A key with an ID other than `>` is always there, with an empty array if nothing is pending,
     except where MAXCOUNT or MAXSIZE was reached before it. Source: Redis 8.10.
     """
-    read: GroupRead | None = client.instance.group_read_requests.get(argv)
+    identity = request.identity()
+    read: GroupRead | None = client.instance.group_read_requests.get(identity)
     if read is None:
-        return _parse(client, argv).serve(client)
+        read = _parse(client, request.words())
+        if read.is_timeless:
+            client.instance.group_read_requests.put(identity, read)
+        return read.serve(client)
+    reply = _read_few(client, read)
+    if reply is not None:  # FAST_XREADGROUP
+        request.is_quick = True
+        return reply
     # Redis looks at each key twice as well: for its group, and to read.
     found = read.find(client)
     client.instance.stats.keyspace_hits += len(found)
@@ -142,10 +143,7 @@ def _parse(client: Client, argv: Argv) -> GroupRead:
     for key, text in zip(request.keys, request.ids, strict=True):
         find_group_to_read(client, key, request.group)
         after.append(_resolve(text))
-    read = GroupRead(request, after)
-    if request.is_timeless:
-        client.instance.group_read_requests.put(argv, read)
-    return read
+    return GroupRead(request, after)
 
 
 def _resolve(text: bytes) -> EntryID:
@@ -183,16 +181,17 @@ class GroupRead:
 
     __slots__ = (
         "_after", "_is_plain", "_request", "consumer", "count", "group", "header_2", "header_3",
-        "is_small", "key",
+        "is_small", "is_timeless", "key",
     )  # fmt: skip
 
     def __init__(self, request: ReadRequest, after: list[EntryID]) -> None:
         """`after`: the ID after which to read, for each key, or NEW."""
         self._request = request
         self._after = after
+        self.is_timeless = request.is_timeless
         # New entries of one stream, which is what most consumers ask for.
         self._is_plain = after == [NEW] and request.min_idle_ms is None and not request.is_capped
-        # A few of them: what xreadgroup_raw takes, and what it needs for that.
+        # A few of them: what `_read_few` takes, and what it needs for that.
         self.is_small = self._is_plain and not request.noack and 0 < request.count <= FEW_ENTRIES
         self.key, self.count = request.keys[0], request.count
         self.group, self.consumer = request.group, request.consumer

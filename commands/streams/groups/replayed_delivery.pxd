@@ -2,7 +2,7 @@
 
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
-from protocol.cutter cimport Cutter
+from protocol.request cimport Request
 from storage.entries.entry_id cimport parse_plain_id
 from storage.groups.consumer cimport Consumer
 from storage.groups.group cimport Group
@@ -10,5 +10,5 @@ from storage.keyspace.database cimport Database
 from storage.stream cimport Stream
 
 
-cdef bint _has_form(Cutter request) except -1
-cdef list _new_ids(Cutter request, Stream stream, Group group)
+cdef bint _has_form(Request request) except -1
+cdef list _new_ids(Request request, Stream stream, Group group)

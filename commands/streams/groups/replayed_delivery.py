@@ -15,7 +15,7 @@ import cython
 
 from commands.core.client import Client
 from commands.streams.groups.delivery import seen_consumer
-from protocol.cutter import Cutter
+from protocol.request import Request
 from storage.entries.entry_id import EntryID, parse_plain_id
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 _MAX_TIME_DIGITS = 18
 
 
-def xclaim_raw(client: Client, request: Cutter) -> bytes | None:
-    """`xclaim` of a replayed delivery, on the raw bytes of a request; None for other cases.
+def deliver_again(client: Client, request: Request) -> bytes | None:
+    """Repeat a delivery for a client that replays it; None if the request has another form.
 
     No client waits for the reply of a replayed request: it is empty.
     """
     instance: Instance = client.instance
-    if not client.replays or instance.sinks or instance.is_observed or not _has_form(request):
+    if instance.sinks or instance.is_observed or not _has_form(request):
         return None
     db: Database = client.db
     key = request.word(1)
@@ -58,10 +58,11 @@ def xclaim_raw(client: Client, request: Cutter) -> bytes | None:
         group.last_delivered_id = last_id
         instance.dirty += 1
     group.deliver(consumer, ids, int(time))
+    request.is_quick = True
     return b""
 
 
-def _has_form(request: Cutter) -> bool:
+def _has_form(request: Request) -> bool:
     """Return True if the words other than names, IDs and the time are those of a delivery."""
     count: cython.Py_ssize_t = request.count
     return (
@@ -76,7 +77,7 @@ def _has_form(request: Cutter) -> bool:
     )
 
 
-def _new_ids(request: Cutter, stream: Stream, group: Group) -> list[EntryID] | None:
+def _new_ids(request: Request, stream: Stream, group: Group) -> list[EntryID] | None:
     """The IDs, if they are consecutive entries of the stream after all that are pending."""
     ids: list[EntryID] = []
     index: cython.Py_ssize_t

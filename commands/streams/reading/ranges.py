@@ -12,14 +12,14 @@ from commands.streams.ids import parse_range_end, parse_range_start
 from commands.streams.reading.long_ranges import LongRange, is_long, long_reply
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.stream import Stream
 
 ALL = -1  # the count of a range that is not limited
 
 
 @command("XRANGE", arity=-4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def xrange(client: Client, argv: Argv) -> bytes | LongReply:
+def xrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of entries; a null array for a COUNT that is not positive. Source: Redis 7.4."""
     start, end = parse_range_start(argv[2]), parse_range_end(argv[3])
     count = _parse_count(argv)
@@ -34,7 +34,7 @@ def xrange(client: Client, argv: Argv) -> bytes | LongReply:
 
 
 @command("XREVRANGE", arity=-4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def xrevrange(client: Client, argv: Argv) -> bytes | LongReply:
+def xrevrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of entries, newest first; null for a COUNT that is not positive. Source: Redis 7.4."""
     start, end = parse_range_start(argv[3]), parse_range_end(argv[2])
     count = _parse_count(argv)
@@ -49,13 +49,13 @@ def xrevrange(client: Client, argv: Argv) -> bytes | LongReply:
 
 
 @command("XLEN", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
-def xlen(client: Client, argv: Argv) -> bytes:
+def xlen(client: Client, argv: Request) -> bytes:
     """Integer, 0 for a missing key. Source: Redis 7.4."""
     stream = client.lookup_stream(argv[1])
     return replies.ZERO if stream is None else replies.integer(stream.length)
 
 
-def _parse_count(argv: Argv) -> int:
+def _parse_count(argv: Request) -> int:
     """COUNT, given once or more: the last one counts, and one below 0 is 0."""
     if len(argv) == 4:
         return ALL

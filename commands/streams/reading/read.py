@@ -31,7 +31,7 @@ from commands.streams.reading.read_request import (
 from commands.streams.reading.reply_caps import caps_of
 from protocol import errors
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
 
 
@@ -50,24 +50,25 @@ from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
         ),
     ),
 )
-def xread(client: Client, argv: Argv) -> bytes | LongReply | Block:
+def xread(client: Client, request: Request) -> bytes | LongReply | Block:
     """Map from key to entries, of the streams that have some; null if none has.
 
     Source: Redis 8.10.
     """
+    argv = request.words()
     common = client.instance.blocked.common_block(client, argv[-2], argv)
     if common is not None and not client.deny_blocking:
         return common.retry(client) or common
     # Requests for one stream are cached by all arguments but the ID, which differs each time.
     cache = client.instance.read_requests
-    request: ReadRequest | None = cache.get(argv[:-1])
-    if request is None:
-        request = parse_read_request(argv, client.instance.now_ms, with_group=False)
-        if len(request.keys) == 1 and request.is_timeless:
-            cache.put(argv[:-1], request)
-    texts = argv[-len(request.keys) :]
-    after = [_resolve(client, key, text) for key, text in zip(request.keys, texts, strict=True)]
-    read = StreamRead(request, after)
+    parsed: ReadRequest | None = cache.get(tuple(argv[:-1]))
+    if parsed is None:
+        parsed = parse_read_request(argv, client.instance.now_ms, with_group=False)
+        if len(parsed.keys) == 1 and parsed.is_timeless:
+            cache.put(tuple(argv[:-1]), parsed)
+    texts = argv[-len(parsed.keys) :]
+    after = [_resolve(client, key, text) for key, text in zip(parsed.keys, texts, strict=True)]
+    read = StreamRead(parsed, after)
     return read.serve(client) or _nothing(client, read, texts)
 
 

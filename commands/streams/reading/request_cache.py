@@ -6,10 +6,9 @@ bounded: 1024 requests, enough for the consumers of a usual server, each of at m
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
-from protocol.requests import Argv
-
+Key: TypeAlias = "bytes | tuple[bytes, ...]"
 T = TypeVar("T")
 
 MAX_REQUESTS = 1024
@@ -17,32 +16,25 @@ MAX_REQUEST_BYTES = 512
 
 
 class RequestCache(Generic[T]):
-    """Parsed requests by their arguments; the oldest are evicted first (FIFO)."""
+    """Parsed requests by `Request.identity`, or by some of their words; first in, first out."""
 
     __slots__ = ("_known",)
 
     def __init__(self) -> None:
-        self._known: dict[tuple[bytes, ...] | bytes, T] = {}
+        self._known: dict[Key, T] = {}
 
-    def get(self, argv: Argv) -> T | None:
-        """The parsed form of a request with these arguments, None if it is not cached."""
-        return self._known.get(tuple(argv))
+    def __len__(self) -> int:
+        return len(self._known)
 
-    def put(self, argv: Argv, parsed: T) -> None:
+    def get(self, key: Key) -> T | None:
+        """The parsed form of a request, None if it is not cached."""
+        return self._known.get(key)
+
+    def put(self, key: Key, parsed: T) -> None:
         """Cache the parsed form of a request, unless it is a long one."""
-        self._put(tuple(argv), sum(map(len, argv)), parsed)
-
-    def get_bytes(self, request: bytes) -> T | None:
-        """`get` for the raw bytes of a request."""
-        return self._known.get(request)
-
-    def put_bytes(self, request: bytes, parsed: T) -> None:
-        """`put` for the raw bytes of a request."""
-        self._put(request, len(request), parsed)
-
-    def _put(self, request: tuple[bytes, ...] | bytes, size: int, parsed: T) -> None:
+        size = len(key) if isinstance(key, bytes) else sum(map(len, key))
         if size > MAX_REQUEST_BYTES:
             return
         if len(self._known) >= MAX_REQUESTS:
             del self._known[next(iter(self._known))]
-        self._known[request] = parsed
+        self._known[key] = parsed

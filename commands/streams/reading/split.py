@@ -18,12 +18,12 @@ from commands.core.registry import READONLY, command, one_key
 from commands.streams.ids import parse_range_end, parse_range_start
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.requests import Argv
+from protocol.request import Request
 from storage.entries.entry_id import format_id
 
 
 @command("XSPLIT", arity=-6, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
-def xsplit(client: Client, argv: Argv) -> bytes:
+def xsplit(client: Client, argv: Request) -> bytes:
     """Array of [first ID, last ID, number of entries]; empty for a missing key."""
     start, end = parse_range_start(argv[2]), parse_range_end(argv[3])
     every, count = _parse_sizes(argv)
@@ -44,7 +44,7 @@ def xsplit(client: Client, argv: Argv) -> bytes:
     return replies.array(parts)
 
 
-def _parse_sizes(argv: Argv) -> tuple[int, int | None]:
+def _parse_sizes(argv: Request) -> tuple[int, int | None]:
     """EVERY and COUNT, in any order; EVERY is required and positive."""
     every: int | None = None
     count: int | None = None

@@ -2,6 +2,7 @@
 
 from commands.core.client cimport Client
 from protocol.cutter cimport Cutter
+from protocol.request cimport Request
 
 
 cdef class Replay:
@@ -11,6 +12,12 @@ cdef class Replay:
     cdef public object passed_over
     cdef public object open_unit_offset
     cdef list _unit
+    cdef object _batch
+    cdef Py_ssize_t _place
+    cdef object _command
+    cdef bytes _name
+    cdef Py_ssize_t _least_words
+    cdef Py_ssize_t _most_words
     cdef object _instance
     cdef object _file_name
     cdef Cutter _cutter
@@ -19,7 +26,8 @@ cdef class Replay:
 
     cdef _run_text(self, object batch, bytes text)
     cdef _run_each(self, Py_ssize_t offset, bytes text)
-    cdef _run_cut(self, Cutter request, Py_ssize_t offset)
+    cdef _execute(self, Request request)
+    cdef _handle(self, object command, Request request)
 
 
 cdef bint _is_named(Cutter request, bytes name) except -1

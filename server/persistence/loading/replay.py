@@ -3,8 +3,7 @@
 They go straight to the handlers: no statistics, slow log, monitors, propagation or events. The
 client has no connection, and `replays`: keys do not expire meanwhile, and a decision that the
 command made when it first ran (an explicit ID with IDMP) is kept. A transaction runs once its EXEC
-is read; before that it has changed nothing. A command with a `raw` handler gets the request's bytes
-from the file.
+is read; before that it has changed nothing.
 
 A write that a handler refuses now was accepted when it first ran, so the data differs from then.
 The replay goes on, to count such writes: `refusals` has their number, `first_refusal` the place of
@@ -21,32 +20,34 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 
 import cython
 
 from commands.core.carried_requests import carried
 from commands.core.client import Client
 from commands.core.instance import Instance
-from commands.core.registry import COMMANDS, MAY_REPLICATE, PUBSUB, WRITE, Command
+from commands.core.registry import COMMANDS, MAY_REPLICATE, PUBSUB, WRITE, Command, find
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
+from protocol.request import Request
 from protocol.requests import Argv
 from server.persistence.loading.snapshot_restore import no_database
 from storage.append_only.reader import Batch
 from storage.nodes.listpack_node import DamagedNode
 from storage.types.value import as_int64
 
+# More words than a request has.
+NO_LIMIT = 1 << 62
 # The ID of the replaying client; no real client has it.
 _CLIENT_ID = -1
 
-# The commands with a raw handler, which have a minimum of words.
-_RAW: dict[bytes, Command] = {
+# The writes without sub-commands, in the spelling of most files.
+_WRITES: dict[bytes, Command] = {
     name.upper(): command
     for name, command in COMMANDS.items()
-    if command.raw is not None and command.flags & WRITE
+    if command.flags & WRITE and not command.subcommands
 }
 
 
@@ -86,6 +87,13 @@ class Replay:
         # An open transaction: where its MULTI is in the file, and the requests after it.
         self.open_unit_offset: int | None = None
         self._unit: list[Batch] = []
+        # The place of the request that runs: in the file or, of words, in their batch.
+        self._batch: Batch | None = None
+        self._place = 0
+        # The write that ran last, by what name, and how many words it may have.
+        self._command: Command | None = None
+        self._name = b""
+        self._least_words = self._most_words = 0
         self._instance = instance
         self._file_name = file_name
         self._cutter = Cutter()
@@ -109,19 +117,20 @@ class Replay:
     def _run_text(self, batch: Batch, text: bytes) -> None:
         """Run a batch from its bytes."""
         cutter = self._cutter
-        offset: cython.Py_ssize_t = batch.offset
         start: cython.Py_ssize_t = 0
         unit_start: cython.Py_ssize_t = 0
+        self._batch = None
         cutter.load(text)
         while cutter.next():
+            self._place = batch.offset + start
             if self.open_unit_offset is not None:
                 if _is_named(cutter, b"EXEC"):
                     self._unit.append(batch.cut(unit_start, start))
                     self._run_unit()
             elif cutter.count == 1 and _is_named(cutter, b"MULTI"):
-                self.open_unit_offset, unit_start = offset + start, cutter.position
+                self.open_unit_offset, unit_start = self._place, cutter.position
             else:
-                self._run_cut(cutter, offset + start)
+                self._execute(cutter)
             start = cutter.position
         if self.open_unit_offset is not None:
             self._unit.append(batch.cut(unit_start, len(text)))
@@ -137,7 +146,8 @@ class Replay:
             elif len(argv) == 1 and argv[0].upper() == b"MULTI":
                 self.open_unit_offset, unit_start = batch.offset_of(index), index + 1
             else:
-                self._execute(argv, partial(batch.offset_of, index))
+                self._batch, self._place = batch, index
+                self._execute(Request(argv))
         if self.open_unit_offset is not None:
             self._unit.append(batch.part(unit_start, len(batch.requests)))
 
@@ -149,7 +159,8 @@ class Replay:
             for part in unit:
                 if part.text is None:
                     for index, argv in enumerate(part.requests):
-                        self._execute(argv, partial(part.offset_of, index))
+                        self._batch, self._place = part, index
+                        self._execute(Request(argv))
                 else:
                     self._run_each(part.offset, part.text)
         except UnreplayableRequest as error:
@@ -162,53 +173,71 @@ class Replay:
         """Run requests of a transaction from their bytes."""
         cutter = self._unit_cutter
         start: cython.Py_ssize_t = 0
+        self._batch = None
         cutter.load(text)
         while cutter.next():
-            self._run_cut(cutter, offset + start)
+            self._place = offset + start
+            self._execute(cutter)
             start = cutter.position
 
-    @cython.cfunc
-    def _run_cut(self, request: Cutter, offset: cython.Py_ssize_t) -> None:
-        """Run one request, which begins at `offset`, from its bytes if its command takes them."""
-        command: Command | None = _RAW.get(request.word(0))
-        if command is not None and request.count >= -command.arity:
-            assert command.raw is not None
-            try:
-                if command.raw(self._client, request) is not None:
-                    self.requests += 1
-                    return
-            except DamagedNode as error:
-                raise UnreplayableRequest(offset, str(error)) from error
-        self._execute(request.words(), partial(int, offset))
+    def _offset(self) -> int:
+        """Where the request that runs begins in the file."""
+        return self._place if self._batch is None else self._batch.offset_of(self._place)
 
-    def _execute(self, argv: Argv, offset: Callable[[], int]) -> None:
-        """Run one request; `offset` finds where it begins in the file."""
-        command = _find(argv)
-        if command is None or not command.accepts(len(argv)):
-            name = b" ".join(argv[:1] if command is None else argv[:2]).decode("latin-1")
-            what = "Unknown command" if command is None else "Wrong number of arguments for"
-            raise UnreplayableRequest(offset(), f"{what} '{name[:128]}'")
-        self.requests += 1
+    @cython.cfunc
+    def _execute(self, request: Request) -> None:
+        """Run one request: most are writes of the same few commands, in one spelling."""
+        if self._command is None or not request.is_word(0, self._name):
+            self._name = request.word(0)
+            self._command = _WRITES.get(self._name)
+            if self._command is None:
+                self._execute_other(request)
+                return
+            arity = self._command.arity
+            self._least_words, self._most_words = abs(arity), NO_LIMIT if arity < 0 else arity
+        if not self._least_words <= request.count <= self._most_words:
+            raise self._unreplayable("Wrong number of arguments for", request[:2])
+        self._handle(self._command, request)
+
+    def _execute_other(self, request: Request) -> None:
+        """Run a request that changes no data, or has another spelling, or carries another one."""
+        command = find(request)
+        if command is None:
+            raise self._unreplayable("Unknown command", request[:1])
+        if not command.accepts(request.count):
+            raise self._unreplayable("Wrong number of arguments for", request[:2])
         if command.fullname == b"echo":
             try:
-                command, argv = carried(argv) or (command, argv)
+                found = carried(request)
             except ReplyError as error:
                 reason = error.text.removeprefix(b"ERR ").decode("latin-1")
-                raise UnreplayableRequest(offset(), reason) from None
-        if not _may_change_data(command):
+                raise UnreplayableRequest(self._offset(), reason) from None
+            if found is not None:
+                command, request = found[0], Request(found[1])
+        if _may_change_data(command):
+            self._handle(command, request)
+        else:
+            self.requests += 1
             self.passed_over[command.fullname.decode()] += 1
-            return
+
+    @cython.cfunc
+    def _handle(self, command: Command, request: Request) -> None:
         assert command.handler is not None
+        self.requests += 1
         try:
-            command.handler(self._client, argv)
+            command.handler(self._client, request)
         except ReplyError as error:
-            database = as_int64(argv[1]) if command.fullname == b"select" else None
+            database = as_int64(request[1]) if command.fullname == b"select" else None
             if database is not None:
                 # Redis goes on, and applies the following requests to another database.
-                raise no_database(self._instance, database, offset()) from None
-            self._refused(offset(), command, error.text.decode("latin-1"))
+                raise no_database(self._instance, database, self._offset()) from None
+            self._refused(self._offset(), command, error.text.decode("latin-1"))
         except DamagedNode as error:
-            raise UnreplayableRequest(offset(), str(error)) from error
+            raise UnreplayableRequest(self._offset(), str(error)) from error
+
+    def _unreplayable(self, what: str, names: Argv) -> UnreplayableRequest:
+        name = b" ".join(names).decode("latin-1")[:128]
+        return UnreplayableRequest(self._offset(), f"{what} '{name}'")
 
     def _refused(self, offset: int, command: Command, error: str) -> None:
         """Log the first refusal of each command; the others are only counted."""
@@ -235,14 +264,6 @@ def _may_change_data(command: Command) -> bool:
     if command.fullname == b"select" or command.flags & WRITE:
         return True
     return bool(command.flags & MAY_REPLICATE and not command.flags & PUBSUB)
-
-
-def _find(argv: Argv) -> Command | None:
-    """The command or sub-command in any spelling; None if there is none with a handler."""
-    command = COMMANDS.get(argv[0].lower())
-    if command is not None and command.subcommands:
-        command = command.subcommands.get(argv[1].lower()) if len(argv) > 1 else None
-    return command
 
 
 @contextlib.contextmanager

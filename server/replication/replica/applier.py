@@ -22,9 +22,9 @@ from time import perf_counter_ns
 from commands.core.client import Client
 from commands.core.gates import GATE_BUSY, GATE_PRIMARY, GATE_SILENT, HOLDING_GATES
 from commands.core.instance import Instance
-from commands.core.registry import COMMANDS, MAY_REPLICATE, WRITE, Command
+from commands.core.registry import COMMANDS, MAY_REPLICATE, WRITE, Command, find
 from protocol.cutter import Cutter
-from protocol.requests import Argv
+from protocol.request import Request
 from server.replication.primary.feed import Feed
 from storage.append_only.carriers import is_carrier
 from storage.append_only.reader import (
@@ -40,8 +40,12 @@ from storage.types.value import as_int64
 TURN_NS = 1_500_000
 # The limits of a request in the stream: large enough for any value, and for many of them.
 MAX_BULK_BYTES = 1 << 32
-# Commands with a raw handler, which take a request's bytes.
-_RAW = {name.upper(): command for name, command in COMMANDS.items() if command.raw is not None}
+# The writes without sub-commands, as primaries send them. None of them pauses.
+_WRITES = {
+    name.upper()
+    for name, command in COMMANDS.items()
+    if command.flags & WRITE and not command.subcommands
+}
 # Commands that change no data themselves, but belong to the stream.
 _ALONGSIDE = {b"multi", b"exec", b"discard", b"select"}
 _SCRIPTS = {b"eval", b"evalsha", b"eval_ro", b"evalsha_ro", b"fcall", b"fcall_ro"}
@@ -72,7 +76,7 @@ class Following:
         instance: Instance,
         feed: Feed,
         client: Client,
-        execute: Callable[[Client, Argv], bool],
+        execute: Callable[[Client, Request], bool],
         acknowledge: Callable[[], object],
     ) -> None:
         self.client = client
@@ -155,55 +159,39 @@ class Following:
             position = 0
             for argv in batch.requests:
                 end = position + encoded_bytes(argv)
-                yield from self._apply_one(argv, position, end)
+                yield from self._apply_one(Request(argv), position, end)
                 position = end
         self._pass_on(len(raw))
 
     def _apply_text(self, text: bytes) -> Iterator[None]:
-        """Run requests from their bytes, with raw handlers where there are any."""
+        """Run requests from their bytes."""
         cutter = self._cutter
         cutter.load(text)
         position = 0
         while cutter.next():
-            if not self._run_raw(cutter):
-                yield from self._apply_one(cutter.words(), position, cutter.position)
+            if cutter.word(0) in _WRITES and not self._instance.gates & HOLDING_GATES:
+                self._execute(self.client, cutter)  # FAST_APPLY
+            else:
+                yield from self._apply_one(cutter, position, cutter.position)
             position = cutter.position
 
-    def _run_raw(self, request: Cutter) -> bool:
-        """Run a request with its command's raw handler. False if nothing was done."""
-        command = _RAW.get(request.word(0))
-        instance = self._instance
-        if command is None or self.client.queue is not None or instance.monitors:
-            return False
-        if instance.gates & HOLDING_GATES:
-            return False
-        assert command.raw is not None
-        try:
-            if request.count < -command.arity or command.raw(self.client, request) is None:
-                return False
-        except Exception as error:
-            raise BrokenStream(f"{command.fullname!r} failed: {error!r}") from error
-        instance.stats.commands_processed += 1
-        instance.stats.of(command).calls += 1
-        return True
-
-    def _apply_one(self, argv: Argv, position: int, end: int) -> Iterator[None]:
+    def _apply_one(self, request: Request, position: int, end: int) -> Iterator[None]:
         """Run the request between two positions of the batch; yields if it has paused, and while
         writes are held back.
         """
-        name = argv[0].upper()
+        name = request[0].upper()
         if name == b"REPLCONF":
             self._pass_on(position)  # the acknowledgement covers the requests before this one
-            self._take_replconf(argv)
+            self._take_replconf(request)
         elif name == b"SELECT":
-            self._check_database(argv)
+            self._check_database(request)
         if name in (b"SELECT", b"MULTI", b"FUNCTION"):
             self._pass_on(position)
         if name not in (b"REPLCONF", b"PING"):
             while self._instance.gates & HOLDING_GATES and name not in (b"SELECT", b"MULTI"):
                 self._pass_on(position)
                 yield
-            self._run(argv)
+            self._run(request)
             if self._instance.gates & GATE_BUSY:
                 yield
         if name in (b"SELECT", b"EXEC"):
@@ -221,39 +209,32 @@ class Following:
             self._state.stream_db = self.client.db.index
             self._feed.pass_on(data)
 
-    def _run(self, argv: Argv) -> None:
-        command = _find(argv)
-        if command is not None and not _belongs_here(command, argv):
-            name = b" ".join(argv[:2])[:128].decode("latin-1")
+    def _run(self, request: Request) -> None:
+        command = find(request)
+        if command is not None and not _belongs_here(command, request):
+            name = b" ".join(request[:2])[:128].decode("latin-1")
             self._instance.host.log(
                 "warning", f"The primary sends '{name}', which changes no data here: skipped"
             )
             return
-        self._execute(self.client, argv)
+        self._execute(self.client, request)
 
-    def _take_replconf(self, argv: Argv) -> None:
+    def _take_replconf(self, argv: Request) -> None:
         if len(argv) > 1 and argv[1].upper() == b"GETACK":
             self._acknowledge()
 
-    def _check_database(self, argv: Argv) -> None:
+    def _check_database(self, argv: Request) -> None:
         index = as_int64(argv[1]) if len(argv) == 2 else None
         if index is None or not 0 <= index < len(self._instance.databases):
             raise BrokenStream(f"the primary selects database {argv[1:2]!r}, which does not exist")
 
 
-def _belongs_here(command: Command, argv: Argv) -> bool:
+def _belongs_here(command: Command, request: Request) -> bool:
     """Return True if a command of the stream runs. Scripts do not: their effects are replicated."""
     name = command.fullname
-    if name in _ALONGSIDE or (name == b"echo" and is_carrier(argv)):
+    if name in _ALONGSIDE or (name == b"echo" and is_carrier(request.words())):
         return True
     return bool(command.flags & (WRITE | MAY_REPLICATE)) and name not in _SCRIPTS
-
-
-def _find(argv: Argv) -> Command | None:
-    command = COMMANDS.get(argv[0].lower())
-    if command is not None and command.subcommands and len(argv) > 1:
-        return command.subcommands.get(argv[1].lower())
-    return command
 
 
 def _wanted_bytes(rest: bytes) -> int:

@@ -7,6 +7,7 @@ import pytest
 from commands.core.arguments import Arguments, parse_int
 from protocol import errors
 from protocol.errors import ReplyError
+from protocol.request import Request
 
 
 @pytest.mark.parametrize("text", [b"", b"+1", b"01", b"-0", b" 1", b"1 ", b"1.0", b"9" * 19, b"x"])
@@ -28,7 +29,7 @@ def test_bounds_have_the_error_of_the_caller() -> None:
 
 
 def test_keywords_are_found_in_any_case() -> None:
-    args = Arguments([b"XADD", b"maxlen", b"5"], 1)
+    args = Arguments(Request([b"XADD", b"maxlen", b"5"]), 1)
     assert args.take(b"MAXLEN")
     assert args.next_int() == 5
     assert not args
@@ -36,11 +37,11 @@ def test_keywords_are_found_in_any_case() -> None:
 
 def test_a_missing_word_is_a_syntax_error() -> None:
     with pytest.raises(ReplyError, match="syntax error"):
-        Arguments([b"XTRIM"], 1).next_int()
+        Arguments(Request([b"XTRIM"]), 1).next_int()
 
 
 def test_words_that_are_left_are_a_syntax_error() -> None:
-    args = Arguments([b"XLEN", b"k", b"more"], 2)
+    args = Arguments(Request([b"XLEN", b"k", b"more"]), 2)
     assert args.remaining == 1
     with pytest.raises(ReplyError, match="syntax error"):
         args.finish()

@@ -7,6 +7,7 @@ import pytest
 from commands.core.arguments import INT64_MAX, Arguments
 from commands.core.blocking_pops import first_of, parse_multi_pop, parse_timeout
 from protocol.errors import ReplyError
+from protocol.request import Request
 from storage.types.lists import ListValue
 from tests.commands.keys.conversation import NOW_MS, Conversation
 
@@ -43,12 +44,13 @@ def test_a_timeout_that_cannot_be_is_refused(text: bytes, error: bytes) -> None:
 
 
 def test_several_keys_may_be_popped_from() -> None:
-    request = parse_multi_pop(Arguments([b"X", b"2", b"a", b"b", b"max", b"count", b"7"], 1), ENDS)
+    words = [b"X", b"2", b"a", b"b", b"max", b"count", b"7"]
+    request = parse_multi_pop(Arguments(Request(words), 1), ENDS)
     assert (request.keys, request.where, request.count) == ([b"a", b"b"], b"MAX", 7)
-    request = parse_multi_pop(Arguments([b"X", b"1", b"a", b"MIN"], 1), ENDS)
+    request = parse_multi_pop(Arguments(Request([b"X", b"1", b"a", b"MIN"]), 1), ENDS)
     assert (request.keys, request.where, request.count) == ([b"a"], b"MIN", 1)
     with pytest.raises(ReplyError):
-        parse_multi_pop(Arguments([b"X", b"1", b"a", b"LEFT"], 1), ENDS)
+        parse_multi_pop(Arguments(Request([b"X", b"1", b"a", b"LEFT"]), 1), ENDS)
 
 
 def test_the_first_key_that_exists_decides() -> None:

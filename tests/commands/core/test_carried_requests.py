@@ -6,6 +6,7 @@ import pytest
 
 from commands.core.carried_requests import carried, propagate_carried
 from protocol.errors import ReplyError
+from protocol.request import Request
 from server.inprocess.server import InProcessServer
 from storage.append_only.carriers import wrap
 
@@ -13,10 +14,10 @@ CARRIER = wrap([b"xcfgset", b"s", b"ACK-JOURNAL", b"j"])
 
 
 def test_a_carrier_comes_with_its_command() -> None:
-    command, request = carried(CARRIER) or (None, [])
+    command, request = carried(Request(CARRIER)) or (None, [])
     assert command is not None and command.fullname == b"xcfgset"
     assert request[1:] == [b"s", b"ACK-JOURNAL", b"j"]
-    assert carried([b"ECHO", b"hello"]) is None
+    assert carried(Request([b"ECHO", b"hello"])) is None
 
 
 @pytest.mark.parametrize(
@@ -25,12 +26,12 @@ def test_a_carrier_comes_with_its_command() -> None:
 )
 def test_what_is_carried_must_be_a_write_that_there_is(request_: list[bytes]) -> None:
     with pytest.raises(ReplyError, match="unknown here"):
-        carried(wrap(request_))
+        carried(Request(wrap(request_)))
 
 
 def test_a_carrier_of_another_version_is_refused() -> None:
     with pytest.raises(ReplyError, match="in a form that is unknown"):
-        carried([b"ECHO", b"rillway\x009*0"])
+        carried(Request([b"ECHO", b"rillway\x009*0"]))
 
 
 def test_a_client_cannot_send_one_and_its_echo_goes_nowhere() -> None:

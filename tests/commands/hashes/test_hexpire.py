@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.hashes.hexpire import MAX_TIME_MS
+from protocol.request import Request
 from server.loop.cron import expire_fields
 from storage.types.hashes import HashValue
 from tests.commands.keys.conversation import NIL, NOT_AN_INTEGER, NOW_MS, Conversation
@@ -84,8 +85,8 @@ def test_what_was_accepted_before_is_repeated_though_the_time_has_come(
 ) -> None:
     client = replaying_client(talk.server)
     run = talk.server.dispatcher.execute
-    run(client, [b"HPEXPIREAT", b"h", b"5", b"FIELDS", b"1", b"a"])
-    run(client, [b"HGET", b"h", b"a"])
+    run(client, Request([b"HPEXPIREAT", b"h", b"5", b"FIELDS", b"1", b"a"]))
+    run(client, Request([b"HGET", b"h", b"a"]))
     assert client.output == [ints(1), b"$1\r\n1\r\n"]
     assert talk.do("HGET h a") == NIL
 

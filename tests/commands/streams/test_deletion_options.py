@@ -6,6 +6,7 @@ import pytest
 
 from commands.streams.deletion_options import parse_deletion
 from protocol.errors import ReplyError
+from protocol.request import Request
 from storage.groups.references import References
 
 SYNTAX = b"ERR syntax error"
@@ -25,7 +26,7 @@ INVALID_ID = b"ERR Invalid stream ID specified as stream command argument"
     ],
 )
 def test_the_policy_may_precede_or_follow_the_ids(options: str, references: References) -> None:
-    assert parse_deletion(options.encode().split(), 0) == (references, [1, 2])
+    assert parse_deletion(Request(options.encode().split()), 0) == (references, [1, 2])
 
 
 @pytest.mark.parametrize(
@@ -52,5 +53,5 @@ def test_the_policy_may_precede_or_follow_the_ids(options: str, references: Refe
 )
 def test_options_that_do_not_fit_are_refused(options: str, text: bytes) -> None:
     with pytest.raises(ReplyError) as refused:
-        parse_deletion(options.encode().split(), 0)
+        parse_deletion(Request(options.encode().split()), 0)
     assert refused.value.text == text

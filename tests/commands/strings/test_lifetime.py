@@ -7,12 +7,13 @@ import pytest
 from commands.core.arguments import Arguments
 from commands.strings.lifetime import Lifetime, parse_deadline
 from protocol.errors import ReplyError
+from protocol.request import Request
 
 NOW_MS = 1_700_000_000_000
 
 
 def parse(*words: bytes) -> Lifetime:
-    lifetime, arguments = Lifetime(), Arguments(list(words), 0)
+    lifetime, arguments = Lifetime(), Arguments(Request(list(words)), 0)
     while arguments:
         assert lifetime.take(arguments.next_keyword(), arguments, b"KEEPTTL")
     return lifetime
@@ -45,7 +46,7 @@ def test_two_options_contradict_each_other_and_none_goes_without_an_amount(
 
 
 def test_other_words_are_left_alone() -> None:
-    arguments = Arguments([b"PERSIST"], 1)
+    arguments = Arguments(Request([b"PERSIST"]), 1)
     assert not Lifetime().take(b"PERSIST", arguments, b"KEEPTTL")
     assert Lifetime().take(b"PERSIST", arguments, b"PERSIST")
 

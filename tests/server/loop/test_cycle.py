@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from commands.core.client import Client
 from commands.core.sinks import Sink
+from protocol.request import Request
 from server.inprocess.server import InProcessServer
 from server.loop.cycle import EventLoopCycle
 from storage.types.strings import StringValue
@@ -49,7 +50,7 @@ def test_ready_keys_are_served_before_output_leaves() -> None:
     reader, writer = server.connect(), server.connect()
     reader.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
     cycle, _, written = cycle_of(server)
-    server.dispatcher.execute(writer.state, [b"XADD", b"s", b"1-1", b"f", b"v"])
+    server.dispatcher.execute(writer.state, Request([b"XADD", b"s", b"1-1", b"f", b"v"]))
     server.cycle = cycle  # waking a client reaches this cycle
     cycle.touch(writer.state)
     cycle.finish()
@@ -73,7 +74,7 @@ def test_steps_of_the_server_run_only_after_news() -> None:
     cycle.wake()
     cycle.finish()
     assert runs == both
-    server.dispatcher.execute(client.state, [b"WAIT", b"0", b"0"])
+    server.dispatcher.execute(client.state, Request([b"WAIT", b"0", b"0"]))
     cycle.finish()
     assert runs == 2 * both
     server.instance.propagated_units += 1
@@ -102,7 +103,7 @@ def test_what_makes_answers_durable_comes_before_they_leave() -> None:
     reader, writer = server.connect(), server.connect()
     reader.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
     server.cycle = cycle
-    server.dispatcher.execute(writer.state, [b"XADD", b"s", b"1-1", b"f", b"v"])
+    server.dispatcher.execute(writer.state, Request([b"XADD", b"s", b"1-1", b"f", b"v"]))
     cycle.touch(writer.state)
     seen: list[tuple[int, bool]] = []
     cycle.before_output.append(lambda: seen.append((len(written), bool(reader.state.output))))

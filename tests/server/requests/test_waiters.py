@@ -6,6 +6,7 @@ import pytest
 
 from commands.core.registry import COMMANDS
 from protocol import errors
+from protocol.request import Request
 from server.inprocess.server import InProcessClient, InProcessServer
 
 
@@ -159,7 +160,7 @@ def test_a_reader_that_waits_gets_nothing_delivered_while_writes_are_refused() -
     assert reader.execute(*words) == b""
     refusal = errors.misconf_append_only_file(b"No space left on device")
     writer = server.connect()
-    server.dispatcher.execute(writer.state, [b"XADD", b"s", b"1-1", b"f", b"v"])
+    server.dispatcher.execute(writer.state, Request([b"XADD", b"s", b"1-1", b"f", b"v"]))
     server.instance.refuse_writes(refusal)
     server.cycle.finish()
     assert reader.received() == refusal.wire

@@ -5,8 +5,8 @@ from __future__ import annotations
 from commands.streams.reading.request_cache import MAX_REQUEST_BYTES, MAX_REQUESTS, RequestCache
 
 
-def request(number: int) -> list[bytes]:
-    return [b"XREADGROUP", b"%d" % number]
+def request(number: int) -> tuple[bytes, ...]:
+    return (b"XREADGROUP", b"%d" % number)
 
 
 def test_the_same_words_are_known_again() -> None:
@@ -14,7 +14,7 @@ def test_the_same_words_are_known_again() -> None:
     assert remembered.get(request(1)) is None
     remembered.put(request(1), 5)
     assert remembered.get(request(1)) == 5
-    assert remembered.get([b"XREADGROUP1", b""]) is None
+    assert remembered.get((b"XREADGROUP1", b"")) is None
 
 
 def test_the_oldest_requests_are_forgotten_first() -> None:
@@ -27,12 +27,12 @@ def test_the_oldest_requests_are_forgotten_first() -> None:
 
 def test_a_long_request_is_not_remembered() -> None:
     remembered: RequestCache[int] = RequestCache()
-    remembered.put([b"x" * MAX_REQUEST_BYTES, b"y"], 1)
-    assert remembered.get([b"x" * MAX_REQUEST_BYTES, b"y"]) is None
+    remembered.put((b"x" * MAX_REQUEST_BYTES, b"y"), 1)
+    assert remembered.get((b"x" * MAX_REQUEST_BYTES, b"y")) is None
 
 
 def test_a_request_is_also_known_as_it_came() -> None:
     remembered: RequestCache[int] = RequestCache()
-    remembered.put_bytes(b"*1\r\n$4\r\nPING\r\n", 5)
-    assert remembered.get_bytes(b"*1\r\n$4\r\nPING\r\n") == 5
-    assert remembered.get([b"*1\r\n$4\r\nPING\r\n"]) is None
+    remembered.put(b"*1\r\n$4\r\nPING\r\n", 5)
+    assert remembered.get(b"*1\r\n$4\r\nPING\r\n") == 5
+    assert remembered.get((b"*1\r\n$4\r\nPING\r\n",)) is None

@@ -164,7 +164,7 @@ def test_a_key_that_expires_stays_until_the_replay_is_over(replay: ReplayRequest
     [
         (("NOSUCH", "x"), "Unknown command 'NOSUCH'"),
         (("XGROUP", "NOSUCH", "x"), "Unknown command 'XGROUP'"),
-        (("XGROUP",), "Unknown command 'XGROUP'"),
+        (("XGROUP",), "Wrong number of arguments for 'XGROUP'"),
         (("SET", "a"), "Wrong number of arguments for 'SET a'"),
     ],
 )

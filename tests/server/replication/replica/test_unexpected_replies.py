@@ -6,6 +6,7 @@ import pytest
 
 from commands.core.client import Client
 from commands.core.gates import GATE_PRIMARY, GATE_REPLICA, GATE_SILENT
+from protocol.request import Request
 from server.inprocess.server import InProcessServer, ServerDied
 
 PANIC = "This replica panicked sending an error to its master after processing the command"
@@ -45,10 +46,10 @@ def test_an_error_for_the_primary_is_logged_and_may_end_a_read_only_replica(
     config.replica_read_only, config.propagation_error_behavior = is_read_only, behavior
     client = primary_of(server)
     if behavior == "ignore" or not is_read_only:
-        server.dispatcher.execute(client, list(words))
+        server.dispatcher.execute(client, Request(list(words)))
     else:
         with pytest.raises(ServerDied, match=f"{PANIC} '{command}'"):
-            server.dispatcher.execute(client, list(words))
+            server.dispatcher.execute(client, Request(list(words)))
     assert critical(server) == [
         f"== CRITICAL == This replica is sending an error to its master: '{error}' after"
         f" processing the command '{command}'"

@@ -1,13 +1,17 @@
-"""Commands with raw handlers do the same as raw requests and as parsed ones, also in MULTI."""
+"""A handler cannot tell a view of received bytes from words: it does the same, also in MULTI."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 
+from commands.core.client import Client
+from commands.core.registry import COMMANDS, Reply
 from protocol import replies
 from protocol.cutter import Cutter
+from protocol.request import Request
 from server.inprocess.server import InProcessClient, InProcessServer, to_argv
 
 REQUESTS = [
@@ -63,17 +67,19 @@ REQUESTS = [
 ]
 
 
-def taken_as_it_came(client: InProcessClient, argv: list[bytes]) -> bytes:
+def as_it_came(words: list[bytes]) -> Request:
     cutter = Cutter()
-    cutter.load(replies.command(argv))
+    cutter.load(replies.command(words))
     assert cutter.next()
-    client.server.dispatcher.execute_cut(client.state, cutter)
-    client.server.dispatcher.count_batch()
-    return b"".join(client.state.output)
+    return cutter
 
 
-def taken_by_its_words(client: InProcessClient, argv: list[bytes]) -> bytes:
-    client.server.dispatcher.execute(client.state, argv)
+FORMS: tuple[Callable[[list[bytes]], Request], ...] = (as_it_came, Request)
+
+
+def taken(client: InProcessClient, request: Request) -> bytes:
+    client.server.dispatcher.execute(client.state, request)
+    client.server.dispatcher.count_quick()
     return b"".join(client.state.output)
 
 
@@ -103,8 +109,7 @@ def state(server: InProcessServer, client: InProcessClient) -> object:
 @pytest.mark.parametrize("seed", range(30))
 def test_both_ways_of_a_request_come_to_the_same(seed: int) -> None:
     chance = random.Random(seed)
-    ways = [(InProcessServer(stream_node_max_entries="4"), taken_as_it_came)]
-    ways.append((InProcessServer(stream_node_max_entries="4"), taken_by_its_words))
+    ways = [(InProcessServer(stream_node_max_entries="4"), form) for form in FORMS]
     clients = [server.connect() for server, _ in ways]
     for client in clients:
         client.execute("XADD", "s", "*", "f", "v")
@@ -119,34 +124,49 @@ def test_both_ways_of_a_request_come_to_the_same(seed: int) -> None:
         }
         argv = to_argv(tuple(chance.choice(REQUESTS).format(**words).replace("''", "").split(" ")))
         answers: list[object] = []
-        for client, (server, take) in zip(clients, ways, strict=True):
+        for client, (server, form) in zip(clients, ways, strict=True):
             server.now_ms += chance.choice([0, 1, 1]) if client is clients[0] else 0
             server.now_ms = clients[0].server.now_ms
             server.dispatcher.start_batch(server.now_ms)
-            answers.append((take(client, list(argv)), state(server, client)))
+            answers.append((taken(client, form(list(argv))), state(server, client)))
             client.state.output.clear()
             server.finish_cycle()
         assert answers[0] == answers[1], argv
 
 
-def test_a_read_of_new_entries_is_taken_as_it_came() -> None:
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("request_", "is_quick"),
+    [
+        ("PING", True),
+        ("GET k", True),
+        ("GET missing", False),
+        ("SET k v", True),
+        ("SET k v NX", False),
+        ("XADD s * f v", True),
+        ("XADD s 5-* f v", False),
+        ("XACK s g 1-1", True),
+        ("XREADGROUP GROUP g c COUNT 1 STREAMS s >", True),
+        ("XREADGROUP GROUP g c COUNT 1 STREAMS s 0", False),
+    ],
+)
+def test_usual_requests_are_quick_in_either_form(
+    request_: str, is_quick: bool, form: Callable[[list[bytes]], Request]
+) -> None:
     """Else the comparison above would compare nothing."""
     client = InProcessServer().connect()
-    client.execute("XADD", "s", "1-1", "f", "v")
-    client.execute("XADD", "s", "1-2", "f", "v")
-    client.execute("XGROUP", "CREATE", "s", "g", "0")
-    client.execute("XGROUP", "CREATECONSUMER", "s", "g", "c")
-    read = to_argv(("XREADGROUP", "GROUP", "g", "c", "COUNT", "1", "STREAMS", "s", ">"))
-    taken_by_its_words(client, read)
-    client.state.output.clear()
-    cutter = Cutter()
-    cutter.load(replies.command(read))
-    assert cutter.next()
-    handler = client.server.dispatcher._table[b"XREADGROUP"].raw
+    for words in ("XADD s 1-1 f v", "XADD s 1-2 f v", "XGROUP CREATE s g 0", "SET k v"):
+        client.execute(*words.split(" "))
+    client.execute("XREADGROUP", "GROUP", "g", "c", "COUNT", "1", "STREAMS", "s", ">")
+    argv = to_argv(tuple(request_.split(" ")))
+    handler = COMMANDS[argv[0].lower()].handler
     assert handler is not None
-    assert handler(client.state, cutter) == (
-        b"*1\r\n*2\r\n$1\r\ns\r\n*1\r\n*2\r\n$3\r\n1-2\r\n*2\r\n$1\r\nf\r\n$1\r\nv\r\n"
-    )
+    if argv[0] == b"XREADGROUP":
+        handler(client.state, form(argv))  # from now on it is known
+        client.execute("XADD", "s", "1-3", "f", "v")
+    request = form(argv)
+    handler(client.state, request)
+    assert request.is_quick == is_quick
 
 
 def transaction(client: InProcessClient, *requests: str) -> bytes:
@@ -154,21 +174,18 @@ def transaction(client: InProcessClient, *requests: str) -> bytes:
     for request in ("MULTI", *requests, "EXEC"):
         client.state.output.clear()
         client.server.dispatcher.start_batch(client.server.now_ms)
-        taken_as_it_came(client, to_argv(tuple(request.split(" "))))
+        taken(client, as_it_came(to_argv(tuple(request.split(" ")))))
     return b"".join(client.state.output)
 
 
-def test_a_transaction_keeps_requests_with_raw_handlers_as_bytes() -> None:
+def test_a_transaction_keeps_requests_as_they_came() -> None:
     client = InProcessServer().connect()
     transaction(client, "SET k v")
     for request in ("MULTI", "SET k w", "INCR n"):
-        taken_as_it_came(client, to_argv(tuple(request.split(" "))))
+        taken(client, as_it_came(to_argv(tuple(request.split(" ")))))
     queue = client.state.queue
     assert queue is not None
-    assert [request for _, request in queue] == [
-        b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nw\r\n",
-        [b"INCR", b"n"],
-    ]
+    assert [request.words() for _, request in queue] == [[b"SET", b"k", b"w"], [b"INCR", b"n"]]
 
 
 def test_their_changes_are_one_unit_in_the_order_in_which_they_ran() -> None:
@@ -195,3 +212,20 @@ def test_monitors_and_the_slow_log_see_the_words() -> None:
     transaction(client, "SET k x")
     server.finish_cycle()
     assert b'"SET" "k" "x"' in monitor.received()
+
+
+@pytest.mark.interpreted
+def test_a_request_cannot_be_read_after_its_handler(monkeypatch: pytest.MonkeyPatch) -> None:
+    client, kept = InProcessServer().connect(), []
+
+    def keeping(client: Client, request: Request) -> Reply:
+        kept.append((request, request.keep()))
+        return replies.OK
+
+    monkeypatch.setattr(COMMANDS[b"ping"], "handler", keeping)
+    client.execute("PING", "hello")
+    lent, request = kept[0]
+    assert request[1] == b"hello"
+    for ask in (lambda: lent[1], lambda: lent.word(1), lambda: lent.whole(), lambda: list(lent)):
+        with pytest.raises(AssertionError, match="after its handler"):
+            ask()

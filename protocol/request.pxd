@@ -1,0 +1,25 @@
+# The C types of protocol/request.py.
+
+
+cdef class Request:
+    cdef list _words
+    cdef bytes _wire
+    cdef public Py_ssize_t count
+    cdef public bint is_quick
+
+    cpdef list words(self)
+    cdef list _cut(self)
+    cpdef bytes word(self, Py_ssize_t index)
+    cpdef bint is_word(self, Py_ssize_t index, bytes text)
+    cpdef bint is_byte(self, Py_ssize_t index, int byte)
+    cpdef Py_ssize_t words_bytes(self)
+    cpdef bytes head(self, Py_ssize_t index)
+    cpdef bytes tail(self, Py_ssize_t index)
+    cpdef bytes part(self, Py_ssize_t index, Py_ssize_t end)
+    cpdef bytes whole(self)
+    cpdef object identity(self)
+    cpdef Request keep(self)
+    cpdef bytes wire(self)
+
+
+cpdef Request unparsed(bytes wire, Py_ssize_t count)
