@@ -114,7 +114,7 @@ class Dispatcher:
         self._least_words = self._most_words = 0
         # Quick requests that are not counted yet; see count_quick().
         self._quick_command: Command | None = None
-        self._quick_client: Client
+        self._quick_client: Client | None = None
         self._quick_count = 0
         self._quick_limit = QUICK_AT_ONCE
 
@@ -250,8 +250,9 @@ class Dispatcher:
         if not count:
             return
         self._quick_count = 0
-        command = self._quick_command
-        assert command is not None
+        command, client = self._quick_command, self._quick_client
+        self._quick_client = None  # which may be closed and freed now
+        assert command is not None and client is not None
         instance = self.instance
         end_ns: cython.longlong = perf_counter_ns()
         elapsed_us: cython.longlong = (end_ns - self.mark_ns) // 1000
@@ -265,7 +266,7 @@ class Dispatcher:
         if elapsed_us >= self._notable_us:
             is_known = request is not None and count == 1
             argv = request.words() if request is not None and is_known else [command.name]
-            self._note_slow(self._quick_client, command, argv, elapsed_us)
+            self._note_slow(client, command, argv, elapsed_us)
 
     def _count(self, command: Command, start_ns: cython.longlong) -> cython.longlong:
         """Count a command that has ended; returns its duration in microseconds.

