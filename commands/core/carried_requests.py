@@ -7,7 +7,7 @@ file or from a primary (`client.replays`), and `carried` finds the command in it
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.registry import COMMANDS, WRITE, Command
+from commands.core.registry import WRITE, Command, find
 from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.requests import Argv
@@ -31,9 +31,7 @@ def carried(argv: Request) -> tuple[Command, Argv] | None:
         raise ReplyError(b"ERR " + str(error).encode()) from None
     if request is None:
         return None
-    command = COMMANDS.get(request[0].lower())
-    if command is not None and command.subcommands and len(request) > 1:
-        command = command.subcommands.get(request[1].lower())
+    command = find(request)
     if command is None or not command.flags & WRITE or not command.accepts(len(request)):
         raise ReplyError(b"ERR Rillway's own state is unknown here: '%b'" % request[0][:128])
     return command, request

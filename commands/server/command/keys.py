@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from commands.core.client import Client
 from commands.core.registry import (
-    COMMANDS,
     LOADING,
     NO_MANDATORY_KEYS,
     STALE,
     Command,
     KeySpec,
     command,
+    find,
 )
 from commands.server.command.table import shown_key_flag, status_set
 from commands.strings.conditions import CONDITIONS
@@ -45,7 +45,7 @@ def command_getkeysandflags(client: Client, argv: Request) -> bytes:
 
 def _keys(request: Argv) -> list[tuple[int, list[bytes]]]:
     """Positions of the keys with their flags. Raises ReplyError."""
-    declared = _lookup(request)
+    declared = find(request)
     if declared is None:
         raise ReplyError(b"ERR Invalid command specified")
     specs = [spec for spec in declared.keys if _NOT_A_KEY not in _shown(spec)]
@@ -61,13 +61,6 @@ def _keys(request: Argv) -> list[tuple[int, list[bytes]]]:
     if not found and not declared.flags & NO_MANDATORY_KEYS:
         raise ReplyError(b"ERR Invalid arguments specified for command")
     return found
-
-
-def _lookup(request: Argv) -> Command | None:
-    declared = COMMANDS.get(request[0].lower())
-    if declared is None or not declared.subcommands or len(request) == 1:
-        return declared
-    return declared.subcommands.get(request[1].lower())
 
 
 def _flags(declared: Command, spec: KeySpec, request: Argv) -> list[bytes]:
