@@ -310,12 +310,11 @@ class Dispatcher:
         self.count_quick()
         name = request.word(0)
         command = self._command = self._table.get(name)
-        self._name = name
-        if command is None:
-            command = find(request)
-            if command is None:
-                self._refuse_unknown(client, request)
-                return None
+        if command is not None:
+            self._name = name
+        elif (command := find(request)) is None:
+            self._refuse_unknown(client, request)
+            return None
         self._handler = command.handler
         arity = command.arity
         self._least_words, self._most_words = abs(arity), NO_LIMIT if arity < 0 else arity
