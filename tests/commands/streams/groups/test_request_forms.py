@@ -229,3 +229,16 @@ def test_a_request_cannot_be_read_after_its_handler(monkeypatch: pytest.MonkeyPa
     for ask in (lambda: lent[1], lambda: lent.word(1), lambda: lent.whole(), lambda: list(lent)):
         with pytest.raises(AssertionError, match="after its handler"):
             ask()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("request_", ["XADD s 2-1 f v", "SET k v"])
+def test_a_reply_comes_before_the_messages_that_its_command_has_caused(
+    request_: str, form: Callable[[list[bytes]], Request]
+) -> None:
+    """As in redis-server 8.2.3."""
+    client = InProcessServer(notify_keyspace_events="KEA").connect()
+    for words in ("XADD s 1-1 f v", "SET k w", "HELLO 3", "PSUBSCRIBE *"):
+        client.execute(*words.split(" "))
+    answer = taken(client, form(to_argv(tuple(request_.split(" ")))))
+    assert answer.startswith((b"$3\r\n2-1\r\n>", b"+OK\r\n>"))
