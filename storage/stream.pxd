@@ -1,18 +1,22 @@
 # The C types of storage/stream.py.
 
+cimport cython
+
 from storage.entries.entry cimport encode_id_parts
-from storage.entries.entry_id cimport id_ms, id_seq, make_id
+from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq, make_id
+from storage.nodes.frozen_node cimport FrozenNode
 from storage.nodes.node_list cimport NodeList
 from storage.nodes.open_node cimport OpenNode
 from storage.types.value cimport Value
 
 
-cdef unsigned long long _LAST_SEQ
+cdef entry_id_t _LAST_ID
 
 
 cdef class Stream(Value):
     cdef public Py_ssize_t length
-    cdef public object max_deleted_id
+    cdef public entry_id_t last_id
+    cdef public entry_id_t max_deleted_id
     cdef public object entries_added
     cdef public dict groups
     cdef public object idempotence
@@ -20,12 +24,9 @@ cdef class Stream(Value):
     cdef public NodeList _nodes
     cdef public OpenNode _tail
     cdef public object _shape
-    cdef object _first_node
+    cdef FrozenNode _first_node
     cdef Py_ssize_t _first_live
-    cdef object _first_id
-    cdef object _last_id
-    cdef unsigned long long _ms
-    cdef unsigned long long _seq
+    cdef entry_id_t _first_id
 
     cpdef tuple range_with_ids(self, object start, object end, Py_ssize_t count=*)
     cpdef bint exceeds(self, long long max_length, bint whole_nodes)
@@ -38,6 +39,7 @@ cdef class Stream(Value):
         Py_ssize_t max_node_entries,
         Py_ssize_t max_node_bytes,
     )
+    @cython.locals(entry_id=entry_id_t)
     cpdef bytes append_now(
         self,
         unsigned long long now_ms,
@@ -48,3 +50,5 @@ cdef class Stream(Value):
     )
     cpdef bint can_append(self, unsigned long long ms, unsigned long long seq)
     cpdef bint is_exhausted(self)
+    cpdef bint begins_after(self, entry_id_t entry_id) except -1
+    cdef entry_id_t _find_first(self)

@@ -25,7 +25,7 @@ from operator import lt
 import cython
 
 from storage.entries.entry import Shape, decode_words, encode_fields, encode_id_parts
-from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, EntryID, id_ms, id_seq, make_id
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, id_ms, id_seq, make_id
 from storage.groups.ack_journal import AckJournal
 from storage.groups.group import Group
 from storage.groups.references import References
@@ -45,8 +45,8 @@ from storage.redis_format.listpack_size import has_names
 from storage.redis_format.radix_tree import radix_node_count
 from storage.types.value import Value
 
-# The last sequence number that there is.
-_LAST_SEQ: cython.ulonglong = MAX_SEQ
+# MAX_ID, as a number of C.
+_LAST_ID = MAX_ID
 
 # If less than one in this many entries of a node is wanted, each is looked up by itself.
 SPARSE_WANTED = 8
@@ -65,16 +65,14 @@ class Stream(Value):
         "_first_id",
         "_first_live",
         "_first_node",
-        "_last_id",
-        "_ms",
         "_nodes",
-        "_seq",
         "_shape",
         "_tail",
         "ack_journal",
         "entries_added",
         "groups",
         "idempotence",
+        "last_id",
         "length",
         "max_deleted_id",
     )
@@ -84,33 +82,19 @@ class Stream(Value):
     def __init__(self) -> None:
         super().__init__()
         self.length = 0
-        # The halves of the last ID, and the ID itself once somebody asked for it.
-        self._ms = self._seq = 0
-        self._last_id: EntryID | None = MIN_ID
+        self.last_id: EntryID = MIN_ID  # the greatest ID there ever was, or what XSETID says
         self.max_deleted_id: EntryID = MIN_ID
         self.entries_added = 0
         self.groups: dict[bytes, Group] = {}
         self.idempotence: Idempotence | None = None  # None until there is an ID to remember
         self.ack_journal: AckJournal | None = None  # None unless acknowledgements are logged
         self._tail: OpenNode | None = None  # the last node, if it is open
-        # The first node with entries, how many it had, and the first ID, when that was looked up.
-        self._first_node: AnyNode | None = None
+        # The first node, how many entries it had, and the first ID, when that was looked up.
+        self._first_node: FrozenNode | None = None
         self._first_live = 0
         self._first_id = MIN_ID
         self._shape = Shape([])  # of the first entry of the last node that was begun
         self._nodes = NodeList(self._shape.packing)
-
-    @property
-    def last_id(self) -> EntryID:
-        """The greatest ID there ever was, or what XSETID says."""
-        if self._last_id is None:
-            self._last_id = make_id(self._ms, self._seq)
-        return self._last_id
-
-    @last_id.setter
-    def last_id(self, entry_id: EntryID) -> None:
-        self._last_id = entry_id
-        self._ms, self._seq = id_ms(entry_id), id_seq(entry_id)
 
     # -- appending -----------------------------------------------------------------------------
 
@@ -150,8 +134,7 @@ class Stream(Value):
             self._append_elsewhere(
                 ms, seq, id_bulk, fields, words, max_node_entries, max_node_bytes
             )
-        self._last_id = None
-        self._ms, self._seq = ms, seq
+        self.last_id = make_id(ms, seq)
         self.length += 1
         if self.entries_added < MAX_COUNT:
             self.entries_added += 1
@@ -169,21 +152,20 @@ class Stream(Value):
 
         `last_id` must be below MAX_ID.
         """
-        ms: cython.ulonglong = now_ms
-        seq: cython.ulonglong = 0
-        if ms <= self._ms:
-            ms, seq = self._ms, self._seq + 1
-            if self._seq == _LAST_SEQ:
-                ms, seq = self._ms + 1, 0
-        return self.append_raw(ms, seq, fields, words, max_node_entries, max_node_bytes)
+        entry_id = make_id(now_ms, 0)
+        if entry_id <= self.last_id:
+            entry_id = self.last_id + 1
+        return self.append_raw(
+            id_ms(entry_id), id_seq(entry_id), fields, words, max_node_entries, max_node_bytes
+        )
 
     def can_append(self, ms: cython.ulonglong, seq: cython.ulonglong) -> bool:
         """Return True if an ID is above the last one."""
-        return ms > self._ms or (ms == self._ms and seq > self._seq)
+        return make_id(ms, seq) > self.last_id
 
     def is_exhausted(self) -> bool:
         """Return True if no ID is above the last one."""
-        return self._ms == _LAST_SEQ and self._seq == _LAST_SEQ
+        return self.last_id == _LAST_ID
 
     def _append_elsewhere(
         self,
@@ -246,19 +228,29 @@ class Stream(Value):
     @property
     def first_id(self) -> EntryID:
         """The smallest ID there is; 0-0 if the stream is empty."""
-        first = self._nodes.peek_first()
-        if first is not None and (live := first.live):
-            # Groups ask at each read. What is full only loses entries: if it has as many as when
-            # it was looked at, it begins with the same one.
-            if first is not self._first_node or live != self._first_live:
-                first_id = self._first_id_of(first)
-                if type(first) is not FrozenNode:
-                    return first_id
-                self._first_id, self._first_node, self._first_live = first_id, first, live
+        return self._find_first()
+
+    def begins_after(self, entry_id: EntryID) -> bool:
+        """Return True if there are entries, and all have greater IDs than this one."""
+        return entry_id < self._find_first()
+
+    def _find_first(self) -> EntryID:
+        # Groups ask at each read. What is full only loses entries: if it has as many as when it
+        # was looked at, it begins with the same one.
+        known: FrozenNode | None = self._first_node
+        if (
+            known is not None
+            and known.live == self._first_live
+            and known is self._nodes.peek_first()
+        ):
             return self._first_id
         for node in self._nodes:
             if node.live:
-                return self._first_id_of(node)
+                first_id = self._first_id_of(node)
+                if type(node) is FrozenNode:
+                    self._first_node, self._first_live = node, node.live
+                    self._first_id = first_id
+                return first_id
         return MIN_ID
 
     def _first_id_of(self, node: AnyNode) -> EntryID:

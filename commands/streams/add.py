@@ -304,11 +304,11 @@ def serve_waiters_first(client: Client, key: bytes) -> None:
 @cython.ccall
 def automatic_id(stream: Stream | None, now_ms: cython.longlong) -> EntryID:
     """The ID for `*`: the current time, or the last ID plus one if that is not greater."""
-    entry_id: EntryID = cython.cast(object, now_ms) << SEQ_BITS
+    entry_id = make_id(now_ms, 0)
     if stream is not None and entry_id <= stream.last_id:
-        entry_id = stream.last_id + 1
-        if entry_id > MAX_ID:
+        if stream.last_id == MAX_ID:
             raise ReplyError(errors.XADD_EXHAUSTED)
+        entry_id = stream.last_id + 1
     return entry_id
 
 

@@ -5,7 +5,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
 from storage.decimals cimport digits_of, put_decimal
-from storage.entries.entry_id cimport id_ms, id_seq
+from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq
 
 
 cdef Py_ssize_t _ROOM_BYTES
@@ -33,7 +33,7 @@ cdef class RequestWriter:
     cpdef word(self, bytes text)
     cpdef encoded(self, bytes words)
     cpdef number(self, unsigned long long value)
-    cpdef entry_id(self, object entry_id)
+    cpdef entry_id(self, entry_id_t entry_id)
     cpdef bytes take(self)
     cdef _frame(self, int sign, unsigned long long number)
     cdef _end_line(self, Py_ssize_t place)

@@ -1,8 +1,12 @@
 # The C types of storage/entries/entry_id.py.
 
-from cpython.long cimport PyLong_AsUnsignedLongLongMask
+cimport cython
+
+cdef extern from *:
+    ctypedef unsigned long long entry_id_t "unsigned __int128"
 
 
+cdef unsigned long long _LAST_SEQ
 cdef Py_ssize_t _PLAIN_DIGITS
 cdef PlainID _PLAIN_ID
 
@@ -15,6 +19,7 @@ cdef class PlainID:
 
 
 cpdef object parse_plain_id(bytes text)
-cpdef object make_id(unsigned long long ms, unsigned long long seq)
-cpdef unsigned long long id_ms(object entry_id)
-cpdef unsigned long long id_seq(object entry_id)
+@cython.locals(entry_id=entry_id_t)
+cpdef entry_id_t make_id(unsigned long long ms, unsigned long long seq) noexcept
+cpdef unsigned long long id_ms(entry_id_t entry_id) noexcept
+cpdef unsigned long long id_seq(entry_id_t entry_id) noexcept

@@ -1,7 +1,8 @@
 """Entry IDs: one int each, `ms << 64 | seq`, and their text form `<ms>-<seq>`.
 
 As plain ints they are compact, hashable and compare in stream order. Both halves are unsigned
-64-bit numbers, so every ID lies between MIN_ID (0-0) and MAX_ID.
+64-bit numbers, so every ID lies between MIN_ID (0-0) and MAX_ID. Compiled, an ID is a C number of
+128 bits where it has the type `entry_id_t`: no object is made of it, and MAX_ID + 1 is 0.
 
 The parsers accept the same texts as Redis 7.0.15 (reference 1.2). It copies the text into a C
 string and reads each half with `strtoull`, which has effects that clients can see:
@@ -28,6 +29,8 @@ MAX_SEQ = 2**64 - 1
 MIN_ID: EntryID = 0
 MAX_ID: EntryID = 2**128 - 1
 
+_LAST_SEQ: cython.ulonglong = MAX_SEQ
+
 # Longer texts do not fit into the buffer of Redis's parser, and are refused.
 MAX_TEXT_BYTES = 127
 
@@ -45,21 +48,18 @@ _PLAIN_NEGATIVE = re.compile(rb"-[1-9][0-9]*")
 
 def make_id(ms: cython.ulonglong, seq: cython.ulonglong) -> EntryID:
     """The ID of millisecond `ms` and sequence number `seq`."""
-    above: EntryID = cython.cast(object, ms) << SEQ_BITS
-    return above | seq if seq else above
+    entry_id = ms  # compiled, it has 128 bits from here on
+    return entry_id << 64 | seq
 
 
 def id_ms(entry_id: EntryID) -> cython.ulonglong:
     """The millisecond half of an ID."""
-    return entry_id >> SEQ_BITS
+    return entry_id >> 64
 
 
 def id_seq(entry_id: EntryID) -> cython.ulonglong:
     """The sequence half of an ID."""
-    if cython.compiled:
-        low: cython.ulonglong = PyLong_AsUnsignedLongLongMask(entry_id)  # type: ignore[name-defined]  # noqa: F821
-        return low
-    return entry_id & MAX_SEQ
+    return entry_id & _LAST_SEQ
 
 
 def format_id(entry_id: EntryID) -> bytes:

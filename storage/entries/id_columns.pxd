@@ -1,21 +1,25 @@
 # The C types of storage/entries/id_columns.py.
 
+cimport cython
 from cpython.array cimport array
 
-from storage.entries.entry_id cimport id_ms, make_id
+from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq, make_id
 
 
 cdef class NodeIDs:
     cdef public Py_ssize_t count
 
-    cpdef object at(self, object key, Py_ssize_t place)
-    cpdef Py_ssize_t place(self, object key, object entry_id)
-    cpdef list between(self, object key, Py_ssize_t low, Py_ssize_t high)
+    cpdef entry_id_t at(self, entry_id_t key, Py_ssize_t place)
+    cpdef Py_ssize_t place(self, entry_id_t key, entry_id_t entry_id) except -1
+    cpdef list between(self, entry_id_t key, Py_ssize_t low, Py_ssize_t high)
 
 
 cdef class IDProgression(NodeIDs):
-    cdef readonly object step
-    cdef object _offset
+    cdef entry_id_t _offset
+    cdef readonly entry_id_t step
+
+    @cython.locals(first=entry_id_t, place=entry_id_t)
+    cpdef Py_ssize_t place(self, entry_id_t key, entry_id_t entry_id) except -1
 
 
 cdef class IDColumns(NodeIDs):

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import cython
 
-from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID, id_ms, make_id
+from storage.entries.entry_id import SEQ_BITS, EntryID, id_ms, id_seq, make_id
 from storage.object_size import allocated_bytes
 
 Column: TypeAlias = "bytes | array[int]"
@@ -72,22 +72,24 @@ class IDProgression(NodeIDs):
         """Return the ID at a place, which may be counted from the end."""
         if place < 0:
             place += self.count
-        return key + self._offset + place * self.step
+        return key + self._offset + self.step * place
 
     def place(self, key: EntryID, entry_id: EntryID) -> cython.Py_ssize_t:
         """Return the place of the first ID that is not below `entry_id`."""
-        distance = entry_id - key - self._offset
-        if distance <= 0:
+        first = key + self._offset
+        if entry_id <= first:
             return 0
-        # Rounded up. A step is 1 or MS_STEP, and a shift takes half the time of a division.
-        place = distance if self.step == 1 else -(-distance >> SEQ_BITS)
+        place = entry_id - first
+        if self.step != 1:  # it is MS_STEP; rounded up
+            place = (place - 1 >> 64) + 1
         return place if place < self.count else self.count
 
     def between(
         self, key: EntryID, low: cython.Py_ssize_t, high: cython.Py_ssize_t
     ) -> list[EntryID]:
         """Return the IDs at places [low, high)."""
-        first, step = key + self._offset, self.step
+        first: int = key + self._offset
+        step: int = self.step
         if high - low == 1:  # consumers that ask for one entry
             return [first + low * step]
         return list(range(first + low * step, first + high * step, step))
@@ -110,14 +112,16 @@ class IDColumns(NodeIDs):
 
     def at(self, key: EntryID, place: cython.Py_ssize_t) -> EntryID:
         """Return the ID at a place, which may be counted from the end."""
-        return ((key >> SEQ_BITS) + self._ms[place]) << SEQ_BITS | self._seq[place]
+        return make_id(id_ms(key) + self._ms[place], self._seq[place])
 
     def place(self, key: EntryID, entry_id: EntryID) -> cython.Py_ssize_t:
         """Return the place of the first ID that is not below `entry_id`."""
-        ms = (entry_id >> SEQ_BITS) - (key >> SEQ_BITS)
+        if entry_id <= key:
+            return 0
+        ms = id_ms(entry_id) - id_ms(key)
         low = bisect_left(self._ms, ms)
         high = bisect_right(self._ms, ms, low)
-        return bisect_left(self._seq, entry_id & MAX_SEQ, low, high)
+        return bisect_left(self._seq, id_seq(entry_id), low, high)
 
     def between(
         self, key: EntryID, low: cython.Py_ssize_t, high: cython.Py_ssize_t
@@ -125,9 +129,8 @@ class IDColumns(NodeIDs):
         """Return the IDs at places [low, high)."""
         if high - low == 1:
             return [self.at(key, low)]
-        base_ms = key >> SEQ_BITS
         pairs = zip(self._ms[low:high], self._seq[low:high], strict=True)
-        return [(base_ms + ms) << SEQ_BITS | seq for ms, seq in pairs]
+        return [make_id(id_ms(key) + ms, seq) for ms, seq in pairs]
 
     def memory_bytes(self) -> int:
         """Return the memory in bytes, without columns of equal numbers, which nodes share."""

@@ -1,5 +1,6 @@
 # The C types of storage/groups/claim_order.py.
 
+from storage.entries.entry_id cimport entry_id_t
 from storage.groups.pending_list cimport PendingList
 
 
@@ -15,8 +16,8 @@ cdef class ClaimOrder:
     cdef object _credit
     cdef object _released
     cdef public dict releases
-    cdef public object _line_start
-    cdef public object _line_end
+    cdef public entry_id_t _line_start
+    cdef public entry_id_t _line_end
     cdef public long long _line_ms
 
     cdef _begin_line(self)

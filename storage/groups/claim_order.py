@@ -115,7 +115,7 @@ class ClaimOrder:
     def _begin_line(self) -> None:
         """Begin a new line, when nothing is in line."""
         self._line_start: EntryID = 0  # nothing below is in line
-        self._line_end: EntryID = -1  # nor is anything above
+        self._line_end: EntryID = 0  # nor is anything above
         self._line_ms = 0  # when the last of the line was delivered
 
     def join_line(self, delivery_ms: cython.longlong, ids: list[EntryID]) -> bool:
@@ -138,7 +138,7 @@ class ClaimOrder:
         """The entries that are in line."""
         line = self._pending.rows_in_line(self._line_start)
         first = next(line, None)
-        # The next iteration can skip what is before.
+        # The next iteration can skip what is before. (After MAX_ID, compiled, it skips nothing.)
         self._line_start = self._line_end + 1 if first is None else first[0]
         if first is not None:
             yield first

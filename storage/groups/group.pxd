@@ -1,5 +1,6 @@
 # The C types of storage/groups/group.py.
 
+from storage.entries.entry_id cimport entry_id_t
 from storage.groups.claim_order cimport ClaimOrder
 from storage.groups.consumer cimport Consumer
 from storage.groups.pending_list cimport PendingList
@@ -7,7 +8,7 @@ from storage.groups.pending_list cimport PendingList
 
 cdef class Group:
     cdef public object name
-    cdef public object last_delivered_id
+    cdef public entry_id_t last_delivered_id
     cdef public long long entries_read
     cdef public PendingList pending
     cdef public dict consumers

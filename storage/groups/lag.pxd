@@ -1,8 +1,13 @@
 # The C types of storage/groups/lag.py.
 
+from storage.entries.entry_id cimport entry_id_t
 from storage.groups.group cimport Group
 from storage.stream cimport Stream
 
 
+cdef entry_id_t MIN_ID
+cdef long long MAX_COUNT
+cdef long long UNKNOWN
+
 cpdef advance_group(Stream stream, Group group, list ids)
-cpdef bint has_tombstone_after(Stream stream, object entry_id) except -1
+cpdef bint has_tombstone_after(Stream stream, entry_id_t entry_id) except -1

@@ -21,7 +21,7 @@ def advance_group(stream: Stream, group: Group, ids: list[EntryID]) -> None:
     for position, entry_id in enumerate(ids):
         if (
             group.entries_read != UNKNOWN
-            and group.last_delivered_id >= stream.first_id
+            and not stream.begins_after(group.last_delivered_id)
             and not has_tombstone_after(stream, group.last_delivered_id)
         ):
             # From here on the same holds for each ID that follows.

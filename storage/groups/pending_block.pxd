@@ -4,7 +4,7 @@ from cpython.array cimport array as Numbers
 from cpython.array cimport resize_smart
 from libc.string cimport memmove
 
-from storage.entries.entry_id cimport id_ms, id_seq, make_id
+from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq, make_id
 
 
 cdef Py_ssize_t ROW_WORDS
@@ -34,7 +34,7 @@ cdef class Share:
 
 
 cdef class Block:
-    cdef public object start
+    cdef public entry_id_t start
     cdef public bint is_last
     cdef public bint is_lent
     cdef public Numbers words
@@ -43,10 +43,10 @@ cdef class Block:
     cdef public dict shares
 
     cpdef own(self)
-    cpdef Py_ssize_t place_of(self, object entry_id)
-    cpdef Py_ssize_t find(self, object entry_id)
+    cpdef Py_ssize_t place_of(self, entry_id_t entry_id) except -1
+    cpdef Py_ssize_t find(self, entry_id_t entry_id) except? -1
     cpdef Py_ssize_t run_length(self, Py_ssize_t place, list ids, Py_ssize_t start)
-    cpdef object id_at(self, Py_ssize_t place)
+    cpdef entry_id_t id_at(self, Py_ssize_t place)
     cpdef unsigned long long state_at(self, Py_ssize_t place)
     cpdef object owner_at(self, Py_ssize_t place)
     cdef Py_ssize_t _next(

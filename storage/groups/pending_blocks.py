@@ -16,7 +16,6 @@ Not here: the entries' content, and their total number.
 from __future__ import annotations
 
 import sys
-from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import islice
 
@@ -38,7 +37,7 @@ SPARSE_ENTRIES = BLOCK_ENTRIES // 8
 class PendingBlocks:
     """Blocks in ascending order; see the module."""
 
-    __slots__ = ("_blocks", "_starts", "_untidy", "departed", "last")
+    __slots__ = ("_blocks", "_untidy", "departed", "last")
 
     def __init__(self) -> None:
         self.clear()
@@ -47,9 +46,7 @@ class PendingBlocks:
         """Remove everything. The caller updates what consumers refer to."""
         self.last = Block(0)  # the one with the greatest IDs
         self.last.is_last = True
-        # _blocks[i] has the IDs in [_starts[i], _starts[i + 1]).
         self._blocks = [self.last]
-        self._starts: list[EntryID] = [0]
         self.departed: dict[Owner, None] = {}  # removed consumers with entries in some blocks
         self._untidy: list[Block] = []  # which were cleared on access
 
@@ -74,24 +71,33 @@ class PendingBlocks:
 
     def index(self, entry_id: EntryID) -> cython.Py_ssize_t:
         """The place of the block that an ID belongs to."""
-        return bisect_right(self._starts, entry_id) - 1
+        blocks = self._blocks
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t = len(blocks) - 1
+        middle: cython.Py_ssize_t
+        while low < high:
+            middle = (low + high + 1) >> 1
+            block: Block = blocks[middle]
+            if block.start <= entry_id:
+                low = middle
+            else:
+                high = middle - 1
+        return low
 
     def of(self, entry_id: EntryID) -> Block:
         """The block that an ID belongs to."""
-        block = self._blocks[bisect_right(self._starts, entry_id) - 1]
+        block: Block = self._blocks[self.index(entry_id)]
         return self._cleared(block) if self.departed else block
 
     def find(self, entry_id: EntryID) -> tuple[Block, int] | None:
         """The block and the place in it of a pending entry; None if it is not pending."""
-        block = self._blocks[bisect_right(self._starts, entry_id) - 1]
-        if self.departed:
-            self._cleared(block)
-        place = block.find(entry_id)
+        block: Block = self.of(entry_id)
+        place: cython.Py_ssize_t = block.find(entry_id)
         return None if place < 0 else (block, place)
 
     def end(self, index: int) -> EntryID:
         """Where the range of a block that is not the last ends."""
-        return self._starts[index + 1]
+        return self._blocks[index + 1].start
 
     def between(self, start: EntryID, end: EntryID) -> list[Block]:
         """The blocks that can have IDs from `start` to `end`."""
@@ -106,7 +112,6 @@ class PendingBlocks:
         self.last = Block(start)
         self.last.is_last = True
         self._blocks.append(self.last)
-        self._starts.append(start)
         return self.last
 
     def split(self, lower: Block) -> None:
@@ -119,7 +124,6 @@ class PendingBlocks:
             lower.is_last, upper.is_last = False, True
             self.last = upper
         self._blocks.insert(index + 1, upper)
-        self._starts.insert(index + 1, upper.start)
         lower.count_shares()
         upper.count_shares()
 
@@ -137,7 +141,6 @@ class PendingBlocks:
     def _drop(self, index: int) -> None:
         """Drop an empty block that is not the first; the range of the one before grows."""
         block = self._blocks.pop(index)
-        del self._starts[index]
         block.unshare_all()
         if block.is_last:
             self.last = self._blocks[-1]
@@ -170,7 +173,6 @@ class PendingBlocks:
         gone = set(whole)
         if whole:  # the ranges of those before them grow
             self._blocks = [block for block in self._blocks if block not in gone]
-            self._starts = [block.start for block in self._blocks]
         for block in whole:
             owner.pending_blocks.pop(block.start)
         if owner.pending_blocks:
@@ -209,12 +211,11 @@ class PendingBlocks:
         """Return a copy for other consumers (None for None), which have no entries yet."""
         copied = PendingBlocks()
         copied._blocks = [block.copy(twins) for block in self]
-        copied._starts = self._starts.copy()
         copied.last = copied._blocks[-1]
         copied.last.is_last = True
         return copied
 
     def memory_bytes(self) -> int:
         """The memory of the blocks, with the IDs and without the consumers."""
-        size = sys.getsizeof(self) + sys.getsizeof(self._blocks) + sys.getsizeof(self._starts)
+        size = sys.getsizeof(self) + sys.getsizeof(self._blocks)
         return size + sum(block.memory_bytes() for block in self._blocks)

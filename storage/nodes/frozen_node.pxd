@@ -1,5 +1,6 @@
 # The C types of storage/nodes/frozen_node.py.
 
+from storage.entries.entry_id cimport entry_id_t
 from storage.entries.id_columns cimport NodeIDs
 
 
@@ -27,7 +28,7 @@ cdef class FrozenNode:
     cdef public bint _is_turned
 
     cpdef tuple _first_places(self, object start, object end, Py_ssize_t limit)
-    cdef Py_ssize_t _low(self, object start)
+    cdef Py_ssize_t _low(self, entry_id_t start) except -1
     cdef Py_ssize_t _high(self, Py_ssize_t low, object end, Py_ssize_t limit)
     cpdef Py_ssize_t _offset(self, Py_ssize_t place)
     cdef bytes _opened_part(self, Py_ssize_t low, Py_ssize_t high)

@@ -120,11 +120,10 @@ class FrozenNode:
         low: cython.Py_ssize_t = self._low(start)
         return low, self._high(low, end, limit)
 
-    @cython.cfunc
     def _low(self, start: EntryID) -> cython.Py_ssize_t:
         """The place where a range begins."""
         ids: NodeIDs = self._ids
-        return ids.place(self.key, start) if start > self.key else 0
+        return ids.place(self.key, start)
 
     @cython.cfunc
     def _high(

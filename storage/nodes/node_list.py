@@ -88,7 +88,7 @@ class NodeList:
 
     def peek_first(self) -> AnyNode | None:
         """The node with the smallest key, as it is."""
-        return self._nodes[self._head] if self else None
+        return self._nodes[self._head] if self._head < len(self._nodes) else None
 
     def peek_last(self) -> AnyNode | None:
         """The node with the greatest key, as it is."""
@@ -252,7 +252,6 @@ class NodeList:
         twin._needs_lender = True
         return twin
 
-    @cython.cfunc
     def _lowest(self, entry_id: EntryID) -> cython.Py_ssize_t:
         """The index of the first node that can hold `entry_id` or greater ones."""
         index: cython.Py_ssize_t = self._read
@@ -263,14 +262,17 @@ class NodeList:
             self._read = index
         return index + 1 if self._ends_before(index, entry_id) else index
 
-    @cython.cfunc
     def _is_in(self, index: cython.Py_ssize_t, entry_id: EntryID) -> cython.bint:
         """Return True if there is a node at this index, and `entry_id` belongs to it."""
         keys = self._keys
         last: cython.Py_ssize_t = len(keys) - 1
-        if not self._head <= index <= last or entry_id < keys[index]:
+        if not self._head <= index <= last:
             return False
-        return index == last or entry_id < keys[index + 1]
+        key = keys[index]
+        if index == last or entry_id < key:
+            return entry_id >= key
+        following = keys[index + 1]
+        return entry_id < following
 
     @cython.cfunc
     def _ends_before(self, index: cython.Py_ssize_t, entry_id: EntryID) -> bool:

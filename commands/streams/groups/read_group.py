@@ -337,8 +337,9 @@ class GroupRead:
         turn.take(request.min_idle_ms, request.count, caps)
         claimed = turn.count
         room = request.count if request.count == ALL else request.count - claimed
-        start = group.last_delivered_id + 1
-        ids = caps.read(stream, start, room)[0] if room else []
+        ids: list[EntryID] = []
+        if room and group.last_delivered_id < stream.last_id:
+            ids = caps.read(stream, group.last_delivered_id + 1, room)[0]
         for given, entry in enumerate(stream.entries_of(ids)):
             if not caps.admits():
                 del ids[given:]

@@ -240,7 +240,7 @@ class GroupMachine(RuleBasedStateMachine):
         pending_blocks = self.group.pending._blocks
         blocks = list(pending_blocks)
         starts = [block.start for block in blocks]
-        assert starts == pending_blocks._starts == sorted(set(starts))
+        assert starts == sorted(set(starts))
         assert [block.is_last for block in blocks] == [*[False] * (len(blocks) - 1), True]
         assert pending_blocks.last is blocks[-1]
         assert starts[0] == 0

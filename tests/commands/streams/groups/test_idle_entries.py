@@ -46,6 +46,12 @@ def test_the_oldest_delivery_comes_first_and_new_entries_last(client: Talk) -> N
     assert pending(client) == [("1-1", "c", 0, 3), ("2-1", "c", 0, 2), ("3-1", "c", 0, 1)]
 
 
+def test_nothing_new_comes_after_the_greatest_id(client: Talk) -> None:
+    client.do("XGROUP SETID s g 18446744073709551615-18446744073709551615")
+    entries = client.do(f"{READ} CLAIM 5000 STREAMS s >")[0][1]
+    assert entries == [row("2-1", 10_000, 1), row("1-1", 5000, 2)]
+
+
 def test_the_numbers_are_integers_in_both_protocols(client: Talk, resp3: Talk) -> None:
     second = b"*1\r\n*4\r\n$3\r\n2-1\r\n*2\r\n$1\r\nf\r\n$1\r\n2\r\n:10000\r\n:1\r\n"
     first = b"*1\r\n*4\r\n$3\r\n1-1\r\n*2\r\n$1\r\nf\r\n$1\r\n1\r\n:5000\r\n:2\r\n"
