@@ -50,7 +50,7 @@ def output_room_bytes(client: Client) -> int | None:
     hard_bytes = output_limit(client).hard_bytes
     if not hard_bytes:
         return None
-    return hard_bytes - client.instance.host.unsent_bytes(client)
+    return hard_bytes - client.transport.unsent_bytes()
 
 
 def drop_for_output(client: Client) -> None:
@@ -58,4 +58,4 @@ def drop_for_output(client: Client) -> None:
     instance = client.instance
     instance.stats.client_output_buffer_limit_disconnections += 1
     instance.host.log("warning", f"output buffer limit: closing {client.address!r}")
-    instance.host.close(client)
+    client.transport.abort()

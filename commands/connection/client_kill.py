@@ -93,4 +93,4 @@ def _close(victim: Client, caller: Client) -> None:
     if victim is caller:
         victim.close_after_reply = True
     else:
-        victim.instance.host.close(victim)
+        victim.transport.abort()

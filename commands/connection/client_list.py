@@ -81,7 +81,7 @@ def _describe(client: Client, caller: Client, argv: Iterable[bytes]) -> bytes:
     """A client's line. `argv` is the caller's own request."""
     now_ms = client.instance.now_ms
     state, queue = client.tracking, client.queue
-    output_bytes = sum(map(len, client.output)) + client.instance.host.unsent_bytes(client)
+    output_bytes = sum(map(len, client.output)) + client.transport.unsent_bytes()
     request_bytes = sum(map(len, argv if client is caller else _kept_request(client)))
     fields: list[tuple[str, bytes | int]] = [
         ("id", client.id),

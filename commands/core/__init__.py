@@ -8,7 +8,7 @@ help:             the HELP sub-command
 client:           one connection's state
 gates:            states in which a request is checked before it runs
 instance:         one server's state
-host:             what commands ask of the process and of the dispatcher
+host:             what commands ask of the process, of connections and of the dispatcher
 blocked_clients:  blocked clients and ready keys
 blocking_pops:    BLPOP, BZPOPMIN and their relatives
 long_reply:       replies sent in pieces

@@ -8,10 +8,11 @@ file, scripts and tests use clients without any connection.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import cython
 
+from commands.core.host import DETACHED, Transport
 from protocol import errors
 from protocol.errors import ReplyError
 from storage.stream import Stream
@@ -59,7 +60,7 @@ class Client:
         self.local_address = b""
         self.fd = -1
         self.unix_socket = False
-        self.transport: Any = None  # the server's own; commands do not look at it
+        self.transport: Transport = DETACHED
         self.created_ms = instance.now_ms
         self.last_interaction_ms = instance.now_ms
         self.query_buffer_bytes = 0
@@ -266,4 +267,4 @@ class Client:
             self.long_reply.queued_messages.append(data)
             return
         self.output.append(data)
-        self.instance.host.send_soon(self)
+        self.transport.send_soon()

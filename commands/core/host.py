@@ -1,8 +1,10 @@
-"""`Host` and `Services`: what commands may ask of the process and of the dispatcher.
+"""What commands may ask of the process, of a client's connection and of the dispatcher.
 
-`Host` is the clock, chance, sockets, files and the log. The server implements it with the event
-loop, sockets and the disk; unit tests and the in-process server implement it in memory. Code in
-`commands/` has no other access to the process.
+`Host` is the clock, chance, files and the log. The server implements it with the event loop and the
+disk; unit tests and the in-process server implement it in memory. Code in `commands/` has no other
+access to the process.
+
+`Transport` is the connection of one client.
 
 `Services` runs commands and propagates requests. The dispatcher implements it.
 """
@@ -141,9 +143,6 @@ class Replication(Protocol):
     def promote(self) -> None:
         """REPLICAOF NO ONE: become a primary."""
 
-    def drop_link(self) -> None:
-        """CLIENT KILL of the link to the primary: close it; the server reconnects."""
-
     def acknowledge_now(self) -> None:
         """Send the primary this server's offset (REPLCONF ACK)."""
 
@@ -165,21 +164,6 @@ class Host(Protocol):
 
     def random_hex(self, digits: int) -> str:
         """Random lower-case hexadecimal digits (run_id, replication_id)."""
-
-    def send_soon(self, client: Client) -> None:
-        """`client.output` got bytes outside of a request of its own: send them this cycle."""
-
-    def close(self, client: Client) -> None:
-        """Close the connection at once; output that is not yet sent is dropped."""
-
-    def peer_is_gone(self, client: Client) -> bool:
-        """Return True if the peer has closed the connection, even before the loop reports it."""
-
-    def set_delay(self, client: Client, *, is_allowed: bool) -> None:
-        """Allow or forbid the delay of small packets, TCP_NODELAY (repl-disable-tcp-nodelay)."""
-
-    def unsent_bytes(self, client: Client) -> int:
-        """Output that has left `client.output` but that the client has not yet taken."""
 
     def resume_postponed(self) -> None:
         """CLIENT PAUSE ended or changed: run the postponed requests."""
@@ -226,6 +210,49 @@ class Host(Protocol):
 
     def log(self, level: str, message: str) -> None:
         """Write to the server's log; levels as the `loglevel` directive names them."""
+
+
+class Transport(Protocol):
+    """A client's connection."""
+
+    def send_soon(self) -> None:
+        """`Client.output` got bytes outside of a request of its own: send them this cycle."""
+
+    def abort(self) -> None:
+        """Close the connection at once; output that is not yet sent is dropped."""
+
+    def peer_is_gone(self) -> bool:
+        """Return True if the peer has closed the connection, even before the loop reports it."""
+
+    def set_delay(self, *, is_allowed: bool) -> None:
+        """Allow or forbid the delay of small packets, TCP_NODELAY (repl-disable-tcp-nodelay)."""
+
+    def unsent_bytes(self) -> int:
+        """Output that has left `Client.output` but that the client has not yet taken."""
+
+
+class Detached:
+    """The transport of a client without a connection: a file is replayed, a script runs."""
+
+    def send_soon(self) -> None:
+        """Nothing: the output stays where it is."""
+
+    def abort(self) -> None:
+        """Nothing."""
+
+    def peer_is_gone(self) -> bool:
+        """False."""
+        return False
+
+    def set_delay(self, *, is_allowed: bool) -> None:
+        """Nothing."""
+
+    def unsent_bytes(self) -> int:
+        """0."""
+        return 0
+
+
+DETACHED = Detached()
 
 
 class Services(Protocol):

@@ -101,9 +101,9 @@ def _transfer(instance: Instance) -> Iterator[Field]:
 
 def buffers(instance: Instance) -> Iterator[Field]:
     """Fields of the memory section. Replicas share the buffer of the backlog."""
-    backlog, host = instance.replication.backlog, instance.host
+    backlog = instance.replication.backlog
     waiting = sum(
-        host.unsent_bytes(client) + replica.held_bytes
+        client.transport.unsent_bytes() + replica.held_bytes
         for client, replica in instance.replication.replicas.items()
     )
     held = 0 if backlog is None else backlog.length

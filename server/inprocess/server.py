@@ -28,7 +28,7 @@ from typing import NoReturn, Self
 
 from commands.config.configuration import Configuration
 from commands.core.client import Client
-from commands.core.gates import GATE_AUTH, GATE_PRIMARY
+from commands.core.gates import GATE_AUTH
 from commands.core.host import ProcessFacts
 from commands.core.instance import Instance
 from commands.core.sinks import Sink, units_in
@@ -102,8 +102,6 @@ class InProcessServer:
         self.clock_step_us = self.clock_us_passed = 0
         self.log_lines: list[tuple[str, str]] = []
         self.shutdown_requested = self._is_interrupted = False
-        self.gone: set[Client] = set()  # clients whose peer has closed, unnoticed by the loop
-        self.connections: dict[Client, InProcessClient] = {}
         config = Configuration()
         config.set("save", [""])  # a test that wants save points says so
         for name, text in directives.items():
@@ -178,9 +176,7 @@ class InProcessServer:
 
     def connect(self) -> InProcessClient:
         """A new client."""
-        client = InProcessClient(self)
-        self.connections[client.state] = client
-        return client
+        return InProcessClient(self)
 
     def advance(self, ms: int) -> None:
         """Move the clock, and do one timer tick: deadlines, active expiry, files, replication."""
@@ -229,11 +225,12 @@ class InProcessServer:
             self.cycle.finish()
 
     def _write(self, client: Client) -> None:
-        connection = self.connections[client]
+        connection = client.transport
+        assert isinstance(connection, InProcessClient)
         connection.buffer += b"".join(client.output)
         client.output.clear()
         if client.close_after_reply:
-            self.close(client)
+            connection.abort()
 
     # -- Host ----------------------------------------------------------------------------------
 
@@ -269,30 +266,6 @@ class InProcessServer:
     def random_hex(self, digits: int) -> str:
         """Seeded."""
         return "".join(self.random.choice("0123456789abcdef") for _ in range(digits))
-
-    def send_soon(self, client: Client) -> None:
-        """The cycle that runs will write the client's output."""
-        self.cycle.touch(client)
-
-    def close(self, client: Client) -> None:
-        """The connection ends."""
-        if client.gates & GATE_PRIMARY:
-            self.replication.drop_link()
-            return
-        self.connections[client].closed = True
-        self.cycle.sessions.pop(client, None)
-        self.instance.forget_client(client)
-
-    def peer_is_gone(self, client: Client) -> bool:
-        """Return True if the test has put the client into `gone`."""
-        return client in self.gone
-
-    def set_delay(self, client: Client, *, is_allowed: bool) -> None:
-        """Nothing: there is no network."""
-
-    def unsent_bytes(self, client: Client) -> int:
-        """0: all output is sent at once."""
-        return 0
 
     def resume_postponed(self) -> None:
         """CLIENT UNPAUSE."""
@@ -358,7 +331,10 @@ class InProcessClient:
         self.server = server
         self.buffer = b""
         self.closed = False
+        self.is_gone = False  # whether the peer has closed, unnoticed by the loop
+        self.unsent = 0  # bytes that the peer has not taken
         self.state = server.instance.new_client()
+        self.state.transport = self
         self.state.address = b"127.0.0.1:%d" % (10000 + self.state.id)
         self.state.local_address = b"127.0.0.1:6379"
         if server.instance.config.requirepass:
@@ -396,4 +372,27 @@ class InProcessClient:
 
     def disconnect(self) -> None:
         """Close the peer's side."""
-        self.server.close(self.state)
+        self.abort()
+
+    # -- Transport -----------------------------------------------------------------------------
+
+    def send_soon(self) -> None:
+        """The cycle that runs will write the client's output."""
+        self.server.cycle.touch(self.state)
+
+    def abort(self) -> None:
+        """The connection ends."""
+        self.closed = True
+        self.server.cycle.sessions.pop(self.state, None)
+        self.server.instance.forget_client(self.state)
+
+    def peer_is_gone(self) -> bool:
+        """Return True if the test has set `is_gone`."""
+        return self.is_gone
+
+    def set_delay(self, *, is_allowed: bool) -> None:
+        """Nothing: there is no network."""
+
+    def unsent_bytes(self) -> int:
+        """Return what the test has set; all output is sent at once."""
+        return self.unsent

@@ -19,6 +19,7 @@ import cython
 from commands.config.output_limits import drop_for_output, is_unlimited, output_limit
 from commands.core.client import Client
 from commands.core.gates import GATE_AUTH
+from commands.core.host import DETACHED
 from commands.core.instance import Instance
 from commands.state.stats import Stats
 from protocol import replies
@@ -137,7 +138,9 @@ class Connection:
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is closed."""
         self.close()
-        self.client.transport = None  # breaks a reference cycle, so that no collection is needed
+        self.client.transport = (
+            DETACHED  # breaks a reference cycle, so that no collection is needed
+        )
 
     # -- the server's side ---------------------------------------------------------------------
 
@@ -169,6 +172,26 @@ class Connection:
             self._cycle.sessions.pop(self.client, None)
             self._turns.forget(self.client)
             self._instance.forget_client(self.client)
+
+    def send_soon(self) -> None:
+        """Write the client's output at the end of this cycle."""
+        self._cycle.touch(self.client)
+
+    def abort(self) -> None:
+        """Drop the connection now."""
+        self.close()
+        self.transport.abort()
+
+    def unsent_bytes(self) -> int:
+        """Output that waits in the transport."""
+        size: int = self.transport.get_write_buffer_size()
+        return size
+
+    def set_delay(self, *, is_allowed: bool) -> None:
+        """TCP_NODELAY."""
+        if not self.unix_socket:
+            sock = self.transport.get_extra_info("socket")
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, not is_allowed)
 
     def peer_is_gone(self) -> bool:
         """Ask the socket itself whether the peer has closed; the loop may not have reported it."""
@@ -280,8 +303,9 @@ class Connection:
 
 def write_output(client: Client) -> None:
     """Send a client's output: the cycle's last step."""
-    if client.transport is not None:
-        client.transport.write()
+    connection = client.transport
+    if isinstance(connection, Connection):
+        connection.write()
 
 
 def _format_address(address: tuple[str, int] | None) -> bytes:

@@ -84,11 +84,10 @@ class LongReplies:
 
     def _next_client(self) -> Client | None:
         """Take the first client that can take more from the queue; drop those that have closed."""
-        host = self._instance.host
         for client in list(self._waiting):
             if client.long_reply is None:
                 del self._waiting[client]
-            elif host.unsent_bytes(client) < MAX_UNSENT_BYTES:
+            elif client.transport.unsent_bytes() < MAX_UNSENT_BYTES:
                 del self._waiting[client]
                 return client
         return None
@@ -111,9 +110,8 @@ class LongReplies:
 
     def _fail(self, client: Client, reply: LongReply) -> None:
         """A bug. What was sent cannot be taken back, so the connection is closed."""
-        host = self._instance.host
-        host.log("warning", f"A long reply failed: {traceback.format_exc()}")
+        self._instance.host.log("warning", f"A long reply failed: {traceback.format_exc()}")
         if reply.is_begun:
-            host.close(client)
+            client.transport.abort()
         else:
             client.output.append(INTERNAL_ERROR)

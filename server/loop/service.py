@@ -22,7 +22,7 @@ from typing import NoReturn, cast
 
 from commands.config.configuration import Configuration
 from commands.core.client import Client
-from commands.core.gates import GATE_BUSY, GATE_PRIMARY
+from commands.core.gates import GATE_BUSY
 from commands.core.host import ProcessFacts
 from commands.core.instance import Instance
 from commands.core.version import REDIS_VERSION, RILLWAY_VERSION
@@ -213,12 +213,11 @@ class Service:
             _remove(self.instance.config.pidfile)
         self._files.release()
         for client in list(self.instance.clients.values()):
-            if client.transport is None:
-                continue
-            connection = cast("Connection", client.transport)
-            connection.write()
-            connection.close()
-            connection.transport.close()
+            connection = client.transport
+            if isinstance(connection, Connection):
+                connection.write()
+                connection.close()
+                connection.transport.close()
 
     def introduce(self) -> None:
         """Log version and configuration, before the data is loaded: that may take long, or fail."""
@@ -472,10 +471,6 @@ class Service:
         """Wake the loop from another thread: a background job is done."""
         self.loop.call_soon_threadsafe(self.cycle.wake)
 
-    def send_soon(self, client: Client) -> None:
-        """Write the client's output at the end of this cycle."""
-        self.cycle.touch(client)
-
     def _begin_event(self) -> None:
         """Begin a batch for an event that is not a client's request."""
         self.dispatcher.start_batch(clock.now_ms())
@@ -484,32 +479,6 @@ class Service:
         """Send to a replica; also while the cycle is ending."""
         client.output.append(data)
         self.cycle.add_output(client)
-
-    def close(self, client: Client) -> None:
-        """Drop the connection now."""
-        if client.gates & GATE_PRIMARY:
-            self.replication.drop_link()
-        elif client.transport is not None:
-            connection = cast("Connection", client.transport)
-            connection.close()
-            connection.transport.abort()
-
-    def peer_is_gone(self, client: Client) -> bool:
-        """Return True if the peer has closed its side."""
-        return client.transport is not None and cast("Connection", client.transport).peer_is_gone()
-
-    def set_delay(self, client: Client, *, is_allowed: bool) -> None:
-        """TCP_NODELAY."""
-        if client.transport is None or client.unix_socket:
-            return
-        sock = cast("Connection", client.transport).transport.get_extra_info("socket")
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, not is_allowed)
-
-    def unsent_bytes(self, client: Client) -> int:
-        """Output that waits in the transport."""
-        if client.transport is None:
-            return 0
-        return cast("Connection", client.transport).transport.get_write_buffer_size()
 
     def resume_postponed(self) -> None:
         """CLIENT PAUSE ended."""

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.gates import GATE_READ_ONLY, GATE_STALE
-from commands.replication.state import NO_ID, UNKNOWN, LinkPhase, Replica
+from commands.replication.state import NO_ID, UNKNOWN, Replica
 from protocol import errors
 from protocol.errors import ReplyError
 from server.persistence.children import Children
@@ -250,11 +250,6 @@ class Replication:
         self.failover.abort()
 
     # -- commands ask: for the link ------------------------------------------------------------
-
-    def drop_link(self) -> None:
-        """Close the link to the primary (CLIENT KILL); the server reconnects."""
-        if self._state.link.phase is not LinkPhase.NONE:
-            self.link.drop("killed by a client")
 
     def acknowledge_now(self) -> None:
         """Send the primary this server's offset (REPLCONF ACK)."""

@@ -329,7 +329,7 @@ class Dispatcher:
         elif name in _HTTP_WORDS:
             # Cross-protocol scripting: a browser was made to send this. What follows must not run.
             self.instance.host.log("warning", f"HTTP request from {client.address!r}: closed")
-            self.instance.host.close(client)
+            client.transport.abort()
         else:
             self.reject(client, None, errors.unknown_command(request.words()))
 

@@ -253,9 +253,9 @@ class Session:
 
     def _drop(self, reason: str) -> None:
         """Close the connection at once, with no reply."""
-        host = self.client.instance.host
-        host.log("warning", f"{reason}: closing {self.client.address!r}")
-        host.close(self.client)
+        client = self.client
+        client.instance.host.log("warning", f"{reason}: closing {client.address!r}")
+        client.transport.abort()
 
 
 def _piece_end(unread: bytearray, most: int) -> int:

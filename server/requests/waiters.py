@@ -62,7 +62,7 @@ class Waiters:
         if position is None:
             position = len(client.output)
         self._runner.answer(client, reply, position)
-        self._instance.host.send_soon(client)
+        client.transport.send_soon()
         self._turns.resume(client)
 
     def end(self, client: Client, reply: bytes) -> None:
@@ -157,9 +157,9 @@ class Waiters:
         if refusal is None and block.finds_nothing is not None and block.finds_nothing(client):
             return block
         takes = client.last_command.flags & WRITE
-        if takes and self._instance.host.peer_is_gone(client):
+        if takes and client.transport.peer_is_gone():
             # No entry of a group and no element is delivered to a client that has left.
-            self._instance.host.close(client)
+            client.transport.abort()
             return None
         if refusal is not None and takes:
             # As in Redis, nothing is delivered whose delivery cannot be made durable.

@@ -9,12 +9,11 @@ from server.loop.long_replies import LongReplies
 
 
 class SlicingServer(InProcessServer):
-    """See the module; `unsent` is how many bytes a client has not read."""
+    """See the module."""
 
     def __init__(self) -> None:
         super().__init__()
         self.turns: list[Callable[[], None]] = []
-        self.unsent: dict[object, int] = {}
         self.tick_us = 0
         self.long_replies = LongReplies(
             self.dispatcher, self.cycle, self.turns.append, lambda: self.now_ms, self._clock_us
@@ -25,9 +24,6 @@ class SlicingServer(InProcessServer):
         """Each reading of the clock takes long enough that a turn is one piece."""
         self.tick_us += 299
         return self.tick_us
-
-    def unsent_bytes(self, client: object) -> int:
-        return self.unsent.get(client, 0)
 
     def turn(self) -> None:
         """One turn, and the cycle that sends what it made."""

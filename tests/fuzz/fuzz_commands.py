@@ -128,11 +128,11 @@ class Player:
         if told and not peer.connection.closed:
             peer.connection.disconnect()
         else:
-            self.server.gone.add(peer.connection.state)
+            peer.connection.is_gone = True
 
     def send(self, step: Send) -> None:
         peer = self.peers[step.client]
-        if peer.connection.closed or peer.connection.state in self.server.gone:
+        if peer.connection.closed or peer.connection.is_gone:
             peer = self.peers[step.client] = self.new_peer()
         for argv in step.requests:
             peer.sent += 1

@@ -43,7 +43,7 @@ class Replicas:
             raise ReplyError(errors.SYNC_WHILE_FAILING_OVER)
         if state.is_replica and not state.is_link_up:
             raise ReplyError(errors.NO_MASTER_LINK)
-        if client.output or self._instance.host.unsent_bytes(client):
+        if client.output or client.transport.unsent_bytes():
             raise ReplyError(errors.SYNC_PENDING_OUTPUT)
         replica = state.announced.get(client)
         check_replica(self._instance, replica or Replica(client))
@@ -76,7 +76,7 @@ class Replicas:
         replica.heard_ms = self._instance.now_ms
         self._log(f"Replica {replica.name} asks for synchronization")
         client.gates |= GATE_REPLICA
-        self._instance.host.set_delay(client, is_allowed=self._config.repl_disable_tcp_nodelay)
+        client.transport.set_delay(is_allowed=self._config.repl_disable_tcp_nodelay)
         self._state.replicas[client] = replica
         self._alone_since_ms = UNKNOWN
         self._feed.flush()  # to the replicas that were attached before
@@ -155,7 +155,7 @@ class Replicas:
     def disconnect_all(self) -> None:
         """Disconnect all: the replication ID has changed. They reconnect, and ask by the old ID."""
         for client in list(self._state.replicas):
-            self._instance.host.close(client)
+            client.transport.abort()
 
     def tick(self) -> None:
         """Called several times a second."""
@@ -185,7 +185,7 @@ class Replicas:
                 self._log(
                     f"Disconnecting timedout replica (streaming sync): {replica.name}", "warning"
                 )
-                self._instance.host.close(replica.client)
+                replica.client.transport.abort()
 
     def _forget_history_when_alone(self) -> None:
         """Drop the backlog and the history after `repl-backlog-ttl` seconds without replicas."""

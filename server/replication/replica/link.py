@@ -25,6 +25,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 
 from commands.core.gates import GATE_BUSY, HOLDING_GATES
+from commands.core.host import Detached
 from commands.replication.state import NO_ID, RILLWAY, UNKNOWN, LinkPhase
 from protocol.replies import command
 from server.clock import has_passed
@@ -478,6 +479,7 @@ class Link:
     def _begin_following(self, stream_db: int) -> None:
         instance, facts, now_ms = self._instance, self._facts, self._instance.now_ms
         client = instance.new_client()
+        client.transport = LinkTransport(self)
         client.address, client.local_address, client.fd = self._addresses
         client.db = instance.databases[stream_db]
         self._following = Following(
@@ -613,3 +615,14 @@ def _encode(text: str) -> bytes:
 
 def _decode(line: bytes) -> str:
     return line.decode("latin-1")
+
+
+class LinkTransport(Detached):
+    """The transport of the client that runs the primary's requests, which gets no output."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def abort(self) -> None:
+        """Close the link (CLIENT KILL); the server reconnects."""
+        self._link.drop("killed by a client")

@@ -115,14 +115,14 @@ def test_a_client_that_does_not_read_gets_no_more_and_delays_no_other(
 ) -> None:
     expected = at_once(server, *XRANGE)
     slow = begin(server, *XRANGE)
-    server.unsent[slow.state] = MAX_UNSENT_BYTES
+    slow.unsent = MAX_UNSENT_BYTES
     size = len(slow.buffer)
     quick = server.connect()
     quick.execute(*XRANGE)
     server.finish()
     assert quick.received() == expected
     assert len(slow.buffer) == size
-    server.unsent.clear()
+    slow.unsent = 0
     server.long_replies.schedule_if_needed()
     server.finish()
     assert slow.received() == expected

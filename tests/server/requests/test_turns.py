@@ -85,7 +85,7 @@ def test_quit_closes_once_the_reply_has_left() -> None:
 def test_a_blocked_client_that_is_closed_is_in_no_queue() -> None:
     server, connection, turns = served()
     connection.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
-    server.close(connection.state)
+    connection.abort()
     assert state(connection, turns) is State.CLOSED
     assert connection.state not in server.instance.blocked.clients
 

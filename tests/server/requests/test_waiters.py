@@ -44,7 +44,7 @@ def test_no_entry_of_a_group_goes_to_a_peer_that_has_left() -> None:
     writer.execute("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
     for name, client in (("dead", dead), ("alive", alive)):
         client.execute("XREADGROUP", "GROUP", "g", name, "BLOCK", "0", "STREAMS", "s", ">")
-    server.gone.add(dead.state)
+    dead.is_gone = True
     writer.execute("XADD", "s", "1-1", "f", "a")
     assert dead.closed
     assert b"1-1" in alive.received()

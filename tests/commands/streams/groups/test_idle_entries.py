@@ -274,7 +274,7 @@ def test_a_waiter_that_has_left_claims_nothing(
     client: Talk, reader: Talk, server: InProcessServer
 ) -> None:
     reader.raw(f"{READ} BLOCK 0 CLAIM 12000 STREAMS s >")
-    server.gone.add(reader.client.state)
+    reader.client.is_gone = True
     server.advance(2000)
     assert pending(client)[1] == ("2-1", "b", 12_000, 1)
     assert not server.instance.blocked.clients

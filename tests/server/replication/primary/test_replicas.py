@@ -258,25 +258,23 @@ def test_a_filtered_snapshot_holds_no_key() -> None:
 
 @pytest.mark.parametrize("capability", ["eof", "psync2"])
 def test_a_replica_that_does_not_read_holds_little_of_its_snapshot(
-    capability: str, monkeypatch: pytest.MonkeyPatch
+    capability: str,
 ) -> None:
     """With `eof` its bytes come through a pipe, otherwise from a file."""
     server = serving(rdbcompression="no")
     client = server.connect()
     for number in range(200):
         client.execute("SET", f"k{number}", b"x" * 5000)
-    unsent = 0
-    monkeypatch.setattr(server, "unsent_bytes", lambda client: unsent)
     replica = server.connect()
     replica.execute("REPLCONF", "capa", capability)
-    unsent = len(replica.execute("PSYNC", "?", "-1"))
+    replica.unsent = len(replica.execute("PSYNC", "?", "-1"))
     for _ in range(50):
         server.network.settle()
         server.tick()
         server.replication.send_more()
-        unsent += len(replica.received())
-    assert unsent <= HIGH_WATER_BYTES + LARGEST_PIECE
-    unsent = 0  # it has read all
+        replica.unsent += len(replica.received())
+    assert replica.unsent <= HIGH_WATER_BYTES + LARGEST_PIECE
+    replica.unsent = 0  # it has read all
     rest = b""
     for _ in range(200):
         server.network.settle()
