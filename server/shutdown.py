@@ -141,5 +141,5 @@ class Ending:
         return [
             client
             for client in self._instance.blocked.clients
-            if client.last_command is not None and client.last_command.fullname == b"shutdown"
+            if client.last_command == b"shutdown"
         ]

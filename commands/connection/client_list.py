@@ -109,7 +109,7 @@ def _describe(client: Client, caller: Client, argv: Iterable[bytes]) -> bytes:
         ("omem", output_bytes),
         ("tot-mem", _own_bytes(client) + request_bytes + client.queued_bytes + output_bytes),
         ("events", b"rw" if output_bytes else b"r"),
-        ("cmd", client.last_command.fullname if client.last_command else b"NULL"),
+        ("cmd", client.last_command or b"NULL"),
         ("user", b"(superuser)" if client.gates & GATE_PRIMARY else client.user),
         ("redir", -1 if state is None else state.redirect),
         ("resp", client.resp),

@@ -72,7 +72,7 @@ class Client:
         self.name = b""
         self.library_name = b""
         self.library_version = b""
-        self.last_command: Command | None = None
+        self.last_command = b""  # its full name, e.g. b"xgroup|create"
         # modes
         self.reply_mode = b"ON"  # ON, OFF, SKIP, SKIP_NEXT
         self.no_evict = False

@@ -15,7 +15,6 @@ from typing import Protocol
 
 from commands.config.configuration import Configuration
 from commands.config.redaction import redacted
-from commands.state.stats import Counted
 from protocol.records import frozen_record
 
 MAX_ARGUMENTS = 32
@@ -27,10 +26,7 @@ class Caller(Protocol):
 
     address: bytes
     name: bytes
-
-    @property
-    def last_command(self) -> Counted | None:
-        """The command of the request."""
+    last_command: bytes
 
 
 @frozen_record
@@ -62,8 +58,8 @@ class SlowLog:
         The arguments of a blocked client's request are no longer known when it ends: only its name
         is logged.
         """
-        if not argv and client.last_command is not None:
-            argv = client.last_command.fullname.split(b"|")
+        if not argv:
+            argv = client.last_command.split(b"|")
         request = SlowRequest(
             self._next_id,
             now_ms // 1000,

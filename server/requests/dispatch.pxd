@@ -31,6 +31,7 @@ cdef class Dispatcher:
     cdef public long _depth
     cdef object _command
     cdef bytes _name
+    cdef bytes _fullname
     cdef object _handler
     cdef Py_ssize_t _least_words
     cdef Py_ssize_t _most_words

@@ -110,6 +110,7 @@ class Dispatcher:
         # The command that was looked up last, by what name, and how many words it may have.
         self._command: Command | None = None
         self._name = b""
+        self._fullname = b""
         self._handler: Handler | None = None
         self._least_words = self._most_words = 0
         # Quick requests that are not counted yet; see count_quick().
@@ -170,7 +171,7 @@ class Dispatcher:
             command = self._look_up(client, request)
             if command is None:
                 return self.mark_ns < self.turn_end_ns
-        client.last_command = command
+        client.last_command = self._fullname
         if not self._least_words <= request.count <= self._most_words:
             self.reject(client, command, errors.wrong_arity(command.fullname))
             return self.mark_ns < self.turn_end_ns
@@ -315,14 +316,14 @@ class Dispatcher:
         elif (command := find(request)) is None:
             self._refuse_unknown(client, request)
             return None
-        self._handler = command.handler
+        self._fullname, self._handler = command.fullname, command.handler
         arity = command.arity
         self._least_words, self._most_words = abs(arity), NO_LIMIT if arity < 0 else arity
         return command
 
     def _refuse_unknown(self, client: Client, request: Request) -> None:
         """Answer a request of no command that is known."""
-        client.last_command = None
+        client.last_command = b""
         name = request[0].lower()
         if name in COMMANDS:
             self.reject(client, None, errors.unknown_subcommand(name, request[1]))
@@ -551,7 +552,7 @@ class Dispatcher:
         """The last piece is made: account for the time that it took, and resume the client."""
         client.output += reply.queued_messages
         client.long_reply = None
-        command = client.last_command
+        command = find(reply.request)
         assert command is not None
         self.instance.stats.of(command).usec += reply.used_us
         if reply.used_us >= self._notable_us:

@@ -17,7 +17,7 @@ from commands.core.client import Client
 from commands.core.gates import GATE_BUSY, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
-from commands.core.registry import COMMANDS, READONLY, WRITE, Command, Handler, Reply
+from commands.core.registry import COMMANDS, READONLY, WRITE, Command, Handler, Reply, find
 from protocol.request import Request
 from protocol.requests import Argv
 from server.requests.turns import Turns
@@ -67,7 +67,8 @@ class Waiters:
 
     def end(self, client: Client, reply: bytes) -> None:
         """Answer a client whose command is over without being run again; it counts as a call."""
-        command = client.last_command
+        assert client.waiting is not None
+        command = find(client.waiting.argv)
         assert command is not None
         self._runner.account_repeated(command, 1)
         if reply.startswith(b"-"):
@@ -151,12 +152,12 @@ class Waiters:
 
         None if the command is refused, or the client's peer has closed.
         """
-        assert client.last_command is not None
-        block = waiting.block
+        block, command = waiting.block, find(waiting.argv)
+        assert command is not None
         refusal = self._instance.write_refusal
         if refusal is None and block.finds_nothing is not None and block.finds_nothing(client):
             return block
-        takes = client.last_command.flags & WRITE
+        takes = command.flags & WRITE
         if takes and client.transport.peer_is_gone():
             # No entry of a group and no element is delivered to a client that has left.
             client.transport.abort()
@@ -169,7 +170,7 @@ class Waiters:
         position = len(client.output)
         reply = self._runner.account(
             client,
-            client.last_command,
+            command,
             Request(waiting.argv),
             lambda client, _: block.retry(client) or block,
         )
@@ -179,6 +180,6 @@ class Waiters:
             reply = reply.join()
         assert type(reply) is bytes
         self.unblock(client, reply, position)  # before the messages that the command has caused
-        if client.gates & GATE_TRACKING and client.last_command.flags & READONLY:
+        if client.gates & GATE_TRACKING and command.flags & READONLY:
             self._instance.tracking.remember_keys(client, block.keys)
         return reply

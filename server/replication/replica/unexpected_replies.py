@@ -53,5 +53,4 @@ def _log_error(client: Client, reply: bytes, sender: str, receiver: str) -> None
 
 
 def _command(client: Client) -> str:
-    command = client.last_command
-    return command.fullname.decode() if command is not None else "<unknown>"
+    return client.last_command.decode() or "<unknown>"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from commands.core.client import Client
-from commands.core.registry import COMMANDS
 from commands.state.slowlog import SlowLog, shortened
 from tests.commands.server.decoder import server_with
 
@@ -67,7 +66,7 @@ def test_passwords_are_not_kept(client: Client, slowlog: SlowLog) -> None:
 
 
 def test_the_request_of_a_waiter_is_known_by_its_name(client: Client, slowlog: SlowLog) -> None:
-    client.last_command = COMMANDS[b"xread"]
+    client.last_command = b"xread"
     slowlog.record(client, [], 1, 0)
     assert [request.argv for request in slowlog.latest(1)] == [[b"xread"]]
 

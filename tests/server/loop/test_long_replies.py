@@ -175,7 +175,7 @@ def failing(pieces: list[bytes]) -> Iterator[bytes]:
 
 def send(server: SlicingServer, reply: LongReply) -> InProcessClient:
     client = server.connect()
-    client.execute("PING")
+    reply.request = [b"PING"]
     client.state.long_reply = reply
     server.long_replies.begin(client.state)
     server.finish()

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
-from commands.core.registry import COMMANDS
 from server.inprocess.server import InProcessClient, InProcessServer
 from server.requests.turns import State, Turns
 
@@ -113,7 +112,7 @@ def test_a_long_reply_is_made_in_pieces_and_then_the_client_resumes() -> None:
     server, connection, turns = served()
     reply = LongReply(iter([b"*1\r\n", b":1\r\n"]))
     connection.state.long_reply = reply
-    connection.state.last_command = COMMANDS[b"xrange"]
+    reply.request = [b"xrange"]
     assert state(connection, turns) is State.ANSWERED_IN_PIECES
     assert turns.is_halted(connection.state)
     server.dispatcher.end_long_reply(connection.state, reply)
