@@ -16,6 +16,8 @@ from commands.core.client import Client
 from commands.core.gates import GATE_MONITOR, GATE_PRIMARY, GATE_REPLICA
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from commands.pubsub.registry import is_subscribed
+from commands.transactions.transaction import Transaction
+from commands.transactions.watched_keys import WatchedKeys
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -80,7 +82,8 @@ def describe_client(client: Client) -> bytes:
 def _describe(client: Client, caller: Client, argv: Iterable[bytes]) -> bytes:
     """A client's line. `argv` is the caller's own request."""
     now_ms = client.instance.now_ms
-    state, queue = client.tracking, client.queue
+    state, transaction = client.tracking, client.feature_if_used(Transaction)
+    watched = client.feature_if_used(WatchedKeys)
     output_bytes = sum(map(len, client.output)) + client.transport.unsent_bytes()
     request_bytes = sum(map(len, argv if client is caller else _kept_request(client)))
     fields: list[tuple[str, bytes | int]] = [
@@ -96,8 +99,8 @@ def _describe(client: Client, caller: Client, argv: Iterable[bytes]) -> bytes:
         ("sub", len(client.channels)),
         ("psub", len(client.patterns)),
         ("ssub", len(client.shard_channels)),
-        ("multi", -1 if queue is None else len(queue)),
-        ("watch", len(client.watched)),
+        ("multi", -1 if transaction is None else len(transaction.queue)),
+        ("watch", 0 if watched is None else len(watched.expired)),
         ("qbuf", client.query_buffer_bytes),
         ("qbuf-free", 0),
         ("argv-mem", request_bytes),
@@ -133,18 +136,18 @@ def _field(name: str, value: bytes | int) -> bytes:
 
 def _flags(client: Client) -> bytes:
     """A letter for every mode, N for none."""
-    state = client.tracking
+    state, watched = client.tracking, client.feature_if_used(WatchedKeys)
     letters = [
         (b"S", client.gates & GATE_REPLICA),
         (b"O", client.gates & GATE_MONITOR),
         (b"M", client.gates & GATE_PRIMARY),
         (b"P", is_subscribed(client)),
-        (b"x", client.queue is not None),
+        (b"x", client.feature_if_used(Transaction) is not None),
         (b"b", client.waiting is not None or client.postponed is not None),
         (b"t", state is not None),
         (b"R", state is not None and state.broken),
         (b"B", state is not None and state.bcast),
-        (b"d", client.dirty_cas),
+        (b"d", watched is not None and watched.has_changed),
         (b"c", client.close_after_reply),
         (b"U", client.unix_socket),
         (b"e", client.no_evict),
@@ -156,5 +159,5 @@ def _flags(client: Client) -> bytes:
 def _own_bytes(client: Client) -> int:
     """The bytes of the client's own objects, its unfinished request included."""
     tables = (client.output, client.channels, client.patterns, client.shard_channels)
-    held = sum(map(sys.getsizeof, (client, client.watched, client.queue, *tables)))
+    held = sum(map(sys.getsizeof, (client, *tables)))
     return held + client.query_buffer_bytes

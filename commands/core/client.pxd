@@ -25,7 +25,7 @@ cdef class Client:
     cdef public object long_reply
     cdef public object propagated
     cdef public object write_offset
-    cdef public list queue
+    cdef dict _features
     cdef public Py_ssize_t queued_bytes
     cdef public Py_ssize_t query_buffer_bytes
     cdef public object transport

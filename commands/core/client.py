@@ -8,7 +8,7 @@ file, scripts and tests use clients without any connection.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import cython
 
@@ -23,13 +23,20 @@ if TYPE_CHECKING:
     from commands.core.blocked_clients import Waiting
     from commands.core.instance import Instance
     from commands.core.long_reply import LongReply
-    from commands.core.registry import Command
     from commands.state.invalidation_table import TrackingState
-    from protocol.request import Request
     from protocol.requests import Argv
     from storage.keyspace.database import Database
 
 AnyValue = TypeVar("AnyValue", bound=Value)
+
+
+class Feature(Protocol):
+    """The state of a feature that few clients use; a client keeps one of each kind."""
+
+    def __init__(self) -> None: ...
+
+
+State = TypeVar("State", bound=Feature)
 
 
 @cython.cclass
@@ -37,15 +44,15 @@ class Client:
     """One connection's state. Plain attributes, each set by the module of its feature."""
 
     __slots__ = (
-        "address", "authenticated", "channels", "close_after_reply",
-        "closed", "created_ms", "db", "deny_blocking", "dirty_cas", "dirty_exec", "fd", "fieldsets",
+        "_features", "address", "authenticated", "channels", "close_after_reply",
+        "closed", "created_ms", "db", "deny_blocking", "fd", "fieldsets",
         "gates", "id", "instance", "last_command", "last_interaction_ms", "library_name",
         "library_version", "local_address", "long_reply", "name", "no_evict",
-        "no_touch", "output", "patterns", "postponed", "propagated", "queue",
+        "no_touch", "output", "patterns", "postponed", "propagated",
         "query_buffer_bytes", "queued_bytes",
         "replays", "replicated_offset", "reply_mode", "resp", "shard_channels",
         "tracking", "transport",
-        "unix_socket", "user", "waiting", "watched", "write_offset",
+        "unix_socket", "user", "waiting", "write_offset",
     )  # fmt: skip
 
     def __init__(self, instance: Instance, client_id: int, db: Database) -> None:
@@ -79,12 +86,8 @@ class Client:
         self.no_touch = False
         self.deny_blocking = False  # inside EXEC: BLOCK does not block
         self.replays = False  # its requests come from a primary or a file and were accepted before
-        # transactions
-        self.queue: list[tuple[Command, Request]] | None = None
-        self.queued_bytes = 0  # of the arguments in it
-        self.dirty_exec = False  # a queued command was refused
-        self.dirty_cas = False  # a watched key changed
-        self.watched: dict[tuple[int, bytes], bool] = {}  # key -> was expired when watched
+        self.queued_bytes = 0  # of the arguments of the queued requests
+        self._features: dict[type[Feature], Feature] = {}
         # messages
         self.channels: dict[bytes, None] = {}
         self.patterns: dict[bytes, None] = {}
@@ -100,6 +103,24 @@ class Client:
         self.propagated: list[Argv | bytes] | None = None
         self.write_offset = 0  # Instance.propagated_units after its last write
         self.replicated_offset = 0  # ReplicationState.offset then
+
+    def feature(self, kind: type[State]) -> State:
+        """The client's state of a feature, which is made at first use."""
+        state = self._features.get(kind)
+        if state is None:
+            state = self._features[kind] = kind()
+        assert isinstance(state, kind)
+        return state
+
+    def feature_if_used(self, kind: type[State]) -> State | None:
+        """The client's state of a feature, if it was used already."""
+        state = self._features.get(kind)
+        assert state is None or isinstance(state, kind)
+        return state
+
+    def end_feature(self, kind: type[Feature]) -> None:
+        """Forget the client's state of a feature."""
+        self._features.pop(kind, None)
 
     # -- reading -------------------------------------------------------------------------------
 

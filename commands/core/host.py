@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from commands.core.blocked_clients import Block
     from commands.core.client import Client
-    from commands.core.registry import Command, Handler, Reply
+    from commands.core.registry import Command, Handler, Queued, Reply
     from commands.replication.state import Replica
     from protocol.request import Request
 from protocol.requests import Argv
@@ -263,7 +263,9 @@ class Services(Protocol):
     def run(self, client: Client, command: Command, request: Request) -> Reply:
         """Run a command now, with statistics and propagation, and return its reply."""
 
-    def run_queue(self, client: Client, room_bytes: int | None) -> list[bytes] | None:
+    def run_queue(
+        self, client: Client, queue: list[Queued], room_bytes: int | None
+    ) -> list[bytes] | None:
         """`run` the requests of a transaction; None if the replies take more than `room_bytes`."""
 
     def propagate(self, db_index: int, request: Argv) -> None:

@@ -36,6 +36,7 @@ from commands.state.producer_ids import IdempotenceWatch
 from commands.state.slowlog import SlowLog
 from commands.state.stats import Stats
 from commands.streams.reading.request_cache import RequestCache
+from commands.transactions.watched_keys import WatchedKeys
 from storage.keyspace.database import Database
 from storage.nodes.entry_cache import EntryCache
 from storage.redis_format.encoding_limits import EncodingLimits
@@ -92,7 +93,7 @@ class Instance:
         self.idempotence = IdempotenceWatch()
         self.pubsub = PubSub()
         self.tracking = TrackingTable(config, self.clients)
-        self.watchers: dict[tuple[int, bytes], dict[Client, None]] = {}
+        self.watchers: dict[tuple[int, bytes], dict[WatchedKeys, None]] = {}
         self._features: dict[type[Feature], Feature] = {}
         # statistics
         self.stats = Stats()
@@ -201,14 +202,15 @@ class Instance:
 
     def unwatch(self, client: Client) -> None:
         """UNWATCH, EXEC, DISCARD, RESET, disconnect."""
-        for watched in client.watched:
-            watchers = self.watchers.get(watched)
-            if watchers is not None:
-                watchers.pop(client, None)
-                if not watchers:
-                    del self.watchers[watched]
-        client.watched.clear()
-        client.dirty_cas = False
+        watched = client.feature_if_used(WatchedKeys)
+        if watched is None:
+            return
+        client.end_feature(WatchedKeys)
+        for key in watched.expired:
+            watchers = self.watchers[key]
+            del watchers[watched]
+            if not watchers:
+                del self.watchers[key]
 
     # -- keys ----------------------------------------------------------------------------------
 
@@ -257,11 +259,11 @@ class Instance:
         watched = (db.index, key)
         watchers = self.watchers.get(watched)
         if watchers:
-            for client in watchers:
-                if client.watched[watched] and key not in db:
-                    client.watched[watched] = False  # had expired before WATCH, is removed now
+            for each in watchers:
+                if each.expired[watched] and key not in db:
+                    each.expired[watched] = False  # had expired before WATCH, is removed now
                 else:
-                    client.dirty_cas = True
+                    each.has_changed = True
         if self.tracking.active:
             self.tracking.invalidate(key, by)
 

@@ -87,16 +87,16 @@ def _fail_watchers(instance: Instance, db: Database, replacement: Database) -> N
     A key that neither database has is unchanged. A key that was missing or expired when it was
     watched is changed only if the replacement has a live one: an expired key counts as missing.
     """
-    for (index, key), clients in instance.watchers.items():
+    for (index, key), watchers in instance.watchers.items():
         if index != db.index or (key not in db and key not in replacement):
             continue
         arrives = key in replacement and not replacement.is_expired(key, instance.now_ms)
-        for client in clients:
-            was_expired = client.watched[index, key]
+        for watched in watchers:
+            was_expired = watched.expired[index, key]
             if was_expired or key not in db:
                 if arrives:
-                    client.dirty_cas = True
+                    watched.has_changed = True
                 else:
-                    client.watched[index, key] = key in replacement
+                    watched.expired[index, key] = key in replacement
             else:
-                client.dirty_cas = True
+                watched.has_changed = True

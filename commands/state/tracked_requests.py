@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from commands.core.client import Client
 from commands.core.registry import PUBSUB, READONLY, Command
+from commands.transactions.transaction import Transaction
 from protocol.request import Request
 
 # As in Redis 7.2 and later, not their declared keys are tracked, but what their commands read.
@@ -20,7 +21,8 @@ def command_ran(client: Client, command: Command, request: Request, *, is_over: 
     if command.flags & READONLY and command.fullname not in _SCRIPTS:
         remember_request(client, command, request)
     # CLIENT CACHING is for one request, or for one transaction as a whole.
-    if is_over and client.queue is None and not command.fullname.startswith(b"client|"):
+    is_alone = client.feature_if_used(Transaction) is None
+    if is_over and is_alone and not command.fullname.startswith(b"client|"):
         client.tracking.caching = False
 
 

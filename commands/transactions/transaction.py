@@ -21,6 +21,7 @@ from commands.core.registry import (
     RUNS_LUA,
     SKIP_SLOWLOG,
     STALE,
+    Queued,
     Reply,
     command,
 )
@@ -30,12 +31,22 @@ from protocol.errors import ReplyError
 from protocol.request import Request
 
 
+class Transaction:
+    """The state of a client between MULTI and EXEC."""
+
+    __slots__ = ("is_refused", "queue")
+
+    def __init__(self) -> None:
+        self.queue: list[Queued] = []
+        self.is_refused = False  # a request was: EXEC fails
+
+
 @command("MULTI", arity=1, flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY)
 def multi(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
-    if client.queue is not None:
+    if client.gates & GATE_MULTI:
         raise ReplyError(errors.NESTED_MULTI)
-    client.queue = []
+    client.feature(Transaction)
     client.gates |= GATE_MULTI
     return replies.OK
 
@@ -46,19 +57,20 @@ def exec_(client: Client, argv: Request) -> Reply:
 
     Errors: EXECABORT if a request was refused when it was queued. Source: Redis 7.2.
     """
-    if client.queue is None:
+    transaction = client.feature_if_used(Transaction)
+    if transaction is None:
         raise ReplyError(errors.EXEC_WITHOUT_MULTI)
-    if any(queued.flags & RUNS_LUA for queued, _ in client.queue):
+    if any(queued.flags & RUNS_LUA for queued, _ in transaction.queue):
         return client.instance.services.run_with_pauses(
-            client, argv.words(), lambda: _execute(client)
+            client, argv.words(), lambda: _execute(client, transaction)
         )
-    return _execute(client)
+    return _execute(client, transaction)
 
 
-def _execute(client: Client) -> bytes:
+def _execute(client: Client, transaction: Transaction) -> bytes:
     """Run the transaction if no watched key changed, and clear its state."""
     try:
-        if client.dirty_exec:
+        if transaction.is_refused:
             raise ReplyError(errors.EXEC_ABORT)
         if a_watched_key_changed(client):
             return replies.NIL_ARRAY[client.resp]
@@ -68,7 +80,7 @@ def _execute(client: Client) -> bytes:
         room_bytes = output_room_bytes(client)
         client.deny_blocking = True
         try:
-            results = client.instance.services.run_queue(client, room_bytes)
+            results = client.instance.services.run_queue(client, transaction.queue, room_bytes)
         finally:
             client.deny_blocking = False
         if results is None:
@@ -82,7 +94,7 @@ def _execute(client: Client) -> bytes:
 @command("DISCARD", arity=1, flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY)
 def discard(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
-    if client.queue is None:
+    if client.feature_if_used(Transaction) is None:
         raise ReplyError(errors.DISCARD_WITHOUT_MULTI)
     discard_transaction(client)
     return replies.OK
@@ -90,10 +102,9 @@ def discard(client: Client, argv: Request) -> bytes:
 
 def discard_transaction(client: Client) -> None:
     """Drop the queue and the watched keys; no effect if there are none."""
-    client.queue = None
+    client.end_feature(Transaction)
     client.queued_bytes = 0
     client.gates &= ~GATE_MULTI
-    client.dirty_exec = False
     client.instance.unwatch(client)
 
 

@@ -10,7 +10,9 @@ Source: Redis 7.2.
 from __future__ import annotations
 
 from commands.core.client import Client
+from commands.core.gates import GATE_MULTI
 from commands.core.registry import ALLOW_BUSY, FAST, LOADING, NOSCRIPT, STALE, command, keys_to_end
+from commands.transactions.watched_keys import WatchedKeys
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -21,16 +23,17 @@ from protocol.request import Request
 )
 def watch(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
-    if client.queue is not None:
+    if client.gates & GATE_MULTI:
         raise ReplyError(errors.WATCH_INSIDE_MULTI)
-    if client.dirty_cas:
+    keys = client.feature(WatchedKeys)
+    if keys.has_changed:
         return replies.OK  # the next transaction fails already, whatever else is watched
     instance, db = client.instance, client.db
     for key in argv[1:]:
         watched = (db.index, key)
-        if watched not in client.watched:
-            client.watched[watched] = db.is_expired(key, instance.now_ms)
-            instance.watchers.setdefault(watched, {})[client] = None
+        if watched not in keys.expired:
+            keys.expired[watched] = db.is_expired(key, instance.now_ms)
+            instance.watchers.setdefault(watched, {})[keys] = None
     return replies.OK
 
 
@@ -43,10 +46,11 @@ def unwatch(client: Client, argv: Request) -> bytes:
 
 def a_watched_key_changed(client: Client) -> bool:
     """Return True if the transaction must fail because a watched key changed or expired."""
-    if client.dirty_cas:
-        return True
-    instance = client.instance
-    return any(
-        not was_expired and instance.databases[db_index].is_expired(key, instance.now_ms)
-        for (db_index, key), was_expired in client.watched.items()
+    keys, instance = client.feature_if_used(WatchedKeys), client.instance
+    return keys is not None and (
+        keys.has_changed
+        or any(
+            not was_expired and instance.databases[db_index].is_expired(key, instance.now_ms)
+            for (db_index, key), was_expired in keys.expired.items()
+        )
     )

@@ -46,6 +46,7 @@ from commands.core.registry import (
 )
 from commands.scripting.evaluation import request_flags
 from commands.scripting.scripting_state import Scripting
+from commands.transactions.transaction import Transaction
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -134,11 +135,10 @@ class Admission:
 
     def _enqueue(self, client: Client, command: Command, request: Request) -> None:
         """Put a request into the queue of the client's transaction."""
-        assert client.queue is not None
         if command.flags & NO_MULTI:
             self._answers.reject(client, command, ReplyError(errors.NOT_IN_TRANSACTION))
             return
-        client.queue.append((command, request.keep()))
+        client.feature(Transaction).queue.append((command, request.keep()))
         client.queued_bytes += request.words_bytes()
         if client.gates == _MULTI:
             client.output.append(replies.QUEUED)
@@ -183,8 +183,9 @@ class Admission:
 def _flags(client: Client, command: Command, request: Request) -> list[int]:
     """The flags of the request, or of each request that EXEC would run."""
     instance = client.instance
-    if command.fullname == b"exec" and client.queue is not None:
-        return [request_flags(instance, queued, kept) for queued, kept in client.queue]
+    if command.fullname == b"exec" and client.gates & GATE_MULTI:
+        queue = client.feature(Transaction).queue
+        return [request_flags(instance, queued, kept) for queued, kept in queue]
     return [request_flags(instance, command, request)]
 
 

@@ -26,7 +26,7 @@ import cython
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
-from commands.core.gates import GATE_PRIMARY, GATE_REPLICA, GATE_SILENT, GATE_TRACKING
+from commands.core.gates import GATE_MULTI, GATE_PRIMARY, GATE_REPLICA, GATE_SILENT, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
 from commands.core.registry import (
@@ -38,12 +38,13 @@ from commands.core.registry import (
     WRITE,
     Command,
     Handler,
+    Queued,
     Reply,
     find,
 )
 from commands.server.monitor import feed_monitors
 from commands.state.tracked_requests import command_ran
-from commands.transactions.transaction import exec_refused
+from commands.transactions.transaction import Transaction, exec_refused
 from protocol import errors
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
@@ -208,15 +209,16 @@ class Dispatcher:
             self.look_up_settings()
         return reply.join() if type(reply) is LongReply else reply
 
-    def run_queue(self, client: Client, room_bytes: int | None) -> list[bytes] | None:
+    def run_queue(
+        self, client: Client, queue: list[Queued], room_bytes: int | None
+    ) -> list[bytes] | None:
         """Run the requests of a transaction; the reply of each.
 
         All of them run, whatever the size of their replies; None if that exceeds `room_bytes`.
         """
-        assert client.queue is not None
         results: list[bytes] = []
         is_too_long = False
-        for command, kept in client.queue:
+        for command, kept in queue:
             reply = self.run(client, command, self._opened(kept))
             assert reply is None or type(reply) is bytes, f"{command.fullname!r} blocks in EXEC"
             results.append(reply or b"")
@@ -342,8 +344,8 @@ class Dispatcher:
             stats.of(command).rejected_calls += 1
         if command is not None and command.fullname == b"exec":
             error = exec_refused(client, error)
-        elif client.queue is not None:
-            client.dirty_exec = True
+        elif client.gates & GATE_MULTI:
+            client.feature(Transaction).is_refused = True
         self.answer(client, error.wire, len(client.output))
         self.mark()
 

@@ -15,6 +15,8 @@ from commands.core.client import Client
 from commands.core.gates import GATE_MONITOR, GATE_MULTI, GATE_SUBSCRIBED, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.pubsub.registry import Subscriptions, is_subscribed
+from commands.transactions.transaction import Transaction
+from commands.transactions.watched_keys import WatchedKeys
 from storage.digest import value_digest
 from storage.entries.entry_id import MAX_ID, MIN_ID, format_id
 from storage.groups.group import Group
@@ -199,7 +201,8 @@ def check_tables(instance: Instance) -> None:
     require(set(blocked.clients) == {c for c in clients if c.waiting}, "blocked clients")
     queues = {(key, c) for c in clients if c.waiting for key in c.waiting.watched}
     require(queues == _pairs(blocked.waiters), "queues of blocked clients")
-    watched = {(key, c) for c in clients for key in c.watched}
+    kept = [kept for c in clients if (kept := c.feature_if_used(WatchedKeys)) is not None]
+    watched = {(key, keys) for keys in kept for key in keys.expired}
     require(watched == _pairs(instance.watchers), "watched keys")
     for kind in (
         instance.pubsub.channels,
@@ -240,7 +243,10 @@ def check_tracking(instance: Instance, clients: list[Client]) -> None:
 def check_client(client: Client) -> None:
     """A client's gates are those of its modes."""
     gates = client.gates
-    require(bool(gates & GATE_MULTI) == (client.queue is not None), "the gate of MULTI")
+    require(
+        bool(gates & GATE_MULTI) == (client.feature_if_used(Transaction) is not None),
+        "the gate of MULTI",
+    )
     require(bool(gates & GATE_TRACKING) == (client.tracking is not None), "the gate of tracking")
     restricted = client.resp == 2 and is_subscribed(client)
     require(bool(gates & GATE_SUBSCRIBED) == restricted, "the gate of subscribers")

@@ -29,6 +29,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
+from commands.transactions.transaction import Transaction
 from protocol.requests import RequestReader
 from server.inprocess.server import InProcessClient, InProcessServer
 from tests.fuzz.command_rules import (
@@ -158,7 +159,7 @@ class Player:
         for peer in self.peers:
             state = peer.connection.state
             self.take_replies(peer, peer.connection.received())
-            if not peer.owed and state.queue is None:
+            if not peer.owed and state.feature_if_used(Transaction) is None:
                 peer.protocols = {state.resp}
             if not peer.connection.closed and peer.counted:
                 require(

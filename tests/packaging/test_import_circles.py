@@ -17,13 +17,12 @@ PACKAGES = ("server", "commands", "storage", "protocol", "rillway")
 Graph = dict[str, set[str]]  # a module, and those that it imports
 
 # What is left to remove: `Client` refers to the instance, whose tables refer to clients, and to
-# commands and waits, whose functions take a client.
+# waits, whose functions take a client.
 REMAINING = frozenset(
     {
         ("commands.core.client", "commands.core.blocked_clients"),
         ("commands.core.client", "commands.core.host"),
         ("commands.core.client", "commands.core.instance"),
-        ("commands.core.client", "commands.core.registry"),
     }
 )
 

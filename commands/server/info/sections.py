@@ -21,6 +21,7 @@ from commands.scripting.scripting_state import Scripting
 from commands.server.info.memory_figures import human, memory_figures
 from commands.state.persistence_state import NEVER
 from commands.state.stats import ScriptingFigures
+from commands.transactions.watched_keys import WatchedKeys
 from protocol.cutter import IS_COMPILED
 from storage.keyspace.database import Database
 
@@ -94,7 +95,7 @@ def clients(instance: Instance) -> Iterator[Field]:
     yield "blocked_clients", len(blocked.clients) + _held_back(instance)
     yield "tracking_clients", len(instance.tracking.clients)
     yield "pubsub_clients", sum(_is_subscribed(client) for client in connected)
-    yield "watching_clients", sum(bool(client.watched) for client in connected)
+    yield "watching_clients", sum(c.feature_if_used(WatchedKeys) is not None for c in connected)
     yield "clients_in_timeout_table", sum(_has_deadline(client) for client in blocked.clients)
     yield "total_watched_keys", len(instance.watchers)
     yield "total_blocking_keys", len(blocked.waiters)

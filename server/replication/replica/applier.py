@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from time import perf_counter_ns
 
 from commands.core.client import Client
-from commands.core.gates import GATE_BUSY, GATE_PRIMARY, GATE_SILENT, HOLDING_GATES
+from commands.core.gates import GATE_BUSY, GATE_MULTI, GATE_PRIMARY, GATE_SILENT, HOLDING_GATES
 from commands.core.instance import Instance
 from commands.core.registry import COMMANDS, MAY_REPLICATE, WRITE, Command, find
 from protocol.cutter import Cutter
@@ -200,7 +200,7 @@ class Following:
     def _pass_on(self, end: int) -> None:
         """Pass on the batch up to `end`; requests of an open transaction are held back."""
         fresh, self._passed = self._raw[self._passed : end], end
-        if self.client.queue is not None:
+        if self.client.gates & GATE_MULTI:
             self._open.append(fresh)
             return
         opened, self._open = self._open, []

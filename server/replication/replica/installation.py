@@ -133,7 +133,7 @@ class Installation:
             instance.blocked.signal_all_as_ready(db.index)
         instance.entry_cache.clear()
         for watchers in instance.watchers.values():
-            for client in watchers:
-                client.dirty_cas = True
+            for watched in watchers:
+                watched.has_changed = True
         if instance.tracking.active:
             instance.tracking.invalidate_all()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from commands.core.gates import GATE_AUTH, GATE_MULTI, GATE_SILENT, GATE_SUBSCRIBED, GATE_TRACKING
+from commands.transactions.transaction import Transaction
+from commands.transactions.watched_keys import WatchedKeys
 from server.inprocess.server import InProcessServer
 
 
@@ -101,8 +103,8 @@ def test_reset_ends_every_mode_of_the_connection(server: InProcessServer) -> Non
     assert state.resp == 2
     assert state.name == b""
     assert state.db.index == 0
-    assert state.queue is None
-    assert not state.watched
+    assert state.feature_if_used(Transaction) is None
+    assert state.feature_if_used(WatchedKeys) is None
     assert not server.instance.watchers
     pubsub = server.instance.pubsub
     assert [len(pubsub.channels), len(pubsub.patterns), len(pubsub.shard_channels)] == [0, 0, 0]

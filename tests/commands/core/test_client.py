@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.state import notifications
+from commands.transactions.watched_keys import WatchedKeys
 from protocol.errors import ReplyError
 from server.inprocess.server import InProcessServer
 from storage.stream import Stream
@@ -67,9 +68,9 @@ def test_what_is_modified_fails_a_watch_and_what_is_only_changed_does_not() -> N
     watching, other = server.connect(), server.connect().state
     watching.execute("WATCH", "k")
     other.changed()
-    assert not watching.state.dirty_cas
+    assert not watching.state.feature(WatchedKeys).has_changed
     other.modified(b"k")
-    assert watching.state.dirty_cas
+    assert watching.state.feature(WatchedKeys).has_changed
     assert server.instance.dirty == 2
 
 

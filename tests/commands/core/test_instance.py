@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from commands.transactions.watched_keys import WatchedKeys
 from server.inprocess.server import InProcessServer
 from storage.stream import Stream
 from storage.types.strings import StringValue
@@ -68,7 +69,7 @@ def test_a_key_that_expires_is_counted_propagated_and_notified() -> None:
     assert server.instance.stats.expired_keys == 1
     assert server.propagated == [(0, [[b"DEL", b"k"]])]
     assert b"$1\r\nk" in listener.received()
-    assert watching.state.dirty_cas
+    assert watching.state.feature(WatchedKeys).has_changed
 
 
 def test_a_value_in_the_place_of_another_is_notified_and_so_is_another_type() -> None:

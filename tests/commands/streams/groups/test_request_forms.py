@@ -9,6 +9,7 @@ import pytest
 
 from commands.core.client import Client
 from commands.core.registry import COMMANDS, Reply
+from commands.transactions.transaction import Transaction
 from protocol import replies
 from protocol.cutter import Cutter
 from protocol.request import Request
@@ -183,8 +184,7 @@ def test_a_transaction_keeps_requests_as_they_came() -> None:
     transaction(client, "SET k v")
     for request in ("MULTI", "SET k w", "INCR n"):
         taken(client, as_it_came(to_argv(tuple(request.split(" ")))))
-    queue = client.state.queue
-    assert queue is not None
+    queue = client.state.feature(Transaction).queue
     assert [request.words() for _, request in queue] == [[b"SET", b"k", b"w"], [b"INCR", b"n"]]
 
 
