@@ -9,6 +9,7 @@ from commands.connection.authentication import DEFAULT_USER
 from commands.connection.client_list import client_type, parse_client_type
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
+from commands.core.clients import Clients
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -47,14 +48,14 @@ def client_kill(client: Client, argv: Request) -> bytes:
     if len(argv) == 3:
         return _kill_address(client, argv[2])
     wanted = _parse(Arguments(argv, 2))
-    killed = [c for c in client.instance.clients.values() if wanted.fits(c, client)]
+    killed = [c for c in client.instance.feature(Clients).by_id.values() if wanted.fits(c, client)]
     for victim in killed:
         _close(victim, client)
     return replies.integer(len(killed))
 
 
 def _kill_address(client: Client, address: bytes) -> bytes:
-    for victim in client.instance.clients.values():
+    for victim in client.instance.feature(Clients).by_id.values():
         if victim.address == address:
             _close(victim, client)
             return replies.OK

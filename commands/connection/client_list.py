@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from commands.core.arguments import parse_int
 from commands.core.client import Client
+from commands.core.clients import Clients
 from commands.core.gates import GATE_MONITOR, GATE_PRIMARY, GATE_REPLICA
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from commands.pubsub.registry import is_subscribed
@@ -61,7 +62,7 @@ def client_list(client: Client, argv: Request) -> bytes:
 
 
 def _selected(client: Client, argv: Request) -> list[Client]:
-    clients = client.instance.clients
+    clients = client.instance.feature(Clients).by_id
     option = argv[2].upper() if len(argv) > 2 else b""
     if not option:
         return list(clients.values())
@@ -114,7 +115,7 @@ def _describe(client: Client, caller: Client, argv: Iterable[bytes]) -> bytes:
         ("events", b"rw" if output_bytes else b"r"),
         ("cmd", client.last_command or b"NULL"),
         ("user", b"(superuser)" if client.gates & GATE_PRIMARY else client.user),
-        ("redir", -1 if state is None else state.redirect),
+        ("redir", -1 if state is None else state.redirect_id),
         ("resp", client.resp),
         ("lib-name", client.library_name),
         ("lib-ver", client.library_version),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from commands.core.arguments import INT64_MAX, parse_int
 from commands.core.client import Client
+from commands.core.clients import Clients
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -52,7 +53,7 @@ def client_unblock(client: Client, argv: Request) -> bytes:
     if reason not in (b"TIMEOUT", b"ERROR"):
         raise ReplyError(errors.UNBLOCK_REASON)
     instance = client.instance
-    blocked = instance.clients.get(parse_int(argv[2]))
+    blocked = instance.feature(Clients).by_id.get(parse_int(argv[2]))
     if blocked is None or blocked.waiting is None:
         return replies.ZERO
     timeout_reply = blocked.waiting.block.timeout_reply

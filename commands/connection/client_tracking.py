@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
+from commands.core.clients import Clients
 from commands.core.registry import LOADING, NOSCRIPT, STALE, command
 from commands.state.invalidation_table import TrackingState
 from protocol import errors, replies
@@ -42,8 +43,9 @@ def _parse(client: Client, arguments: Arguments) -> TrackingState:
         if option == b"REDIRECT":
             if wanted.redirect:
                 raise ReplyError(errors.REDIRECT_TWICE)
-            wanted.redirect = arguments.next_int()
-            if wanted.redirect not in client.instance.clients:
+            clients = client.instance.feature(Clients).by_id
+            wanted.redirect = clients.get(arguments.next_int())
+            if wanted.redirect is None:
                 raise ReplyError(errors.REDIRECT_TO_NOBODY)
         elif option == b"PREFIX":
             wanted.prefixes.append(arguments.next())
@@ -123,7 +125,7 @@ def client_getredir(client: Client, argv: Request) -> bytes:
 
 
 def _redirection(client: Client) -> int:
-    return -1 if client.tracking is None else client.tracking.redirect
+    return -1 if client.tracking is None else client.tracking.redirect_id
 
 
 @command("CLIENT TRACKINGINFO", arity=2, flags=_FLAGS)

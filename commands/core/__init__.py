@@ -6,6 +6,7 @@ arguments:        a cursor over a request's arguments
 floats:           floating-point arguments
 help:             the HELP sub-command
 client:           one connection's state
+clients:          all clients of a server
 gates:            states in which a request is checked before it runs
 instance:         one server's state
 host:             what commands ask of the process, of connections and of the dispatcher

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import cython
 
 from commands.core.host import DETACHED, Transport
+from commands.transactions.watched_keys import WatchedKeys
 from protocol import errors
 from protocol.errors import ReplyError
 from storage.stream import Stream
@@ -277,6 +278,18 @@ class Client:
         instance = self.instance
         self.write_offset = instance.propagated_units
         self.replicated_offset = instance.replication.offset
+
+    def unwatch(self) -> None:
+        """Watch no key any more: UNWATCH, EXEC, DISCARD, RESET, disconnect."""
+        watched, watchers = self.feature_if_used(WatchedKeys), self.instance.watchers
+        if watched is None:
+            return
+        self.end_feature(WatchedKeys)
+        for key in watched.expired:
+            others = watchers[key]
+            del others[watched]
+            if not others:
+                del watchers[key]
 
     # -- output --------------------------------------------------------------------------------
 

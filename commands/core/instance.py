@@ -25,7 +25,7 @@ from commands.core.gates import (
     KEEPING_GATES,
 )
 from commands.core.sinks import Sink, hand_to
-from commands.pubsub.registry import PubSub
+from commands.pubsub.registry import PubSub, Subscriber
 from commands.replication.state import ReplicationState
 from commands.state import notifications
 from commands.state.background_work import BackgroundWork
@@ -78,9 +78,7 @@ class Instance:
         ]
 
         # clients
-        self.clients: dict[int, Client] = {}
-        self.next_client_id = 1
-        self.monitors: dict[Client, None] = {}
+        self.monitors: dict[Subscriber, None] = {}
         # Flags for states in which every client's request must be checked; 0 in normal operation.
         self.gates = 0
         self.paused_until_ms = 0  # CLIENT PAUSE
@@ -92,7 +90,7 @@ class Instance:
         self.blocked = BlockedClients()
         self.idempotence = IdempotenceWatch()
         self.pubsub = PubSub()
-        self.tracking = TrackingTable(config, self.clients)
+        self.tracking = TrackingTable(config)
         self.watchers: dict[tuple[int, bytes], dict[WatchedKeys, None]] = {}
         self._features: dict[type[Feature], Feature] = {}
         # statistics
@@ -173,44 +171,6 @@ class Instance:
         """Answer `refusal` to every command that would change data; None allows writes again."""
         self.write_refusal = refusal
         self.set_gate(GATE_WRITES_REFUSED, is_shut=refusal is not None)
-
-    # -- clients -------------------------------------------------------------------------------
-
-    def new_client(self) -> Client:
-        """A client with the next ID, on database 0, in the table of clients."""
-        client = Client(self, self.next_client_id, self.databases[0])
-        self.next_client_id += 1
-        self.clients[client.id] = client
-        return client
-
-    def forget_client(self, client: Client) -> None:
-        """The connection has closed: remove the client from every queue, subscription and table."""
-        client.closed = True
-        client.output.clear()
-        if client.long_reply is not None:
-            client.long_reply.end()
-            client.long_reply = None
-        self.clients.pop(client.id, None)
-        self.monitors.pop(client, None)
-        replica = self.replication.forget(client)
-        if replica is not None:
-            self.host.log("notice", f"Connection with replica {replica.name} lost.")
-        self.blocked.unblock(client)
-        self.pubsub.forget(client)
-        self.tracking.forget(client)
-        self.unwatch(client)
-
-    def unwatch(self, client: Client) -> None:
-        """UNWATCH, EXEC, DISCARD, RESET, disconnect."""
-        watched = client.feature_if_used(WatchedKeys)
-        if watched is None:
-            return
-        client.end_feature(WatchedKeys)
-        for key in watched.expired:
-            watchers = self.watchers[key]
-            del watchers[watched]
-            if not watchers:
-                del self.watchers[key]
 
     # -- keys ----------------------------------------------------------------------------------
 

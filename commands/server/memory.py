@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
+from commands.core.clients import Clients
 from commands.core.help import help_reply
 from commands.core.instance import Instance
 from commands.core.registry import LOADING, READONLY, STALE, command, container, one_key
@@ -105,7 +106,7 @@ def _figures(instance: Instance) -> Iterator[tuple[bytes, Figure]]:
 @command("MEMORY DOCTOR", arity=2)
 def memory_doctor(client: Client, argv: Request) -> bytes:
     """A text for people."""
-    text = report(memory_figures(client.instance), len(client.instance.clients))
+    text = report(memory_figures(client.instance), len(client.instance.feature(Clients).by_id))
     return replies.verbatim(text.encode(), client.resp)
 
 

@@ -20,7 +20,7 @@ Source: Redis 7.2, "TrackingClient-side caching" in its documentation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import field
 from typing import Protocol
 
@@ -44,10 +44,15 @@ class TrackingState:
     optin: bool = False  # remember only what follows CLIENT CACHING YES
     optout: bool = False  # remember all but what follows CLIENT CACHING NO
     noloop: bool = False  # no messages for the client's own changes
-    redirect: int = 0  # ID of the client that gets the messages; 0: the client itself
+    redirect: TrackingClient | None = None  # gets the messages; None: the client itself
     prefixes: list[bytes] = field(default_factory=list)  # with BCAST; none covers another
     caching: bool = False  # CLIENT CACHING was said for the request that comes now
     broken: bool = False  # the client that messages are redirected to has left
+
+    @property
+    def redirect_id(self) -> int:
+        """The ID of the client that gets the messages; 0: the client itself."""
+        return 0 if self.redirect is None else self.redirect.id
 
     @property
     def remembers_now(self) -> bool:
@@ -63,6 +68,7 @@ class TrackingClient(Subscriber, Protocol):
     """The part of a client that the table uses (commands/core/client.py)."""
 
     id: int
+    closed: bool
     tracking: TrackingState | None
 
 
@@ -70,12 +76,10 @@ class TrackingClient(Subscriber, Protocol):
 class TrackingTable:
     """Keys that tracking clients have read, and prefixes that they listen to."""
 
-    def __init__(self, config: Configuration, clients: Mapping[int, TrackingClient]) -> None:
-        """`clients`: all clients of the server, by ID."""
+    def __init__(self, config: Configuration) -> None:
         self._config = config
-        self._all_clients = clients
         self.active = False  # whether any client tracks
-        self.clients: dict[TrackingClient, None] = {}
+        self.clients: dict[int, TrackingClient] = {}  # those that track, by ID
         self.readers: dict[bytes, dict[int, None]] = {}  # key -> IDs; the oldest key comes first
         self.total_items = 0  # IDs in it, over all keys
         self.listeners: dict[bytes, dict[TrackingClient, None]] = {}  # prefix -> clients with BCAST
@@ -92,7 +96,7 @@ class TrackingTable:
         """
         client.tracking = state
         client.gates |= GATE_TRACKING
-        self.clients[client] = None
+        self.clients[client.id] = client
         for prefix in state.prefixes:
             self.listeners.setdefault(prefix, {})[client] = None
         self.active = True
@@ -104,7 +108,7 @@ class TrackingTable:
         self._leave_prefixes(client, client.tracking)
         client.tracking = None
         client.gates &= ~GATE_TRACKING
-        del self.clients[client]
+        del self.clients[client.id]
         if not self.clients:
             self.active = False
             self._forget_keys()
@@ -156,7 +160,7 @@ class TrackingTable:
         self.total_items -= len(readers)
         keys = replies.bulk_array([key])
         for client_id in readers:
-            client = self._all_clients.get(client_id)
+            client = self.clients.get(client_id)
             state = client.tracking if client is not None else None
             if client is None or state is None or state.bcast or (state.noloop and client is by):
                 continue
@@ -165,7 +169,7 @@ class TrackingTable:
     def invalidate_all(self) -> None:
         """Every key may have changed (FLUSHALL, FLUSHDB): send a message with null for the keys."""
         self._forget_keys()
-        for client in self.clients:
+        for client in self.clients.values():
             assert client.tracking is not None
             self._send(client, client.tracking, None)
 
@@ -193,15 +197,12 @@ class TrackingTable:
         RESP2 has no pushes: a RESP2 client gets invalidations only as the target of a redirection,
         while subscribed, in the form of a published message.
         """
-        target: TrackingClient | None = client
-        if state.redirect:
-            target = self._all_clients.get(state.redirect)
-            if target is None:
-                state.broken = True
-                if client.resp == 3:
-                    client.send(_broken_redirection(state.redirect))
-                return
-        assert target is not None
+        target = state.redirect or client
+        if target.closed:
+            state.broken = True
+            if client.resp == 3:
+                client.send(_broken_redirection(target.id))
+            return
         body = replies.NIL[target.resp] if keys is None else keys
         if target.resp == 3:
             target.send(replies.push_header(2, 3) + replies.bulk(b"invalidate") + body)

@@ -75,7 +75,7 @@ def _execute(client: Client, transaction: Transaction) -> bytes:
         if a_watched_key_changed(client):
             return replies.NIL_ARRAY[client.resp]
         # What the transaction itself changes must not count against its watches.
-        client.instance.unwatch(client)
+        client.unwatch()
         client.gates &= ~GATE_MULTI  # queued requests run without it: they were checked
         room_bytes = output_room_bytes(client)
         client.deny_blocking = True
@@ -105,7 +105,7 @@ def discard_transaction(client: Client) -> None:
     client.end_feature(Transaction)
     client.queued_bytes = 0
     client.gates &= ~GATE_MULTI
-    client.instance.unwatch(client)
+    client.unwatch()
 
 
 def exec_refused(client: Client, error: ReplyError) -> ReplyError:

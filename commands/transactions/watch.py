@@ -40,7 +40,7 @@ def watch(client: Client, argv: Request) -> bytes:
 @command("UNWATCH", arity=1, flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY)
 def unwatch(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
-    client.instance.unwatch(client)
+    client.unwatch()
     return replies.OK
 
 

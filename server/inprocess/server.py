@@ -28,6 +28,7 @@ from typing import NoReturn, Self
 
 from commands.config.configuration import Configuration
 from commands.core.client import Client
+from commands.core.clients import Clients
 from commands.core.gates import GATE_AUTH
 from commands.core.host import ProcessFacts
 from commands.core.instance import Instance
@@ -333,7 +334,7 @@ class InProcessClient:
         self.closed = False
         self.is_gone = False  # whether the peer has closed, unnoticed by the loop
         self.unsent = 0  # bytes that the peer has not taken
-        self.state = server.instance.new_client()
+        self.state = server.instance.feature(Clients).new()
         self.state.transport = self
         self.state.address = b"127.0.0.1:%d" % (10000 + self.state.id)
         self.state.local_address = b"127.0.0.1:6379"
@@ -384,7 +385,7 @@ class InProcessClient:
         """The connection ends."""
         self.closed = True
         self.server.cycle.sessions.pop(self.state, None)
-        self.server.instance.forget_client(self.state)
+        self.server.instance.feature(Clients).forget(self.state)
 
     def peer_is_gone(self) -> bool:
         """Return True if the test has set `is_gone`."""

@@ -18,6 +18,7 @@ import cython
 
 from commands.config.output_limits import drop_for_output, is_unlimited, output_limit
 from commands.core.client import Client
+from commands.core.clients import Clients
 from commands.core.gates import GATE_AUTH
 from commands.core.host import DETACHED
 from commands.core.instance import Instance
@@ -82,7 +83,7 @@ class Connection:
         instance = self._instance
         instance.now_ms = now_ms()
         instance.stats.connections_received += 1
-        client = instance.new_client()
+        client = instance.feature(Clients).new()
         self.client = client
         self._identify()
         client.transport = self
@@ -171,7 +172,7 @@ class Connection:
         if not self.client.closed:
             self._cycle.sessions.pop(self.client, None)
             self._turns.forget(self.client)
-            self._instance.forget_client(self.client)
+            self._instance.feature(Clients).forget(self.client)
 
     def send_soon(self) -> None:
         """Write the client's output at the end of this cycle."""
@@ -269,7 +270,7 @@ class Connection:
     def _refusal(self) -> bytes:
         """Why the connection is refused, as a reply; b"" if it is accepted."""
         instance = self._instance
-        if len(instance.clients) > instance.config.maxclients:
+        if len(instance.feature(Clients).by_id) > instance.config.maxclients:
             return replies.error(b"ERR max number of clients reached")
         if instance.config.protected_mode and not instance.config.requirepass:
             host = self.client.address.rpartition(b":")[0].strip(b"[]")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import islice
 from time import perf_counter_ns
 
+from commands.core.clients import Clients
 from commands.core.gates import GATE_MONITOR, GATE_PRIMARY, GATE_REPLICA, KEEPING_GATES
 from commands.core.instance import Instance
 from commands.hashes.lookup import remove_expired
@@ -87,7 +88,7 @@ def close_idle_clients(instance: Instance) -> None:
     timeout_ms = instance.config.timeout * 1000
     if not timeout_ms or instance.paused_until_ms:
         return
-    for client in list(instance.clients.values()):
+    for client in list(instance.feature(Clients).by_id.values()):
         spared = (
             client.waiting
             or client.postponed

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from commands.core.clients import Clients
 from commands.core.instance import Instance
 from server import clock
 from server.allocator import FreeMemory
@@ -81,7 +82,7 @@ class BackgroundScheduler:
 
     def _give_back_if_notable(self) -> None:
         instance = self._instance
-        stats, clients = instance.stats, len(instance.clients)
+        stats, clients = instance.stats, len(instance.feature(Clients).by_id)
         counts = stats.reads_processed, stats.expired_keys, instance.background_work.steps
         doings = (*counts, clients, instance.entry_cache.used_bytes)
         if doings != self._doings_asked:

@@ -22,6 +22,7 @@ from typing import NoReturn, cast
 
 from commands.config.configuration import Configuration
 from commands.core.client import Client
+from commands.core.clients import Clients
 from commands.core.gates import GATE_BUSY
 from commands.core.host import ProcessFacts
 from commands.core.instance import Instance
@@ -212,7 +213,7 @@ class Service:
         if self.instance.config.pidfile:
             _remove(self.instance.config.pidfile)
         self._files.release()
-        for client in list(self.instance.clients.values()):
+        for client in list(self.instance.feature(Clients).by_id.values()):
             connection = client.transport
             if isinstance(connection, Connection):
                 connection.write()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
 from commands.core.client import Client
+from commands.core.clients import Clients
 from commands.core.gates import GATE_MONITOR, GATE_MULTI, GATE_SUBSCRIBED, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.pubsub.registry import Subscriptions, is_subscribed
@@ -195,7 +196,7 @@ def _items(index: Walked[T], what: str) -> list[tuple[int, T]]:
 
 def check_tables(instance: Instance) -> None:
     """What the instance knows of its clients is what they know of themselves."""
-    clients = list(instance.clients.values())
+    clients = list(instance.feature(Clients).by_id.values())
     blocked = instance.blocked
     require(not blocked.ready_keys, f"ready keys are left: {list(blocked.ready_keys)}")
     require(set(blocked.clients) == {c for c in clients if c.waiting}, "blocked clients")
@@ -230,7 +231,9 @@ def check_subscriptions(kind: Subscriptions, clients: list[Client]) -> None:
 def check_tracking(instance: Instance, clients: list[Client]) -> None:
     """The table of client-side caching counts right and keeps its limit."""
     tracking, limit = instance.tracking, instance.config.tracking_table_max_keys
-    require(set(tracking.clients) == {c for c in clients if c.tracking}, "tracking clients")
+    require(
+        set(tracking.clients.values()) == {c for c in clients if c.tracking}, "tracking clients"
+    )
     require(tracking.active == bool(tracking.clients), "tracking is active without a client")
     require(tracking.total_items == sum(map(len, tracking.readers.values())), "tracking items")
     wanted = {(p, c) for c in clients if c.tracking for p in c.tracking.prefixes}

@@ -14,6 +14,7 @@ import uvloop
 
 from commands.config.configuration import Configuration
 from commands.core.client import Client
+from commands.core.clients import Clients
 from server.loop.connection import Connection
 from server.loop.service import Service
 from server.requests.session import Session
@@ -113,7 +114,7 @@ def test_a_connection_that_is_closed_needs_no_garbage_collector(
             await asyncio.sleep(0.02)
             writer.close()
             await writer.wait_closed()
-        while service.instance.clients:
+        while service.instance.feature(Clients).by_id:
             await asyncio.sleep(0.005)
         await asyncio.sleep(0.02)
         assert alive() == before

@@ -6,6 +6,7 @@ the resident memory of the process, and ratios of the two (fragmentation) are 1.
 
 from __future__ import annotations
 
+from commands.core.clients import Clients
 from commands.core.instance import Instance
 from protocol.records import frozen_record
 
@@ -56,7 +57,7 @@ def memory_figures(instance: Instance) -> MemoryFigures:
         startup=facts.startup_resident_bytes,
         clients=sum(
             client.query_buffer_bytes + sum(map(len, client.output))
-            for client in instance.clients.values()
+            for client in instance.feature(Clients).by_id.values()
         ),
         keys=sum(map(len, instance.databases)),
         total_system=facts.total_system_bytes,

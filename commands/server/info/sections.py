@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from commands.core import version
 from commands.core.client import Client
+from commands.core.clients import Clients
 from commands.core.gates import GATE_PRIMARY, GATE_REPLICA
 from commands.core.instance import Instance
 from commands.replication.information import buffers, replication
@@ -82,7 +83,9 @@ _REPLICATION_GATES = GATE_PRIMARY | GATE_REPLICA
 
 def clients(instance: Instance) -> Iterator[Field]:
     """Numbers of connected and of blocked clients."""
-    connected = [c for c in instance.clients.values() if not c.gates & _REPLICATION_GATES]
+    connected = [
+        c for c in instance.feature(Clients).by_id.values() if not c.gates & _REPLICATION_GATES
+    ]
     blocked = instance.blocked
     yield "connected_clients", len(connected)
     yield "cluster_connections", 0
@@ -104,7 +107,7 @@ def clients(instance: Instance) -> Iterator[Field]:
 
 def _held_back(instance: Instance) -> int:
     """The clients whose request CLIENT PAUSE, a failover or a shutdown holds back."""
-    return sum(client.postponed is not None for client in instance.clients.values())
+    return sum(client.postponed is not None for client in instance.feature(Clients).by_id.values())
 
 
 def _output_bytes(client: Client) -> int:

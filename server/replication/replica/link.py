@@ -24,6 +24,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Generator
 
+from commands.core.clients import Clients
 from commands.core.gates import GATE_BUSY, HOLDING_GATES
 from commands.core.host import Detached
 from commands.replication.state import NO_ID, RILLWAY, UNKNOWN, LinkPhase
@@ -164,7 +165,7 @@ class Link:
         following = self._following
         if following is not None:
             self._facts.client = None
-            self._instance.forget_client(following.client)
+            self._instance.feature(Clients).forget(following.client)
         now_ms, facts = self._instance.now_ms, self._facts
         facts.is_transferring = facts.is_installing = False
         if facts.phase is LinkPhase.CONNECTED:
@@ -478,7 +479,7 @@ class Link:
 
     def _begin_following(self, stream_db: int) -> None:
         instance, facts, now_ms = self._instance, self._facts, self._instance.now_ms
-        client = instance.new_client()
+        client = instance.feature(Clients).new()
         client.transport = LinkTransport(self)
         client.address, client.local_address, client.fd = self._addresses
         client.db = instance.databases[stream_db]

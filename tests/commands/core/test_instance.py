@@ -8,26 +8,6 @@ from storage.stream import Stream
 from storage.types.strings import StringValue
 
 
-def test_clients_have_ids_in_the_order_in_which_they_came() -> None:
-    server = InProcessServer()
-    assert [server.connect().state.id for _ in range(3)] == [1, 2, 3]
-    assert list(server.instance.clients) == [1, 2, 3]
-
-
-def test_a_client_that_leaves_is_in_no_table() -> None:
-    server = InProcessServer()
-    client = server.connect()
-    client.execute("WATCH", "k")
-    client.execute("SUBSCRIBE", "c")
-    other = server.connect()
-    other.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
-    instance = server.instance
-    client.disconnect()
-    other.disconnect()
-    assert not instance.clients and not instance.watchers and not instance.pubsub.channels
-    assert not instance.blocked.waiters and not instance.blocked.clients
-
-
 def test_a_stream_in_the_place_of_nothing_wakes_its_waiters() -> None:
     server = InProcessServer()
     server.connect().execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands.core.clients import Clients
 from protocol.replies import command
 from server.inprocess.server import InProcessServer
 from tests.server.replication.pairs import (
@@ -134,5 +135,7 @@ def test_whatever_a_replica_says_others_are_served(
 def check_accounts(primary: InProcessServer) -> None:
     """No replica that has left is kept, and no file remains."""
     state = primary.instance.replication
-    assert all(client in primary.instance.clients.values() for client in state.replicas)
+    assert all(
+        client in primary.instance.feature(Clients).by_id.values() for client in state.replicas
+    )
     assert not [name for name in primary.files.names(".") if name.startswith("temp-repl")]

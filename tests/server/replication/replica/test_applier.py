@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.core.clients import Clients
 from protocol.replies import command
 from server.inprocess.server import InProcessServer
 from server.replication.replica.applier import BrokenStream, Following, StreamRequests
@@ -34,7 +35,7 @@ def following(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     followed = Following(
         server.instance,
         server.replication.feed,
-        server.instance.new_client(),
+        server.instance.feature(Clients).new(),
         server.dispatcher.execute,
         lambda: acknowledged.append(server.instance.replication.offset),
     )

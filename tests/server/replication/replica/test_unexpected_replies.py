@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.core.client import Client
+from commands.core.clients import Clients
 from commands.core.gates import GATE_PRIMARY, GATE_REPLICA, GATE_SILENT
 from protocol.request import Request
 from server.inprocess.server import InProcessServer, ServerDied
@@ -14,7 +15,7 @@ PANIC = "This replica panicked sending an error to its master after processing t
 
 def primary_of(server: InProcessServer) -> Client:
     """The client that runs the requests of the server's primary."""
-    client = server.instance.new_client()
+    client = server.instance.feature(Clients).new()
     client.gates |= GATE_PRIMARY | GATE_SILENT
     return client
 
