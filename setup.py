@@ -101,6 +101,7 @@ COMPILED = (
     "commands/core/blocked_clients.py",
     "commands/core/client.py",
     "commands/core/instance.py",
+    "commands/core/ready_keys.py",
     "commands/geo/distances.py",
     "commands/hashes/lookup.py",
     "commands/hashes/hget.py",

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.gates import GATE_ENDING, HOLDING_GATES
 from commands.core.instance import Instance
@@ -140,6 +141,6 @@ class Ending:
     def _waiting(self) -> list[Client]:
         return [
             client
-            for client in self._instance.blocked.clients
+            for client in self._instance.feature(BlockedClients).clients
             if client.last_command == b"shutdown"
         ]

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable
 
 from commands.core.arguments import parse_int
+from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.gates import GATE_MONITOR, GATE_PRIMARY, GATE_REPLICA
@@ -125,9 +126,8 @@ def _describe(client: Client, caller: Client, argv: Iterable[bytes]) -> bytes:
 
 def _kept_request(client: Client) -> Argv:
     """The request that a client waits with."""
-    if client.waiting is not None:
-        return client.waiting.argv
-    return client.postponed or []
+    waiting = client.instance.feature(BlockedClients).clients.get(client)
+    return waiting.argv if waiting is not None else client.postponed or []
 
 
 def _field(name: str, value: bytes | int) -> bytes:
@@ -144,7 +144,7 @@ def _flags(client: Client) -> bytes:
         (b"M", client.gates & GATE_PRIMARY),
         (b"P", is_subscribed(client)),
         (b"x", client.feature_if_used(Transaction) is not None),
-        (b"b", client.waiting is not None or client.postponed is not None),
+        (b"b", client.is_blocked or client.postponed is not None),
         (b"t", state is not None),
         (b"R", state is not None and state.broken),
         (b"B", state is not None and state.bcast),

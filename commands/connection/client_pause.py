@@ -6,6 +6,7 @@ Source: Redis 7.2.
 from __future__ import annotations
 
 from commands.core.arguments import INT64_MAX, parse_int
+from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
@@ -54,9 +55,9 @@ def client_unblock(client: Client, argv: Request) -> bytes:
         raise ReplyError(errors.UNBLOCK_REASON)
     instance = client.instance
     blocked = instance.feature(Clients).by_id.get(parse_int(argv[2]))
-    if blocked is None or blocked.waiting is None:
+    if blocked is None or not blocked.is_blocked:
         return replies.ZERO
-    timeout_reply = blocked.waiting.block.timeout_reply
+    timeout_reply = instance.feature(BlockedClients).clients[blocked].block.timeout_reply
     if timeout_reply is None:  # SHUTDOWN
         return replies.ZERO
     if reason == b"TIMEOUT":

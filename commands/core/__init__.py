@@ -10,7 +10,8 @@ clients:          all clients of a server
 gates:            states in which a request is checked before it runs
 instance:         one server's state
 host:             what commands ask of the process, of connections and of the dispatcher
-blocked_clients:  blocked clients and ready keys
+ready_keys:       keys that were written while clients wait for them
+blocked_clients:  blocked clients and what they wait for
 blocking_pops:    BLPOP, BZPOPMIN and their relatives
 long_reply:       replies sent in pieces
 sinks:            receivers of propagated requests

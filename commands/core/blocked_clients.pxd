@@ -3,5 +3,4 @@
 cdef class BlockedClients:
     cdef dict __dict__
     cdef public dict waiters
-    cdef public dict ready_keys
     cdef public dict clients

@@ -1,10 +1,9 @@
-"""Blocked clients: who waits for which key, and which keys have become ready.
+"""Blocked clients: who waits for which key, and until when.
 
-A hash table maps a key to a FIFO of the clients that wait for it. A write that may serve them calls
-`signal_key_as_ready`, which puts the key on the ready list, once. Dispatch processes the list
-before the loop polls again, or before a command runs that might remove the data, and runs each
-waiter's retry (server/requests/waiters.py). A waiter that still finds nothing moves to the end of
-the queue of each of its keys and keeps its deadline.
+A hash table maps a key to a FIFO of the clients that wait for it. When a key becomes ready
+(commands/core/ready_keys.py), dispatch runs each waiter's retry, before the loop polls again, or
+before a command runs that might remove the data (server/requests/waiters.py). A waiter that still
+finds nothing moves to the end of the queue of each of its keys and keeps its deadline.
 
 Readers that tail one stream send identical requests: they share one `Block`, and the reply is built
 once for all of them (fan-out).
@@ -22,15 +21,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import cython
 
+from commands.core.client import Client
+from commands.core.instance import Instance
+from commands.core.ready_keys import WatchedKey
 from protocol.records import entity
 from storage.stream import Stream
 from storage.types.value import Value
 
 if TYPE_CHECKING:
-    from commands.core.client import Client
     from commands.core.long_reply import LongReply
-
-WatchedKey: TypeAlias = "tuple[int, bytes]"  # (database index, key)
 
 
 @entity
@@ -70,6 +69,9 @@ class Waiting:
     argv: list[bytes]  # the request, for the slow log
 
 
+Alarm: TypeAlias = tuple[int, int, Client, Block | Waiting]  # when_ms, a ticket, whose, why
+
+
 class Alarms:
     """A heap of times at which blocked clients must be looked at: deadlines or times to wake.
 
@@ -77,30 +79,28 @@ class Alarms:
     they outnumber the waiting clients.
     """
 
-    __slots__ = ("_heap", "_ticket")
+    __slots__ = ("_clients", "_heap", "_ticket")
 
-    def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Client, Block | Waiting]] = []
+    def __init__(self, clients: dict[Client, Waiting]) -> None:
+        self._clients = clients
+        self._heap: list[Alarm] = []
         self._ticket = count()
 
     def __len__(self) -> int:
         return len(self._heap)
 
-    def set(self, when_ms: int, client: Client, reason: Block | Waiting, clients: int) -> None:
-        """Add an alarm, valid while `reason` is the client's.
-
-        `clients`: the number that wait in all.
-        """
+    def set(self, when_ms: int, client: Client, reason: Block | Waiting) -> None:
+        """Add an alarm, valid while `reason` is the client's."""
         heapq.heappush(self._heap, (when_ms, next(self._ticket), client, reason))
-        if len(self._heap) > 2 * clients + 64:
+        if len(self._heap) > 2 * len(self._clients) + 64:
             # Clients that block with long timeouts and are served at once would pile up here.
-            self._heap = [alarm for alarm in self._heap if _is_valid(*alarm)]
+            self._heap = [alarm for alarm in self._heap if self._is_valid(alarm)]
             heapq.heapify(self._heap)
 
     def next_ms(self) -> int | None:
         """The earliest time that still matters."""
         heap = self._heap
-        while heap and not _is_valid(*heap[0]):
+        while heap and not self._is_valid(heap[0]):
             heapq.heappop(heap)
         return heap[0][0] if heap else None
 
@@ -111,28 +111,28 @@ class Alarms:
             due.append(heapq.heappop(self._heap)[2])
         return due
 
-
-def _is_valid(when_ms: int, ticket: int, client: Client, reason: Block | Waiting) -> bool:
-    waiting = client.waiting
-    return waiting is not None and (waiting is reason or waiting.block is reason)
+    def _is_valid(self, alarm: Alarm) -> bool:
+        _, _, client, reason = alarm
+        waiting = self._clients.get(client)
+        return waiting is not None and (waiting is reason or waiting.block is reason)
 
 
 @cython.cclass
 class BlockedClients:
-    """The waiters of all databases, the ready keys, the deadlines and the times to wake."""
+    """The waiters of all databases, the deadlines and the times to wake."""
 
-    def __init__(self) -> None:
+    def __init__(self, instance: Instance) -> None:
         self.waiters: dict[WatchedKey, dict[Client, None]] = {}
-        self.ready_keys: dict[WatchedKey, None] = {}
-        self.clients: dict[Client, None] = {}
-        self._deadlines = Alarms()
-        self._wakes = Alarms()
+        instance.ready_keys.awaited = self.waiters
+        self.clients: dict[Client, Waiting] = {}
+        self._deadlines = Alarms(self.clients)
+        self._wakes = Alarms(self.clients)
 
     # -- queues of waiters ---------------------------------------------------------------------
 
     def block(self, client: Client, block: Block, deadline_ms: int, argv: list[bytes]) -> None:
         """Queue `client` on all of the keys. `deadline_ms` 0: wait for ever."""
-        assert client.waiting is None
+        assert not client.is_blocked
         waiting = None
         if block.is_common and not deadline_ms:
             waiting = self._common_waiting(client, block)
@@ -140,22 +140,22 @@ class BlockedClients:
             index = client.db.index
             watched = tuple(dict.fromkeys([(index, key) for key in block.keys]))
             waiting = Waiting(block, watched, deadline_ms, argv)
-        client.waiting = waiting
-        self.clients[client] = None
+        client.is_blocked = True
+        self.clients[client] = waiting
         for key in waiting.watched:
             queue = self.waiters.get(key)
             if queue is None:
                 queue = self.waiters[key] = {}
             queue[client] = None
         if deadline_ms:
-            self._deadlines.set(deadline_ms, client, waiting, len(self.clients))
+            self._deadlines.set(deadline_ms, client, waiting)
         if block.wake_ms is not None:
             self._set_wake(client, block)
 
     def _common_waiting(self, client: Client, block: Block) -> Waiting | None:
         """The state of the last client in the queue, if it waits with the same Block."""
         queue = self.waiters.get((client.db.index, block.keys[0]))
-        waiting = next(reversed(queue)).waiting if queue else None
+        waiting = self.clients[next(reversed(queue))] if queue else None
         return waiting if waiting is not None and waiting.block is block else None
 
     def common_block(self, client: Client, key: bytes, argv: list[bytes]) -> Block | None:
@@ -166,68 +166,48 @@ class BlockedClients:
         if queue is None:
             return None
         other = next(reversed(queue))
-        waiting = other.waiting
-        assert waiting is not None
+        waiting = self.clients[other]
         if not waiting.block.is_common or waiting.argv != argv or other.resp != client.resp:
             return None
         return waiting.block
 
     def unblock(self, client: Client) -> None:
         """Take `client` out of every queue; nothing if it does not wait."""
-        waiting = client.waiting
+        waiting = self.clients.pop(client, None)
         if waiting is None:
             return
-        client.waiting = None
-        del self.clients[client]
+        client.is_blocked = False
         for key in waiting.watched:
             queue = self.waiters[key]
             del queue[client]
             if not queue:
                 del self.waiters[key]
 
+    def waits_on(self, client: Client, block: Block) -> bool:
+        """Return True if the client still waits because of this Block."""
+        waiting = self.clients.get(client)
+        return waiting is not None and waiting.block is block
+
     def requeue(self, client: Client, block: Block) -> None:
         """Wait again, at the tail of every queue, with the old deadline."""
         self.wait_on(client, block)
-        assert client.waiting is not None
-        for key in client.waiting.watched:
+        for key in self.clients[client].watched:
             queue = self.waiters[key]
             del queue[client]
             queue[client] = None
 
     def wait_on(self, client: Client, block: Block) -> None:
         """Wait again, at the same place in every queue: the client was woken by time alone."""
-        assert client.waiting is not None
-        if block is not client.waiting.block:
-            assert not client.waiting.block.is_common
-            client.waiting.block = block
+        waiting = self.clients[client]
+        if block is not waiting.block:
+            assert not waiting.block.is_common
+            waiting.block = block
         if block.wake_ms is not None:
             self._set_wake(client, block)
 
     def _set_wake(self, client: Client, block: Block) -> None:
         assert block.wake_ms is not None
-        self._wakes.set(block.wake_ms, client, block, len(self.clients))
-
-    # -- ready keys ----------------------------------------------------------------------------
-
-    def signal_key_as_ready(self, db_index: int, key: bytes) -> None:
-        """`key` may serve its waiters now, was removed, or changed its type; dispatch decides which
-        of them to wake.
-        """
-        watched = (db_index, key)
-        if watched in self.waiters:
-            self.ready_keys[watched] = None
-
-    def signal_all_as_ready(self, db_index: int) -> None:
-        """Every watched key of a database may have changed (FLUSHDB, SWAPDB)."""
-        for watched in self.waiters:
-            if watched[0] == db_index:
-                self.ready_keys[watched] = None
-
-    def take_ready_keys(self) -> list[WatchedKey]:
-        """Return the ready keys in the order in which they were signalled, and clear the list."""
-        ready = list(self.ready_keys)
-        self.ready_keys.clear()
-        return ready
+        self._wakes.set(block.wake_ms, client, block)
 
     # -- times ---------------------------------------------------------------------------------
 
@@ -251,6 +231,6 @@ class BlockedClients:
     def keys_on_missing_key(self) -> int:
         """The number of watched keys with a waiter that wakes when the key vanishes."""
         return sum(
-            any(c.waiting is not None and c.waiting.block.on_missing_key for c in queue)
+            any(self.clients[client].block.on_missing_key for client in queue)
             for queue in self.waiters.values()
         )

@@ -20,7 +20,7 @@ cdef class Client:
     cdef public bint no_touch
     cdef public bint deny_blocking
     cdef public bint replays
-    cdef public object waiting
+    cdef public bint is_blocked
     cdef public object postponed
     cdef public object long_reply
     cdef public object propagated

@@ -21,7 +21,6 @@ from storage.types.strings import StringValue
 from storage.types.value import Value
 
 if TYPE_CHECKING:
-    from commands.core.blocked_clients import Waiting
     from commands.core.instance import Instance
     from commands.core.long_reply import LongReply
     from commands.state.invalidation_table import TrackingState
@@ -45,15 +44,13 @@ class Client:
     """One connection's state. Plain attributes, each set by the module of its feature."""
 
     __slots__ = (
-        "_features", "address", "authenticated", "channels", "close_after_reply",
-        "closed", "created_ms", "db", "deny_blocking", "fd", "fieldsets",
-        "gates", "id", "instance", "last_command", "last_interaction_ms", "library_name",
-        "library_version", "local_address", "long_reply", "name", "no_evict",
-        "no_touch", "output", "patterns", "postponed", "propagated",
-        "query_buffer_bytes", "queued_bytes",
-        "replays", "replicated_offset", "reply_mode", "resp", "shard_channels",
-        "tracking", "transport",
-        "unix_socket", "user", "waiting", "write_offset",
+        "_features", "address", "authenticated", "channels", "close_after_reply", "closed",
+        "created_ms", "db", "deny_blocking", "fd", "fieldsets", "gates", "id", "instance",
+        "is_blocked", "last_command", "last_interaction_ms", "library_name", "library_version",
+        "local_address", "long_reply", "name", "no_evict", "no_touch", "output", "patterns",
+        "postponed", "propagated", "query_buffer_bytes", "queued_bytes", "replays",
+        "replicated_offset", "reply_mode", "resp", "shard_channels", "tracking", "transport",
+        "unix_socket", "user", "write_offset",
     )  # fmt: skip
 
     def __init__(self, instance: Instance, client_id: int, db: Database) -> None:
@@ -97,7 +94,7 @@ class Client:
         # hashes that are set by the fields of a set (HIMPORT)
         self.fieldsets: dict[bytes, list[bytes]] | None = None
         # blocking
-        self.waiting: Waiting | None = None
+        self.is_blocked = False  # commands/core/blocked_clients.py has the details
         self.postponed: Argv | None = None  # a request that CLIENT PAUSE or the like holds back
         self.long_reply: LongReply | None = None  # is being sent in pieces
         # propagation of the command that runs: None until the handler propagates something itself
@@ -248,9 +245,9 @@ class Client:
 
     def signal_key_as_ready(self, key: bytes) -> None:
         """`key` may serve blocked clients: it is processed before the loop polls again."""
-        blocked = self.instance.blocked
-        if blocked.waiters:
-            blocked.signal_key_as_ready(self.db.index, key)
+        ready_keys = self.instance.ready_keys
+        if ready_keys.awaited:
+            ready_keys.signal(self.db.index, key)
 
     def propagate(self, *argv: bytes) -> None:
         """Add a request to what goes to the append-only file and the replicas, in deterministic

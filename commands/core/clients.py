@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.instance import Instance
 
@@ -34,7 +35,7 @@ class Clients:
         replica = instance.replication.forget(client)
         if replica is not None:
             instance.host.log("notice", f"Connection with replica {replica.name} lost.")
-        instance.blocked.unblock(client)
+        instance.feature(BlockedClients).unblock(client)
         instance.pubsub.forget(client)
         instance.tracking.forget(client)
         client.unwatch()

@@ -1,6 +1,6 @@
 # The C types of commands/core/instance.py.
 
-from commands.core.blocked_clients cimport BlockedClients
+from commands.core.ready_keys cimport ReadyKeys
 from commands.state.background_work cimport BackgroundWork
 from commands.state.stats cimport Stats
 from commands.state.invalidation_table cimport TrackingTable
@@ -12,7 +12,7 @@ cdef class Instance:
     cdef public long long now_ms
     cdef public long gates
     cdef public long long dirty
-    cdef public BlockedClients blocked
+    cdef public ReadyKeys ready_keys
     cdef public object read_requests
     cdef public object group_read_requests
     cdef public dict xadd_caps

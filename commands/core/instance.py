@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import cython
 
 from commands.config.configuration import Configuration
-from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.gates import (
     GATE_LOADING,
@@ -24,6 +23,7 @@ from commands.core.gates import (
     GATE_WRITES_REFUSED,
     KEEPING_GATES,
 )
+from commands.core.ready_keys import ReadyKeys
 from commands.core.sinks import Sink, hand_to
 from commands.pubsub.registry import PubSub, Subscriber
 from commands.replication.state import ReplicationState
@@ -87,7 +87,7 @@ class Instance:
         self.read_requests: RequestCache[Any] = RequestCache()  # XREAD
         self.group_read_requests: RequestCache[Any] = RequestCache()  # XREADGROUP
         self.xadd_caps: dict[bytes, Any] = {}  # the caps of XADD, by their raw bytes
-        self.blocked = BlockedClients()
+        self.ready_keys = ReadyKeys()
         self.idempotence = IdempotenceWatch()
         self.pubsub = PubSub()
         self.tracking = TrackingTable(config)
@@ -182,8 +182,8 @@ class Instance:
         db.set(key, value)
         if type(value) is Stream and value.idempotence is not None:
             self.idempotence.watch(value.idempotence)  # it may be a copy
-        if self.blocked.waiters:
-            self.blocked.signal_key_as_ready(db.index, key)
+        if self.ready_keys.awaited:
+            self.ready_keys.signal(db.index, key)
         if notifies:
             if old is None:
                 self.notify(notifications.NEW, b"new", key, db.index)
@@ -192,13 +192,13 @@ class Instance:
 
     def remove(self, db: Database, key: bytes) -> None:
         """Delete `key` from `db` and wake the clients that wait for its absence."""
-        if db.remove(key) is not None and self.blocked.waiters:
-            self.blocked.signal_key_as_ready(db.index, key)
+        if db.remove(key) is not None and self.ready_keys.awaited:
+            self.ready_keys.signal(db.index, key)
 
     def take(self, db: Database, key: bytes) -> None:
         """Remove a key whose value moves to another name or database."""
-        if db.take(key) is not None and self.blocked.waiters:
-            self.blocked.signal_key_as_ready(db.index, key)
+        if db.take(key) is not None and self.ready_keys.awaited:
+            self.ready_keys.signal(db.index, key)
 
     def expire(self, db: Database, key: bytes) -> None:
         """Remove an expired key. Replicas and the append-only file get a DEL.

@@ -47,7 +47,7 @@ def _flush(client: Client, databases: list[Database]) -> None:
     for db in databases:
         _fail_watchers(instance, db, empty)
         instance.dirty += db.clear()
-        instance.blocked.signal_all_as_ready(db.index)
+        instance.ready_keys.signal_all(db.index)
     instance.entry_cache.clear()  # nodes of other databases are unpacked again when read
     # Client-side caches do not distinguish databases: invalidate everything.
     if instance.tracking.active:
@@ -78,7 +78,7 @@ def _swap(instance: Instance, first: Database, second: Database) -> None:
     _fail_watchers(instance, second, first)
     first.swap_content(second)
     for db in (first, second):
-        instance.blocked.signal_all_as_ready(db.index)
+        instance.ready_keys.signal_all(db.index)
 
 
 def _fail_watchers(instance: Instance, db: Database, replacement: Database) -> None:

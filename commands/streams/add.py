@@ -117,7 +117,7 @@ def _add_unparsed(client: Client, request: Request) -> bytes | None:
     if instance.is_observed or (instance.watchers and (db.index, key) in instance.watchers):
         client.modified(key, 0)
         client.notify(notifications.STREAM, b"xadd", key)
-    if instance.blocked.waiters:
+    if instance.ready_keys.awaited:
         client.signal_key_as_ready(key)
     if (
         trim is not None
@@ -156,7 +156,7 @@ def _known_cap(client: Client, request: Request, id_position: cython.Py_ssize_t)
     """
     instance: Instance = client.instance
     # A trim may remove entries that blocked readers have not received yet.
-    if request.count <= id_position or instance.blocked.waiters:
+    if request.count <= id_position or instance.ready_keys.awaited:
         return None
     text = request.part(2, id_position)
     trim: Trim | None = instance.xadd_caps.get(text)
@@ -218,7 +218,7 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
         if client.replays:  # a duplicate at its source, if no longer known here: still no entry
             return replies.NIL[client.resp]
     entry_id = _choose_id(stream, options, client.instance.now_ms)
-    trim, ready_keys = options.trim, client.instance.blocked.ready_keys
+    trim, ready_keys = options.trim, client.instance.ready_keys.signalled
     if stream is not None and trim is not None and ready_keys and trim.may_remove(stream):
         serve_waiters_first(client, key)
     reply = append_entry(client, key, stream, entry_id, fields)
@@ -276,7 +276,7 @@ def append_entry(
     # Usually no client listens or waits: a check first is faster than the calls.
     if config.notify_keyspace_events:
         client.notify(notifications.STREAM, b"xadd", key)
-    if instance.blocked.waiters:
+    if instance.ready_keys.awaited:
         client.signal_key_as_ready(key)
     return reply
 
@@ -294,7 +294,7 @@ def serve_waiters_first(client: Client, key: bytes) -> None:
     reader as one reply. Redis serves them after every command, but not within a transaction.
     """
     watched = (client.db.index, key)
-    if watched in client.instance.blocked.ready_keys and not client.deny_blocking:
+    if watched in client.instance.ready_keys.signalled and not client.deny_blocking:
         client.instance.serve_ready_keys()
 
 

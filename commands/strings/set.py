@@ -66,7 +66,7 @@ def _set_plainly(client: Client, request: Request) -> bytes | None:
         or db.expires
         or (instance.watchers and (db.index, key) in instance.watchers)
         or instance.is_observed
-        or instance.blocked.waiters
+        or instance.ready_keys.awaited
     ):
         return None
     if value is None:
@@ -241,7 +241,7 @@ def _put_all(client: Client, pairs: list[tuple[bytes, bytes]]) -> None:
         instance.config.notify_keyspace_events
         or instance.watchers
         or instance.tracking.active
-        or instance.blocked.waiters
+        or instance.ready_keys.awaited
     )
     if is_plain:
         now_ms = instance.now_ms

@@ -90,7 +90,7 @@ def close_idle_clients(instance: Instance) -> None:
         return
     for client in list(instance.feature(Clients).by_id.values()):
         spared = (
-            client.waiting
+            client.is_blocked
             or client.postponed
             or is_subscribed(client)
             or client.gates & (GATE_MONITOR | GATE_REPLICA | GATE_PRIMARY)

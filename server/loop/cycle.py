@@ -77,14 +77,14 @@ class EventLoopCycle:
         self.is_stopped = True
         self.before_output.clear()
         self.turns.stop()
-        self.dispatcher.instance.blocked.ready_keys.clear()
+        self.dispatcher.instance.ready_keys.signalled.clear()
 
     def finish(self) -> None:
         """Run the steps listed in the module's docstring."""
         self._scheduled = False
         dispatcher = self.dispatcher
         instance = dispatcher.instance
-        if instance.blocked.ready_keys:
+        if instance.ready_keys.signalled:
             dispatcher.waiters.serve_ready_keys()
         while self._resume_clients():
             pass
@@ -144,6 +144,6 @@ class EventLoopCycle:
             if session is not None and not client.closed:
                 self._with_output[client] = None
                 session.resume()
-        if self.dispatcher.instance.blocked.ready_keys:
+        if self.dispatcher.instance.ready_keys.signalled:
             self.dispatcher.waiters.serve_ready_keys()
         return True

@@ -21,6 +21,7 @@ import time
 from typing import NoReturn, cast
 
 from commands.config.configuration import Configuration
+from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.gates import GATE_BUSY
@@ -426,7 +427,7 @@ class Service:
 
     def _arm_timer(self) -> None:
         """Set the timer to the earliest deadline or retry time of a blocked client."""
-        alarm_ms = self.instance.blocked.next_alarm_ms()
+        alarm_ms = self.instance.feature(BlockedClients).next_alarm_ms()
         if alarm_ms == self._timer_ms:
             return
         if self._timer is not None:

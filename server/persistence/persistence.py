@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import NoReturn
 
-from commands.core.blocked_clients import Block
+from commands.core.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from commands.state.persistence_state import NEVER
 from protocol import errors
@@ -315,9 +315,9 @@ class Persistence:
 
     def _answer_waiting(self) -> None:
         """Run the commands of waiting clients again whose units are synced by now."""
-        synced = self.synced_units
+        synced, blocked = self.synced_units, self._instance.feature(BlockedClients)
         for client, (block, units) in list(self._waiting.items()):
-            if client.waiting is None or client.waiting.block is not block:
+            if not blocked.waits_on(client, block):
                 del self._waiting[client]  # it was answered, or has left
             elif synced >= units or not self._config.appendonly:
                 del self._waiting[client]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from commands.core.blocked_clients import Block
+from commands.core.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from commands.core.gates import GATE_READ_ONLY, GATE_STALE
 from commands.replication.state import NO_ID, UNKNOWN, Replica
@@ -218,7 +218,7 @@ class Replication:
     def _release_blocked(self) -> None:
         """Unblock clients whose wait depends on the old role."""
         instance = self._instance
-        for client in list(instance.blocked.clients):
+        for client in list(instance.feature(BlockedClients).clients):
             instance.unblock(client, ReplyError(errors.UNBLOCKED_ROLE_CHANGE).wire)
             client.close_after_reply = True
 

@@ -181,7 +181,7 @@ class Dispatcher:
         if (client.gates or instance.gates) and not self.admission.admits(client, command, request):
             self.mark()
             return client.postponed is None and self.mark_ns < self.turn_end_ns
-        if instance.blocked.ready_keys and not command.defers_ready_keys:
+        if instance.ready_keys.signalled and not command.defers_ready_keys:
             self.waiters.serve_ready_keys()
         output = client.output
         position = len(output)

@@ -49,7 +49,7 @@ class Turns:
             return State.CLOSED
         if client.close_after_reply:
             return State.CLOSING
-        if client.waiting is not None:
+        if client.is_blocked:
             return State.BLOCKED
         if client.long_reply is not None:
             return State.ANSWERED_IN_PIECES
@@ -62,7 +62,7 @@ class Turns:
     def is_halted(self, client: Client) -> bool:
         """Return True if the client's requests must wait for something other than its turn."""
         return (
-            client.waiting is not None
+            client.is_blocked
             or client.long_reply is not None
             or client.close_after_reply
             or client.closed

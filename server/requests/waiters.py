@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from commands.core.blocked_clients import Block, Waiting, WatchedKey
+from commands.core.blocked_clients import Block, BlockedClients, Waiting
 from commands.core.client import Client
 from commands.core.gates import GATE_BUSY, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
+from commands.core.ready_keys import WatchedKey
 from commands.core.registry import COMMANDS, READONLY, WRITE, Command, Handler, Reply, find
 from protocol.request import Request
 from protocol.requests import Argv
@@ -45,7 +46,7 @@ class Waiters:
         self._instance = instance
         self._turns = turns
         self._runner = runner
-        self._blocked = instance.blocked
+        self._blocked = instance.feature(BlockedClients)
 
     def block(self, client: Client, block: Block, argv: Argv) -> None:
         """Block a client."""
@@ -67,8 +68,7 @@ class Waiters:
 
     def end(self, client: Client, reply: bytes) -> None:
         """Answer a client whose command is over without being run again; it counts as a call."""
-        assert client.waiting is not None
-        command = find(client.waiting.argv)
+        command = find(self._blocked.clients[client].argv)
         assert command is not None
         self._runner.account_repeated(command, 1)
         if reply.startswith(b"-"):
@@ -79,11 +79,11 @@ class Waiters:
 
     def serve_ready_keys(self) -> None:
         """Serve the waiters of every ready key, first come first served."""
-        blocked = self._blocked
+        ready_keys = self._instance.ready_keys
         if self._instance.gates & GATE_BUSY:
             return  # the running script may still remove what it has added
-        while blocked.ready_keys:
-            for watched in blocked.take_ready_keys():
+        while ready_keys.signalled:
+            for watched in ready_keys.take():
                 self._serve_key(watched)
 
     def _serve_key(self, watched: WatchedKey) -> None:
@@ -95,7 +95,7 @@ class Waiters:
         answers: dict[Block, bytes] = {}
         repeated = 0
         for client in list(blocked.waiters.get(watched, ())):
-            waiting = client.waiting
+            waiting = blocked.clients.get(client)
             if waiting is None or watched not in waiting.watched:
                 continue
             answer = answers.get(waiting.block)
@@ -132,16 +132,16 @@ class Waiters:
 
     def retry(self, client: Client) -> None:
         """Run a client's command again if it is still blocked; it may block again."""
-        if client.waiting is not None:
-            reply = self._retry(client, client.waiting)
+        waiting = self._blocked.clients.get(client)
+        if waiting is not None:
+            reply = self._retry(client, waiting)
             if type(reply) is Block:
                 self._blocked.wait_on(client, reply)
 
     def expire(self, now_ms: int) -> None:
         """Answer the clients whose timeout is over."""
         for client in self._blocked.take_expired(now_ms):
-            assert client.waiting is not None
-            timeout_reply = client.waiting.block.timeout_reply
+            timeout_reply = self._blocked.clients[client].block.timeout_reply
             assert timeout_reply is not None
             self.end(client, timeout_reply)
 

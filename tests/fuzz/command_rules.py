@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
+from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.gates import GATE_MONITOR, GATE_MULTI, GATE_SUBSCRIBED, GATE_TRACKING
@@ -197,10 +198,10 @@ def _items(index: Walked[T], what: str) -> list[tuple[int, T]]:
 def check_tables(instance: Instance) -> None:
     """What the instance knows of its clients is what they know of themselves."""
     clients = list(instance.feature(Clients).by_id.values())
-    blocked = instance.blocked
-    require(not blocked.ready_keys, f"ready keys are left: {list(blocked.ready_keys)}")
-    require(set(blocked.clients) == {c for c in clients if c.waiting}, "blocked clients")
-    queues = {(key, c) for c in clients if c.waiting for key in c.waiting.watched}
+    blocked, ready = instance.feature(BlockedClients), instance.ready_keys.signalled
+    require(not ready, f"ready keys are left: {list(ready)}")
+    require(set(blocked.clients) == {c for c in clients if c.is_blocked}, "blocked clients")
+    queues = {(key, c) for c, waiting in blocked.clients.items() for key in waiting.watched}
     require(queues == _pairs(blocked.waiters), "queues of blocked clients")
     kept = [kept for c in clients if (kept := c.feature_if_used(WatchedKeys)) is not None]
     watched = {(key, keys) for keys in kept for key in keys.expired}

@@ -83,7 +83,7 @@ class Peer:
     def owed(self) -> int:
         """How many requests wait, in the session or in a blocked command."""
         state, session = self.connection.state, self.connection.session
-        held = state.waiting is not None or session.turns.is_postponed(state)
+        held = state.is_blocked or session.turns.is_postponed(state)
         unread = RequestReader(session.reader.limits).feed(bytes(session.unread))
         return held + len(session.backlog) + len(unread)
 

@@ -74,7 +74,7 @@ def drop_from_scan(player: Player) -> object:
 
 
 def leave_ready_key(player: Player) -> None:
-    player.server.instance.blocked.ready_keys[0, b"s"] = None
+    player.server.instance.ready_keys.signalled[0, b"s"] = None
 
 
 def leave_output(player: Player) -> None:

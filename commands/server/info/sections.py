@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from commands.core import version
+from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.gates import GATE_PRIMARY, GATE_REPLICA
@@ -86,7 +87,7 @@ def clients(instance: Instance) -> Iterator[Field]:
     connected = [
         c for c in instance.feature(Clients).by_id.values() if not c.gates & _REPLICATION_GATES
     ]
-    blocked = instance.blocked
+    blocked = instance.feature(BlockedClients)
     yield "connected_clients", len(connected)
     yield "cluster_connections", 0
     yield "maxclients", instance.config.maxclients
@@ -99,7 +100,10 @@ def clients(instance: Instance) -> Iterator[Field]:
     yield "tracking_clients", len(instance.tracking.clients)
     yield "pubsub_clients", sum(_is_subscribed(client) for client in connected)
     yield "watching_clients", sum(c.feature_if_used(WatchedKeys) is not None for c in connected)
-    yield "clients_in_timeout_table", sum(_has_deadline(client) for client in blocked.clients)
+    yield (
+        "clients_in_timeout_table",
+        sum(waiting.deadline_ms != 0 for waiting in blocked.clients.values()),
+    )
     yield "total_watched_keys", len(instance.watchers)
     yield "total_blocking_keys", len(blocked.waiters)
     yield "total_blocking_keys_on_nokey", blocked.keys_on_missing_key()
@@ -116,10 +120,6 @@ def _output_bytes(client: Client) -> int:
 
 def _is_subscribed(client: Client) -> bool:
     return bool(client.channels or client.patterns or client.shard_channels)
-
-
-def _has_deadline(client: Client) -> bool:
-    return client.waiting is not None and client.waiting.deadline_ms != 0
 
 
 def memory(instance: Instance) -> Iterator[Field]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 from typing import cast
 
-from commands.core.blocked_clients import Block
+from commands.core.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import BLOCKING, MOVABLE_KEYS, READONLY, KeySpec, command
@@ -56,7 +56,7 @@ def xread(client: Client, request: Request) -> bytes | LongReply | Block:
     Source: Redis 8.10.
     """
     argv = request.words()
-    common = client.instance.blocked.common_block(client, argv[-2], argv)
+    common = client.instance.feature(BlockedClients).common_block(client, argv[-2], argv)
     if common is not None and not client.deny_blocking:
         return common.retry(client) or common
     # Requests for one stream are cached by all arguments but the ID, which differs each time.

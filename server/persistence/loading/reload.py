@@ -61,5 +61,5 @@ def _propagate_removals(instance: Instance) -> None:
 def _finish(instance: Instance) -> None:
     """Signal all keys to blocked clients, and count no changes since the last snapshot."""
     for db in instance.databases:
-        instance.blocked.signal_all_as_ready(db.index)
+        instance.ready_keys.signal_all(db.index)
     instance.dirty = 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 
-from commands.core.blocked_clients import Block
+from commands.core.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from commands.core.gates import HOLDING_GATES
 from commands.core.instance import Instance
@@ -35,6 +35,7 @@ class WaitingClients:
     ) -> None:
         """`run_again` runs the command of a client that waits once more."""
         self._instance = instance
+        self._blocked = instance.feature(BlockedClients)
         self._run_again = run_again
         self._state = instance.replication
         self._feed = feed
@@ -70,7 +71,7 @@ class WaitingClients:
         offsets = sorted(replica.offset for replica in online)
         synced = sorted(replica.synced_offset for replica in online)
         for client, waiter in list(self._waiters.items()):
-            if client.waiting is None or client.waiting.block is not waiter.block:
+            if not self._blocked.waits_on(client, waiter.block):
                 del self._waiters[client]  # it was answered, or has left
                 continue
             reached = synced if waiter.on_disk else offsets

@@ -130,7 +130,7 @@ class Installation:
         for db, new in zip(instance.databases, databases, strict=True):
             db.swap_content(new)
             new.clear()
-            instance.blocked.signal_all_as_ready(db.index)
+            instance.ready_keys.signal_all(db.index)
         instance.entry_cache.clear()
         for watchers in instance.watchers.values():
             for watched in watchers:

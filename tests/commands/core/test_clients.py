@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from commands.core.blocked_clients import BlockedClients
 from commands.core.clients import Clients
 from server.inprocess.server import InProcessServer
 
@@ -22,9 +23,5 @@ def test_a_client_that_leaves_is_in_no_table() -> None:
     instance = server.instance
     client.disconnect()
     other.disconnect()
-    assert (
-        not instance.feature(Clients).by_id
-        and not instance.watchers
-        and not instance.pubsub.channels
-    )
-    assert not instance.blocked.waiters and not instance.blocked.clients
+    assert not instance.feature(Clients).by_id and not instance.feature(BlockedClients).waiters
+    assert not instance.watchers and not instance.pubsub.channels

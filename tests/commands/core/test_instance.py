@@ -12,7 +12,7 @@ def test_a_stream_in_the_place_of_nothing_wakes_its_waiters() -> None:
     server = InProcessServer()
     server.connect().execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
     server.instance.store(server.instance.databases[0], b"s", Stream())
-    assert server.instance.blocked.take_ready_keys() == [(0, b"s")]
+    assert server.instance.ready_keys.take() == [(0, b"s")]
 
 
 def test_a_removed_key_wakes_its_waiters() -> None:
@@ -21,9 +21,9 @@ def test_a_removed_key_wakes_its_waiters() -> None:
     instance.store(db, b"s", Stream())
     server.connect().execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
     instance.remove(db, b"nothing")
-    assert instance.blocked.take_ready_keys() == []
+    assert instance.ready_keys.take() == []
     instance.remove(db, b"s")
-    assert instance.blocked.take_ready_keys() == [(0, b"s")]
+    assert instance.ready_keys.take() == [(0, b"s")]
 
 
 def test_a_new_key_is_notified_when_asked_for() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from server.inprocess.server import InProcessClient, InProcessServer
@@ -86,7 +87,7 @@ def test_a_blocked_client_that_is_closed_is_in_no_queue() -> None:
     connection.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
     connection.abort()
     assert state(connection, turns) is State.CLOSED
-    assert connection.state not in server.instance.blocked.clients
+    assert connection.state not in server.instance.feature(BlockedClients).clients
 
 
 def test_clients_that_yielded_go_on_in_order() -> None:

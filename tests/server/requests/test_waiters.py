@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.core.blocked_clients import BlockedClients
 from commands.core.registry import COMMANDS
 from protocol import errors
 from protocol.request import Request
@@ -66,7 +67,8 @@ def test_readers_that_ask_the_same_wait_with_one_block_and_get_one_answer() -> N
     readers[3].execute("HELLO", "3")
     for reader in readers:
         assert reader.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "0-5") == b""
-    blocks = [reader.state.waiting.block for reader in readers if reader.state.waiting]
+    blocked = server.instance.feature(BlockedClients)
+    blocks = [blocked.clients[reader.state].block for reader in readers]
     assert blocks[0] is blocks[1] is blocks[2] is not blocks[3]
     stats = server.instance.stats
     before, hits = stats.commands_processed, stats.keyspace_hits
@@ -76,7 +78,7 @@ def test_readers_that_ask_the_same_wait_with_one_block_and_get_one_answer() -> N
         head = b"%1\r\n" if reader is readers[3] else b"*1\r\n*2\r\n"
         assert reader.received() == head + b"$1\r\ns\r\n*1\r\n" + entry
         assert reader.execute("PING") == b"+PONG\r\n"
-    assert not server.instance.blocked.clients and not server.instance.blocked.waiters
+    assert not blocked.clients and not blocked.waiters
     assert stats.commands_processed - before == 1 + 5 + 5
     assert stats.keyspace_hits - hits == 5
 
@@ -114,7 +116,7 @@ def test_one_of_several_waiters_can_leave() -> None:
     assert first.received() == b"*-1\r\n" and third.received() == b""
     writer.execute("XADD", "s", "1-2", "f", "v")
     assert b"1-2" in third.received()
-    assert not server.instance.blocked.waiters
+    assert not server.instance.feature(BlockedClients).waiters
 
 
 def test_a_request_like_that_of_a_waiter_still_gets_its_error() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from commands.core.blocked_clients import BlockedClients
 from commands.streams.groups.idle_entries import MIN_WAKE_MS, PASSED_PER_MS
 from server.inprocess.server import InProcessServer
 from tests.commands.streams.talk import NOW_MS, Talk
@@ -194,10 +195,10 @@ def test_a_waiter_is_woken_at_the_time_that_is_true_when_it_looks_again(
     client.do("XACK s g 2-1")
     server.advance(2000)
     assert reader.received() is None
-    assert server.instance.blocked.next_alarm_ms() == server.now_ms + 5000
+    assert server.instance.feature(BlockedClients).next_alarm_ms() == server.now_ms + 5000
     server.advance(5000)
     assert ids(reader.received()) == [b"1-1"]
-    assert server.instance.blocked.next_alarm_ms() is None
+    assert server.instance.feature(BlockedClients).next_alarm_ms() is None
 
 
 def test_an_entry_that_is_delivered_meanwhile_is_waited_for(
@@ -229,10 +230,10 @@ def test_an_entry_without_content_does_not_keep_the_server_awake(
 ) -> None:
     client.all("XDEL s 2-1", "XNACK s g FAIL IDS 1 1-1", "XDEL s 1-1")
     reader.raw(f"{READ} BLOCK 0 CLAIM 1000 STREAMS s >")
-    assert server.instance.blocked.next_alarm_ms() == server.now_ms + 1000
+    assert server.instance.feature(BlockedClients).next_alarm_ms() == server.now_ms + 1000
     other = Talk(server)
     other.raw("XREADGROUP GROUP g d BLOCK 0 CLAIM 0 STREAMS s >")
-    assert server.instance.blocked.next_alarm_ms() == server.now_ms + MIN_WAKE_MS
+    assert server.instance.feature(BlockedClients).next_alarm_ms() == server.now_ms + MIN_WAKE_MS
 
 
 def test_waking_up_for_nothing_does_not_lose_the_place(
@@ -277,7 +278,7 @@ def test_a_waiter_that_has_left_claims_nothing(
     reader.client.is_gone = True
     server.advance(2000)
     assert pending(client)[1] == ("2-1", "b", 12_000, 1)
-    assert not server.instance.blocked.clients
+    assert not server.instance.feature(BlockedClients).clients
 
 
 def test_what_a_woken_waiter_claims_is_propagated(
@@ -308,4 +309,4 @@ def test_a_client_that_waits_looks_less_often_where_many_deleted_entries_are_pen
     client.do("XREADGROUP GROUP g b STREAMS s >")
     client.do("XTRIM s MAXLEN 0")
     waiting.execute(*f"{READ} BLOCK 0 CLAIM 0 STREAMS s >".split())
-    assert server.instance.blocked.next_alarm_ms() == NOW_MS + 3000 // PASSED_PER_MS
+    assert server.instance.feature(BlockedClients).next_alarm_ms() == NOW_MS + 3000 // PASSED_PER_MS

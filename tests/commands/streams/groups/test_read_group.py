@@ -371,7 +371,7 @@ def test_a_consumer_that_was_deleted_while_it_waited_is_created_again(
     reader: Talk, client: Talk
 ) -> None:
     client.do("XGROUP DELCONSUMER s g c")
-    client.server.instance.blocked.signal_key_as_ready(0, b"s")
+    client.server.instance.ready_keys.signal(0, b"s")
     client.do("PING")
     assert consumer(client)["pending"] == 0
 

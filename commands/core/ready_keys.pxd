@@ -1,0 +1,5 @@
+# The C types of commands/core/ready_keys.py.
+
+cdef class ReadyKeys:
+    cdef public dict awaited
+    cdef public dict signalled
