@@ -17,7 +17,7 @@ from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.gates import GATE_ENDING, HOLDING_GATES
 from commands.core.instance import Instance
-from commands.replication.state import Replica
+from commands.replication.replica_table import Replica, ReplicaTable
 from protocol import errors
 from protocol.errors import ReplyError
 from server.replication.replication import Replication
@@ -64,7 +64,7 @@ class Ending:
         return True
 
     def _lagging(self) -> list[Replica]:
-        replicas = self._instance.replication.replicas.values()
+        replicas = self._instance.feature(ReplicaTable).replicas.values()
         return [replica for replica in replicas if replica.offset < self._offset]
 
     @property
@@ -111,7 +111,7 @@ class Ending:
                 f" {state.offset - replica.offset} behind master, lag={lag_s},"
                 f" state={replica.phase.value}.",
             )
-        count = len(state.replicas)
+        count = len(self._instance.feature(ReplicaTable).replicas)
         if count:
             in_sync = f"{count - len(lagging)} of {count} replicas are in sync"
             log("notice", f"{in_sync} when shutting down.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.instance import Instance
+from commands.replication.replica_table import ReplicaTable
 
 
 class Clients:
@@ -32,7 +33,7 @@ class Clients:
         self.by_id.pop(client.id, None)
         instance = self._instance
         instance.monitors.pop(client, None)
-        replica = instance.replication.forget(client)
+        replica = instance.feature(ReplicaTable).forget(client)
         if replica is not None:
             instance.host.log("notice", f"Connection with replica {replica.name} lost.")
         instance.feature(BlockedClients).unblock(client)

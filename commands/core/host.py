@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from commands.core.blocked_clients import Block
     from commands.core.client import Client
     from commands.core.registry import Command, Handler, Queued, Reply
-    from commands.replication.state import Replica
+    from commands.replication.replica_table import Replica
     from protocol.request import Request
-from protocol.requests import Argv
+    from protocol.requests import Argv
 
 
 @record

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
+from commands.core.instance import Instance
 from commands.core.registry import ADMIN, NOSCRIPT, STALE, command
-from commands.replication.state import ReplicationState
+from commands.replication.replica_table import ReplicaTable
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
@@ -33,7 +34,7 @@ def failover(client: Client, argv: Request) -> bytes:
             raise ReplyError(errors.NO_FAILOVER)
         replication.abort_failover()
         return replies.OK
-    _check(state, request)
+    _check(client.instance, request)
     replication.start_failover(request.target, request.timeout_ms, force=request.force)
     return replies.OK
 
@@ -59,12 +60,13 @@ def _parse(argv: Request) -> _Request:
     return request
 
 
-def _check(state: ReplicationState, request: _Request) -> None:
+def _check(instance: Instance, request: _Request) -> None:
+    state, replicas = instance.replication, instance.feature(ReplicaTable).replicas
     if state.failover != "no-failover":
         raise ReplyError(errors.FAILOVER_IN_PROGRESS)
     if state.is_replica:
         raise ReplyError(errors.FAILOVER_ON_REPLICA)
-    if not state.replicas:
+    if not replicas:
         raise ReplyError(errors.FAILOVER_WITHOUT_REPLICAS)
     if request.force and not (request.timeout_ms and request.target):
         raise ReplyError(errors.FAILOVER_FORCE)
@@ -72,7 +74,7 @@ def _check(state: ReplicationState, request: _Request) -> None:
         return
     found = [
         replica
-        for replica in state.replicas.values()
+        for replica in replicas.values()
         if (replica.ip.decode("latin-1"), replica.port) == request.target
     ]
     if not found:

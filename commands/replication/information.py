@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from commands.core.instance import Instance
-from commands.replication.state import UNKNOWN, Replica
+from commands.replication.replica_table import Replica, ReplicaTable
+from commands.replication.state import UNKNOWN
 
 Field: TypeAlias = "tuple[str, str | int]"
 
@@ -17,13 +18,14 @@ Field: TypeAlias = "tuple[str, str | int]"
 def replication(instance: Instance) -> Iterator[Field]:
     """The role, the link, the replicas, the history."""
     state, config = instance.replication, instance.config
+    replicas = instance.feature(ReplicaTable).replicas
     yield "role", "slave" if state.is_replica else "master"
     if state.is_replica:
         yield from _link(instance)
-    yield "connected_slaves", len(state.replicas)
+    yield "connected_slaves", len(replicas)
     if config.min_replicas_to_write and config.min_replicas_max_lag:
         yield "min_slaves_good_slaves", state.good_replicas
-    for index, replica in enumerate(state.replicas.values()):
+    for index, replica in enumerate(replicas.values()):
         yield f"slave{index}", _replica(replica, instance.now_ms)
     yield "repl_newer_commands_refused", state.newer_commands_refused
     yield "repl_last_newer_command", state.last_newer_command.decode()
@@ -104,7 +106,7 @@ def buffers(instance: Instance) -> Iterator[Field]:
     backlog = instance.replication.backlog
     waiting = sum(
         client.transport.unsent_bytes() + replica.held_bytes
-        for client, replica in instance.replication.replicas.items()
+        for client, replica in instance.feature(ReplicaTable).replicas.items()
     )
     held = 0 if backlog is None else backlog.length
     yield "mem_replication_backlog", held

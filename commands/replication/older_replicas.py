@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from commands.core.client import Client
 from commands.core.instance import Instance
-from commands.replication.state import RILLWAY, Replica
+from commands.replication.replica_table import Replica, ReplicaTable
+from commands.replication.state import RILLWAY
 from protocol import errors
 from protocol.errors import ReplyError
 
@@ -20,10 +21,11 @@ _BEFORE_7_4 = ("7.0", "7.2")
 def check_field_times(client: Client, name: bytes) -> None:
     """Raise ReplyError if an attached replica cannot follow `name`, a command on field times."""
     instance = client.instance
-    state = instance.replication
-    if not state.replicas or client.replays:
+    replicas = instance.feature(ReplicaTable).replicas
+    if not replicas or client.replays:
         return
-    if any(_is_before_7_4(instance, replica) for replica in state.replicas.values()):
+    if any(_is_before_7_4(instance, replica) for replica in replicas.values()):
+        state = instance.replication
         state.newer_commands_refused += 1
         state.last_newer_command = name
         raise errors.newer_than_replicas(name, instance.config.repl_snapshot_version)

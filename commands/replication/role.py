@@ -8,6 +8,7 @@ from __future__ import annotations
 from commands.core.client import Client
 from commands.core.instance import Instance
 from commands.core.registry import FAST, LOADING, NOSCRIPT, STALE, command
+from commands.replication.replica_table import ReplicaTable
 from commands.replication.state import UNKNOWN
 from protocol import replies
 from protocol.request import Request
@@ -24,7 +25,7 @@ def _primary(instance: Instance) -> bytes:
     state = instance.replication
     replicas = [
         replies.bulk_array([replica.ip, b"%d" % replica.port, b"%d" % replica.offset])
-        for replica in state.online_replicas
+        for replica in instance.feature(ReplicaTable).online
     ]
     items = [replies.bulk(b"master"), replies.integer(state.offset), replies.array(replicas)]
     return replies.array(items)

@@ -21,7 +21,8 @@ from commands.core.registry import (
     STALE,
     command,
 )
-from commands.replication.state import RILLWAY, Replica
+from commands.replication.replica_table import Replica, ReplicaTable
+from commands.replication.state import RILLWAY
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -37,15 +38,15 @@ _ANSWERLESS = {b"ack", b"getack"}
 def psync(client: Client, argv: Request) -> None:
     """Answered with +CONTINUE and the stream, or with +FULLRESYNC once a snapshot begins."""
     replication = client.instance.host.replication
-    state = client.instance.replication
-    if client in state.replicas:
+    table = client.instance.feature(ReplicaTable)
+    if client in table.replicas:
         return
     if len(argv) > 3 and argv[3].lower() == b"failover":
         _take_over(client, argv[1])
     replication.check_can_serve(client)
     offset = as_int64(argv[2])
     if offset is None:
-        name = state.announced.get(client, Replica(client)).name
+        name = table.announced.get(client, Replica(client)).name
         client.instance.host.log(
             "warning", f"Replica {name} asks for synchronization but with a wrong offset"
         )
@@ -65,7 +66,7 @@ def _take_over(client: Client, replication_id: bytes) -> None:
 @command("SYNC", arity=1, flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI)
 def sync(client: Client, argv: Request) -> None:
     """A snapshot, then the stream; without a reply line before them."""
-    if client in client.instance.replication.replicas:
+    if client in client.instance.feature(ReplicaTable).replicas:
         return
     replication = client.instance.host.replication
     replication.check_can_serve(client)
@@ -84,7 +85,7 @@ def replconf(client: Client, argv: Request) -> bytes | None:
         elif option == b"getack":
             client.instance.host.replication.acknowledge_now()
         else:
-            _take_option(client.instance.replication.announced_by(client), argv[i], value)
+            _take_option(client.instance.feature(ReplicaTable).announced_by(client), argv[i], value)
         if option in _ANSWERLESS:
             return None
     return replies.OK
@@ -95,7 +96,7 @@ def _acknowledge(client: Client, argv: Request) -> None:
 
     An offset never decreases: a lower number is ignored.
     """
-    replica = client.instance.replication.replicas.get(client)
+    replica = client.instance.feature(ReplicaTable).replicas.get(client)
     if replica is None:
         return
     replica.heard_ms = client.instance.now_ms

@@ -10,6 +10,7 @@ from commands.core.arguments import INT64_MAX, parse_int
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.registry import BLOCKING, command
+from commands.replication.replica_table import ReplicaTable
 from commands.streams.reading.read_request import parse_block
 from protocol import replies
 from protocol.errors import ReplyError
@@ -45,9 +46,10 @@ def wait(client: Client, argv: Request) -> bytes | Block:
 
 
 def _wait_for_replicas(client: Client, wanted: int, timeout_ms: int) -> bytes | Block:
-    state = client.instance.replication
     offset = client.replicated_offset
-    reached = sum(replica.offset >= offset for replica in state.online_replicas)
+    reached = sum(
+        replica.offset >= offset for replica in client.instance.feature(ReplicaTable).online
+    )
     reply = replies.integer(reached)
     if reached >= wanted or client.deny_blocking:
         return reply
@@ -77,7 +79,7 @@ def _wait_for_disks(client: Client, local: int, replicas: int, timeout_ms: int) 
         raise ReplyError(_APPEND_ONLY_FILE_IS_OFF)
     host, units, offset = instance.host, client.write_offset, client.replicated_offset
     is_synced = host.persistence.synced_units >= units
-    online = instance.replication.online_replicas
+    online = instance.feature(ReplicaTable).online
     reached = sum(replica.synced_offset >= offset for replica in online)
     reply = replies.array([replies.integer(is_synced), replies.integer(reached)])
     if (is_synced >= local and reached >= replicas) or client.deny_blocking:

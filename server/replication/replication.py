@@ -20,7 +20,8 @@ from collections.abc import Callable
 from commands.core.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from commands.core.gates import GATE_READ_ONLY, GATE_STALE
-from commands.replication.state import NO_ID, UNKNOWN, Replica
+from commands.replication.replica_table import Replica, ReplicaTable
+from commands.replication.state import NO_ID, UNKNOWN
 from protocol import errors
 from protocol.errors import ReplyError
 from server.persistence.children import Children
@@ -51,6 +52,7 @@ class Replication:
         self._instance = instance = dispatcher.instance
         self._config = instance.config
         self._state = instance.replication
+        self._table = instance.feature(ReplicaTable)
         self._send = send
         self._is_open = False
         self.feed = Feed(instance, self.send)
@@ -114,7 +116,7 @@ class Replication:
 
     def can_send(self) -> bool:
         """Return True if the next cycle can send more of a snapshot, without news from a socket."""
-        return bool(self._state.replicas) and self.transfers.can_send()
+        return bool(self._table.replicas) and self.transfers.can_send()
 
     def _note_synced(self) -> None:
         """On a replica: note up to which offset the stream is synced to disk."""
@@ -140,7 +142,7 @@ class Replication:
 
     def send_more(self) -> None:
         """A connection has room for more output."""
-        if self._state.replicas:
+        if self._table.replicas:
             self.transfers.send_more()
 
     def apply_config(self, name: str) -> None:

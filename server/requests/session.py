@@ -15,6 +15,7 @@ from commands.config.configuration import Configuration
 from commands.config.output_limits import drop_for_output, output_limit, output_room_bytes
 from commands.core.client import Client
 from commands.core.gates import GATE_REPLICA, GATE_SILENT
+from commands.replication.replica_table import ReplicaTable
 from protocol import replies
 from protocol.cutter import Cutter
 from protocol.request import Request
@@ -61,7 +62,7 @@ class Session:
         """Take bytes from the client. `Dispatcher.start_batch` must be called before."""
         if self.client.gates & GATE_REPLICA:
             # Any byte is a sign of life, also a newline, which is no request.
-            replica = self.client.instance.replication.replicas.get(self.client)
+            replica = self.client.instance.feature(ReplicaTable).replicas.get(self.client)
             if replica is not None:
                 replica.heard_ms = self.client.instance.now_ms
         if self.unread or self.backlog or self.turns.is_halted(self.client):

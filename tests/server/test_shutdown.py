@@ -6,6 +6,7 @@ import errno
 
 import pytest
 
+from commands.replication.replica_table import ReplicaTable
 from server.inprocess.server import InProcessClient, InProcessServer
 
 REFUSED = b"-ERR Errors trying to SHUTDOWN. Check logs.\r\n"
@@ -117,7 +118,7 @@ def test_the_log_says_which_replicas_lag_behind() -> None:
         "User requested shutdown...",
         "Waiting for replicas before shutting down.",
     ]
-    behind = list(state.replicas.values())[1]
+    behind = list(server.instance.feature(ReplicaTable).replicas.values())[1]
     assert logged(server)[2:4] == [
         f"Lagging replica {behind.ip.decode()}:7002 reported offset {state.offset} behind master,"
         " lag=10, state=online.",

@@ -15,6 +15,7 @@ from commands.core.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from commands.core.gates import HOLDING_GATES
 from commands.core.instance import Instance
+from commands.replication.replica_table import ReplicaTable
 from protocol.records import record
 from server.replication.primary.feed import Feed
 
@@ -38,6 +39,7 @@ class WaitingClients:
         self._blocked = instance.feature(BlockedClients)
         self._run_again = run_again
         self._state = instance.replication
+        self._replicas = instance.feature(ReplicaTable)
         self._feed = feed
         self._waiters: dict[Client, _Waiter] = {}
         self._must_ask = False
@@ -67,7 +69,7 @@ class WaitingClients:
 
     def _answer_acknowledged(self) -> None:
         must_ask = self._must_ask
-        online = self._state.online_replicas
+        online = self._replicas.online
         offsets = sorted(replica.offset for replica in online)
         synced = sorted(replica.synced_offset for replica in online)
         for client, waiter in list(self._waiters.items()):

@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from commands.core.gates import GATE_BUSY, GATE_FAILOVER
 from commands.core.instance import Instance
-from commands.replication.state import Replica
+from commands.replication.replica_table import Replica, ReplicaTable
 from server.replication.replica.link import Link
 
 NONE, WAITING, IN_PROGRESS = "no-failover", "waiting-for-sync", "failover-in-progress"
@@ -37,6 +37,7 @@ class Failover:
     ) -> None:
         self._instance = instance
         self._state = instance.replication
+        self._table = instance.feature(ReplicaTable)
         self._link = link
         self._follow = follow
         self._promote = promote
@@ -88,7 +89,7 @@ class Failover:
 
     def _ready(self) -> tuple[str, int] | None:
         """The address of a replica that may take over and has acknowledged everything."""
-        for replica in self._state.online_replicas:
+        for replica in self._table.online:
             place = place_of(replica)
             if replica.offset == self._state.offset and self._target in (None, place):
                 return place

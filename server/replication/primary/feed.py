@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from commands.core.instance import Instance
 from commands.core.sinks import ANY_DATABASE, Sink
-from commands.replication.state import Replica
+from commands.replication.replica_table import Replica, ReplicaTable
 from server.replication.primary.backlog import Backlog
 from storage.append_only.requests import encode_request, select_request
 
@@ -34,6 +34,7 @@ class Feed:
         self._must_select = True
         self._instance = instance
         self._state = instance.replication
+        self._table = instance.feature(ReplicaTable)
         self._send = send
         self._sink = Sink(take_encoded=self._take, takes_messages=True)
         self._fresh: list[bytes] = []  # counted, but not yet sent
@@ -126,7 +127,7 @@ class Feed:
             return
         data = fresh[0] if len(fresh) == 1 else b"".join(fresh)
         self.backlog.append(data)
-        for replica in list(self._state.replicas.values()):
+        for replica in list(self._table.replicas.values()):
             if replica.holds:
                 replica.held.append(data)
                 replica.held_bytes += len(data)

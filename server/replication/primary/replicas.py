@@ -13,7 +13,8 @@ from commands.core.client import Client
 from commands.core.gates import GATE_FEW_REPLICAS, GATE_REPLICA
 from commands.core.instance import Instance
 from commands.replication.older_replicas import check_replica
-from commands.replication.state import NO_ID, UNKNOWN, Replica, ReplicaPhase
+from commands.replication.replica_table import Replica, ReplicaPhase, ReplicaTable
+from commands.replication.state import NO_ID, UNKNOWN
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from server.clock import has_passed
@@ -28,6 +29,7 @@ class Replicas:
         self._instance = instance
         self._config = instance.config
         self._state = instance.replication
+        self._table = instance.feature(ReplicaTable)
         self._feed = feed
         self._transfers = transfers
         self._pinged_ms = instance.now_ms
@@ -45,7 +47,7 @@ class Replicas:
             raise ReplyError(errors.NO_MASTER_LINK)
         if client.output or client.transport.unsent_bytes():
             raise ReplyError(errors.SYNC_PENDING_OUTPUT)
-        replica = state.announced.get(client)
+        replica = self._table.announced.get(client)
         check_replica(self._instance, replica or Replica(client))
         if replica is None or b"eof" in replica.capabilities:
             return
@@ -71,13 +73,13 @@ class Replicas:
         self._synchronise_fully(replica)
 
     def _attach(self, client: Client) -> Replica:
-        replica = self._state.announced_by(client)
+        replica = self._table.announced_by(client)
         replica.phase = ReplicaPhase.WAIT_SNAPSHOT
         replica.heard_ms = self._instance.now_ms
         self._log(f"Replica {replica.name} asks for synchronization")
         client.gates |= GATE_REPLICA
         client.transport.set_delay(is_allowed=self._config.repl_disable_tcp_nodelay)
-        self._state.replicas[client] = replica
+        self._table.replicas[client] = replica
         self._alone_since_ms = UNKNOWN
         self._feed.flush()  # to the replicas that were attached before
         return replica
@@ -154,13 +156,13 @@ class Replicas:
 
     def disconnect_all(self) -> None:
         """Disconnect all: the replication ID has changed. They reconnect, and ask by the old ID."""
-        for client in list(self._state.replicas):
+        for client in list(self._table.replicas):
             client.transport.abort()
 
     def tick(self) -> None:
         """Called several times a second."""
-        now_ms, state = self._instance.now_ms, self._state
-        if state.replicas:
+        now_ms = self._instance.now_ms
+        if self._table.replicas:
             self._ping_when_due()
             self._drop_silent()
         self._forget_history_when_alone()
@@ -179,7 +181,7 @@ class Replicas:
 
     def _drop_silent(self) -> None:
         timeout_ms = self._config.repl_timeout * 1000
-        for replica in self._state.online_replicas:
+        for replica in self._table.online:
             is_silent = has_passed(timeout_ms, replica.heard_ms, self._instance.now_ms)
             if is_silent and replica.knows_offsets:
                 self._log(
@@ -190,7 +192,7 @@ class Replicas:
     def _forget_history_when_alone(self) -> None:
         """Drop the backlog and the history after `repl-backlog-ttl` seconds without replicas."""
         state, now_ms, ttl_s = self._state, self._instance.now_ms, self._config.repl_backlog_ttl
-        if state.is_replica or state.replicas or self._feed.backlog is None:
+        if state.is_replica or self._table.replicas or self._feed.backlog is None:
             self._alone_since_ms = UNKNOWN
         elif self._alone_since_ms == UNKNOWN:
             self._alone_since_ms = now_ms
@@ -209,7 +211,7 @@ class Replicas:
         instance, state, config = self._instance, self._state, self._config
         lag_ms = config.min_replicas_max_lag * 1000
         state.good_replicas = sum(
-            instance.now_ms - replica.heard_ms < lag_ms + 1000 for replica in state.online_replicas
+            instance.now_ms - replica.heard_ms < lag_ms + 1000 for replica in self._table.online
         )
         is_asked = bool(config.min_replicas_to_write and config.min_replicas_max_lag)
         are_few = state.good_replicas < config.min_replicas_to_write

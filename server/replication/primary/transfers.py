@@ -22,7 +22,8 @@ from dataclasses import field
 
 from commands.config.output_limits import output_limit
 from commands.core.instance import Instance
-from commands.replication.state import RILLWAY, Replica, ReplicaPhase
+from commands.replication.replica_table import Replica, ReplicaPhase, ReplicaTable
+from commands.replication.state import RILLWAY
 from protocol import errors, replies
 from protocol.records import entity, frozen_record, record
 from server.clock import has_passed
@@ -81,6 +82,7 @@ class Transfers:
         self._instance = instance
         self._config = instance.config
         self._state = instance.replication
+        self._table = instance.feature(ReplicaTable)
         self._feed = feed
         self._outside = outside
         self._children = children
@@ -127,7 +129,7 @@ class Transfers:
     def _waiting(self) -> list[Replica]:
         return [
             replica
-            for replica in self._state.replicas.values()
+            for replica in self._table.replicas.values()
             if replica.phase is ReplicaPhase.WAIT_SNAPSHOT and not replica.holds
         ]
 
@@ -423,7 +425,7 @@ class Transfers:
     def _keep_waiting_alive(self) -> None:
         """Send a newline to replicas that wait for a snapshot to begin or to be complete."""
         run = self._run
-        for replica in self._state.replicas.values():
+        for replica in self._table.replicas.values():
             if replica.phase is not ReplicaPhase.WAIT_SNAPSHOT:
                 continue
             if not replica.holds or (run is not None and run.path and replica in run.replicas):
@@ -444,7 +446,7 @@ class Transfers:
 
     def _drop_slow(self) -> None:
         """Disconnect replicas whose held stream exceeds the output buffer limit."""
-        for replica in list(self._state.replicas.values()):
+        for replica in list(self._table.replicas.values()):
             limit = output_limit(replica.client)
             if replica.holds and 0 < limit.hard_bytes < replica.held_bytes:
                 self._log("warning", "A replica is too slow to receive its snapshot: closed")

@@ -164,7 +164,6 @@ class Link:
             self._instance.set_loading(False)
         following = self._following
         if following is not None:
-            self._facts.client = None
             self._instance.feature(Clients).forget(following.client)
         now_ms, facts = self._instance.now_ms, self._facts
         facts.is_transferring = facts.is_installing = False
@@ -487,7 +486,6 @@ class Link:
             instance, self._feed, client, self._execute, self._answer_getack
         )
         self._owed_offset = UNKNOWN
-        facts.client = client
         facts.received_offset = self._state.offset
         if facts.down_since_ms != UNKNOWN:
             facts.down_total_ms += now_ms - facts.down_since_ms

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.replication.replica_table import ReplicaTable
 from server.inprocess.server import InProcessServer
 
 
@@ -61,5 +62,5 @@ def test_words_that_are_no_capability_are_accepted_and_not_kept() -> None:
     for number in range(100):
         assert client.execute("REPLCONF", "capa", f"word{number}") == b"+OK\r\n"
     assert client.execute("REPLCONF", "capa", "EOF", "capa", "rillway") == b"+OK\r\n"
-    (replica,) = server.instance.replication.announced.values()
+    (replica,) = server.instance.feature(ReplicaTable).announced.values()
     assert replica.capabilities == {b"eof", b"rillway"}

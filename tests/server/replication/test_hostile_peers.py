@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.core.clients import Clients
+from commands.replication.replica_table import ReplicaTable
 from protocol.replies import command
 from server.inprocess.server import InProcessServer
 from tests.server.replication.pairs import (
@@ -134,8 +135,6 @@ def test_whatever_a_replica_says_others_are_served(
 
 def check_accounts(primary: InProcessServer) -> None:
     """No replica that has left is kept, and no file remains."""
-    state = primary.instance.replication
-    assert all(
-        client in primary.instance.feature(Clients).by_id.values() for client in state.replicas
-    )
+    clients = primary.instance.feature(Clients).by_id.values()
+    assert all(client in clients for client in primary.instance.feature(ReplicaTable).replicas)
     assert not [name for name in primary.files.names(".") if name.startswith("temp-repl")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.replication.replica_table import ReplicaTable
 from protocol.replies import command
 from server.inprocess.memory_network import Network
 from server.inprocess.server import InProcessClient, InProcessServer
@@ -119,7 +120,7 @@ def test_an_offset_that_is_not_held_needs_a_snapshot_or_is_refused(offset: int) 
     answer = asking.execute("PSYNC", server.instance.replication.replication_id, offset)
     if offset >= 1 << 63:
         assert answer == b"-ERR value is not an integer or out of range\r\n"
-        assert len(server.instance.replication.replicas) == 1
+        assert len(server.instance.feature(ReplicaTable).replicas) == 1
     else:
         assert answer.startswith(b"+FULLRESYNC ")
         assert server.instance.replication.refused_partial_syncs == 1
@@ -137,7 +138,7 @@ def test_whatever_would_be_answered_closes_a_replica(request_: tuple[str, ...]) 
     server = serving()
     replica = online(server)
     assert replica.execute(*request_) == b""
-    assert replica.closed and not server.instance.replication.replicas
+    assert replica.closed and not server.instance.feature(ReplicaTable).replicas
 
 
 @pytest.mark.parametrize("request_", [("SET", "k", "v"), ("FLUSHALL",), ("PUBLISH", "c", "m")])
@@ -168,13 +169,13 @@ def test_a_replica_is_pinged_and_a_silent_one_is_closed() -> None:
     assert not replica.closed
     server.advance(1_000)
     assert replica.closed
-    assert server.instance.replication.replicas == {}
+    assert server.instance.feature(ReplicaTable).replicas == {}
 
 
 def test_acknowledgements_only_rise_and_nonsense_is_ignored() -> None:
     server = serving()
     replica = online(server)
-    held = server.instance.replication.replicas[replica.state]
+    held = server.instance.feature(ReplicaTable).replicas[replica.state]
     for word, expected in (("10", 10), ("5", 10), ("x", 10), ("12", 12)):
         assert replica.execute("REPLCONF", "ACK", word) == b""
         assert held.offset == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.replication.replica_table import ReplicaTable
 from commands.replication.state import LinkPhase
 from protocol import errors
 from protocol.replies import command
@@ -92,7 +93,8 @@ def test_a_replica_gets_a_snapshot_and_the_stream(diskless: str, piece_bytes: in
     assert reader.pipeline(("SELECT", 3), ("XLEN", "t")) == b"+OK\r\n:2\r\n"
     cluster.advance()
     state = primary.instance.replication
-    assert [held.offset for held in state.replicas.values()] == [state.offset]
+    replicas = primary.instance.feature(ReplicaTable).replicas
+    assert [held.offset for held in replicas.values()] == [state.offset]
     assert replica.instance.replication.offset == state.offset
 
 
@@ -265,7 +267,7 @@ def test_a_password_is_sent_and_a_wrong_one_leads_nowhere() -> None:
     assert not is_up(replica)
     replica.connect().execute("CONFIG", "SET", "masterauth", "secret", "masteruser", "default")
     cluster.settle()
-    assert is_up(replica) and len(primary.instance.replication.replicas) == 1
+    assert is_up(replica) and len(primary.instance.feature(ReplicaTable).replicas) == 1
 
 
 # -- the handshake, byte by byte ---------------------------------------------------------------

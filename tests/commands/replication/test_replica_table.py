@@ -1,10 +1,10 @@
-"""commands/replication/state.py: where a replica is reached, and what belongs to one."""
+"""commands/replication/replica_table.py: where a replica is reached, and what belongs to one."""
 
 from __future__ import annotations
 
 import pytest
 
-from commands.replication.state import Replica, ReplicaPhase
+from commands.replication.replica_table import Replica, ReplicaPhase
 from server.inprocess.server import InProcessServer
 
 

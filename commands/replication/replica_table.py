@@ -1,0 +1,94 @@
+"""The replicas of this server, and the clients that have announced themselves with REPLCONF.
+
+Plain attributes, set by the server (server/replication) and by REPLCONF. Times are Unix ms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+from enum import Enum
+
+from commands.core.client import Client
+from commands.core.instance import Instance
+from protocol.records import entity
+
+
+class ReplicaPhase(Enum):
+    """The state of a replica; the values are those of INFO."""
+
+    NONE = ""  # an ordinary connection that has sent REPLCONF
+    WAIT_SNAPSHOT = "wait_bgsave"
+    SEND_SNAPSHOT = "send_bulk"
+    ONLINE = "online"
+
+
+@entity
+class Replica:
+    """A connection that follows this server, or that has announced itself with REPLCONF."""
+
+    client: Client
+    phase: ReplicaPhase = ReplicaPhase.NONE
+    # what it announced (REPLCONF)
+    port: int = 0
+    announced_ip: bytes = b""
+    capabilities: set[bytes] = field(default_factory=set)
+    wants_snapshot_only: bool = False  # rdb-only
+    wants_keys: bool = True  # rdb-filter-only
+    wants_functions: bool = True
+    knows_offsets: bool = True  # came with PSYNC; with SYNC it never acknowledges
+    # its state
+    offset: int = 0  # acknowledged
+    synced_offset: int = 0  # acknowledged to be in its append-only file, and on disk
+    heard_ms: int = 0  # when it was last heard of
+    waits_since_ms: int = 0  # for a snapshot to begin
+    # the stream from its snapshot on, until that is transferred and acknowledged
+    held: list[bytes] = field(default_factory=list)
+    held_bytes: int = 0
+    holds: bool = False
+
+    @property
+    def is_online(self) -> bool:
+        """True if the replica has received the data of its snapshot."""
+        return self.phase is ReplicaPhase.ONLINE
+
+    @property
+    def is_attached(self) -> bool:
+        """True if the connection belongs to a replica, so that nothing is replied to it."""
+        return self.phase is not ReplicaPhase.NONE
+
+    @property
+    def ip(self) -> bytes:
+        """The address at which others reach it."""
+        return self.announced_ip or self.client.address.rpartition(b":")[0].strip(b"[]")
+
+    @property
+    def name(self) -> str:
+        """The replica's name in the log, as in Redis: its address, else its client ID."""
+        port = str(self.port) if self.port else "<unknown-replica-port>"
+        return f"{self.ip.decode('latin-1')}:{port}" if self.ip else f"client id #{self.client.id}"
+
+
+class ReplicaTable:
+    """The replicas of one server, by their clients."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.replicas: dict[Client, Replica] = {}
+        # These, and clients that have announced themselves with REPLCONF.
+        self.announced: dict[Client, Replica] = {}
+
+    def announced_by(self, client: Client) -> Replica:
+        """Return the replica that a client is; it becomes one if it was none."""
+        replica = self.announced.get(client)
+        if replica is None:
+            replica = self.announced[client] = Replica(client)
+        return replica
+
+    def forget(self, client: Client) -> Replica | None:
+        """Forget a client that has left; the replica that is lost with it, if it was one."""
+        self.announced.pop(client, None)
+        return self.replicas.pop(client, None)
+
+    @property
+    def online(self) -> list[Replica]:
+        """The replicas that follow the stream."""
+        return [replica for replica in self.replicas.values() if replica.is_online]
