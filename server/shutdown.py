@@ -17,6 +17,7 @@ from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.gates import GATE_ENDING, HOLDING_GATES
 from commands.core.instance import Instance
+from commands.core.services import Services
 from commands.replication.replica_table import Replica, ReplicaTable
 from protocol import errors
 from protocol.errors import ReplyError
@@ -135,7 +136,7 @@ class Ending:
         self.signal = 0
         instance.set_gate(GATE_ENDING, is_shut=False)
         for client in waiting:
-            instance.unblock(client, refusal)
+            instance.feature(Services).dispatcher.end_waiting(client, refusal)
         instance.host.resume_postponed()
 
     def _waiting(self) -> list[Client]:

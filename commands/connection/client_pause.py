@@ -10,6 +10,7 @@ from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
+from commands.core.services import Services
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -60,10 +61,11 @@ def client_unblock(client: Client, argv: Request) -> bytes:
     timeout_reply = instance.feature(BlockedClients).clients[blocked].block.timeout_reply
     if timeout_reply is None:  # SHUTDOWN
         return replies.ZERO
+    dispatcher = instance.feature(Services).dispatcher
     if reason == b"TIMEOUT":
-        instance.unblock(blocked, timeout_reply)
+        dispatcher.end_waiting(blocked, timeout_reply)
     else:
         error = ReplyError(errors.UNBLOCKED)
         instance.stats.count_error(error.code)
-        instance.unblock(blocked, error.wire)
+        dispatcher.end_waiting(blocked, error.wire)
     return replies.ONE

@@ -9,7 +9,8 @@ client:           one connection's state
 clients:          all clients of a server
 gates:            states in which a request is checked before it runs
 instance:         one server's state
-host:             what commands ask of the process, of connections and of the dispatcher
+host:             what commands ask of the process and of connections
+services:         what commands ask of the dispatcher, of persistence and of replication
 ready_keys:       keys that were written while clients wait for them
 blocked_clients:  blocked clients and what they wait for
 blocking_pops:    BLPOP, BZPOPMIN and their relatives

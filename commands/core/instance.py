@@ -10,13 +10,12 @@ for its absence, fails transactions that watch it, and invalidates clients' cach
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import cython
 
 from commands.config.configuration import Configuration
-from commands.core.client import Client
 from commands.core.gates import (
     GATE_LOADING,
     GATE_PAUSED,
@@ -29,7 +28,7 @@ from commands.pubsub.registry import PubSub, Subscriber
 from commands.replication.state import ReplicationState
 from commands.state import notifications
 from commands.state.background_work import BackgroundWork
-from commands.state.invalidation_table import TrackingTable
+from commands.state.invalidation_table import TrackingClient, TrackingTable
 from commands.state.latency import LatencyMonitor
 from commands.state.persistence_state import PersistenceState
 from commands.state.producer_ids import IdempotenceWatch
@@ -44,7 +43,7 @@ from storage.stream import Stream
 from storage.types.value import Value
 
 if TYPE_CHECKING:
-    from commands.core.host import Host, Services
+    from commands.core.host import Host
     from protocol.errors import ReplyError
     from protocol.requests import Argv
 
@@ -109,8 +108,9 @@ class Instance:
         self.propagated_units = 0  # how many actions the sinks were given
         self.node_max_entries = 0
         self.look_up_settings()
-        # set by the dispatcher itself (server/requests/dispatch.py)
-        self.services: Services
+        # Propagates a change that no client requested, in order with the commands' own: the
+        # dispatcher sets it.
+        self.propagate: Callable[[int, Argv], None]
 
     def feature(self, kind: type[State]) -> State:
         """The state of a feature, which is made at first use."""
@@ -136,16 +136,6 @@ class Instance:
         self.is_observed = bool(config.notify_keyspace_events or self.tracking.active)
         limit = config.client_output_buffer_limit["normal"]
         self.limits_output = bool(limit.hard_bytes or limit.soft_bytes)  # of ordinary clients
-
-    # -- the dispatcher's services to handlers ---------------------------------------------------
-
-    def serve_ready_keys(self) -> None:
-        """Serve blocked clients now, before the caller removes the data that they wait for."""
-        self.services.serve_ready_keys()
-
-    def unblock(self, client: Client, reply: bytes) -> None:
-        """Answer a blocked client and let it go on."""
-        self.services.end_waiting(client, reply)
 
     def _report_failed_task(self, error: Exception) -> None:
         text = "".join(traceback.format_exception(error))
@@ -210,11 +200,11 @@ class Instance:
             return
         self.remove(db, key)
         self.stats.expired_keys += 1
-        self.services.propagate(db.index, [b"DEL", key])
+        self.propagate(db.index, [b"DEL", key])
         self.key_modified(db, key, None)
         self.notify(notifications.EXPIRED, b"expired", key, db.index)
 
-    def key_modified(self, db: Database, key: bytes, by: Client | None) -> None:
+    def key_modified(self, db: Database, key: bytes, by: TrackingClient | None) -> None:
         """Fail the transactions that watch `key`, and invalidate clients' caches of it."""
         watched = (db.index, key)
         watchers = self.watchers.get(watched)

@@ -10,6 +10,7 @@ from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.instance import Instance
 from commands.core.registry import FAST, WRITE, command
+from commands.core.services import Services
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -31,7 +32,7 @@ def flushall(client: Client, argv: Request) -> bytes:
     _check_flush_mode(argv)
     _flush(client, client.instance.databases)
     if not client.replays:
-        client.instance.host.persistence.all_data_flushed()
+        client.instance.feature(Services).persistence.all_data_flushed()
     client.propagate(*argv)
     return replies.OK
 

@@ -19,6 +19,7 @@ from commands.core.registry import (
     command,
     container,
 )
+from commands.core.services import Services
 from commands.keys.pattern import matches
 from commands.pubsub.registry import Subscriptions
 from protocol import errors, replies
@@ -28,7 +29,7 @@ from protocol.request import Request
 @command("PUBLISH", arity=3, flags=PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE)
 def publish(client: Client, argv: Request) -> bytes:
     """Integer: the number of deliveries, one per matching subscription. Source: Redis 7.2."""
-    client.instance.services.propagate_message(argv.words())
+    client.instance.feature(Services).dispatcher.propagate_message(argv.words())
     return replies.integer(client.instance.pubsub.publish(argv[1], argv[2]))
 
 
@@ -40,7 +41,7 @@ def publish(client: Client, argv: Request) -> bytes:
 )
 def spublish(client: Client, argv: Request) -> bytes:
     """Integer: the number of clients that received the message. Source: Redis 7.2."""
-    client.instance.services.propagate_message(argv.words())
+    client.instance.feature(Services).dispatcher.propagate_message(argv.words())
     return replies.integer(client.instance.pubsub.publish_to_shard(argv[1], argv[2]))
 
 

@@ -9,6 +9,7 @@ from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
 from commands.core.instance import Instance
 from commands.core.registry import ADMIN, NOSCRIPT, STALE, command
+from commands.core.services import Services
 from commands.replication.replica_table import ReplicaTable
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -28,7 +29,7 @@ class _Request:
 def failover(client: Client, argv: Request) -> bytes:
     """OK as soon as it has begun; INFO and the log report its progress."""
     request = _parse(argv)
-    state, replication = client.instance.replication, client.instance.host.replication
+    state, replication = client.instance.replication, client.instance.feature(Services).replication
     if request.abort:
         if state.failover == "no-failover":
             raise ReplyError(errors.NO_FAILOVER)

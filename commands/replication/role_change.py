@@ -10,6 +10,7 @@ from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.gates import GATE_REPLICA
 from commands.core.registry import ADMIN, NO_ASYNC_LOADING, NOSCRIPT, STALE, command
+from commands.core.services import Services
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -30,7 +31,7 @@ def _change_role(client: Client, argv: Request) -> bytes:
         raise ReplyError(errors.REPLICAOF_WHILE_FAILING_OVER)
     if argv[1].lower() == b"no" and argv[2].lower() == b"one":
         if state.is_replica:
-            instance.host.replication.promote()
+            instance.feature(Services).replication.promote()
             _log(client, "MASTER MODE enabled")
         return replies.OK
     if client.gates & GATE_REPLICA:
@@ -44,7 +45,7 @@ def _change_role(client: Client, argv: Request) -> bytes:
             " with. No operation performed.",
         )
         return replies.simple(b"OK Already connected to specified master")
-    instance.host.replication.follow(host, port)
+    instance.feature(Services).replication.follow(host, port)
     _log(client, f"REPLICAOF {host}:{port} enabled")
     return replies.OK
 

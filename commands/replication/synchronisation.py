@@ -21,6 +21,7 @@ from commands.core.registry import (
     STALE,
     command,
 )
+from commands.core.services import Services
 from commands.replication.replica_table import Replica, ReplicaTable
 from commands.replication.state import RILLWAY
 from protocol import errors, replies
@@ -37,7 +38,7 @@ _ANSWERLESS = {b"ack", b"getack"}
 @command("PSYNC", arity=-3, flags=ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI)
 def psync(client: Client, argv: Request) -> None:
     """Answered with +CONTINUE and the stream, or with +FULLRESYNC once a snapshot begins."""
-    replication = client.instance.host.replication
+    replication = client.instance.feature(Services).replication
     table = client.instance.feature(ReplicaTable)
     if client in table.replicas:
         return
@@ -58,7 +59,7 @@ def _take_over(client: Client, replication_id: bytes) -> None:
     host = client.instance.host
     name = replication_id.decode("latin-1")
     host.log("notice", f"Failover request received for replid {name}.")
-    host.replication.take_over(replication_id)
+    client.instance.feature(Services).replication.take_over(replication_id)
     who = describe_client(client).decode("latin-1")
     host.log("notice", f"MASTER MODE enabled (failover request from '{who}')")
 
@@ -68,7 +69,7 @@ def sync(client: Client, argv: Request) -> None:
     """A snapshot, then the stream; without a reply line before them."""
     if client in client.instance.feature(ReplicaTable).replicas:
         return
-    replication = client.instance.host.replication
+    replication = client.instance.feature(Services).replication
     replication.check_can_serve(client)
     replication.synchronise_blindly(client)
 
@@ -83,7 +84,7 @@ def replconf(client: Client, argv: Request) -> bytes | None:
         if option == b"ack":
             _acknowledge(client, argv)
         elif option == b"getack":
-            client.instance.host.replication.acknowledge_now()
+            client.instance.feature(Services).replication.acknowledge_now()
         else:
             _take_option(client.instance.feature(ReplicaTable).announced_by(client), argv[i], value)
         if option in _ANSWERLESS:
@@ -106,7 +107,7 @@ def _acknowledge(client: Client, argv: Request) -> None:
     if len(argv) > 4 and argv[3].lower() == b"fack":
         synced = as_int64(argv[4])
         replica.synced_offset = max(replica.synced_offset, synced or 0)
-    client.instance.host.replication.acknowledged(replica)
+    client.instance.feature(Services).replication.acknowledged(replica)
 
 
 def _take_option(replica: Replica, name: bytes, value: bytes) -> None:

@@ -10,6 +10,7 @@ from commands.core.arguments import INT64_MAX, parse_int
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.registry import BLOCKING, command
+from commands.core.services import Services
 from commands.replication.replica_table import ReplicaTable
 from commands.streams.reading.read_request import parse_block
 from protocol import replies
@@ -54,7 +55,7 @@ def _wait_for_replicas(client: Client, wanted: int, timeout_ms: int) -> bytes | 
     if reached >= wanted or client.deny_blocking:
         return reply
     block = Block([], timeout_ms, lambda _: _wait_for_replicas(client, wanted, timeout_ms), reply)
-    replication = client.instance.host.replication
+    replication = client.instance.feature(Services).replication
     replication.answer_when_acknowledged(client, block, reached, on_disk=False)
     return block
 
@@ -77,8 +78,9 @@ def _wait_for_disks(client: Client, local: int, replicas: int, timeout_ms: int) 
     instance = client.instance
     if local and not instance.config.appendonly:
         raise ReplyError(_APPEND_ONLY_FILE_IS_OFF)
-    host, units, offset = instance.host, client.write_offset, client.replicated_offset
-    is_synced = host.persistence.synced_units >= units
+    services = instance.feature(Services)
+    units, offset = client.write_offset, client.replicated_offset
+    is_synced = services.persistence.synced_units >= units
     online = instance.feature(ReplicaTable).online
     reached = sum(replica.synced_offset >= offset for replica in online)
     reply = replies.array([replies.integer(is_synced), replies.integer(reached)])
@@ -88,7 +90,7 @@ def _wait_for_disks(client: Client, local: int, replicas: int, timeout_ms: int) 
         [], timeout_ms, lambda client: _wait_for_disks(client, local, replicas, timeout_ms), reply
     )
     if not is_synced:
-        host.persistence.answer_when_synced(client, block, units)
+        services.persistence.answer_when_synced(client, block, units)
     if replicas:
-        host.replication.answer_when_acknowledged(client, block, reached, on_disk=True)
+        services.replication.answer_when_acknowledged(client, block, reached, on_disk=True)
     return block

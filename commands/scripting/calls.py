@@ -36,6 +36,7 @@ from commands.core.registry import (
     Reply,
     find,
 )
+from commands.core.services import Services
 from commands.core.version import REDIS_VERSION
 from commands.scripting.functions.libraries import Libraries
 from commands.scripting.interpreter import Interpreter
@@ -87,7 +88,7 @@ class Calls:
         self._instance = scripting.instance
         self._client = scripting.client
         self._plain = _plain_commands()
-        self._mark_ns = 0  # Services.mark_ns after the last call
+        self._mark_ns = 0  # Dispatcher.mark_ns after the last call
         self.version = REDIS_VERSION.encode()
         major, minor, patch = (int(part) for part in REDIS_VERSION.split("."))
         self.version_number = major << 16 | minor << 8 | patch
@@ -98,7 +99,7 @@ class Calls:
         """Prepare for a script: look up once what its calls need."""
         instance = self._instance
         self._running = running
-        self._services = instance.services
+        self._services = instance.feature(Services).dispatcher
         self._account = self._services.account
         self._mark_ns = self._services.mark_ns
         self._may_be_refused = running.is_read_only or bool(instance.gates & _ROLE_GATES)
@@ -174,7 +175,7 @@ class Calls:
         return self._run(command, Request(argv))
 
     def _run(self, command: Command, request: Request) -> bytes | None:
-        running, services = self._running, self._instance.services
+        running, services = self._running, self._services
         if command.flags & WRITE:
             running.has_written = True
         if running.replicates == REPLICATE_ALL:

@@ -1,7 +1,7 @@
 """The scripting state of one instance: the interpreter, the cache, and the running script.
 
 A script that has run for longer than `busy-reply-threshold` is paused regularly
-(Services.pause_script); meanwhile the event loop answers other clients with -BUSY. This module
+(Dispatcher.pause_script); meanwhile the event loop answers other clients with -BUSY. This module
 decides which scripts may be killed. Loading a library is such a run as well.
 
 A signal that ends the server, and SHUTDOWN, end whatever runs (`is_ending`), even if it has
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import cython
 
+from commands.core.services import Services
 from commands.scripting.calls import Calls
 from commands.scripting.functions.libraries import Libraries
 from commands.scripting.interpreter import (
@@ -132,7 +133,9 @@ class Scripting:
     ) -> Reply:
         """Run a script or a function; it may be paused. Raises ReplyError."""
         self._job = (running, interpreter, function, keys, rest)
-        return self.instance.services.run_with_pauses(running.client, running.argv, self._perform)
+        return self.instance.feature(Services).dispatcher.run_with_pauses(
+            running.client, running.argv, self._perform
+        )
 
     def _perform(self) -> bytes:
         running: Running
@@ -198,7 +201,7 @@ class Scripting:
         is_interrupted = instance.host.is_interrupted()
         if is_interrupted or (threshold_us and now_us - running.started_us >= threshold_us):
             # Where a pause is impossible (a file is replayed), the loop cannot handle the signal.
-            if not instance.services.pause_script() and is_interrupted:
+            if not instance.feature(Services).dispatcher.pause_script() and is_interrupted:
                 running.is_killed = True
             self._looked_us = instance.host.clock_us()
             most = min(most, self._instructions)

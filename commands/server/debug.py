@@ -9,6 +9,7 @@ from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.help import help_reply
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
+from commands.core.services import Services
 from commands.keys.pattern import matches
 from commands.keys.serialization import snapshot_options
 from commands.server.access import is_allowed
@@ -91,7 +92,7 @@ def _reload(client: Client, arguments: Argv) -> bytes:
     if words - {b"MERGE", b"NOFLUSH", b"NOSAVE"}:
         raise ReplyError(b"ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.")
     _refuse_while_loading(client)
-    client.instance.host.persistence.reload_snapshot(
+    client.instance.feature(Services).persistence.reload_snapshot(
         save=b"NOSAVE" not in words, flush=b"NOFLUSH" not in words, merge=b"MERGE" in words
     )
     return replies.OK
@@ -100,7 +101,7 @@ def _reload(client: Client, arguments: Argv) -> bytes:
 def _load_append_only_file(client: Client, arguments: Argv) -> bytes:
     """Write the append-only file, remove all data, and load the file."""
     _refuse_while_loading(client)
-    client.instance.host.persistence.reload_append_only_file()
+    client.instance.feature(Services).persistence.reload_append_only_file()
     return replies.OK
 
 
@@ -115,7 +116,7 @@ def _replicate(client: Client, arguments: Argv) -> bytes:
     """Send replicas any request, whether it is a command or not: the data may then differ."""
     if not arguments:
         raise errors.subcommand_syntax(b"DEBUG", b"REPLICATE")
-    client.instance.services.propagate_message(arguments)
+    client.instance.feature(Services).dispatcher.propagate_message(arguments)
     return replies.OK
 
 

@@ -13,6 +13,7 @@ from commands.core.registry import (
     STALE,
     command,
 )
+from commands.core.services import Services
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -36,7 +37,7 @@ def save(client: Client, argv: Request) -> bytes:
     instance = client.instance
     if instance.persistence.save_in_progress:
         raise ReplyError(_SAVING)
-    if not instance.host.persistence.save():
+    if not instance.feature(Services).persistence.save():
         raise ReplyError(_SAVE_FAILED)
     return replies.OK
 
@@ -56,7 +57,7 @@ def bgsave(client: Client, argv: Request) -> bytes:
             raise ReplyError(_OTHER_CHILD)
         state.save_scheduled = True
         return replies.simple(b"Background saving scheduled")
-    if not instance.host.persistence.start_save():
+    if not instance.feature(Services).persistence.start_save():
         raise ReplyError(_SAVE_FAILED)
     return replies.simple(b"Background saving started")
 
@@ -77,6 +78,6 @@ def bgrewriteaof(client: Client, argv: Request) -> bytes:
         state.rewrite_scheduled = True
         state.rewrite_failures = 0  # an explicit request resets the delay of retries
         return replies.simple(b"Background append only file rewriting scheduled")
-    if not instance.host.persistence.start_rewrite():
+    if not instance.feature(Services).persistence.start_rewrite():
         raise ReplyError(_REWRITE_FAILED)
     return replies.simple(b"Background append only file rewriting started")

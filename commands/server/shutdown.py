@@ -5,6 +5,7 @@ from __future__ import annotations
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.registry import ADMIN, ALLOW_BUSY, LOADING, NO_MULTI, NOSCRIPT, STALE, command
+from commands.core.services import Services
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -31,7 +32,7 @@ def shutdown(client: Client, argv: Request) -> bytes | Block | None:
         raise ReplyError(errors.SYNTAX)
     save = True if b"SAVE" in options else False if b"NOSAVE" in options else None
     now, force = b"NOW" in options, b"FORCE" in options
-    client.instance.services.end_script()
+    client.instance.feature(Services).dispatcher.end_script()
     if host.begin_shutdown(save=save, now=now, force=force):
         return Block([], 0, lambda client: None, None)
     if not host.shut_down(save=save, force=force):

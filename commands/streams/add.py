@@ -17,6 +17,7 @@ import cython
 from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
+from commands.core.services import Services
 from commands.state import notifications
 from commands.streams.deletion_options import POLICIES
 from commands.streams.idempotence import Idempotency, new_stream, parse_idempotency, remember
@@ -295,7 +296,7 @@ def serve_waiters_first(client: Client, key: bytes) -> None:
     """
     watched = (client.db.index, key)
     if watched in client.instance.ready_keys.signalled and not client.deny_blocking:
-        client.instance.serve_ready_keys()
+        client.instance.feature(Services).dispatcher.serve_ready_keys()
 
 
 # -- the ID ------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from commands.core.registry import (
     Reply,
     command,
 )
+from commands.core.services import Services
 from commands.transactions.watch import a_watched_key_changed
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -61,7 +62,7 @@ def exec_(client: Client, argv: Request) -> Reply:
     if transaction is None:
         raise ReplyError(errors.EXEC_WITHOUT_MULTI)
     if any(queued.flags & RUNS_LUA for queued, _ in transaction.queue):
-        return client.instance.services.run_with_pauses(
+        return client.instance.feature(Services).dispatcher.run_with_pauses(
             client, argv.words(), lambda: _execute(client, transaction)
         )
     return _execute(client, transaction)
@@ -80,7 +81,9 @@ def _execute(client: Client, transaction: Transaction) -> bytes:
         room_bytes = output_room_bytes(client)
         client.deny_blocking = True
         try:
-            results = client.instance.services.run_queue(client, transaction.queue, room_bytes)
+            results = client.instance.feature(Services).dispatcher.run_queue(
+                client, transaction.queue, room_bytes
+            )
         finally:
             client.deny_blocking = False
         if results is None:

@@ -1,6 +1,6 @@
 """Persistence: coordinates the append-only file, snapshots, and their child process.
 
-The server owns one (`Service`, `InProcessServer`); commands reach it as `host.persistence`:
+The server owns one (`Service`, `InProcessServer`); commands reach it as `Services.persistence`:
 
     persistence = Persistence(dispatcher, files, children, syncer, fatal)
     for _ in persistence.load(): ...      # at a start; in slices
@@ -23,6 +23,7 @@ from typing import NoReturn
 
 from commands.core.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
+from commands.core.services import Services
 from commands.state.persistence_state import NEVER
 from protocol import errors
 from protocol.errors import ReplyError
@@ -55,6 +56,7 @@ class Persistence:
     ) -> None:
         self._dispatcher = dispatcher
         instance = dispatcher.instance
+        instance.feature(Services).persistence = self
         self.append_only_file = AppendOnlyFile(instance, files, syncer, fatal, self._review_refusal)
         self.snapshots = Snapshots(instance, files, children)
         self.rewrites = Rewrites(instance, self.append_only_file, children)

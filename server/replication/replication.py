@@ -1,6 +1,6 @@
 """Replication: coordinates the server's role, its replicas, and its link to a primary.
 
-The server owns one (`Service`, `InProcessServer`); commands reach it as `host.replication`:
+The server owns one (`Service`, `InProcessServer`); commands reach it as `Services.replication`:
 
     replication = Replication(dispatcher, outside, children, files, send)
     replication.open()                      # after the data is loaded
@@ -20,6 +20,7 @@ from collections.abc import Callable
 from commands.core.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from commands.core.gates import GATE_READ_ONLY, GATE_STALE
+from commands.core.services import Services
 from commands.replication.replica_table import Replica, ReplicaTable
 from commands.replication.state import NO_ID, UNKNOWN
 from protocol import errors
@@ -50,6 +51,7 @@ class Replication:
     ) -> None:
         self._dispatcher = dispatcher
         self._instance = instance = dispatcher.instance
+        instance.feature(Services).replication = self
         self._config = instance.config
         self._state = instance.replication
         self._table = instance.feature(ReplicaTable)
@@ -126,7 +128,7 @@ class Replication:
         place = instance.propagated_units, self._state.offset
         if not places or places[-1] != place:
             places.append(place)
-        synced_units = instance.host.persistence.synced_units
+        synced_units = instance.feature(Services).persistence.synced_units
         while places and places[0][0] <= synced_units:
             self._state.link.synced_offset = places.popleft()[1]
         self.link.note_synced()
@@ -221,7 +223,7 @@ class Replication:
         """Unblock clients whose wait depends on the old role."""
         instance = self._instance
         for client in list(instance.feature(BlockedClients).clients):
-            instance.unblock(client, ReplyError(errors.UNBLOCKED_ROLE_CHANGE).wire)
+            self._dispatcher.end_waiting(client, ReplyError(errors.UNBLOCKED_ROLE_CHANGE).wire)
             client.close_after_reply = True
 
     def _review_gates(self) -> None:

@@ -42,6 +42,7 @@ from commands.core.registry import (
     Reply,
     find,
 )
+from commands.core.services import Services
 from commands.server.monitor import feed_monitors
 from commands.state.tracked_requests import command_ran
 from commands.transactions.transaction import Transaction, exec_refused
@@ -83,7 +84,8 @@ class Dispatcher:
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
-        instance.services = self
+        instance.propagate = self.propagate
+        instance.feature(Services).dispatcher = self
         self.turns = Turns()
         self.admission = Admission(instance, self.turns, self)
         self.propagation = Propagation(instance)

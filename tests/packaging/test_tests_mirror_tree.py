@@ -23,6 +23,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "commands/replication/older_replicas.py": "integration/replication/test_older_replicas.py",
     "commands/transactions/watched_keys.py": "plain attributes; test_watch.py beside it",
     "commands/replication/state.py": "plain attributes; test_information.py beside it",
+    "commands/core/services.py": "interfaces; their implementations are in server/",
     "commands/core/host.py": "an interface, without behaviour; its implementations are in server/",
     **{
         f"rillway/pipeline/{room}/arguments.py": "test_command.py beside it, and test_main.py"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, NOSCRIPT, RUNS_LUA, WRITE, Reply, command
+from commands.core.services import Services
 from commands.scripting.functions.function import is_timed
 from commands.scripting.functions.libraries import Libraries, Library
 from commands.scripting.scripting_state import Scripting
@@ -45,7 +46,7 @@ def function_restore(client: Client, argv: Request) -> Reply:
     except CorruptSnapshot:
         raise ReplyError(b"ERR failed loading the given functions payload") from None
     words = argv.words()
-    services = client.instance.services
+    services = client.instance.feature(Services).dispatcher
     return services.run_with_pauses(client, words, lambda: _restore(client, words, codes, policy))
 
 

@@ -18,6 +18,7 @@ from commands.core.registry import (
     command,
     container,
 )
+from commands.core.services import Services
 from commands.keys.pattern import matcher
 from commands.scripting.functions.libraries import Library
 from commands.scripting.interpreter import Registered
@@ -45,7 +46,7 @@ def function_load(client: Client, argv: Request) -> Reply:
             raise ReplyError(b"ERR Unknown option given: %b" % word)
         replaces = True
     words = argv.words()
-    services = client.instance.services
+    services = client.instance.feature(Services).dispatcher
     return services.run_with_pauses(client, words, lambda: _load(client, words, replaces))
 
 

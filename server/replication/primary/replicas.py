@@ -12,6 +12,7 @@ from __future__ import annotations
 from commands.core.client import Client
 from commands.core.gates import GATE_FEW_REPLICAS, GATE_REPLICA
 from commands.core.instance import Instance
+from commands.core.services import Services
 from commands.replication.older_replicas import check_replica
 from commands.replication.replica_table import Replica, ReplicaPhase, ReplicaTable
 from commands.replication.state import NO_ID, UNKNOWN
@@ -125,7 +126,7 @@ class Replicas:
         line = b"CONTINUE " + state.replication_id.encode() if knows_ids else b"CONTINUE"
         missing = b"".join(backlog.since(offset))
         state.output_bytes += len(missing)
-        self._instance.host.replication.send(replica, replies.simple(line) + missing)
+        self._instance.feature(Services).replication.send(replica, replies.simple(line) + missing)
         self._count_good()
         self._log(
             f"Partial resynchronization request from {replica.name} accepted. Sending"

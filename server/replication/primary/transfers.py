@@ -22,6 +22,7 @@ from dataclasses import field
 
 from commands.config.output_limits import output_limit
 from commands.core.instance import Instance
+from commands.core.services import Services
 from commands.replication.replica_table import Replica, ReplicaPhase, ReplicaTable
 from commands.replication.state import RILLWAY
 from protocol import errors, replies
@@ -462,7 +463,7 @@ class Transfers:
     # -- help ----------------------------------------------------------------------------------
 
     def _send(self, replica: Replica, data: bytes) -> None:
-        self._instance.host.replication.send(replica, data)
+        self._instance.feature(Services).replication.send(replica, data)
 
     def _discard(self, path: str) -> None:
         if path:

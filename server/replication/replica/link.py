@@ -27,6 +27,7 @@ from collections.abc import Callable, Generator
 from commands.core.clients import Clients
 from commands.core.gates import GATE_BUSY, HOLDING_GATES
 from commands.core.host import Detached
+from commands.core.services import Services
 from commands.replication.state import NO_ID, RILLWAY, UNKNOWN, LinkPhase
 from protocol.replies import command
 from server.clock import has_passed
@@ -465,7 +466,7 @@ class Link:
         self._log("notice", "MASTER <-> REPLICA sync: Finished with success")
         if self._config.appendonly:
             self._log("notice", "MASTER <-> REPLICA sync: Starting AOF after a successful sync")
-        self._instance.host.persistence.data_replaced()
+        self._instance.feature(Services).persistence.data_replaced()
         self._begin_following(stream_db)
         assert self._wire is not None
         self._wire.resume()

@@ -1,0 +1,174 @@
+"""`Services`: what handlers may ask of the server.
+
+The dispatcher runs commands and propagates requests; persistence and replication know the files and
+the other servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from commands.core.blocked_clients import Block
+from commands.core.client import Client
+from commands.core.instance import Instance
+from commands.core.registry import Command, Handler, Queued, Reply
+from commands.replication.replica_table import Replica
+from protocol.request import Request
+from protocol.requests import Argv
+
+
+class Dispatcher(Protocol):
+    """The part of the dispatcher that handlers use (server/requests/dispatch.py)."""
+
+    mark_ns: int  # when the last command ended, in ns of a monotonic clock
+
+    def run(self, client: Client, command: Command, request: Request) -> Reply:
+        """Run a command now, with statistics and propagation, and return its reply."""
+
+    def run_queue(
+        self, client: Client, queue: list[Queued], room_bytes: int | None
+    ) -> list[bytes] | None:
+        """`run` the requests of a transaction; None if the replies take more than `room_bytes`."""
+
+    def propagate_message(self, request: Argv) -> None:
+        """Send replicas a request that changes no data (PUBLISH), in order with the others."""
+
+    def serve_ready_keys(self) -> None:
+        """Run the retries of the clients that wait for keys on the ready list."""
+
+    def end_waiting(self, client: Client, reply: bytes) -> None:
+        """Answer a blocked client with `reply`, which counts as a call, and let it go on with its
+        next request.
+        """
+
+    def account(
+        self, client: Client, command: Command, request: Request, handler: Handler | None
+    ) -> Reply:
+        """`run` with another handler than the command's; a long reply is sent in pieces."""
+
+    def run_with_pauses(self, client: Client, argv: Argv, work: Callable[[], Reply]) -> Reply:
+        """The reply of `work`, which may call `pause_script`; a Block if it has."""
+
+    def pause_script(self) -> bool:
+        """Suspend the script that runs, and let the event loop continue for a while.
+
+        False if that is impossible: a file is replayed.
+        """
+
+    def end_script(self) -> bool:
+        """End a script that has paused, for a shutdown.
+
+        False if it had written: none of that was propagated, and the data must not be saved.
+        """
+
+    def run_held_back(
+        self, client: Client, command: Command, request: Request, keeps: int
+    ) -> Reply:
+        """`run` that propagates only to the targets that redis.set_repl(`keeps`) selects."""
+
+
+class Persistence(Protocol):
+    """The persistence services that commands use (server/persistence/persistence.py).
+
+    The state is in `Instance.persistence`. The log has the reason for a failure.
+    """
+
+    @property
+    def synced_units(self) -> int:
+        """The number of `Instance.propagated_units` on disk; -1 if the append-only file is off."""
+
+    def save(self) -> bool:
+        """Write a snapshot and return when it is on disk; False if that failed.
+
+        No child may be saving.
+        """
+
+    def start_save(self) -> bool:
+        """Start a child that writes a snapshot; False if that failed. No child may be running."""
+
+    def start_rewrite(self) -> bool:
+        """Start a child that rewrites the append-only file; False if that failed.
+
+        No other may run.
+        """
+
+    def answer_when_synced(self, client: Client, block: Block, units: int) -> None:
+        """Answer a client that is about to wait on `block` (WAITAOF) once `units` are synced."""
+
+    def data_replaced(self) -> None:
+        """A synchronisation replaced all data: start the append-only file again."""
+
+    def all_data_flushed(self) -> None:
+        """FLUSHALL: stop a child that saves the removed data; with `save` points, save again."""
+
+    def reload_snapshot(self, *, save: bool, flush: bool, merge: bool) -> None:
+        """DEBUG RELOAD: save a snapshot, remove all data, load the snapshot; `save` and `flush`
+        switch the first two off.
+
+        `merge`: keys of the file replace those that are there. Raises ReplyError.
+        """
+
+    def reload_append_only_file(self) -> None:
+        """DEBUG LOADAOF: remove all data and load the append-only file.
+
+        The process ends if that fails.
+        """
+
+
+class Replication(Protocol):
+    """The replication services that commands use (server/replication/replication.py).
+
+    The state is in `Instance.replication`.
+    """
+
+    def send(self, replica: Replica, data: bytes) -> None:
+        """Send bytes to a replica, in the order of the calls."""
+
+    def check_can_serve(self, client: Client) -> None:
+        """Raise ReplyError if the client cannot become a replica now."""
+
+    def synchronise(self, client: Client, replication_id: bytes, offset: int) -> None:
+        """PSYNC: make the client a replica that has everything before `offset`."""
+
+    def synchronise_blindly(self, client: Client) -> None:
+        """SYNC: make the client a replica that does not use offsets."""
+
+    def acknowledged(self, replica: Replica) -> None:
+        """A replica has acknowledged an offset."""
+
+    def answer_when_acknowledged(
+        self, client: Client, block: Block, counted: int, *, on_disk: bool
+    ) -> None:
+        """Run the command of a client that is about to wait on `block` again when more than the
+        `counted` replicas acknowledge what it waits for (WAIT, WAITAOF).
+        """
+
+    def take_over(self, replication_id: bytes) -> None:
+        """PSYNC ... FAILOVER: become the primary at the primary's request. Raises ReplyError."""
+
+    def start_failover(
+        self, target: tuple[str, int] | None, timeout_ms: int, *, force: bool
+    ) -> None:
+        """Hand the role over to a replica as soon as it is up to date. `timeout_ms` 0: no limit."""
+
+    def abort_failover(self) -> None:
+        """Stay the primary."""
+
+    def follow(self, host: str, port: int) -> None:
+        """REPLICAOF: become a replica of the given server."""
+
+    def promote(self) -> None:
+        """REPLICAOF NO ONE: become a primary."""
+
+    def acknowledge_now(self) -> None:
+        """Send the primary this server's offset (REPLCONF ACK)."""
+
+
+class Services:
+    """The services of one server; each sets itself here."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.dispatcher: Dispatcher
+        self.persistence: Persistence
+        self.replication: Replication
