@@ -73,6 +73,7 @@ COMPILED = (
     "storage/decimals.py",
     "storage/entries/entry.py",
     "storage/entries/entry_id.py",
+    "storage/entries/entry_ids.py",
     "storage/entries/entry_reader.py",
     "storage/entries/frame.py",
     "storage/entries/id_columns.py",

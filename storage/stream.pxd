@@ -4,6 +4,7 @@ cimport cython
 
 from storage.entries.entry cimport encode_id_parts
 from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq, make_id
+from storage.entries.entry_ids cimport EntryIDs
 from storage.nodes.frozen_node cimport FrozenNode
 from storage.nodes.node_list cimport NodeList
 from storage.nodes.open_node cimport OpenNode
@@ -28,7 +29,7 @@ cdef class Stream(Value):
     cdef Py_ssize_t _first_live
     cdef entry_id_t _first_id
 
-    cpdef tuple range_with_ids(self, object start, object end, Py_ssize_t count=*)
+    cpdef list read_from(self, EntryIDs ids, entry_id_t start, Py_ssize_t count=*)
     cpdef bint exceeds(self, long long max_length, bint whole_nodes)
     cpdef bytes append_raw(
         self,

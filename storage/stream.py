@@ -26,6 +26,7 @@ import cython
 
 from storage.entries.entry import Shape, decode_words, encode_fields, encode_id_parts
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, id_ms, id_seq, make_id
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.ack_journal import AckJournal
 from storage.groups.group import Group
 from storage.groups.references import References
@@ -275,42 +276,37 @@ class Stream(Value):
         """The last `count` entries of a range, descending, in wire form."""
         return self._nodes.select_down(start, end, count if count >= 0 else self.length)
 
-    def range_with_ids(
-        self, start: EntryID, end: EntryID, count: cython.Py_ssize_t = -1
-    ) -> tuple[list[EntryID], list[bytes]]:
-        """The IDs of the first `count` entries of a range, and the entries in chunks."""
-        return self._nodes.select_with_ids(start, end, count if count >= 0 else self.length)
+    def read_from(
+        self, ids: EntryIDs, start: EntryID, count: cython.Py_ssize_t = -1
+    ) -> list[bytes]:
+        """The first `count` entries from an ID on in chunks; theirs are appended to `ids`."""
+        return self._nodes.read_from(ids, start, count if count >= 0 else self.length)
 
-    def range_within(
-        self, start: EntryID, end: EntryID, count: int, max_bytes: int
-    ) -> tuple[list[EntryID], list[bytes], int]:
-        """range_with_ids() that stops once the entries have at least `max_bytes` bytes.
+    def read_within(
+        self, ids: EntryIDs, start: EntryID, count: int, max_bytes: int
+    ) -> tuple[list[bytes], int]:
+        """read_from() that stops once the entries have at least `max_bytes` bytes.
 
         The entry that reaches the limit is the last one, so the first is always included if the
-        limit is positive. The third result is the size of the entries in bytes.
+        limit is positive. The second result is the size of the entries in bytes.
         """
-        limit = count if count >= 0 else self.length
-        ids: list[EntryID] = []
+        end = ids.count + (count if count >= 0 else self.length)
         chunks: list[bytes] = []
         used_bytes = 0
-        for node in self._nodes.between(start, end) if limit and max_bytes > 0 else ():
-            if isinstance(node, OpenNode):  # it may be large
-                found, parts = node.select_within(
-                    start, end, limit - len(ids), max_bytes - used_bytes
-                )
-            else:
-                found, parts = node.select_with_ids(start, end, limit - len(ids))
-            size = sum(map(len, parts))
-            if used_bytes + size > max_bytes and isinstance(node, FrozenNode):
-                parts = _entries_within(node, found, max_bytes - used_bytes)
-                size = sum(map(len, parts))
-                del found[len(parts) :]
-            ids += found
-            chunks += parts
-            used_bytes += size
-            if len(ids) == limit or used_bytes >= max_bytes:
+        for node in self._nodes.between(start, MAX_ID):
+            room, left_bytes, before = end - ids.count, max_bytes - used_bytes, ids.count
+            if not room or left_bytes <= 0:
                 break
-        return ids, chunks, used_bytes
+            if isinstance(node, OpenNode):  # it may be large
+                parts = node.read_within(ids, start, room, left_bytes)
+            else:
+                parts = node.read_from(ids, start, room)
+            if sum(map(len, parts)) > left_bytes and isinstance(node, FrozenNode):
+                parts = _entries_within(node, ids, before, left_bytes)
+                ids.cut(before + len(parts))
+            chunks += parts
+            used_bytes += sum(map(len, parts))
+        return chunks, used_bytes
 
     def snapshot(
         self, start: EntryID, end: EntryID, count: int = -1, *, reverse: bool = False
@@ -325,13 +321,13 @@ class Stream(Value):
         """The number of nodes that may overlap a range."""
         return self._nodes.count_between(start, end)
 
-    def ids(self, start: EntryID, end: EntryID, count: int = -1) -> list[EntryID]:
+    def ids(self, start: EntryID, end: EntryID, count: int = -1) -> EntryIDs:
         """The IDs of the first `count` entries of a range, ascending."""
         limit = count if count >= 0 else self.length
-        ids: list[EntryID] = []
+        ids = EntryIDs()
         for node in self._nodes.between(start, end) if limit else ():
-            ids += node.select_ids(start, end, limit - len(ids))
-            if len(ids) == limit:
+            node.add_ids_to(ids, start, end, limit - ids.count)
+            if ids.count == limit:
                 break
         return ids
 
@@ -603,7 +599,8 @@ class Stream(Value):
 
     def drop_references(self, ids: list[EntryID]) -> int:
         """Remove entries from the PELs of all groups (DELREF); return the number removed."""
-        return sum(group.acknowledge_all(ids) for group in self.groups.values())
+        row = EntryIDs.of(ids)
+        return sum(group.acknowledge_all(row) for group in self.groups.values())
 
     # -- the whole -----------------------------------------------------------------------------
 
@@ -708,14 +705,14 @@ def _among(node: Node, ids: list[EntryID]) -> list[EntryID]:
     return there if there == ids else sorted(set(there).intersection(ids))
 
 
-def _entries_within(node: Node, ids: list[EntryID], max_bytes: int) -> list[bytes]:
-    """The first of these entries of a node, up to the one that uses up `max_bytes`."""
+def _entries_within(node: Node, ids: EntryIDs, start: int, max_bytes: int) -> list[bytes]:
+    """Entries of a node, by the IDs from a place on, up to the one that uses up `max_bytes`."""
     entries: list[bytes] = []
     used_bytes = 0
-    for entry_id in ids:
+    for place in range(start, ids.count):
         if used_bytes >= max_bytes:
             break
-        entry = node.get(entry_id)
+        entry = node.get(ids.at(place))
         assert entry is not None
         entries.append(entry)
         used_bytes += len(entry)

@@ -2,6 +2,7 @@
 
 entry:         an entry as the bytes of its reply
 entry_id:      an ID as one integer, and its text
+entry_ids:     a row of IDs
 id_columns:    the IDs of a frozen node
 entry_reader:  a walk over encoded entries, without objects
 packed_form:   chooses how the entries of a node are packed

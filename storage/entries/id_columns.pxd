@@ -1,9 +1,8 @@
 # The C types of storage/entries/id_columns.py.
 
 cimport cython
-from cpython.array cimport array
-
 from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq, make_id
+from storage.entries.entry_ids cimport EntryIDs, numbers_of
 
 
 cdef class NodeIDs:
@@ -11,6 +10,7 @@ cdef class NodeIDs:
 
     cpdef entry_id_t at(self, entry_id_t key, Py_ssize_t place)
     cpdef Py_ssize_t place(self, entry_id_t key, entry_id_t entry_id) except -1
+    cpdef add_to(self, EntryIDs ids, entry_id_t key, Py_ssize_t low, Py_ssize_t high)
     cpdef list between(self, entry_id_t key, Py_ssize_t low, Py_ssize_t high)
 
 
@@ -18,8 +18,10 @@ cdef class IDProgression(NodeIDs):
     cdef entry_id_t _offset
     cdef readonly entry_id_t step
 
-    @cython.locals(first=entry_id_t, place=entry_id_t)
+    @cython.locals(first=entry_id_t, place=entry_id_t, count=entry_id_t)
     cpdef Py_ssize_t place(self, entry_id_t key, entry_id_t entry_id) except -1
+    @cython.locals(entry_id=entry_id_t)
+    cpdef add_to(self, EntryIDs ids, entry_id_t key, Py_ssize_t low, Py_ssize_t high)
 
 
 cdef class IDColumns(NodeIDs):
@@ -27,12 +29,6 @@ cdef class IDColumns(NodeIDs):
     cdef object _seq
 
 
-cdef inline unsigned long long* pointer_to(object numbers):
-    """The numbers of an array."""
-    return (<array> numbers).data.as_ulonglongs
-
-
-cdef unsigned long long* numbers_of(object numbers)
 cdef bint _is_run(
     unsigned long long* numbers, Py_ssize_t first, Py_ssize_t count, unsigned long long step
 )

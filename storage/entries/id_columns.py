@@ -15,7 +15,12 @@ from typing import TypeAlias
 import cython
 
 from storage.entries.entry_id import SEQ_BITS, EntryID, id_ms, id_seq, make_id
+from storage.entries.entry_ids import EntryIDs
 from storage.object_size import allocated_bytes
+
+if not cython.compiled:
+    # Compiled, it returns a pointer, and the module's C types import it.
+    from storage.entries.entry_ids import numbers_of
 
 Column: TypeAlias = "bytes | array[int]"
 
@@ -45,11 +50,19 @@ class NodeIDs:
         """The place of the first ID that is not below `entry_id`."""
         raise NotImplementedError
 
+    def add_to(
+        self, ids: EntryIDs, key: EntryID, low: cython.Py_ssize_t, high: cython.Py_ssize_t
+    ) -> None:
+        """Append the IDs at places [low, high) to a row."""
+        raise NotImplementedError
+
     def between(
         self, key: EntryID, low: cython.Py_ssize_t, high: cython.Py_ssize_t
     ) -> list[EntryID]:
         """The IDs at places [low, high)."""
-        raise NotImplementedError
+        ids = EntryIDs()
+        self.add_to(ids, key, low, high)
+        return list(ids)
 
     def memory_bytes(self) -> int:
         """The memory in bytes, except for what nodes share."""
@@ -79,20 +92,20 @@ class IDProgression(NodeIDs):
         first = key + self._offset
         if entry_id <= first:
             return 0
+        count = self.count
         place = entry_id - first
         if self.step != 1:  # it is MS_STEP; rounded up
             place = (place - 1 >> 64) + 1
-        return place if place < self.count else self.count
+        return place if place < count else count
 
-    def between(
-        self, key: EntryID, low: cython.Py_ssize_t, high: cython.Py_ssize_t
-    ) -> list[EntryID]:
-        """Return the IDs at places [low, high)."""
-        first: int = key + self._offset
-        step: int = self.step
-        if high - low == 1:  # consumers that ask for one entry
-            return [first + low * step]
-        return list(range(first + low * step, first + high * step, step))
+    def add_to(
+        self, ids: EntryIDs, key: EntryID, low: cython.Py_ssize_t, high: cython.Py_ssize_t
+    ) -> None:
+        """Append the IDs at places [low, high) to a row."""
+        entry_id = key + self._offset + self.step * low
+        for _ in range(low, high):
+            ids.add(entry_id)
+            entry_id += self.step
 
     def memory_bytes(self) -> int:
         """Return 0: all nodes with the same progression share it."""
@@ -123,14 +136,16 @@ class IDColumns(NodeIDs):
         high = bisect_right(self._ms, ms, low)
         return bisect_left(self._seq, id_seq(entry_id), low, high)
 
-    def between(
-        self, key: EntryID, low: cython.Py_ssize_t, high: cython.Py_ssize_t
-    ) -> list[EntryID]:
-        """Return the IDs at places [low, high)."""
-        if high - low == 1:
-            return [self.at(key, low)]
-        pairs = zip(self._ms[low:high], self._seq[low:high], strict=True)
-        return [make_id(id_ms(key) + ms, seq) for ms, seq in pairs]
+    def add_to(
+        self, ids: EntryIDs, key: EntryID, low: cython.Py_ssize_t, high: cython.Py_ssize_t
+    ) -> None:
+        """Append the IDs at places [low, high) to a row."""
+        base_ms: cython.ulonglong = id_ms(key)
+        place: cython.Py_ssize_t
+        ms: cython.ulonglong
+        for place in range(low, high):
+            ms = self._ms[place]
+            ids.add(make_id(base_ms + ms, self._seq[place]))
 
     def memory_bytes(self) -> int:
         """Return the memory in bytes, without columns of equal numbers, which nodes share."""
@@ -159,15 +174,6 @@ def pack_ids(
     return IDColumns(
         _column_of(all_ms, first, count, base_ms), _column_of(all_seqs, first, count, 0)
     )
-
-
-@cython.cfunc
-def numbers_of(numbers: object) -> cython.p_ulonglong:
-    """An array of numbers; compiled, a pointer to them, valid until the array is resized."""
-    if cython.compiled:
-        # The module's C types have it.
-        return pointer_to(numbers)  # type: ignore[name-defined]  # noqa: F821
-    return numbers
 
 
 @cython.cfunc

@@ -21,5 +21,5 @@ cdef class ClaimOrder:
     cdef public long long _line_ms
 
     cdef _begin_line(self)
-    cpdef bint join_line(self, long long delivery_ms, list ids) except -1
+    cpdef bint join_line(self, long long delivery_ms, entry_id_t first, entry_id_t last) except -1
     cpdef tidy(self, Py_ssize_t changes)

@@ -118,19 +118,19 @@ class ClaimOrder:
         self._line_end: EntryID = 0  # nor is anything above
         self._line_ms = 0  # when the last of the line was delivered
 
-    def join_line(self, delivery_ms: cython.longlong, ids: list[EntryID]) -> bool:
-        """Add entries (at least one) that become pending to the end of the line.
+    def join_line(self, delivery_ms: cython.longlong, first: EntryID, last: EntryID) -> bool:
+        """Add entries that become pending, from `first` to `last`, to the end of the line.
 
         False if that is not their place in the order; then they must become strays.
         """
         if (
-            ids[0] <= self._line_end
+            first <= self._line_end
             or delivery_ms < self._line_ms
             # Strays of the same time were delivered before these.
             or (self._listed and delivery_ms <= self._last_ms)
         ):
             return False
-        self._line_end = ids[-1]
+        self._line_end = last
         self._line_ms = delivery_ms
         return True
 

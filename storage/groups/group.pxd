@@ -1,6 +1,7 @@
 # The C types of storage/groups/group.py.
 
 from storage.entries.entry_id cimport entry_id_t
+from storage.entries.entry_ids cimport EntryIDs
 from storage.groups.claim_order cimport ClaimOrder
 from storage.groups.consumer cimport Consumer
 from storage.groups.pending_list cimport PendingList
@@ -14,5 +15,5 @@ cdef class Group:
     cdef public dict consumers
     cdef public ClaimOrder _order
 
-    cpdef deliver(self, Consumer consumer, list ids, long long now_ms)
-    cpdef Py_ssize_t acknowledge_all(self, list ids) except -1
+    cpdef deliver(self, Consumer consumer, EntryIDs ids, long long now_ms)
+    cpdef Py_ssize_t acknowledge_all(self, EntryIDs ids) except -1

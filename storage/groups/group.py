@@ -20,6 +20,7 @@ from itertools import compress
 import cython
 
 from storage.entries.entry_id import EntryID
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.claim_order import ClaimOrder
 from storage.groups.consumer import Consumer
 from storage.groups.pending_block import Owner, PendingEntry, Row
@@ -104,20 +105,22 @@ class Group:
 
     # -- pending entries -----------------------------------------------------------------------
 
-    def deliver(self, consumer: Consumer, ids: list[EntryID], now_ms: cython.longlong) -> None:
+    def deliver(self, consumer: Consumer, ids: EntryIDs, now_ms: cython.longlong) -> None:
         """Record the delivery of the entries `ids` (ascending) to `consumer`.
 
         An ID may be pending already, if the group was set back (XGROUP SETID). It then changes its
         owner and starts again with one delivery, as in Redis (reference 1.8).
         """
         pending = self.pending
-        if ids and (last := pending.last_key()) is not None and ids[0] <= last:
-            ids = [entry_id for entry_id in ids if not self._redeliver(consumer, entry_id, now_ms)]
-        if ids:
-            are_strays = not self._order.join_line(now_ms, ids)
+        if ids.count and pending.reaches(ids.at(0)):
+            ids = EntryIDs.of(
+                [entry_id for entry_id in ids if not self._redeliver(consumer, entry_id, now_ms)]
+            )
+        if ids.count:
+            are_strays = not self._order.join_line(now_ms, ids.at(0), ids.at(ids.count - 1))
             pending.extend(ids, consumer, now_ms, are_strays)
             if are_strays:
-                self._order.add(now_ms, ids)
+                self._order.add(now_ms, list(ids))
 
     def _redeliver(self, consumer: Consumer, entry_id: EntryID, now_ms: int) -> bool:
         entry = self.pending.get(entry_id)
@@ -132,16 +135,13 @@ class Group:
             self._order.recall(entry_id)
         return self.pending.remove(entry_id)
 
-    def acknowledge_all(self, ids: list[EntryID]) -> cython.Py_ssize_t:
+    def acknowledge_all(self, ids: EntryIDs) -> cython.Py_ssize_t:
         """Remove pending entries; return the number of those that were pending."""
         order = self._order
         if order.releases:
             for entry_id in ids:
                 order.recall(entry_id)
-        if len(ids) == 1:
-            acknowledged = int(self.pending.remove(ids[0]))
-        else:
-            acknowledged = self.pending.remove_all(ids)
+        acknowledged: cython.Py_ssize_t = self.pending.remove_all(ids)
         if acknowledged:
             order.tidy(acknowledged)
         return acknowledged
@@ -162,7 +162,7 @@ class Group:
         if consumer is None:
             delivery_ms = RELEASED_MS
         entry = PendingEntry(entry_id, consumer, delivery_ms, delivery_count)
-        is_stray = consumer is None or not self._order.join_line(delivery_ms, [entry_id])
+        is_stray = consumer is None or not self._order.join_line(delivery_ms, entry_id, entry_id)
         self.pending.add(entry, is_stray=is_stray)
         if consumer is None:
             self._order.release(entry_id)

@@ -7,39 +7,43 @@ places: at the stream's ends, and where nothing was deleted. Source: Redis 7.4.
 
 from __future__ import annotations
 
+import cython
+
 from storage.entries.entry_id import MIN_ID, EntryID
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.group import UNKNOWN, Group
 from storage.stream import MAX_COUNT, Stream
 
 
-def advance_group(stream: Stream, group: Group, ids: list[EntryID]) -> None:
+def advance_group(stream: Stream, group: Group, ids: EntryIDs) -> None:
     """Move `group` past the entries `ids`, which are delivered to it now (reference 1.12).
 
     `ids` ascend and are above the group's last ID. They are counted while
     the group's position is known, and from where it becomes known again.
     """
-    for position, entry_id in enumerate(ids):
+    place: cython.Py_ssize_t
+    for place in range(ids.count):
         if (
             group.entries_read != UNKNOWN
             and not stream.begins_after(group.last_delivered_id)
             and not has_tombstone_after(stream, group.last_delivered_id)
         ):
             # From here on the same holds for each ID that follows.
-            count = len(ids) - position
+            count: cython.longlong = ids.count - place
             if group.entries_read > MAX_COUNT - count:
                 group.entries_read = MAX_COUNT
             else:
                 group.entries_read += count
-            group.last_delivered_id = ids[-1]
+            group.last_delivered_id = ids.at(ids.count - 1)
             return
         if stream.entries_added:
-            group.entries_read = estimate_entries_read(stream, entry_id)
-        group.last_delivered_id = entry_id
+            group.entries_read = estimate_entries_read(stream, ids.at(place))
+        group.last_delivered_id = ids.at(place)
         if group.entries_read == UNKNOWN:
             # The same holds for each that follows, up to the last one of the stream.
             if stream.entries_added:
-                group.entries_read = estimate_entries_read(stream, ids[-1])
-            group.last_delivered_id = ids[-1]
+                group.entries_read = estimate_entries_read(stream, ids.at(ids.count - 1))
+            group.last_delivered_id = ids.at(ids.count - 1)
             return
 
 

@@ -5,6 +5,7 @@ from cpython.array cimport resize_smart
 from libc.string cimport memmove
 
 from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq, make_id
+from storage.entries.entry_ids cimport EntryIDs
 
 
 cdef Py_ssize_t ROW_WORDS
@@ -45,7 +46,7 @@ cdef class Block:
     cpdef own(self)
     cpdef Py_ssize_t place_of(self, entry_id_t entry_id) except -1
     cpdef Py_ssize_t find(self, entry_id_t entry_id) except? -1
-    cpdef Py_ssize_t run_length(self, Py_ssize_t place, list ids, Py_ssize_t start)
+    cpdef Py_ssize_t run_length(self, Py_ssize_t place, EntryIDs ids, Py_ssize_t start) except -1
     cpdef entry_id_t id_at(self, Py_ssize_t place)
     cpdef unsigned long long state_at(self, Py_ssize_t place)
     cpdef object owner_at(self, Py_ssize_t place)
@@ -55,7 +56,9 @@ cdef class Block:
     cpdef put(
         self,
         Py_ssize_t place,
-        list ids,
+        EntryIDs ids,
+        Py_ssize_t start,
+        Py_ssize_t end,
         Owner owner,
         unsigned long long delivery_ms,
         bint are_strays,
@@ -63,7 +66,7 @@ cdef class Block:
     cdef _make_gap(self, Py_ssize_t at, Py_ssize_t length)
     cdef unsigned long long _slot_of(self, Owner owner)
     cpdef cut(self, Py_ssize_t start, Py_ssize_t end)
-    cpdef share(self, Owner owner, Py_ssize_t number)
+    cpdef Share share(self, Owner owner, Py_ssize_t number)
     cdef Share _open_share(self, Owner owner)
     cpdef unshare(self, Owner owner, Py_ssize_t number)
     cpdef unshare_each(self, Py_ssize_t start, Py_ssize_t end)

@@ -26,6 +26,7 @@ import cython
 
 from protocol.records import record
 from storage.entries.entry_id import EntryID, id_ms, id_seq, make_id
+from storage.entries.entry_ids import EntryIDs
 from storage.keyspace.ordered_index import OrderedIndex
 
 # 16 KiB of rows: moving the rest of them takes less time than finding the place.
@@ -207,32 +208,30 @@ class Block:
         return place if words[at] == ms and words[at + _SEQ] == seq else -1
 
     def run_length(
-        self, place: cython.Py_ssize_t, ids: list[EntryID], start: cython.Py_ssize_t
+        self, place: cython.Py_ssize_t, ids: EntryIDs, start: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
         """The number of entries from a place on that have the IDs from `start` on, in order."""
         at: cython.Py_ssize_t = place * ROW_WORDS
         end: cython.Py_ssize_t = len(self.words)
         index: cython.Py_ssize_t = start
-        ms: cython.ulonglong
-        seq: cython.ulonglong
         words: cython.p_ulonglong = _numbers(self)
-        while at < end and index < len(ids):
-            entry_id = ids[index]
-            ms, seq = id_ms(entry_id), id_seq(entry_id)
-            if words[at] != ms or words[at + _SEQ] != seq:
+        while at < end and index < ids.count:
+            if make_id(words[at], words[at + _SEQ]) != ids.at(index):
                 break
             at += ROW_WORDS
             index += 1
         return index - start
 
     def id_at(self, place: cython.Py_ssize_t) -> EntryID:
-        """The ID at a place, which may be counted from the end."""
+        """The ID at a place."""
         at: cython.Py_ssize_t = place * ROW_WORDS
-        return make_id(self.words[at], self.words[at + _SEQ])
+        words: cython.p_ulonglong = _numbers(self)
+        return make_id(words[at], words[at + _SEQ])
 
     def state_at(self, place: cython.Py_ssize_t) -> cython.ulonglong:
         """The state at a place."""
-        state: cython.ulonglong = self.words[place * ROW_WORDS + _STATE]
+        words: cython.p_ulonglong = _numbers(self)
+        state: cython.ulonglong = words[place * ROW_WORDS + _STATE]
         return state
 
     def owner_at(self, place: cython.Py_ssize_t) -> Owner | None:
@@ -291,31 +290,33 @@ class Block:
         return [row for row, state in pairs if state & _STRAY == stray]
 
     # -- changing ------------------------------------------------------------------------------
-    # Callers that add or change entries must have counted them for their owner before (`share`).
+    # Callers that insert, hand over or give entries must have counted them for their owner before
+    # (`share`).
 
     def put(
         self,
         place: cython.Py_ssize_t,
-        ids: list[EntryID],
+        ids: EntryIDs,
+        start: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
         owner: Owner,
         delivery_ms: cython.ulonglong,
         are_strays: cython.bint,
     ) -> None:
-        """Add entries, each delivered once, that belong side by side at a place."""
+        """Add entries, each delivered once, that belong side by side at a place.
+
+        Their IDs are those from `start` up to `end` of a row.
+        """
+        share: Share = self.share(owner, end - start)
         self.own()
-        share: Share = self.shares[owner]
         slot: cython.ulonglong = share.slot
         state: cython.ulonglong = (slot << _SLOT_BITS) + (_STRAY if are_strays else 0) + 1
         at: cython.Py_ssize_t = place * ROW_WORDS
-        if not cython.compiled:
-            rows = array("Q")
-            for entry_id in ids:
-                rows.extend((id_ms(entry_id), id_seq(entry_id), delivery_ms, state))
-            self.words[at:at] = rows
-            return
-        self._make_gap(at, len(ids) * ROW_WORDS)
+        self._make_gap(at, (end - start) * ROW_WORDS)
         words: cython.p_ulonglong = _numbers(self)
-        for entry_id in ids:
+        index: cython.Py_ssize_t
+        for index in range(start, end):
+            entry_id = ids.at(index)
             words[at] = id_ms(entry_id)
             words[at + _SEQ] = id_seq(entry_id)
             words[at + _TIME] = delivery_ms
@@ -324,7 +325,10 @@ class Block:
 
     @cython.cfunc
     def _make_gap(self, at: cython.Py_ssize_t, length: cython.Py_ssize_t) -> None:
-        """Make room for `length` numbers; compiled only."""
+        """Make room for `length` numbers."""
+        if not cython.compiled:
+            self.words[at:at] = array("Q", bytes(8 * length))
+            return
         end: cython.Py_ssize_t = len(self.words)
         resize_smart(self.words, end + length)  # type: ignore[name-defined]  # noqa: F821
         if at < end:
@@ -465,13 +469,14 @@ class Block:
 
     # -- entries per consumer ------------------------------------------------------------------
 
-    def share(self, owner: Owner, number: cython.Py_ssize_t) -> None:
-        """Add to the number of entries that a consumer has here."""
+    def share(self, owner: Owner, number: cython.Py_ssize_t) -> Share:
+        """Add to the number of entries that a consumer has here; return its share."""
         owner.pending_count += number
         share: Share | None = self.shares.get(owner)
         if share is None:
             share = self._open_share(owner)
         share.count += number
+        return share
 
     @cython.cfunc
     def _open_share(self, owner: Owner) -> Share:

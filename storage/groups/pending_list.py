@@ -25,6 +25,7 @@ from collections.abc import Iterator
 import cython
 
 from storage.entries.entry_id import EntryID
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.consumer_pending import ROWS_AT_ONCE
 from storage.groups.pending_block import (
     BLOCK_ENTRIES,
@@ -88,7 +89,7 @@ class PendingList(PendingEntries):
             block, place = found
             return list(block.rows(place, place + 1))
         rows: list[Row | None] = []
-        for block, place, _, length in self._runs(ids):
+        for block, place, _, length in self._runs(EntryIDs.of(ids)):
             rows += block.rows(place, place + length) if length else (None,)
         return rows + [None] * (len(ids) - len(rows))
 
@@ -129,7 +130,18 @@ class PendingList(PendingEntries):
         index = len(blocks) - 1
         while not len(blocks[index]):
             index -= 1
-        return blocks[index].id_at(-1)
+        return blocks[index].id_at(len(blocks[index]) - 1)
+
+    def reaches(self, entry_id: EntryID) -> bool:
+        """Return True if an ID is pending that is this one or above."""
+        if not self.length:
+            return False
+        last: Block = self._blocks.last
+        held: cython.Py_ssize_t = len(last)
+        if held:
+            return last.id_at(held - 1) >= entry_id
+        last_key = self.last_key()
+        return last_key is not None and last_key >= entry_id
 
     # -- walking -------------------------------------------------------------------------------
     # Rows are copied in batches: later changes may not be visible.
@@ -164,7 +176,7 @@ class PendingList(PendingEntries):
         Any order will do. Fastest for consecutive pending IDs.
         """
         found: list[Row] = []
-        for block, place, _, length in self._runs(ids):
+        for block, place, _, length in self._runs(EntryIDs.of(ids)):
             strays = block.strays(place, place + length)
             found += [row for row in strays if row[2] == delivery_ms and row[1] is not None]
         return found
@@ -181,34 +193,33 @@ class PendingList(PendingEntries):
 
     def extend(
         self,
-        ids: list[EntryID],
+        ids: EntryIDs,
         owner: Owner,
         delivery_ms: cython.ulonglong,
         are_strays: cython.bint,
     ) -> None:
         """Add entries that are not pending (at least one), delivered once. `ids` ascend."""
-        count: cython.Py_ssize_t = len(ids)
+        count: cython.Py_ssize_t = ids.count
         self.length += count
         last: Block = self._blocks.last
         held: cython.Py_ssize_t = len(last)
         # IDs above the last one belong to the last block, which is empty as long as consumers keep
         # up.
-        is_above = last.id_at(-1) < ids[0] if held else last.start <= ids[0]
+        first = ids.at(0)
+        is_above: cython.bint = last.id_at(held - 1) < first if held else last.start <= first
         if is_above and held + count <= BLOCK_ENTRIES:
-            last.share(owner, count)
-            last.put(held, ids, owner, delivery_ms, are_strays)
+            last.put(held, ids, 0, count, owner, delivery_ms, are_strays)
             return
         done: cython.Py_ssize_t = 0
         while done < count:
             block, place, room = self._room_for(ids, done)
-            part = ids[done : done + room]
-            block.share(owner, len(part))
-            block.put(place, part, owner, delivery_ms, are_strays)
+            room = min(room, count - done)
+            block.put(place, ids, done, done + room, owner, delivery_ms, are_strays)
             if len(block) > 2 * BLOCK_ENTRIES:
                 self._blocks.split(block)
-            done += len(part)
+            done += room
 
-    def _room_for(self, ids: list[EntryID], done: int) -> tuple[Block, int, int]:
+    def _room_for(self, ids: EntryIDs, done: int) -> tuple[Block, int, int]:
         """Where the IDs from the place `done` on belong: a block, a place in it, how many there."""
         blocks = self._blocks
         index = blocks.index(ids[done])
@@ -276,7 +287,7 @@ class PendingList(PendingEntries):
 
         Any order will do. Fastest for consecutive pending IDs.
         """
-        for block, place, done, length in self._runs(ids):
+        for block, place, done, length in self._runs(EntryIDs.of(ids)):
             assert length, "not pending"
             counts = delivery_counts[done : done + length]
             self._hand_over(block, place, owner, delivery_ms, counts, become_strays)
@@ -301,28 +312,34 @@ class PendingList(PendingEntries):
         if not block.is_last and len(block) < SPARSE_ENTRIES:
             self._blocks.tidy(block)
 
-    def remove_all(self, ids: list[EntryID]) -> int:
+    def remove_all(self, ids: EntryIDs) -> cython.Py_ssize_t:
         """Remove those of the entries that are pending; return their number.
 
         Any order will do. Fastest for consecutive pending IDs.
         """
-        removed = 0
-        for block, place, _, length in self._runs(ids):
+        before: cython.Py_ssize_t = self.length
+        done: cython.Py_ssize_t = 0
+        place: cython.Py_ssize_t
+        length: cython.Py_ssize_t
+        while done < ids.count and self.length:
+            block: Block = self._blocks.of(ids.at(done))
+            place = block.place_of(ids.at(done))
+            length = block.run_length(place, ids, done)
             if length:
                 self._remove(block, place, length)
-                removed += length
-        return removed
+            done += length or 1
+        return before - self.length
 
-    def _runs(self, ids: list[EntryID]) -> Iterator[tuple[Block, int, int, int]]:
+    def _runs(self, ids: EntryIDs) -> Iterator[tuple[Block, int, int, int]]:
         """Cut IDs into runs that are pending side by side in one block, and those not pending.
 
         The block, the place in it, where in `ids` the run begins, and its length: 0 for an ID that
-        is not pending. Each run may be removed before the next one is asked for.
+        is not pending.
         """
         done = 0
-        while done < len(ids) and self.length:
-            block = self._blocks.of(ids[done])
-            place = block.place_of(ids[done])
+        while done < ids.count and self.length:
+            block = self._blocks.of(ids.at(done))
+            place = block.place_of(ids.at(done))
             length = block.run_length(place, ids, done)
             yield block, place, done, length
             done += length or 1

@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memmove
 
 from storage.entries.entry cimport fields_header
 from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq, make_id
-from storage.entries.id_columns cimport numbers_of
+from storage.entries.entry_ids cimport EntryIDs, numbers_of
 
 
 cdef Py_ssize_t _HEADER_BYTES
@@ -58,7 +58,7 @@ cdef class EntryBuffer:
     cdef _move_text(self, Py_ssize_t start, Py_ssize_t end, Py_ssize_t to)
     cdef _own(self)
     cpdef entry_id_t id_at(self, Py_ssize_t place)
-    cpdef list ids(self, Py_ssize_t low, Py_ssize_t high)
+    cpdef add_ids_to(self, EntryIDs ids, Py_ssize_t low, Py_ssize_t high)
     cpdef Py_ssize_t place_of(self, entry_id_t entry_id) except -1
     cdef Py_ssize_t _start_of(self, Py_ssize_t place)
     cpdef bytes part(self, Py_ssize_t low, Py_ssize_t high)

@@ -21,12 +21,13 @@ import cython
 
 from storage.entries.entry import ENTRY_HEADER_BYTES, encode_entry, fields_header
 from storage.entries.entry_id import EntryID, id_ms, id_seq, make_id
+from storage.entries.entry_ids import EntryIDs
 from storage.entries.id_columns import NodeIDs, pack_ids
 from storage.object_size import allocated_bytes
 
 if not cython.compiled:
     # Compiled, it returns a pointer, and the module's C types import it.
-    from storage.entries.id_columns import numbers_of
+    from storage.entries.entry_ids import numbers_of
 
 # Many entries are read in parts of about this size, so that they can be sent in pieces.
 PART_BYTES = 256 * 1024
@@ -213,9 +214,11 @@ class EntryBuffer:
         seqs: cython.p_ulonglong = numbers_of(self._seqs)
         return make_id(all_ms[self._first + place], seqs[self._first + place])
 
-    def ids(self, low: cython.Py_ssize_t, high: cython.Py_ssize_t) -> list[EntryID]:
-        """The IDs at places [low, high)."""
-        return [self.id_at(place) for place in range(low, high)]
+    def add_ids_to(self, ids: EntryIDs, low: cython.Py_ssize_t, high: cython.Py_ssize_t) -> None:
+        """Append the IDs at places [low, high) to a row."""
+        place: cython.Py_ssize_t
+        for place in range(low, high):
+            ids.add(self.id_at(place))
 
     def place_of(self, entry_id: EntryID) -> cython.Py_ssize_t:
         """The place of the first entry with an ID not below this one."""

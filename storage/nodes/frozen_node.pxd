@@ -1,6 +1,7 @@
 # The C types of storage/nodes/frozen_node.py.
 
 from storage.entries.entry_id cimport entry_id_t
+from storage.entries.entry_ids cimport EntryIDs
 from storage.entries.id_columns cimport NodeIDs
 
 
@@ -27,10 +28,10 @@ cdef class FrozenNode:
     cdef public bint was_read
     cdef public bint _is_turned
 
-    cpdef tuple _first_places(self, object start, object end, Py_ssize_t limit)
     cdef Py_ssize_t _low(self, entry_id_t start) except -1
     cdef Py_ssize_t _high(self, Py_ssize_t low, object end, Py_ssize_t limit)
     cpdef Py_ssize_t _offset(self, Py_ssize_t place)
     cdef bytes _opened_part(self, Py_ssize_t low, Py_ssize_t high)
     cpdef tuple select(self, object start, object end, Py_ssize_t limit)
-    cpdef tuple select_with_ids(self, object start, object end, Py_ssize_t limit)
+    cpdef list read_from(self, EntryIDs ids, entry_id_t start, Py_ssize_t limit)
+    cpdef add_ids_to(self, EntryIDs ids, object start, object end, Py_ssize_t limit)

@@ -16,6 +16,7 @@ from typing import TypeVar
 import cython
 
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
+from storage.entries.entry_ids import EntryIDs
 from storage.entries.frame import Frame
 from storage.entries.id_columns import Column, NodeIDs, column
 from storage.entries.layout import Layout
@@ -112,13 +113,6 @@ class FrozenNode:
         if end == MAX_ID or end >= self._id_at(-1):
             return low, len(self._ids)
         return low, self._place(end + 1)
-
-    def _first_places(
-        self, start: EntryID, end: EntryID, limit: cython.Py_ssize_t
-    ) -> tuple[int, int]:
-        """_places() of the first `limit` entries only. Most ranges end far after these."""
-        low: cython.Py_ssize_t = self._low(start)
-        return low, self._high(low, end, limit)
 
     def _low(self, start: EntryID) -> cython.Py_ssize_t:
         """The place where a range begins."""
@@ -344,30 +338,38 @@ class FrozenNode:
             entries.reverse()
         return self._live_items(entries, low, high)
 
-    def select_with_ids(
-        self, start: EntryID, end: EntryID, limit: cython.Py_ssize_t
-    ) -> tuple[list[EntryID], list[bytes]]:
-        """The first `limit` entries of a range, with their IDs."""
+    def read_from(self, ids: EntryIDs, start: EntryID, limit: cython.Py_ssize_t) -> list[bytes]:
+        """The first `limit` entries from an ID on; theirs are appended to `ids`."""
         losses = self._losses
         if losses is not None and losses.alive is not None:
-            return self.select_ids(start, end, limit), self.select(start, end, limit)[1]
+            self.add_ids_to(ids, start, MAX_ID, limit)
+            return self.select(start, MAX_ID, limit)[1]
         low: cython.Py_ssize_t = self._low(start)
-        high: cython.Py_ssize_t = self._high(low, end, limit)
+        high: cython.Py_ssize_t = low + limit if limit < self.live - low else self.live
         if low >= high:
-            return [], []
-        ids: list[EntryID] = self._ids.between(self.key, low, high)
+            return []
+        self._ids.add_to(ids, self.key, low, high)
         if self.opened is None or self._is_turned:
-            return ids, self._chunks(low, high)
-        return ids, [self._opened_part(low, high)]
+            return self._chunks(low, high)
+        return [self._opened_part(low, high)]
+
+    def add_ids_to(
+        self, ids: EntryIDs, start: EntryID, end: EntryID, limit: cython.Py_ssize_t
+    ) -> None:
+        """Append the first `limit` IDs of a range to a row."""
+        low: cython.Py_ssize_t = self._low(start)
+        if self._alive is None:
+            self._ids.add_to(ids, self.key, low, self._high(low, end, limit))
+            return
+        high = self._high(low, end, self._ids.count)
+        live = self._live_items(self._ids.between(self.key, low, high), low, high)
+        ids.extend(live[:limit])
 
     def select_ids(self, start: EntryID, end: EntryID, limit: int) -> list[EntryID]:
         """The first `limit` IDs of a range."""
-        if self._alive is None:
-            low, high = self._first_places(start, end, limit)
-            return self._ids.between(self.key, low, high)
-        low, high = self._places(start, end)
-        ids = self._ids.between(self.key, low, high)
-        return self._live_items(ids, low, high)[:limit]
+        ids = EntryIDs()
+        self.add_ids_to(ids, start, end, limit)
+        return list(ids)
 
     def get(self, entry_id: EntryID) -> bytes | None:
         """One encoded entry, or None."""

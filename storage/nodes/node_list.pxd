@@ -3,6 +3,7 @@
 cimport cython
 
 from storage.entries.entry_id cimport entry_id_t
+from storage.entries.entry_ids cimport EntryIDs
 from storage.nodes.frozen_node cimport FrozenNode
 from storage.nodes.open_node cimport OpenNode
 
@@ -19,9 +20,9 @@ cdef class NodeList:
 
     cpdef object peek_first(self)
     cpdef tuple select(self, object start, object end, Py_ssize_t limit)
-    cpdef tuple select_with_ids(self, object start, object end, Py_ssize_t limit)
+    cpdef list read_from(self, EntryIDs ids, entry_id_t start, Py_ssize_t limit)
     cdef Py_ssize_t _lowest(self, entry_id_t entry_id) except -1
     @cython.locals(key=entry_id_t, following=entry_id_t)
     cdef bint _is_in(self, Py_ssize_t index, entry_id_t entry_id) except -1
-    cdef bint _ends_before(self, Py_ssize_t index, object entry_id)
+    cdef bint _ends_before(self, Py_ssize_t index, entry_id_t entry_id) except -1
     cdef Py_ssize_t _index(self, object entry_id)

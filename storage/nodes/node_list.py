@@ -23,6 +23,7 @@ import cython
 
 from storage.entries.entry import Shape
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
+from storage.entries.entry_ids import EntryIDs
 from storage.entries.packed_form import Packing
 from storage.keyspace.deferred_free import NODE_ITEMS, SMALL_ITEMS, RemovedData
 from storage.nodes.frozen_node import FrozenNode
@@ -168,28 +169,20 @@ class NodeList:
             index += 1
         return limit - left, chunks
 
-    def select_with_ids(
-        self, start: EntryID, end: EntryID, limit: cython.Py_ssize_t
-    ) -> tuple[list[EntryID], list[bytes]]:
-        """The IDs of the first `limit` entries of a range, and these in chunks."""
-        ids: list[EntryID] = []
+    def read_from(self, ids: EntryIDs, start: EntryID, limit: cython.Py_ssize_t) -> list[bytes]:
+        """The first `limit` entries from an ID on in chunks; theirs are appended to `ids`."""
         chunks: list[bytes] = []
         index: cython.Py_ssize_t = self._lowest(start)
-        last: cython.Py_ssize_t = len(self._keys) - 1 if end == MAX_ID else self._index(end)
-        while len(ids) < limit and index <= last:
+        end: cython.Py_ssize_t = ids.count + limit
+        while ids.count < end and index < len(self._nodes):
             node = self._nodes[index]
             if isinstance(node, FrozenNode):  # as most are
                 frozen: FrozenNode = node
-                found, parts = frozen.select_with_ids(start, end, limit - len(ids))
+                chunks += frozen.read_from(ids, start, end - ids.count)
             else:
-                found, parts = self._opened(index).select_with_ids(start, end, limit - len(ids))
-            if ids:
-                ids += found
-                chunks += parts
-            else:  # most who ask for a few find them in one node
-                ids, chunks = found, parts
+                chunks += self._opened(index).read_from(ids, start, end - ids.count)
             index += 1
-        return ids, chunks
+        return chunks
 
     def select_down(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
         """The last `limit` entries of a range, descending."""
@@ -274,7 +267,6 @@ class NodeList:
         following = keys[index + 1]
         return entry_id < following
 
-    @cython.cfunc
     def _ends_before(self, index: cython.Py_ssize_t, entry_id: EntryID) -> bool:
         """Return True if the node is known, without unpacking it, to end before `entry_id`."""
         node = self._nodes[index]

@@ -1,6 +1,7 @@
 # The C types of storage/nodes/open_node.py.
 
 from storage.entries.entry_id cimport id_ms, id_seq
+from storage.entries.entry_ids cimport EntryIDs
 from storage.nodes.entry_buffer cimport EntryBuffer
 from storage.redis_format.listpack_size cimport FieldSizes, int64_bytes
 
@@ -35,5 +36,6 @@ cdef class OpenNode:
     cdef Py_ssize_t _id_bytes(self, unsigned long long ms, unsigned long long seq)
     cdef Py_ssize_t _size(self)
     cpdef tuple select(self, object start, object end, Py_ssize_t limit)
-    cpdef tuple select_with_ids(self, object start, object end, Py_ssize_t limit)
+    cpdef list read_from(self, EntryIDs ids, object start, Py_ssize_t limit)
+    cpdef add_ids_to(self, EntryIDs ids, object start, object end, Py_ssize_t limit)
     cpdef tuple _places(self, object start, object end)

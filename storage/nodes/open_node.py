@@ -11,6 +11,7 @@ import cython
 
 from storage.entries.entry import Shape, fields_position
 from storage.entries.entry_id import MAX_ID, EntryID, id_ms, id_seq
+from storage.entries.entry_ids import EntryIDs
 from storage.entries.id_columns import NodeIDs
 from storage.entries.packed_form import Form
 from storage.nodes.entry_buffer import EntryBuffer
@@ -200,29 +201,30 @@ class OpenNode:
         low, high = self._places(start, end)
         return self._buffer.entries(low, high)
 
-    def select_with_ids(
-        self, start: EntryID, end: EntryID, limit: cython.Py_ssize_t
-    ) -> tuple[list[EntryID], list[bytes]]:
-        """The first `limit` entries of a range, with their IDs."""
-        low, high = self._places(start, end)
-        high = min(high, low + limit)
-        if low >= high:
-            return [], []
-        return self._buffer.ids(low, high), self._buffer.parts(low, high)
+    def read_from(self, ids: EntryIDs, start: EntryID, limit: cython.Py_ssize_t) -> list[bytes]:
+        """The first `limit` entries from an ID on; theirs are appended to `ids`."""
+        low: cython.Py_ssize_t = self._buffer.place_of(start)
+        high: cython.Py_ssize_t = min(low + limit, self._buffer.count)
+        self._buffer.add_ids_to(ids, low, high)
+        return self._buffer.parts(low, high)
 
-    def select_within(
-        self, start: EntryID, end: EntryID, limit: int, max_bytes: int
-    ) -> tuple[list[EntryID], list[bytes]]:
-        """select_with_ids() up to the entry that makes them `max_bytes` or more."""
-        low, _ = self._places(start, end)
-        return self.select_with_ids(
-            start, end, min(limit, self._buffer.count_within(low, max_bytes))
-        )
+    def read_within(self, ids: EntryIDs, start: EntryID, limit: int, max_bytes: int) -> list[bytes]:
+        """read_from() up to the entry that makes them `max_bytes` or more."""
+        within = self._buffer.count_within(self._buffer.place_of(start), max_bytes)
+        return self.read_from(ids, start, min(limit, within))
+
+    def add_ids_to(
+        self, ids: EntryIDs, start: EntryID, end: EntryID, limit: cython.Py_ssize_t
+    ) -> None:
+        """Append the first `limit` IDs of a range to a row."""
+        low, high = self._places(start, end)
+        self._buffer.add_ids_to(ids, low, min(high, low + limit))
 
     def select_ids(self, start: EntryID, end: EntryID, limit: int) -> list[EntryID]:
         """The first `limit` IDs of a range."""
-        low, high = self._places(start, end)
-        return self._buffer.ids(low, min(high, low + limit))
+        ids = EntryIDs()
+        self.add_ids_to(ids, start, end, limit)
+        return list(ids)
 
     def get(self, entry_id: EntryID) -> bytes | None:
         """The encoded entry with this ID, or None."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, EntryID, format_id, make_id
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.group import Group
 from storage.idempotence import Idempotence
 from storage.stream import Stream
@@ -99,7 +100,9 @@ def test_a_count_ends_a_range() -> None:
         assert b"".join(chunks) == wire(*((make_id(n, 0), fields_of(n)) for n in expected))
         ids = [make_id(n, 0) for n in expected]
         assert stream.ids(MIN_ID, MAX_ID, count) == ids
-        assert stream.range_with_ids(MIN_ID, MAX_ID, count) == (ids, chunks)
+        read = EntryIDs()
+        assert stream.read_from(read, MIN_ID, count) == chunks
+        assert read == ids
 
 
 @pytest.mark.parametrize("node_entries", [1, 3, 100])
@@ -112,12 +115,15 @@ def test_a_range_within_a_number_of_bytes_ends_with_the_entry_that_uses_them_up(
     size = len(wire((1, [b"f", b"v"])))
     expected = {0: 0, 1: 1, size - 1: 1, size: 1, size + 1: 2, 3 * size: 3, 3 * size + 1: 4}
     for max_bytes, count in expected.items():
-        ids, chunks, used_bytes = stream.range_within(MIN_ID, MAX_ID, -1, max_bytes)
+        ids = EntryIDs()
+        chunks, used_bytes = stream.read_within(ids, MIN_ID, -1, max_bytes)
         assert ids == list(range(1, count + 1))
         assert b"".join(chunks) == joined(stream.range(MIN_ID, MAX_ID, count))[1]
         assert used_bytes == count * size
-    ids, _, used_bytes = stream.range_within(2, 7, 4, 100 * size)
-    assert (ids, used_bytes) == ([2, 3, 4, 5], 4 * size)
+    ids = EntryIDs()
+    _, used_bytes = stream.read_within(ids, 2, 4, 100 * size)
+    assert ids == [2, 3, 4, 5]
+    assert used_bytes == 4 * size
 
 
 def test_a_copy_remembers_the_messages_of_producers_by_itself() -> None:

@@ -14,6 +14,7 @@ from hypothesis.stateful import (
 )
 
 from storage.entries.entry_id import MAX_ID, MIN_ID, format_id
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.consumer import Consumer
 from storage.groups.group import MAX_DELIVERIES, Group
 from storage.groups.lag import advance_group, lag
@@ -159,12 +160,13 @@ class StreamMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), count=COUNTS, max_bytes=st.sampled_from([0, 1, 30, 60, 200, 1000]))
     def read_within(self, data: st.DataObject, count: int, max_bytes: int) -> None:
-        start, end = self.some_id(data), self.some_id(data)
+        start = self.some_id(data)
         expected: list[ModelEntry] = []
-        for entry in self.model.range(start, end, count):
+        for entry in self.model.range(start, MAX_ID, count):
             if len(wire(expected)) < max_bytes:
                 expected.append(entry)
-        ids, chunks, used_bytes = self.stream.range_within(start, end, count, max_bytes)
+        ids = EntryIDs()
+        chunks, used_bytes = self.stream.read_within(ids, start, count, max_bytes)
         assert ids == [entry.entry_id for entry in expected]
         assert b"".join(chunks) == wire(expected)
         assert used_bytes == len(wire(expected))
@@ -177,7 +179,11 @@ class StreamMachine(RuleBasedStateMachine):
         found, chunks = self.stream.range(start, end, count)
         assert (found, b"".join(chunks)) == (len(expected), wire(expected))
         assert self.stream.ids(start, end, count) == ids
-        assert self.stream.range_with_ids(start, end, count) == (ids, chunks)
+        read = EntryIDs()
+        chunks = self.stream.read_from(read, start, count)
+        expected = self.model.range(start, MAX_ID, count)
+        assert read == [entry.entry_id for entry in expected]
+        assert b"".join(chunks) == wire(expected)
         expected = self.model.reverse_range(end, start, count)
         found, chunks = self.stream.reverse_range(end, start, count)
         assert (found, b"".join(chunks)) == (len(expected), wire(expected))
@@ -281,7 +287,7 @@ class StreamMachine(RuleBasedStateMachine):
         if pair := self.groups(name):
             group, model = pair
             ids = [self.pending_id(data, model) for _ in range(count)]
-            assert group.acknowledge_all(ids) == sum(map(model.drop, ids))
+            assert group.acknowledge_all(EntryIDs.of(ids)) == sum(map(model.drop, ids))
 
     @rule(
         name=GROUPS,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from storage.entries.entry_id import MAX_ID, MIN_ID, make_id
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
 from storage.groups.pending_block import Block
@@ -24,8 +25,8 @@ def whole() -> Stream:
     group = stream.groups[b"g"] = Group(b"g", make_id(9, 0))
     for name in (b"a", b"b"):
         group.create_consumer(name, 5)
-    group.deliver(group.consumers[b"a"], [1, 2, 3], 50)
-    group.deliver(group.consumers[b"b"], [4, 5], 40)
+    group.deliver(group.consumers[b"a"], EntryIDs.of([1, 2, 3]), 50)
+    group.deliver(group.consumers[b"b"], EntryIDs.of([4, 5]), 40)
     group.add(6, None, 0, 1)
     stream.idempotence = Idempotence()
     stream.idempotence.record(b"p", b"i", 1)

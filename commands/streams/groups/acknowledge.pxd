@@ -3,10 +3,12 @@
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from protocol.request cimport Request
-from storage.entries.entry_id cimport parse_plain_id
+from storage.entries.entry_ids cimport EntryIDs
 from storage.groups.group cimport Group
 from storage.keyspace.database cimport Database
 from storage.stream cimport Stream
 
+
+cdef EntryIDs _IDS
 
 cdef bytes _acknowledge_plain(Client client, Request request)

@@ -25,7 +25,8 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.entries.entry_id import EntryID, parse_plain_id
+from storage.entries.entry_id import EntryID
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.group import MAX_DELIVERIES, RELEASED_MS, Group
 from storage.groups.pending_block import Row
 from storage.groups.references import References
@@ -34,6 +35,10 @@ from storage.stream import Stream
 if TYPE_CHECKING:
     from commands.core.instance import Instance
     from storage.keyspace.database import Database
+
+
+# Of the request that is executed.
+_IDS = EntryIDs()
 
 
 @cython.cfunc
@@ -49,13 +54,12 @@ def _acknowledge_plain(client: Client, request: Request) -> bytes | None:
     group: Group | None = stream.groups.get(request.word(2))
     if group is None or stream.ack_journal is not None:
         return None
-    ids: list[EntryID] = []
+    ids: EntryIDs = _IDS
+    ids.clear()
     index: cython.Py_ssize_t
     for index in range(3, request.count):
-        entry_id = parse_plain_id(request.word(index))
-        if entry_id is None:
+        if not ids.add_plain(request.word(index)):
             return None
-        ids.append(entry_id)
     instance.stats.keyspace_hits += 1
     if not client.no_touch:
         stream.access_ms = instance.now_ms
@@ -82,7 +86,7 @@ def xack(client: Client, argv: Request) -> bytes:
     ids = parse_all(argv[3:])
     journal = stream.ack_journal
     written_down = [] if journal is None else pending_entries(client, group, ids)
-    acknowledged = group.acknowledge_all(ids)
+    acknowledged = group.acknowledge_all(EntryIDs.of(ids))
     if acknowledged:
         group_changed(client, key, acknowledged)
     if journal is not None:
@@ -108,7 +112,7 @@ def xackdel(client: Client, argv: Request) -> bytes:
     ordered = ascending(ids)
     pending = group.pending.among(ordered)
     acknowledged = [entry_id for entry_id in ordered if entry_id in pending]
-    changes = group.acknowledge_all(acknowledged)
+    changes = group.acknowledge_all(EntryIDs.of(acknowledged))
     chosen = acknowledged
     if references is References.ACKED:
         chosen = stream.unreferenced(acknowledged)

@@ -36,6 +36,7 @@ from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
 from storage.entries.entry_id import MIN_ID, EntryID
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
 from storage.groups.pending_block import PendingEntry, Row
@@ -73,7 +74,7 @@ class Claim:
         if pending.consumer is None:
             propagate_acknowledgement(*run, pending.entry_id)
             return
-        state = [pending.entry_id], pending.delivery_ms, pending.delivery_count
+        state = EntryIDs.of([pending.entry_id]), pending.delivery_ms, pending.delivery_count
         propagate_delivery(*run, pending.consumer, *state)
         self.is_moved = False
         if pending.consumer is self.consumer:
@@ -98,7 +99,7 @@ class Claim:
 
     def deliver(self, ids: list[EntryID], delivery_ms: int) -> None:
         """Give the consumer entries that are not pending, as XREADGROUP would have. IDs ascend."""
-        self.group.deliver(self.consumer, ids, delivery_ms)
+        self.group.deliver(self.consumer, EntryIDs.of(ids), delivery_ms)
         self._given(ids, delivery_ms, [1] * len(ids))
 
     def _given(self, ids: list[EntryID], delivery_ms: int, delivery_counts: list[int]) -> None:
@@ -201,8 +202,8 @@ def _is_delivery(stream: Stream, group: Group, options: ClaimOptions) -> bool:
     """Return True for a propagated XREADGROUP: all entries exist, are new, and delivered once."""
     if not (options.force and options.just_id and options.retry_count == 1):
         return False
-    ids, last_id = options.ids, group.pending.last_key()
-    if not ids or (last_id is not None and ids[0] <= last_id):
+    ids = options.ids
+    if not ids or group.pending.reaches(ids[0]):
         return False
     return ids == stream.ids(ids[0], ids[-1], len(ids) + 1)
 

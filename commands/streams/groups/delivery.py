@@ -22,6 +22,7 @@ from commands.streams.ids import id_bulk
 from protocol import replies
 from storage.append_only.request_writer import RequestWriter
 from storage.entries.entry_id import EntryID, format_id
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
 from storage.groups.pending_block import Owner
@@ -74,7 +75,7 @@ def propagate_delivery(
     key: bytes,
     group: Group,
     consumer: Owner,
-    ids: list[EntryID],
+    ids: EntryIDs,
     delivery_ms: cython.ulonglong,
     delivery_count: cython.ulonglong = 1,
 ) -> None:
@@ -84,16 +85,18 @@ def propagate_delivery(
     whether there is a sink.
     """
     writer: RequestWriter = _WRITER
-    for start in range(0, len(ids), _IDS_PER_REQUEST):
-        part = ids[start : start + _IDS_PER_REQUEST]
-        writer.begin(_CLAIM_WORDS + len(part))
+    done: cython.Py_ssize_t = 0
+    while done < ids.count:
+        start: cython.Py_ssize_t = done
+        done = min(start + _IDS_PER_REQUEST, ids.count)
+        writer.begin(_CLAIM_WORDS + done - start)
         writer.word(b"XCLAIM")
         writer.word(key)
         writer.word(group.name)
         writer.word(consumer.name)
         writer.number(0)
-        for entry_id in part:
-            writer.entry_id(entry_id)
+        for place in range(start, done):
+            writer.entry_id(ids.at(place))
         writer.word(b"TIME")
         writer.number(delivery_ms)
         writer.word(b"RETRYCOUNT")
@@ -116,7 +119,7 @@ def propagate_claims(
     start = 0
     for delivery_count, alike in groupby(delivery_counts):
         end = start + len(list(alike))
-        run = ids[start:end], delivery_ms, delivery_count
+        run = EntryIDs.of(ids[start:end]), delivery_ms, delivery_count
         propagate_delivery(client, key, group, consumer, *run)
         start = end
 

@@ -48,6 +48,7 @@ from protocol import errors
 from protocol.request import Request
 from protocol.requests import Argv
 from storage.entries.entry_id import MAX_ID, EntryID
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
 from storage.groups.lag import advance_group
@@ -65,6 +66,10 @@ NEW = MAX_ID
 FEW_ENTRIES = 1000
 
 
+# Of the request that is executed.
+_IDS = EntryIDs()
+
+
 @cython.cfunc
 def _read_few(client: Client, read: GroupRead) -> bytes | None:
     """The reply with a few new entries; None, and nothing is done, in other cases."""
@@ -80,8 +85,10 @@ def _read_few(client: Client, read: GroupRead) -> bytes | None:
     consumer: Consumer | None = group.consumers.get(read.consumer)
     if consumer is None or group.last_delivered_id >= stream.last_id:
         return None
-    ids, chunks = stream.range_with_ids(group.last_delivered_id + 1, MAX_ID, read.count)
-    if not ids:
+    ids: EntryIDs = _IDS
+    ids.clear()
+    chunks = stream.read_from(ids, group.last_delivered_id + 1, read.count)
+    if not ids.count:
         return None
     now_ms: cython.longlong = instance.now_ms
     instance.stats.keyspace_hits += 2  # as for cached requests
@@ -95,7 +102,7 @@ def _read_few(client: Client, read: GroupRead) -> bytes | None:
         propagate_delivery(client, read.key, group, consumer, ids, now_ms)
         propagate_position(client, read.key, group)
     header = read.header_3 if client.resp == 3 else read.header_2
-    return b"".join((header, b"%d\r\n" % len(ids), *chunks))
+    return b"".join((header, b"%d\r\n" % ids.count, *chunks))
 
 
 @command(
@@ -282,26 +289,26 @@ class GroupRead:
         request = self._request
         is_created = request.consumer not in group.consumers
         consumer = seen_consumer(client, key, group, request.consumer)
-        ids: list[EntryID] = []
+        ids = EntryIDs()
         is_in_pieces = False
+        start = group.last_delivered_id + 1  # if there is such an ID
         if group.last_delivered_id < stream.last_id:
-            start = group.last_delivered_id + 1
             if not 0 < request.count <= FEW_ENTRIES and caps is NO_CAPS:
                 is_in_pieces = is_long(stream, start, MAX_ID, request.count)
             if is_in_pieces:
                 ids = stream.ids(start, MAX_ID, request.count)
             else:
-                ids, chunks, size_bytes = caps.read(stream, start, request.count)
-        if is_created and (request.noack or not ids):
+                chunks, size_bytes = caps.read(stream, ids, start, request.count)
+        if is_created and (request.noack or not ids.count):
             propagate_consumer(client, key, group, consumer)
-        if not ids:
+        if not ids.count:
             return []
         self._deliver(client, key, stream, group, consumer, ids)
         if is_in_pieces:
             entries = stream.snapshot(start, MAX_ID, request.count)
             return [LongRange(entries, partial(stream_header, key, resp=client.resp))]
-        caps.spend(len(ids), size_bytes)
-        return [stream_header(key, len(ids), client.resp), *chunks]
+        caps.spend(ids.count, size_bytes)
+        return [stream_header(key, ids.count, client.resp), *chunks]
 
     def _deliver(
         self,
@@ -310,7 +317,7 @@ class GroupRead:
         stream: Stream,
         group: Group,
         consumer: Consumer,
-        ids: list[EntryID],
+        ids: EntryIDs,
     ) -> None:
         """Note that the consumer is given the next entries of the stream, and propagate it."""
         advance_group(stream, group, ids)
@@ -337,18 +344,18 @@ class GroupRead:
         turn.take(request.min_idle_ms, request.count, caps)
         claimed = turn.count
         room = request.count if request.count == ALL else request.count - claimed
-        ids: list[EntryID] = []
+        ids = EntryIDs()
         if room and group.last_delivered_id < stream.last_id:
-            ids = caps.read(stream, group.last_delivered_id + 1, room)[0]
-        for given, entry in enumerate(stream.entries_of(ids)):
+            caps.read(stream, ids, group.last_delivered_id + 1, room)
+        for given, entry in enumerate(stream.entries_of(list(ids))):
             if not caps.admits():
-                del ids[given:]
+                ids.cut(given)
                 break
             assert entry is not None
             turn.give(entry, 0, 0, caps)
-        if is_created and not claimed and (request.noack or not ids):
+        if is_created and not claimed and (request.noack or not ids.count):
             propagate_consumer(client, key, group, consumer)
-        if ids:
+        if ids.count:
             self._deliver(client, key, stream, group, consumer, ids)
         if not turn.count:
             return []

@@ -16,7 +16,8 @@ import cython
 from commands.core.client import Client
 from commands.streams.groups.delivery import seen_consumer
 from protocol.request import Request
-from storage.entries.entry_id import EntryID, parse_plain_id
+from storage.entries.entry_id import parse_plain_id
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
 from storage.stream import Stream
@@ -77,16 +78,14 @@ def _has_form(request: Request) -> bool:
     )
 
 
-def _new_ids(request: Request, stream: Stream, group: Group) -> list[EntryID] | None:
+def _new_ids(request: Request, stream: Stream, group: Group) -> EntryIDs | None:
     """The IDs, if they are consecutive entries of the stream after all that are pending."""
-    ids: list[EntryID] = []
+    ids = EntryIDs()
     index: cython.Py_ssize_t
     for index in range(5, request.count - 8):
-        entry_id = parse_plain_id(request.word(index))
-        if entry_id is None:
+        if not ids.add_plain(request.word(index)):
             return None
-        ids.append(entry_id)
-    last_pending = group.pending.last_key()
-    if last_pending is not None and ids[0] <= last_pending:
+    if group.pending.reaches(ids.at(0)):
         return None
-    return ids if ids == stream.ids(ids[0], ids[-1], len(ids) + 1) else None
+    there = stream.ids(ids.at(0), ids.at(ids.count - 1), ids.count + 1)
+    return ids if ids == there else None

@@ -33,6 +33,7 @@ from protocol import errors
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
+from storage.entries.entry_ids import EntryIDs
 
 
 @command(
@@ -134,8 +135,9 @@ class StreamRead:
                 caps.start_stream(key, client.resp)
                 if not caps.admits():
                     break
-                ids, chunks, size_bytes = caps.read(stream, start, request.count)
-                length = len(ids)
+                ids = EntryIDs()
+                chunks, size_bytes = caps.read(stream, ids, start, request.count)
+                length = ids.count
                 if length:
                     caps.spend(length, size_bytes)
             if length:

@@ -10,7 +10,8 @@ Entries beyond a cap are not delivered and do not count as delivered.
 from __future__ import annotations
 
 from commands.streams.reading.read_request import ALL, ReadRequest, stream_header
-from storage.entries.entry_id import MAX_ID, EntryID
+from storage.entries.entry_id import EntryID
+from storage.entries.entry_ids import EntryIDs
 from storage.stream import Stream
 
 UNLIMITED = 1 << 62
@@ -32,14 +33,14 @@ class NoCaps:
         """Count `entries` entries of `size_bytes` bytes in all."""
 
     def read(
-        self, stream: Stream, start: EntryID, wanted: int
-    ) -> tuple[list[EntryID], list[bytes], int]:
-        """The entries of a stream from `start` on that the caps admit: IDs, chunks, size in bytes.
+        self, stream: Stream, ids: EntryIDs, start: EntryID, wanted: int
+    ) -> tuple[list[bytes], int]:
+        """The entries of a stream from `start` on that the caps admit: chunks, size in bytes.
 
-        `wanted`: the COUNT, or ALL. The size is 0 where there is no cap.
+        Their IDs are appended to `ids`. `wanted`: the COUNT, or ALL. The size is 0 where there is
+        no cap.
         """
-        ids, chunks = stream.range_with_ids(start, MAX_ID, wanted)
-        return ids, chunks, 0
+        return stream.read_from(ids, start, wanted), 0
 
 
 class ReplyCaps(NoCaps):
@@ -68,11 +69,11 @@ class ReplyCaps(NoCaps):
             self._is_empty = False
 
     def read(
-        self, stream: Stream, start: EntryID, wanted: int
-    ) -> tuple[list[EntryID], list[bytes], int]:
+        self, stream: Stream, ids: EntryIDs, start: EntryID, wanted: int
+    ) -> tuple[list[bytes], int]:
         count = self._entries if wanted == ALL else min(wanted, self._entries)
         left_bytes = max(self._bytes - self._header_bytes, 1 if self._is_empty else 0)
-        return stream.range_within(start, MAX_ID, count, left_bytes)
+        return stream.read_within(ids, start, count, left_bytes)
 
 
 NO_CAPS = NoCaps()

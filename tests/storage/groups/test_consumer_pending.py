@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from storage.entries.entry_ids import EntryIDs
 from storage.groups import consumer_pending
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
@@ -16,8 +17,8 @@ def group() -> Group:
     group = Group(b"readers", 0)
     alice, bob = (group.create_consumer(name, 0) for name in (b"alice", b"bob"))
     for start in range(0, 4 * BLOCK_ENTRIES, 100):
-        group.deliver(bob, [start, start + 1], start)
-        group.deliver(alice, list(range(start + 2, start + 100)), start)
+        group.deliver(bob, EntryIDs.of([start, start + 1]), start)
+        group.deliver(alice, EntryIDs.of(range(start + 2, start + 100)), start)
     return group
 
 
@@ -52,7 +53,7 @@ def test_who_has_nothing_yet_has_an_empty_list(group: Group) -> None:
 
 def test_blocks_without_an_entry_of_ones_own_are_not_lent(group: Group) -> None:
     last = 4 * BLOCK_ENTRIES - 1
-    group.acknowledge_all([entry_id for entry_id in of_bob() if entry_id > 1])
+    group.acknowledge_all(EntryIDs.of([entry_id for entry_id in of_bob() if entry_id > 1]))
     lent = list(bob(group).pending.lend(0, last))
     assert [ids[0] for ids, owners, *_ in lent if bob(group) in owners] == [0]
     assert len(lent) <= 2

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.consumer import NEVER, Consumer
 from storage.groups.group import MAX_DELIVERIES, UNKNOWN, Group
 from storage.groups.pending_block import PendingEntry
@@ -20,8 +21,8 @@ def group() -> Group:
     group = Group(b"readers", 8)
     alice = group.create_consumer(b"alice", 100)
     bob = group.create_consumer(b"bob", 200)
-    group.deliver(alice, [1, 2, 3, 4, 5], 100)
-    group.deliver(bob, [6, 7, 8], 200)
+    group.deliver(alice, EntryIDs.of([1, 2, 3, 4, 5]), 100)
+    group.deliver(bob, EntryIDs.of([6, 7, 8]), 200)
     return group
 
 
@@ -80,7 +81,7 @@ def test_an_acknowledged_entry_is_no_longer_pending(group: Group) -> None:
 def test_an_entry_delivered_again_changes_hands_and_starts_anew(group: Group) -> None:
     bob = group.consumers[b"bob"]
     set_delivery(group, entry(group, 2), 100, 9)
-    group.deliver(bob, [2, 5, 7, 9, 10], 500)
+    group.deliver(bob, EntryIDs.of([2, 5, 7, 9, 10]), 500)
     assert entry(group, 2) == PendingEntry(2, bob, 500, 1)
     assert owned(group.consumers[b"alice"]) == [1, 3, 4]
     assert owned(bob) == [2, 5, 6, 7, 8, 9, 10]
@@ -90,7 +91,7 @@ def test_an_entry_delivered_again_changes_hands_and_starts_anew(group: Group) ->
 
 def test_the_last_pending_entry_is_delivered_again(group: Group) -> None:
     alice = group.consumers[b"alice"]
-    group.deliver(alice, [8, 9], 500)
+    group.deliver(alice, EntryIDs.of([8, 9]), 500)
     assert owned(alice) == [1, 2, 3, 4, 5, 8, 9]
     assert_consistent(group)
 
@@ -98,14 +99,14 @@ def test_the_last_pending_entry_is_delivered_again(group: Group) -> None:
 def test_entries_below_pending_ones_are_delivered_in_order(group: Group) -> None:
     for entry_id in (2, 4):
         group.acknowledge(entry_id)
-    group.deliver(group.consumers[b"bob"], [2, 4], 500)
+    group.deliver(group.consumers[b"bob"], EntryIDs.of([2, 4]), 500)
     assert list(group.pending) == [1, 2, 3, 4, 5, 6, 7, 8]
     assert owned(group.consumers[b"bob"]) == [2, 4, 6, 7, 8]
     assert_consistent(group)
 
 
 def test_delivering_nothing_changes_nothing(group: Group) -> None:
-    group.deliver(group.consumers[b"bob"], [], 500)
+    group.deliver(group.consumers[b"bob"], EntryIDs.of([]), 500)
     assert len(group.pending) == 8
 
 
@@ -180,7 +181,7 @@ def delete_consumer(group: Group) -> None:
 def test_a_consumer_is_freed_without_the_garbage_collector(end: Callable[[Group], None]) -> None:
     group = Group(b"readers", 0)
     consumer = group.consumers[b"c"] = Watched(b"c", 0)
-    group.deliver(consumer, [1, 2, 3], 0)
+    group.deliver(consumer, EntryIDs.of([1, 2, 3]), 0)
     freed = weakref.ref(consumer)
     gc.disable()
     try:
@@ -193,7 +194,7 @@ def test_a_consumer_is_freed_without_the_garbage_collector(end: Callable[[Group]
 
 def test_the_estimate_of_memory_grows_with_what_is_pending(group: Group) -> None:
     small = group.memory_bytes()
-    group.deliver(group.consumers[b"bob"], list(range(1000, 11_000)), 300)
+    group.deliver(group.consumers[b"bob"], EntryIDs.of(range(1000, 11_000)), 300)
     grown = group.memory_bytes() - small
     assert 10_000 * 32 < grown < 10_000 * 40
 
@@ -219,7 +220,7 @@ def test_an_entry_can_be_pending_without_having_been_delivered(group: Group) -> 
 
 def test_a_released_entry_is_acknowledged_as_any_other(group: Group) -> None:
     group.release(entry(group, 3), 1)
-    assert group.acknowledge_all([3, 4, 99, 3]) == 2
+    assert group.acknowledge_all(EntryIDs.of([3, 4, 99, 3])) == 2
     assert (group.nacked_count, len(group.pending)) == (0, 6)
 
 
@@ -235,7 +236,7 @@ def test_a_released_entry_is_claimed_and_delivered_again(group: Group) -> None:
     for entry_id in (2, 3):
         group.release(entry(group, entry_id), 4)
     assign(group, entry(group, 2), bob)
-    group.deliver(bob, [3], 500)
+    group.deliver(bob, EntryIDs.of([3]), 500)
     assert (entry(group, 2).delivery_ms, entry(group, 2).delivery_count) == (0, 4)
     assert (entry(group, 3).delivery_ms, entry(group, 3).delivery_count) == (500, 1)
     assert owned(bob) == [2, 3, 6, 7, 8]

@@ -16,6 +16,7 @@ from hypothesis.stateful import (
 )
 
 from storage.entries.entry_id import MAX_ID
+from storage.entries.entry_ids import EntryIDs
 from storage.groups import claim_order, consumer_pending, pending_list
 from storage.groups.consumer import Consumer
 from storage.groups.group import MAX_DELIVERIES, Group
@@ -52,13 +53,13 @@ class GroupMachine(RuleBasedStateMachine):
     @rule(consumer=CONSUMERS, ids=SOME_IDS, passing_ms=PASSING_MS)
     def deliver(self, consumer: bytes, ids: list[int], passing_ms: int) -> None:
         self.now_ms += passing_ms
-        self.group.deliver(self.consumer(consumer), ids, self.now_ms)
+        self.group.deliver(self.consumer(consumer), EntryIDs.of(ids), self.now_ms)
         for entry_id in ids:
             self.model.claim(entry_id, consumer, self.now_ms, 1)
 
     @rule(ids=SOME_IDS)
     def acknowledge_all(self, ids: list[int]) -> None:
-        assert self.group.acknowledge_all(ids) == sum(map(self.model.drop, ids))
+        assert self.group.acknowledge_all(EntryIDs.of(ids)) == sum(map(self.model.drop, ids))
 
     @rule(entry_id=IDS)
     def acknowledge(self, entry_id: int) -> None:
@@ -165,7 +166,7 @@ class GroupMachine(RuleBasedStateMachine):
         # Whatever becomes of the original must not show in the copy.
         for entry in list(filter(None, map(original.pending.get, ids))):
             original.release(entry, 100)
-        original.acknowledge_all(ids[::2])
+        original.acknowledge_all(EntryIDs.of(ids[::2]))
         original.disband()
 
     # A walk tidies up, so these are no invariants, which would look after each step.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from storage.entries.entry_id import MAX_ID, make_id
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.group import UNKNOWN, Group
 from storage.groups.lag import advance_group, estimate_entries_read, has_tombstone_after, lag
 from storage.stream import Stream
@@ -86,7 +87,7 @@ def test_an_empty_stream_lets_nobody_lag() -> None:
 def test_advancing_by_nothing_changes_nothing() -> None:
     stream = numbered(3)
     group = group_at(2, entries_read=2)
-    advance_group(stream, group, [])
+    advance_group(stream, group, EntryIDs.of([]))
     assert (group.entries_read, group.last_delivered_id) == (2, make_id(2, 0))
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.consumer import Consumer
 from storage.groups.group import Group
 from storage.groups.pending_block import BLOCK_ENTRIES, Columns, Row
@@ -20,7 +21,7 @@ def group_with_pending() -> Group:
     alice, bob = (group.create_consumer(name, 0) for name in (b"alice", b"bob"))
     for start in range(0, COUNT, 100):
         owner = alice if start % 200 else bob
-        group.deliver(owner, list(range(start + 1, min(start + 101, COUNT + 1))), start)
+        group.deliver(owner, EntryIDs.of(range(start + 1, min(start + 101, COUNT + 1))), start)
     return group
 
 
@@ -51,7 +52,7 @@ def test_those_of_one_consumer_are_in_the_blocks_that_it_lends() -> None:
 
 
 def acknowledge(group: Group, entry_id: int) -> None:
-    group.acknowledge_all(list(range(entry_id, entry_id + 300)))
+    group.acknowledge_all(EntryIDs.of(range(entry_id, entry_id + 300)))
 
 
 def claim(group: Group, entry_id: int) -> None:
@@ -71,7 +72,7 @@ def deliver_one(group: Group, entry_id: int) -> None:
 
 
 def acknowledge_one(group: Group, entry_id: int) -> None:
-    group.acknowledge_all([entry_id])
+    group.acknowledge_all(EntryIDs.of([entry_id]))
 
 
 def release(group: Group, entry_id: int) -> None:
@@ -82,11 +83,13 @@ def release(group: Group, entry_id: int) -> None:
 
 def deliver(group: Group, entry_id: int) -> None:
     last_id = group.pending.last_key() or 0
-    group.deliver(group.consumers[b"bob"], list(range(last_id + 1, last_id + 1 + entry_id)), 9)
+    group.deliver(
+        group.consumers[b"bob"], EntryIDs.of(range(last_id + 1, last_id + 1 + entry_id)), 9
+    )
 
 
 def deliver_again(group: Group, entry_id: int) -> None:
-    group.deliver(group.consumers[b"bob"], [entry_id, entry_id + 1], 9)
+    group.deliver(group.consumers[b"bob"], EntryIDs.of([entry_id, entry_id + 1]), 9)
 
 
 def add(group: Group, entry_id: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.consumer import Consumer
 from storage.groups.pending_block import BLOCK_ENTRIES, ROW_BYTES, Block, Owner
 from storage.groups.pending_blocks import PendingBlocks
@@ -25,9 +26,8 @@ def blocks(alice: Consumer) -> PendingBlocks:
 
 
 def fill(block: Block, owner: Consumer, count: int = 4) -> None:
-    ids = list(range(block.start, block.start + count))
-    block.share(owner, count)
-    block.put(0, ids, owner, 5, are_strays=False)
+    ids = EntryIDs.of(range(block.start, block.start + count))
+    block.put(0, ids, 0, count, owner, 5, are_strays=False)
 
 
 def ids_of(block: Block) -> list[int]:
@@ -88,9 +88,8 @@ def test_a_sparse_block_stays_beside_one_that_has_no_room(
     blocks: PendingBlocks, alice: Consumer
 ) -> None:
     for block in (blocks[0], blocks[2]):
-        more = list(range(block.start + 4, block.start + BLOCK_ENTRIES // 2))
-        block.share(alice, len(more))
-        block.put(4, more, alice, 5, are_strays=False)
+        more = EntryIDs.of(range(block.start + 4, block.start + BLOCK_ENTRIES // 2))
+        block.put(4, more, 0, len(more), alice, 5, are_strays=False)
     blocks.tidy(blocks[1])
     assert starts(blocks) == [0, 100, 200]
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.entries.entry_ids import EntryIDs
 from storage.groups import pending_list
 from storage.groups.consumer import Consumer
 from storage.groups.group import MAX_DELIVERIES
@@ -20,7 +21,7 @@ def delivered(*runs: tuple[Consumer, list[int]]) -> PendingList:
     """A list to which runs of entries were added, at the times 0, 10, 20 ..."""
     pending = PendingList()
     for number, (consumer, ids) in enumerate(runs):
-        pending.extend(ids, consumer, 10 * number, are_strays=False)
+        pending.extend(EntryIDs.of(ids), consumer, 10 * number, are_strays=False)
     return pending
 
 
@@ -61,23 +62,23 @@ def test_consumers_that_keep_up_are_served_the_quick_way(
 ) -> None:
     """All is acknowledged before more is delivered: the list is empty each time."""
     pending = delivered((alice, list(range(BLOCK_ENTRIES + 10))))
-    pending.remove_all(list(range(BLOCK_ENTRIES + 10)))
+    pending.remove_all(EntryIDs.of(range(BLOCK_ENTRIES + 10)))
     monkeypatch.setattr(PendingList, "_room_for", None)
     for start in range(10_000, 10_500, 10):
         run = list(range(start, start + 10))
-        pending.extend(run, alice, 5, are_strays=False)
+        pending.extend(EntryIDs.of(run), alice, 5, are_strays=False)
         assert list(pending) == list(alice.pending) == run
-        assert pending.remove_all(run) == 10
+        assert pending.remove_all(EntryIDs.of(run)) == 10
 
 
 def test_a_run_that_comes_again_is_added_as_a_whole(alice: Consumer, bob: Consumer) -> None:
     """A group that was set back: what is delivered lies below what is, or was, pending."""
     count = 5 * BLOCK_ENTRIES
     pending = delivered((alice, list(range(count))), (bob, [3 * count]))
-    assert pending.remove_all(list(range(count))) == count
+    assert pending.remove_all(EntryIDs.of(range(count))) == count
     for start in range(0, count, 100):
-        pending.extend(list(range(start, start + 100)), alice, 7, are_strays=True)
-    pending.extend(list(range(2 * count, 4 * count, 1000)), bob, 7, are_strays=True)
+        pending.extend(EntryIDs.of(range(start, start + 100)), alice, 7, are_strays=True)
+    pending.extend(EntryIDs.of(range(2 * count, 4 * count, 1000)), bob, 7, are_strays=True)
     assert list(alice.pending) == list(range(-(-count // 100) * 100))
     assert list(bob.pending) == sorted({3 * count, *range(2 * count, 4 * count, 1000)})
     assert max(len(block) for block in pending._blocks) <= 2 * BLOCK_ENTRIES
@@ -86,18 +87,18 @@ def test_a_run_that_comes_again_is_added_as_a_whole(alice: Consumer, bob: Consum
 def test_a_run_is_removed_across_blocks(alice: Consumer, bob: Consumer) -> None:
     count = 3 * BLOCK_ENTRIES
     pending = delivered((alice, list(range(count))), (bob, [count]))
-    assert pending.remove_all(list(range(10, count - 10))) == count - 20
+    assert pending.remove_all(EntryIDs.of(range(10, count - 10))) == count - 20
     assert list(pending) == [*range(10), *range(count - 10, count + 1)]
     assert len(alice.pending) == 20
-    assert pending.remove_all(list(range(count + 5))) == 21
+    assert pending.remove_all(EntryIDs.of(range(count + 5))) == 21
     assert len(pending) == len(alice.pending) == len(bob.pending) == 0
 
 
 def test_entries_are_removed_in_any_order_and_once(alice: Consumer, bob: Consumer) -> None:
     pending = delivered((alice, [1, 2, 3]), (bob, [4, 5]), (alice, [6]))
-    assert pending.remove_all([6, 2, 2, 9, 4, 0, 5, 6]) == 4
+    assert pending.remove_all(EntryIDs.of([6, 2, 2, 9, 4, 0, 5, 6])) == 4
     assert list(pending) == [1, 3]
-    assert pending.remove_all([1, 2, 3]) == 2
+    assert pending.remove_all(EntryIDs.of([1, 2, 3])) == 2
 
 
 def test_a_consumer_is_met_only_where_it_has_something(alice: Consumer, bob: Consumer) -> None:
@@ -115,7 +116,7 @@ def test_the_last_block_remembers_who_was_there(alice: Consumer, bob: Consumer) 
     pending = PendingList()
     for entry_id in range(3 * BLOCK_ENTRIES):
         consumer = (alice, bob)[entry_id % 2]
-        pending.extend([entry_id], consumer, 0, are_strays=False)
+        pending.extend(EntryIDs.of([entry_id]), consumer, 0, are_strays=False)
         assert list(consumer.pending) == [entry_id]
         assert pending.remove(entry_id)
     assert len(pending._blocks) == 1
@@ -131,7 +132,7 @@ def test_a_count_that_is_too_great_for_a_row_stays_as_long_as_its_entry(alice: C
     assert list(pending._blocks[0].large_counts) == [5, 6]
     pending.update(PendingEntry(6, alice, 7, 2), becomes_stray=False)
     assert pending[6].delivery_count == 2
-    assert pending.remove_all(list(range(5, 3 * BLOCK_ENTRIES))) == 3 * BLOCK_ENTRIES - 5
+    assert pending.remove_all(EntryIDs.of(range(5, 3 * BLOCK_ENTRIES))) == 3 * BLOCK_ENTRIES - 5
     assert not pending._blocks[0].large_counts
 
 
@@ -162,7 +163,7 @@ def test_sparse_blocks_are_merged(alice: Consumer, bob: Consumer) -> None:
     pending.update(PendingEntry(0, bob, 0, MAX_DELIVERIES), becomes_stray=True)
     gone = [entry_id for entry_id in range(count) if entry_id % 100]
     random.Random(1).shuffle(gone)
-    assert pending.remove_all(gone) == len(gone)
+    assert pending.remove_all(EntryIDs.of(gone)) == len(gone)
     assert len(pending._blocks) < 20
     assert list(pending) == list(range(0, count, 100))
     assert pending[0] == PendingEntry(0, bob, 0, MAX_DELIVERIES)
@@ -176,7 +177,7 @@ def test_a_consumer_departs_with_all_that_it_has(alice: Consumer, bob: Consumer)
     assert pending.depart(alice) == []
     assert (len(pending), pending.first_key(), pending.last_key()) == (220, 0, 1533)
     assert pending.get(1) is None
-    assert pending.remove_all([1, 7, 8]) == 1
+    assert pending.remove_all(EntryIDs.of([1, 7, 8])) == 1
     assert list(pending) == list(bob.pending) == [0, *range(14, 3 * size, 7)]
 
 
@@ -214,10 +215,10 @@ def test_who_departs_may_be_followed_by_another_of_the_same_name(alice: Consumer
     pending = delivered((alice, [1, 2, 3]))
     pending.depart(alice)
     other = Consumer(b"alice", 0)
-    pending.extend([2, 5], other, 7, are_strays=False)
+    pending.extend(EntryIDs.of([2, 5]), other, 7, are_strays=False)
     assert list(pending) == list(other.pending) == [2, 5]
     for entry_id in range(6, 3 * BLOCK_ENTRIES):  # the last block becomes another one
-        pending.extend([entry_id], other, 7, are_strays=False)
+        pending.extend(EntryIDs.of([entry_id]), other, 7, are_strays=False)
     for _ in pending.clear_up():
         pass
     assert (len(alice.pending_blocks), alice.pending_count) == (0, 0)
@@ -234,7 +235,7 @@ def test_blocks_go_as_a_whole_with_the_one_who_has_all_of_them(
     assert all(len(block) == size for block in blocks)
     assert list(pending) == [2 * size, 5 * size]
     assert list(bob.pending) == [5 * size]
-    pending.extend([0, size, 2 * size + 1, 5 * size - 1], bob, 7, are_strays=True)
+    pending.extend(EntryIDs.of([0, size, 2 * size + 1, 5 * size - 1]), bob, 7, are_strays=True)
     assert list(bob.pending) == [0, size, 2 * size + 1, 5 * size - 1, 5 * size]
 
 
@@ -251,14 +252,14 @@ def test_a_walk_goes_on_behind_what_it_has_given(
         pending.remove(entry_id)
         pending.remove(entry_id + 2)
         if entry_id == 12:
-            pending.extend([40, 41], alice, 5, are_strays=False)
+            pending.extend(EntryIDs.of([40, 41]), alice, 5, are_strays=False)
     assert met == [0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29, 40, 41]
     assert len(pending) == 0
 
 
 def test_strays_are_not_in_line(alice: Consumer) -> None:
     pending = delivered((alice, [1, 2]), (alice, [3]))
-    pending.extend([4, 5], alice, 15, are_strays=True)
+    pending.extend(EntryIDs.of([4, 5]), alice, 15, are_strays=True)
     pending.update(PendingEntry(2, alice, 30, 2), becomes_stray=True)
     assert list(pending.rows_in_line(0)) == [(1, alice, 0, 1), (3, alice, 10, 1)]
     assert list(pending.rows_in_line(2)) == [(3, alice, 10, 1)]
@@ -301,10 +302,10 @@ def test_runs_come_and_go_as_in_a_dict(
             consumer = consumers[number % 2]
             ids = sorted(some_ids - known.keys())
             if ids:
-                pending.extend(ids, consumer, number, are_strays=False)
+                pending.extend(EntryIDs.of(ids), consumer, number, are_strays=False)
             known.update(dict.fromkeys(ids, consumer))
             found = sum(known.pop(entry_id, None) is not None for entry_id in acknowledged)
-            assert pending.remove_all(acknowledged) == found
+            assert pending.remove_all(EntryIDs.of(acknowledged)) == found
             assert [(i, e.consumer) for i, e in pending.items()] == sorted(known.items())
             assert pending.has_any(sorted(some_ids)) == bool(some_ids & known.keys())
             assert pending.among(sorted(some_ids)) == some_ids & known.keys()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.group import Group
 from storage.groups.references import References
 from storage.stream import Stream
@@ -20,9 +21,9 @@ def stream_of(count: int, node_entries: int = 100) -> Stream:
 def read(stream: Stream, name: bytes, last_id: int, acknowledged: list[int]) -> Group:
     """A group that was given all entries up to `last_id` and has acknowledged some."""
     group = stream.groups[name] = Group(name, 0, 0)
-    group.deliver(group.create_consumer(b"alice", 0), list(range(1, last_id + 1)), 100)
+    group.deliver(group.create_consumer(b"alice", 0), EntryIDs.of(range(1, last_id + 1)), 100)
     group.last_delivered_id = last_id
-    group.acknowledge_all(acknowledged)
+    group.acknowledge_all(EntryIDs.of(acknowledged))
     return group
 
 
@@ -31,7 +32,7 @@ def is_referenced(stream: Stream, entry_id: int) -> bool:
 
 
 def ids(stream: Stream) -> list[int]:
-    return stream.ids(0, 2**128 - 1)
+    return list(stream.ids(0, 2**128 - 1))
 
 
 def node_sizes(stream: Stream) -> list[int]:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.group import Group
 from storage.keyspace.database import Database
 from storage.stream import Stream
@@ -262,7 +263,7 @@ def stream_with_pending() -> tuple[Stream, Group]:
     stream = Stream()
     stream.append(1 << 64, [b"f", b"v"], 100, 4096)
     group = stream.groups[b"g"] = Group(b"g", 0)
-    group.deliver(group.create_consumer(b"c", 0), [1 << 64], 0)
+    group.deliver(group.create_consumer(b"c", 0), EntryIDs.of([1 << 64]), 0)
     return stream, group
 
 

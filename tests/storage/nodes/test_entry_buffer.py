@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from storage.entries.entry import encode_fields, encode_id
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, SEQ_BITS, make_id
+from storage.entries.entry_ids import EntryIDs
 from storage.nodes.entry_buffer import PART_BYTES, EntryBuffer
 from tests.storage.nodes.sample_nodes import HALVES, encoded
 from tests.support.examples import examples
@@ -21,11 +22,17 @@ def add(buffer: EntryBuffer, entry_id: int, value: bytes = b"v") -> bytes:
     return encoded(entry_id, [b"f", value])
 
 
+def ids_in(buffer: EntryBuffer, low: int, high: int) -> EntryIDs:
+    ids = EntryIDs()
+    buffer.add_ids_to(ids, low, high)
+    return ids
+
+
 def holds(buffer: EntryBuffer, ids: list[int], entries: list[bytes]) -> None:
     count = len(ids)
     assert buffer.count == count
     assert buffer.size_bytes == sum(map(len, entries))
-    assert buffer.ids(0, count) == ids
+    assert ids_in(buffer, 0, count) == ids
     assert buffer.entries(0, count) == entries
     assert buffer.lengths() == list(map(len, entries))
     assert buffer.part(0, count) == b"".join(entries)
@@ -110,9 +117,9 @@ def test_a_copy_takes_no_memory_of_its_own_until_it_changes() -> None:
     add(copies[2], 20)
     buffer.remove_all([0, 7, 9])
     holds(copies[0], list(range(10)), entries[:10])
-    assert copies[1].ids(0, 8) == [0, 1, 2, 5, 6, 7, 8, 9]
-    assert copies[2].ids(0, 11) == [*range(10), 20]
-    assert buffer.ids(0, 8) == [1, 2, 3, 4, 5, 6, 8, 10]
+    assert ids_in(copies[1], 0, 8) == [0, 1, 2, 5, 6, 7, 8, 9]
+    assert ids_in(copies[2], 0, 11) == [*range(10), 20]
+    assert ids_in(buffer, 0, 8) == [1, 2, 3, 4, 5, 6, 8, 10]
 
 
 def test_much_is_read_in_parts() -> None:
@@ -140,7 +147,7 @@ def test_a_buffer_of_a_few_entries_that_come_and_go_does_not_grow() -> None:
         add(buffer, n)
         buffer.remove(0, 1)
     assert buffer.memory_bytes() < 4 * before
-    assert buffer.ids(0, 10) == list(range(9_990, 10_000))
+    assert ids_in(buffer, 0, 10) == list(range(9_990, 10_000))
 
 
 def test_an_empty_buffer_keeps_its_memory() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from storage.entries.entry_id import MAX_ID, MIN_ID, make_id
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.references import References
 from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.listpack_node import DamagedNode, ListpackNode
@@ -146,8 +147,8 @@ CHANGES: list[Callable[[Stream], object]] = [
     lambda stream: stream.trim_to_length(55, references=References.ACKED),
     lambda stream: stream.trim_before(make_id(45, 0), references=References.DELETE),
     lambda stream: stream.reverse_range(make_id(55, 0), make_id(45, 0)),
-    lambda stream: stream.range_with_ids(make_id(45, 0), MAX_ID, 7),
-    lambda stream: stream.range_within(make_id(45, 0), MAX_ID, 30, 500),
+    lambda stream: stream.read_from(EntryIDs(), make_id(45, 0), 7),
+    lambda stream: stream.read_within(EntryIDs(), make_id(45, 0), 30, 500),
     lambda stream: stream.ids(make_id(45, 0), make_id(65, 0)),
     lambda stream: (stream.first_entry(), stream.last_entry(), stream.get(make_id(55, 0))),
 ]

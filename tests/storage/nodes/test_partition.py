@@ -41,7 +41,7 @@ def test_runs_are_what_a_list_of_the_ids_gives(
     for number in deleted:
         stream.delete(make_id(10 * number, 0))
     start, end = make_id(start_ms, 0), make_id(end_ms, 0)
-    expected = runs_of(stream.ids(start, end)[:count], every)
+    expected = runs_of(list(stream.ids(start, end, count)), every)
     assert stream.split(start, end, every, count) == expected
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 
 from storage.entries.entry_id import make_id
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.group import Group
 from storage.idempotence import Idempotence
 from storage.nodes.listpack_node import ListpackNode
@@ -222,7 +223,7 @@ def test_many_pending_entries_are_written_in_pieces() -> None:
     stream, group = stream_with_group()
     consumer = group.create_consumer(b"c", 6)
     ids = list(range(1, 5001))
-    group.deliver(consumer, ids, 5)
+    group.deliver(consumer, EntryIDs.of(ids), 5)
     fields = GroupFields(
         last_id=make_id(5, 0),
         entries_read=1,

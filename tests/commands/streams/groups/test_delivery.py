@@ -9,6 +9,7 @@ from commands.core.sinks import decoded
 from commands.streams.groups import delivery
 from protocol.requests import Argv
 from storage.entries.entry_id import make_id
+from storage.entries.entry_ids import EntryIDs
 from storage.groups.group import Group
 from tests.commands.streams.talk import NOW_MS, Talk
 
@@ -78,7 +79,7 @@ def test_pending_entries_are_propagated_as_the_claims_that_would_make_them(state
 def test_requests_of_many_ids_are_cut(state: Client) -> None:
     group = Group(b"g", make_id(9, 0))
     consumer = group.create_consumer(b"c", NOW_MS)
-    delivery.propagate_delivery(state, b"s", group, consumer, list(range(2500)), NOW_MS)
+    delivery.propagate_delivery(state, b"s", group, consumer, EntryIDs.of(range(2500)), NOW_MS)
     requests = propagated(state)
     counts = [len(request) - len(b"XCLAIM s g c 0 TIME".split()) for request in requests]
     assert counts == [1000 + 7, 1000 + 7, 500 + 7]
