@@ -86,6 +86,11 @@ def stream_cases() -> Iterator[tuple[str, Case]]:
     yield "xreadgroup/count 1/p1", pipelined([one] * 512, 1, filled)
     turns = [one + request("XACK", "s", "g", f"{i}-1") for i in ids]
     yield "xreadgroup+xack/p1", Case(filled, turns, 1024)
+    ten = request("XREADGROUP", "GROUP", "g", "c", "COUNT", 10, "STREAMS", "s", ">")
+    acks = [request("XACK", "s", "g", *(f"{i + n}-1" for n in range(10))) for i in ids[:-10:10]]
+    yield "xreadgroup+xack/count 10/p1", Case(filled, [ten + ack for ack in acks], 2 * len(acks))
+    few = filled_stream(64)
+    yield "xreadgroup/short stream/p1", pipelined([one] * 63, 1, few)
     hundred = request("XREADGROUP", "GROUP", "g", "c", "COUNT", 100, "STREAMS", "s", ">")
     yield "xreadgroup/count 100/p1", pipelined([hundred] * 5, 1, filled)
     claims = [request("XCLAIM", "s", "g", "d", 0, f"{i}-1") for i in ids]
