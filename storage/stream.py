@@ -238,13 +238,12 @@ class Stream(Value):
     def _find_first(self) -> EntryID:
         # Groups ask at each read. What is full only loses entries: if it has as many as when it
         # was looked at, it begins with the same one.
+        first = self._nodes.peek_first()
         known: FrozenNode | None = self._first_node
-        if (
-            known is not None
-            and known.live == self._first_live
-            and known is self._nodes.peek_first()
-        ):
+        if known is not None and known is first and known.live == self._first_live:
             return self._first_id
+        if first is not None and first is self._tail and self.length:  # the only node
+            return first.first_id
         for node in self._nodes:
             if node.live:
                 first_id = self._first_id_of(node)
