@@ -7,6 +7,7 @@ import pytest
 from commands.core.clients import Clients
 from protocol.replies import command
 from server.inprocess.server import InProcessServer
+from server.replication.replica import applier
 from server.replication.replica.applier import BrokenStream, Following, StreamRequests
 from storage.append_only.reader import Batch
 
@@ -28,6 +29,7 @@ def following(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
             return self._cut(self.position, bytes(self._buffer[self.position :]))
 
         monkeypatch.setattr(StreamRequests, "_parse", cut)
+    monkeypatch.setattr(applier, "TURN_NS", 10**12)  # no time slice ends in the middle of a test
     server = InProcessServer()
     server.instance.replication.is_replica = True
     server.replication.feed.begin_backlog()
