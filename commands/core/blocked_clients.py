@@ -17,19 +17,17 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import cython
 
 from commands.core.client import Client
 from commands.core.instance import Instance
+from commands.core.long_reply import LongReply
 from commands.core.ready_keys import WatchedKey
 from protocol.records import entity
 from storage.stream import Stream
 from storage.types.value import Value
-
-if TYPE_CHECKING:
-    from commands.core.long_reply import LongReply
 
 
 @entity

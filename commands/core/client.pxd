@@ -1,5 +1,6 @@
 # The C types of commands/core/client.py.
 
+from commands.core.instance cimport Instance
 from storage.keyspace.database cimport Database
 from storage.stream cimport Stream
 
@@ -7,7 +8,7 @@ from storage.stream cimport Stream
 cdef class Client:
     cdef dict __dict__
     cdef object __weakref__
-    cdef public object instance
+    cdef public Instance instance
     cdef public Database db
     cdef public long resp
     cdef public list output
@@ -16,7 +17,7 @@ cdef class Client:
     cdef public bint closed
     cdef public bint close_after_reply
     cdef public bint authenticated
-    cdef public object last_command
+    cdef public bytes last_command
     cdef public bint no_touch
     cdef public bint deny_blocking
     cdef public bint replays
@@ -33,5 +34,6 @@ cdef class Client:
     cdef public dict patterns
     cdef public dict shard_channels
 
+    cpdef object feature(self, object kind)
     cpdef propagate_encoded(self, bytes request)
     cpdef note_write(self)

@@ -8,24 +8,22 @@ file, scripts and tests use clients without any connection.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import cython
 
 from commands.core.host import DETACHED, Transport
+from commands.core.instance import Instance
+from commands.core.long_reply import LongReply
+from commands.state.invalidation_table import TrackingState
 from commands.transactions.watched_keys import WatchedKeys
 from protocol import errors
 from protocol.errors import ReplyError
+from protocol.requests import Argv
+from storage.keyspace.database import Database
 from storage.stream import Stream
 from storage.types.strings import StringValue
 from storage.types.value import Value
-
-if TYPE_CHECKING:
-    from commands.core.instance import Instance
-    from commands.core.long_reply import LongReply
-    from commands.state.invalidation_table import TrackingState
-    from protocol.requests import Argv
-    from storage.keyspace.database import Database
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 

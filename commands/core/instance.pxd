@@ -29,5 +29,6 @@ cdef class Instance:
     cdef public bint is_observed
     cdef public bint limits_output
 
+    cpdef object feature(self, object kind)
     cpdef look_up_settings(self)
     cpdef emit_encoded(self, Py_ssize_t db_index, bytes wire, long long units)

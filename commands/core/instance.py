@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import cython
 
@@ -22,6 +22,7 @@ from commands.core.gates import (
     GATE_WRITES_REFUSED,
     KEEPING_GATES,
 )
+from commands.core.host import Host
 from commands.core.ready_keys import ReadyKeys
 from commands.core.sinks import Sink, hand_to
 from commands.pubsub.registry import PubSub, Subscriber
@@ -36,16 +37,13 @@ from commands.state.slowlog import SlowLog
 from commands.state.stats import Stats
 from commands.streams.reading.request_cache import RequestCache
 from commands.transactions.watched_keys import WatchedKeys
+from protocol.errors import ReplyError
+from protocol.requests import Argv
 from storage.keyspace.database import Database
 from storage.nodes.entry_cache import EntryCache
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.stream import Stream
 from storage.types.value import Value
-
-if TYPE_CHECKING:
-    from commands.core.host import Host
-    from protocol.errors import ReplyError
-    from protocol.requests import Argv
 
 
 class Feature(Protocol):

@@ -13,20 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from commands.core.blocked_clients import Block
+from commands.core.client import Client
+from commands.core.long_reply import LongReply
 from protocol.records import entity, frozen_record
 from protocol.request import Request
 from storage.types.value import as_int64
 
-if TYPE_CHECKING:
-    from commands.core.blocked_clients import Block
-    from commands.core.client import Client
-    from commands.core.long_reply import LongReply
-
 # None: the handler sent what there was to send.
-Reply: TypeAlias = "bytes | Block | LongReply | None"
-Handler: TypeAlias = "Callable[[Client, Request], Reply]"
+Reply: TypeAlias = bytes | Block | LongReply | None
+Handler: TypeAlias = Callable[[Client, Request], Reply]
 
 # -- flags, in the order in which COMMAND INFO prints them; those without a name are not shown ----
 
