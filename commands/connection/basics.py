@@ -11,6 +11,7 @@ from commands.core.carried_requests import carried
 from commands.core.client import Client
 from commands.core.gates import GATE_MONITOR, GATE_SILENT, GATE_SUBSCRIBED
 from commands.core.registry import ALLOW_BUSY, FAST, LOADING, NO_AUTH, NOSCRIPT, STALE, command
+from commands.hashes.himport import Fieldsets
 from commands.transactions.transaction import discard_transaction
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -73,7 +74,7 @@ def reset(client: Client, argv: Request) -> bytes:
     client.db = instance.databases[0]
     client.name = b""
     client.no_evict = client.no_touch = False
-    client.fieldsets = None
+    client.end_feature(Fieldsets)
     if client.reply_mode != b"SKIP":
         client.reply_mode = b"ON"
         client.gates &= ~GATE_SILENT

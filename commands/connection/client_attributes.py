@@ -33,6 +33,13 @@ def _is_one_word(text: bytes) -> bool:
     return all(_FIRST_PRINTABLE <= character <= _LAST_PRINTABLE for character in text)
 
 
+class Library:
+    """The library that uses a client, as CLIENT SETINFO names it."""
+
+    def __init__(self) -> None:
+        self.name = self.version = b""
+
+
 @command("CLIENT ID", arity=2, flags=_FLAGS)
 def client_id(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
@@ -62,9 +69,9 @@ def client_setinfo(client: Client, argv: Request) -> bytes:
     if not _is_one_word(value):
         raise errors.client_attribute_characters(option)
     if option.upper() == b"LIB-NAME":
-        client.library_name = value
+        client.feature(Library).name = value
     else:
-        client.library_version = value
+        client.feature(Library).version = value
     return replies.OK
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
+from commands.connection.client_attributes import Library
 from commands.core.arguments import parse_int
 from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
@@ -85,7 +86,7 @@ def _describe(client: Client, caller: Client, argv: Iterable[bytes]) -> bytes:
     """A client's line. `argv` is the caller's own request."""
     now_ms = client.instance.now_ms
     state, transaction = client.tracking, client.feature_if_used(Transaction)
-    watched = client.feature_if_used(WatchedKeys)
+    watched, library = client.feature_if_used(WatchedKeys), client.feature_if_used(Library)
     output_bytes = sum(map(len, client.output)) + client.transport.unsent_bytes()
     request_bytes = sum(map(len, argv if client is caller else _kept_request(client)))
     fields: list[tuple[str, bytes | int]] = [
@@ -118,8 +119,8 @@ def _describe(client: Client, caller: Client, argv: Iterable[bytes]) -> bytes:
         ("user", b"(superuser)" if client.gates & GATE_PRIMARY else client.user),
         ("redir", -1 if state is None else state.redirect_id),
         ("resp", client.resp),
-        ("lib-name", client.library_name),
-        ("lib-ver", client.library_version),
+        ("lib-name", library.name if library is not None else b""),
+        ("lib-ver", library.version if library is not None else b""),
     ]
     return b" ".join(_field(name, value) for name, value in fields) + b"\n"
 

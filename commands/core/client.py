@@ -43,12 +43,11 @@ class Client:
 
     __slots__ = (
         "_features", "address", "authenticated", "channels", "close_after_reply", "closed",
-        "created_ms", "db", "deny_blocking", "fd", "fieldsets", "gates", "id", "instance",
-        "is_blocked", "last_command", "last_interaction_ms", "library_name", "library_version",
-        "local_address", "long_reply", "name", "no_evict", "no_touch", "output", "patterns",
-        "postponed", "propagated", "query_buffer_bytes", "queued_bytes", "replays",
-        "replicated_offset", "reply_mode", "resp", "shard_channels", "tracking", "transport",
-        "unix_socket", "user", "write_offset",
+        "created_ms", "db", "deny_blocking", "fd", "gates", "id", "instance", "is_blocked",
+        "last_command", "last_interaction_ms", "local_address", "long_reply", "name", "no_evict",
+        "no_touch", "output", "patterns", "postponed", "propagated", "query_buffer_bytes",
+        "queued_bytes", "replays", "replicated_offset", "reply_mode", "resp", "shard_channels",
+        "tracking", "transport", "unix_socket", "user", "write_offset",
     )  # fmt: skip
 
     def __init__(self, instance: Instance, client_id: int, db: Database) -> None:
@@ -73,8 +72,6 @@ class Client:
         self.user = b"default"
         self.authenticated = True
         self.name = b""
-        self.library_name = b""
-        self.library_version = b""
         self.last_command = b""  # its full name, e.g. b"xgroup|create"
         # modes
         self.reply_mode = b"ON"  # ON, OFF, SKIP, SKIP_NEXT
@@ -89,8 +86,6 @@ class Client:
         self.patterns: dict[bytes, None] = {}
         self.shard_channels: dict[bytes, None] = {}
         self.tracking: TrackingState | None = None
-        # hashes that are set by the fields of a set (HIMPORT)
-        self.fieldsets: dict[bytes, list[bytes]] | None = None
         # blocking
         self.is_blocked = False  # commands/core/blocked_clients.py has the details
         self.postponed: Argv | None = None  # a request that CLIENT PAUSE or the like holds back

@@ -14,6 +14,14 @@ from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.types.hashes import HashValue
 
+
+class Fieldsets:
+    """The fieldsets of a client: names of fields, whose values HIMPORT SET then sets."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[bytes, list[bytes]] = {}
+
+
 container("HIMPORT")
 
 
@@ -23,9 +31,7 @@ def himport_prepare(client: Client, argv: Request) -> bytes:
     names = argv[3:]
     if len(set(names)) != len(names):
         raise ReplyError(errors.DUPLICATE_FIELD)
-    if client.fieldsets is None:
-        client.fieldsets = {}
-    client.fieldsets[argv[2]] = names
+    client.feature(Fieldsets).by_name[argv[2]] = names
     return replies.OK
 
 
@@ -35,7 +41,8 @@ def himport_prepare(client: Client, argv: Request) -> bytes:
 def himport_set(client: Client, argv: Request) -> bytes:
     """OK; a hash that was there is replaced, with its times. Source: Redis 8.10."""
     key, values = argv[2], argv[4:]
-    if client.fieldsets is None or (names := client.fieldsets.get(argv[3])) is None:
+    names = client.feature(Fieldsets).by_name.get(argv[3])
+    if names is None:
         raise ReplyError(errors.NO_SUCH_FIELDSET)
     if len(names) != len(values):
         raise ReplyError(errors.FIELDSET_MISMATCH)
@@ -56,16 +63,16 @@ def himport_set(client: Client, argv: Request) -> bytes:
 @command("HIMPORT DISCARD", arity=3, flags=FAST)
 def himport_discard(client: Client, argv: Request) -> bytes:
     """Integer: 1 if there was one. Source: Redis 8.10."""
-    if client.fieldsets is None or client.fieldsets.pop(argv[2], None) is None:
-        return replies.ZERO
-    return replies.ONE
+    names = client.feature(Fieldsets).by_name.pop(argv[2], None)
+    return replies.ZERO if names is None else replies.ONE
 
 
 @command("HIMPORT DISCARDALL", arity=2, flags=FAST)
 def himport_discardall(client: Client, argv: Request) -> bytes:
     """Integer: how many there were. Source: Redis 8.10."""
-    fieldsets, client.fieldsets = client.fieldsets, None
-    return replies.integer(len(fieldsets) if fieldsets else 0)
+    count = len(client.feature(Fieldsets).by_name)
+    client.end_feature(Fieldsets)
+    return replies.integer(count)
 
 
 @command("HIMPORT HELP", arity=2, flags=LOADING | STALE)
