@@ -20,9 +20,7 @@ _LIMITED_GATES = GATE_AUTH | GATE_REPLICA
 def is_unlimited(client: Client) -> bool:
     """Return True if the client's output has no limit, as an ordinary client's by default."""
     instance: Instance = client.instance
-    if instance.limits_output or client.gates & _LIMITED_GATES:
-        return False
-    return not (client.channels or client.patterns or client.shard_channels)
+    return not (instance.limits_output or client.gates & _LIMITED_GATES or client.subscriptions)
 
 
 def output_limit(client: Client) -> OutputLimit:
@@ -32,8 +30,7 @@ def output_limit(client: Client) -> OutputLimit:
     limits = client.instance.config.client_output_buffer_limit
     if client.gates & GATE_REPLICA:
         return _of_replica(limits["replica"], client.instance.config.repl_backlog_size)
-    subscribed = client.channels or client.patterns or client.shard_channels
-    return limits["pubsub" if subscribed else "normal"]
+    return limits["pubsub" if client.subscriptions else "normal"]
 
 
 def _of_replica(limit: OutputLimit, backlog_bytes: int) -> OutputLimit:

@@ -84,7 +84,7 @@ def describe_client(client: Client) -> bytes:
 
 def _describe(client: Client, caller: Client, argv: Iterable[bytes]) -> bytes:
     """A client's line. `argv` is the caller's own request."""
-    now_ms = client.instance.now_ms
+    now_ms, pubsub = client.instance.now_ms, client.instance.pubsub
     state, transaction = client.tracking, client.feature_if_used(Transaction)
     watched, library = client.feature_if_used(WatchedKeys), client.feature_if_used(Library)
     output_bytes = sum(map(len, client.output)) + client.transport.unsent_bytes()
@@ -99,9 +99,9 @@ def _describe(client: Client, caller: Client, argv: Iterable[bytes]) -> bytes:
         ("idle", (now_ms - client.last_interaction_ms) // 1000),
         ("flags", _flags(client)),
         ("db", client.db.index),
-        ("sub", len(client.channels)),
-        ("psub", len(client.patterns)),
-        ("ssub", len(client.shard_channels)),
+        ("sub", pubsub.channels.count_of(client)),
+        ("psub", pubsub.patterns.count_of(client)),
+        ("ssub", pubsub.shard_channels.count_of(client)),
         ("multi", -1 if transaction is None else len(transaction.queue)),
         ("watch", 0 if watched is None else len(watched.expired)),
         ("qbuf", client.query_buffer_bytes),
@@ -160,6 +160,4 @@ def _flags(client: Client) -> bytes:
 
 def _own_bytes(client: Client) -> int:
     """The bytes of the client's own objects, its unfinished request included."""
-    tables = (client.output, client.channels, client.patterns, client.shard_channels)
-    held = sum(map(sys.getsizeof, (client, *tables)))
-    return held + client.query_buffer_bytes
+    return sys.getsizeof(client) + sys.getsizeof(client.output) + client.query_buffer_bytes

@@ -30,9 +30,7 @@ cdef class Client:
     cdef public Py_ssize_t queued_bytes
     cdef public Py_ssize_t query_buffer_bytes
     cdef public object transport
-    cdef public dict channels
-    cdef public dict patterns
-    cdef public dict shard_channels
+    cdef public long subscriptions
 
     cpdef object feature(self, object kind)
     cpdef propagate_encoded(self, bytes request)

@@ -42,12 +42,12 @@ class Client:
     """One connection's state. Plain attributes, each set by the module of its feature."""
 
     __slots__ = (
-        "_features", "address", "authenticated", "channels", "close_after_reply", "closed",
-        "created_ms", "db", "deny_blocking", "fd", "gates", "id", "instance", "is_blocked",
-        "last_command", "last_interaction_ms", "local_address", "long_reply", "name", "no_evict",
-        "no_touch", "output", "patterns", "postponed", "propagated", "query_buffer_bytes",
-        "queued_bytes", "replays", "replicated_offset", "reply_mode", "resp", "shard_channels",
-        "tracking", "transport", "unix_socket", "user", "write_offset",
+        "_features", "address", "authenticated", "close_after_reply", "closed", "created_ms",
+        "db", "deny_blocking", "fd", "gates", "id", "instance", "is_blocked", "last_command",
+        "last_interaction_ms", "local_address", "long_reply", "name", "no_evict", "no_touch",
+        "output", "postponed", "propagated", "query_buffer_bytes", "queued_bytes", "replays",
+        "replicated_offset", "reply_mode", "resp", "subscriptions", "tracking", "transport",
+        "unix_socket", "user", "write_offset",
     )  # fmt: skip
 
     def __init__(self, instance: Instance, client_id: int, db: Database) -> None:
@@ -82,9 +82,7 @@ class Client:
         self.queued_bytes = 0  # of the arguments of the queued requests
         self._features: dict[type[Feature], Feature] = {}
         # messages
-        self.channels: dict[bytes, None] = {}
-        self.patterns: dict[bytes, None] = {}
-        self.shard_channels: dict[bytes, None] = {}
+        self.subscriptions = 0  # how many, of all kinds; commands/pubsub/registry.py has them
         self.tracking: TrackingState | None = None
         # blocking
         self.is_blocked = False  # commands/core/blocked_clients.py has the details

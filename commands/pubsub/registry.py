@@ -11,7 +11,7 @@ client that subscribes later does not get them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeAlias
 
 from commands.core.gates import GATE_SUBSCRIBED
@@ -26,9 +26,7 @@ class Subscriber(Protocol):
 
     resp: int
     gates: int
-    channels: Names
-    patterns: Names
-    shard_channels: Names
+    subscriptions: int  # how many, of all kinds
 
     def send(self, data: bytes) -> None:
         """Send a message."""
@@ -37,30 +35,45 @@ class Subscriber(Protocol):
 class Subscriptions:
     """One kind of subscription: for each name, its subscribers in their order."""
 
-    def __init__(self, names_of: Callable[[Subscriber], Names]) -> None:
-        self.names_of = names_of  # where a client keeps the names of this kind
+    def __init__(self) -> None:
         self.by_name: dict[bytes, dict[Subscriber, None]] = {}
+        self._by_client: dict[Subscriber, Names] = {}
 
     def __len__(self) -> int:
         return len(self.by_name)
 
     def add(self, client: Subscriber, name: bytes) -> None:
         """Subscribe; nothing if it is subscribed already."""
-        self.names_of(client)[name] = None
+        names = self._by_client.setdefault(client, {})
+        if name in names:
+            return
+        names[name] = None
         self.by_name.setdefault(name, {})[client] = None
+        client.subscriptions += 1
         update_gate(client)
 
     def remove(self, client: Subscriber, name: bytes) -> None:
         """Unsubscribe; nothing if it is not subscribed."""
-        names = self.names_of(client)
-        if name not in names:
+        names = self._by_client.get(client)
+        if names is None or name not in names:
             return
         del names[name]
+        if not names:
+            del self._by_client[client]
         subscribers = self.by_name[name]
         del subscribers[client]
         if not subscribers:
             del self.by_name[name]
+        client.subscriptions -= 1
         update_gate(client)
+
+    def names_of(self, client: Subscriber) -> list[bytes]:
+        """The names that a client is subscribed to, in the order of subscription."""
+        return list(self._by_client.get(client, ()))
+
+    def count_of(self, client: Subscriber) -> int:
+        """Return how many they are."""
+        return len(self._by_client.get(client, ()))
 
     def count(self, name: bytes) -> int:
         """Return the number of clients subscribed to `name`."""
@@ -70,8 +83,8 @@ class Subscriptions:
 class Patterns(Subscriptions):
     """The subscriptions to patterns, and which of them fit a channel."""
 
-    def __init__(self, names_of: Callable[[Subscriber], Names]) -> None:
-        super().__init__(names_of)
+    def __init__(self) -> None:
+        super().__init__()
         # One compiled pattern each, kept here: in a shared cache, many patterns would evict each
         # other.
         self._matchers: dict[bytes, Matcher] = {}
@@ -97,9 +110,9 @@ class PubSub:
     """The subscriptions of all clients."""
 
     def __init__(self) -> None:
-        self.channels = Subscriptions(lambda client: client.channels)
-        self.patterns = Patterns(lambda client: client.patterns)
-        self.shard_channels = Subscriptions(lambda client: client.shard_channels)
+        self.channels = Subscriptions()
+        self.patterns = Patterns()
+        self.shard_channels = Subscriptions()
 
     def publish(self, channel: bytes, message: bytes) -> int:
         """Send to the subscribers of the channel and of the patterns; how many got it."""
@@ -122,13 +135,13 @@ class PubSub:
     def forget(self, client: Subscriber) -> None:
         """End all subscriptions of a client, without messages to it."""
         for kind in (self.channels, self.patterns, self.shard_channels):
-            for name in list(kind.names_of(client)):
+            for name in kind.names_of(client):
                 kind.remove(client, name)
 
 
 def is_subscribed(client: Subscriber) -> bool:
     """Return True if the client has any subscription: Redis's pub/sub mode."""
-    return bool(client.channels or client.patterns or client.shard_channels)
+    return client.subscriptions > 0
 
 
 def update_gate(client: Subscriber) -> None:

@@ -34,12 +34,17 @@ class _Kind:
 
 
 def _count_channels_and_patterns(client: Client) -> int:
-    return len(client.channels) + len(client.patterns)
+    pubsub = client.instance.pubsub
+    return pubsub.channels.count_of(client) + pubsub.patterns.count_of(client)
 
 
 _CHANNEL = _Kind(b"", lambda pubsub: pubsub.channels, _count_channels_and_patterns)
 _PATTERN = _Kind(b"p", lambda pubsub: pubsub.patterns, _count_channels_and_patterns)
-_SHARD = _Kind(b"s", lambda pubsub: pubsub.shard_channels, lambda c: len(c.shard_channels))
+_SHARD = _Kind(
+    b"s",
+    lambda pubsub: pubsub.shard_channels,
+    lambda client: client.instance.pubsub.shard_channels.count_of(client),
+)
 
 
 def _subscribe(client: Client, kind: _Kind, names: list[bytes]) -> bytes:
@@ -55,7 +60,7 @@ def _unsubscribe(client: Client, kind: _Kind, names: list[bytes]) -> bytes:
     """Without names: from all of the kind; if there are none, one message with a null name."""
     table = kind.table_of(client.instance.pubsub)
     messages = []
-    for name in names or list(table.names_of(client)):
+    for name in names or table.names_of(client):
         table.remove(client, name)
         messages.append(_message(client, kind, b"unsubscribe", name))
     if not messages:

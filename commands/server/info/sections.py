@@ -18,6 +18,7 @@ from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.gates import GATE_PRIMARY, GATE_REPLICA
 from commands.core.instance import Instance
+from commands.pubsub.registry import is_subscribed
 from commands.replication.information import buffers, replication
 from commands.scripting.scripting_state import Scripting
 from commands.server.info.memory_figures import human, memory_figures
@@ -98,7 +99,7 @@ def clients(instance: Instance) -> Iterator[Field]:
     yield "client_recent_max_output_buffer", max((_output_bytes(c) for c in connected), default=0)
     yield "blocked_clients", len(blocked.clients) + _held_back(instance)
     yield "tracking_clients", len(instance.tracking.clients)
-    yield "pubsub_clients", sum(_is_subscribed(client) for client in connected)
+    yield "pubsub_clients", sum(map(is_subscribed, connected))
     yield "watching_clients", sum(c.feature_if_used(WatchedKeys) is not None for c in connected)
     yield (
         "clients_in_timeout_table",
@@ -116,10 +117,6 @@ def _held_back(instance: Instance) -> int:
 
 def _output_bytes(client: Client) -> int:
     return sum(map(len, client.output))
-
-
-def _is_subscribed(client: Client) -> bool:
-    return bool(client.channels or client.patterns or client.shard_channels)
 
 
 def memory(instance: Instance) -> Iterator[Field]:
