@@ -92,8 +92,8 @@ def _describe(client: Client, caller: Client, argv: Iterable[bytes]) -> bytes:
     fields: list[tuple[str, bytes | int]] = [
         ("id", client.id),
         ("addr", client.address),
-        ("laddr", client.local_address),
-        ("fd", client.fd),
+        ("laddr", client.transport.local_address),
+        ("fd", client.transport.fd),
         ("name", client.name),
         ("age", (now_ms - client.created_ms) // 1000),
         ("idle", (now_ms - client.last_interaction_ms) // 1000),
@@ -151,7 +151,7 @@ def _flags(client: Client) -> bytes:
         (b"B", state is not None and state.bcast),
         (b"d", watched is not None and watched.has_changed),
         (b"c", client.close_after_reply),
-        (b"U", client.unix_socket),
+        (b"U", client.transport.unix_socket),
         (b"e", client.no_evict),
         (b"T", client.no_touch),
     ]

@@ -43,11 +43,11 @@ class Client:
 
     __slots__ = (
         "_features", "address", "authenticated", "close_after_reply", "closed", "created_ms",
-        "db", "deny_blocking", "fd", "gates", "id", "instance", "is_blocked", "last_command",
-        "last_interaction_ms", "local_address", "long_reply", "name", "no_evict", "no_touch",
-        "output", "postponed", "propagated", "query_buffer_bytes", "queued_bytes", "replays",
+        "db", "deny_blocking", "gates", "id", "instance", "is_blocked", "last_command",
+        "last_interaction_ms", "long_reply", "name", "no_evict", "no_touch", "output",
+        "postponed", "propagated", "query_buffer_bytes", "queued_bytes", "replays",
         "replicated_offset", "reply_mode", "resp", "subscriptions", "tracking", "transport",
-        "unix_socket", "user", "write_offset",
+        "user", "write_offset",
     )  # fmt: skip
 
     def __init__(self, instance: Instance, client_id: int, db: Database) -> None:
@@ -59,9 +59,6 @@ class Client:
         self.gates = 0
         # connection
         self.address = b""  # "127.0.0.1:1234", "" for a client without a connection
-        self.local_address = b""
-        self.fd = -1
-        self.unix_socket = False
         self.transport: Transport = DETACHED
         self.created_ms = instance.now_ms
         self.last_interaction_ms = instance.now_ms

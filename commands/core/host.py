@@ -101,6 +101,10 @@ class Host(Protocol):
 class Transport(Protocol):
     """A client's connection."""
 
+    local_address: bytes  # as `Client.address`
+    fd: int  # of the socket; -1 if there is none
+    unix_socket: bool
+
     def send_soon(self) -> None:
         """`Client.output` got bytes outside of a request of its own: send them this cycle."""
 
@@ -119,6 +123,11 @@ class Transport(Protocol):
 
 class Detached:
     """The transport of a client without a connection: a file is replayed, a script runs."""
+
+    def __init__(self) -> None:
+        self.local_address = b""
+        self.fd = -1
+        self.unix_socket = False
 
     def send_soon(self) -> None:
         """Nothing: the output stays where it is."""

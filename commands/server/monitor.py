@@ -60,7 +60,7 @@ def feed_monitors(instance: Instance, client: Client, argv: Argv) -> None:
 
 
 def _origin(client: Client) -> bytes:
-    if client.unix_socket:
+    if client.transport.unix_socket:
         return b"unix:" + client.instance.config.unixsocket.encode("utf-8", "surrogateescape")
     return client.address
 

@@ -333,11 +333,13 @@ class InProcessClient:
         self.buffer = b""
         self.closed = False
         self.is_gone = False  # whether the peer has closed, unnoticed by the loop
+        self.fd = -1
+        self.unix_socket = False
         self.unsent = 0  # bytes that the peer has not taken
         self.state = server.instance.feature(Clients).new()
         self.state.transport = self
         self.state.address = b"127.0.0.1:%d" % (10000 + self.state.id)
-        self.state.local_address = b"127.0.0.1:6379"
+        self.local_address = b"127.0.0.1:6379"
         if server.instance.config.requirepass:
             self.state.authenticated = False
             self.state.gates |= GATE_AUTH

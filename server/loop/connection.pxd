@@ -18,6 +18,8 @@ cdef Py_ssize_t _PART_BYTES
 cdef class Connection:
     cdef object __weakref__
     cdef public bint unix_socket
+    cdef public bytes local_address
+    cdef public int fd
     cdef public object transport
     cdef public Client client
     cdef public Session session

@@ -62,6 +62,8 @@ class Connection:
     ) -> None:
         """`on_room` is called when the transport's buffer is nearly empty."""
         self.unix_socket = unix_socket
+        self.local_address = b""
+        self.fd = -1
         self._loop = loop
         self._on_room = on_room
         # What each request needs.
@@ -196,12 +198,12 @@ class Connection:
 
     def peer_is_gone(self) -> bool:
         """Ask the socket itself whether the peer has closed; the loop may not have reported it."""
-        if self.transport.is_closing() or self.client.fd < 0:
+        if self.transport.is_closing() or self.fd < 0:
             return True
         if not _PEER_CLOSED:
             return self._is_at_end()
         poll = select.poll()
-        poll.register(self.client.fd, _PEER_CLOSED)
+        poll.register(self.fd, _PEER_CLOSED)
         return bool(poll.poll(0))
 
     def _is_at_end(self) -> bool:
@@ -251,15 +253,14 @@ class Connection:
 
     def _identify(self) -> None:
         client, transport = self.client, self.transport
-        client.unix_socket = self.unix_socket
         sock = transport.get_extra_info("socket")
-        client.fd = sock.fileno() if sock is not None else -1
+        self.fd = sock.fileno() if sock is not None else -1
         if self.unix_socket:
             path = self._instance.config.unixsocket.encode()
-            client.address = client.local_address = path + b":0"
+            client.address = self.local_address = path + b":0"
             return
         client.address = _format_address(transport.get_extra_info("peername"))
-        client.local_address = _format_address(transport.get_extra_info("sockname"))
+        self.local_address = _format_address(transport.get_extra_info("sockname"))
         keepalive_s = self._instance.config.tcp_keepalive
         if keepalive_s and sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

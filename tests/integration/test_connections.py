@@ -13,7 +13,6 @@ from unittest.mock import Mock
 
 import pytest
 
-from server.inprocess.server import InProcessServer
 from server.loop import connection
 from tests.support.programs.servers import RunningServer, ServerFailed
 from tests.support.resp import BrokenReply, RespClient
@@ -352,8 +351,8 @@ def test_it_is_seen_on_a_socket_that_the_peer_has_left(
     transport.get_extra_info.return_value = ours
     with ours:
         seen = connection.Connection.__new__(connection.Connection)
-        seen.transport, seen.client = transport, InProcessServer().connect().state
-        seen.client.fd = ours.fileno()
+        seen.transport = transport
+        seen.fd = ours.fileno()
         assert not seen.peer_is_gone()
         theirs.close()
         assert seen.peer_is_gone()

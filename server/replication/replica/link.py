@@ -480,8 +480,8 @@ class Link:
     def _begin_following(self, stream_db: int) -> None:
         instance, facts, now_ms = self._instance, self._facts, self._instance.now_ms
         client = instance.feature(Clients).new()
-        client.transport = LinkTransport(self)
-        client.address, client.local_address, client.fd = self._addresses
+        client.transport = transport = LinkTransport(self)
+        client.address, transport.local_address, transport.fd = self._addresses
         client.db = instance.databases[stream_db]
         self._following = Following(
             instance, self._feed, client, self._execute, self._answer_getack
@@ -621,6 +621,7 @@ class LinkTransport(Detached):
     """The transport of the client that runs the primary's requests, which gets no output."""
 
     def __init__(self, link: Link) -> None:
+        super().__init__()
         self._link = link
 
     def abort(self) -> None:

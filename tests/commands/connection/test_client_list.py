@@ -116,7 +116,7 @@ def test_every_mode_has_its_letter(server: InProcessServer) -> None:
     viewer.execute("SET", "k", "v")
     line = listed(viewer, tracking)
     assert (line["flags"], line["redir"]) == ("tBd", str(viewer.state.id))
-    tracking.state.unix_socket = True
+    tracking.unix_socket = True
     assert listed(viewer, tracking)["flags"] == "tBdU"
 
 

@@ -59,7 +59,7 @@ def test_requests_that_administer_the_server_are_not_shown(
 def test_a_unix_socket_is_named_by_its_path() -> None:
     server = server_with(unixsocket="/run/rillway.sock")
     watcher, client = server.connect(), server.connect()
-    client.state.unix_socket = True
+    client.unix_socket = True
     watcher.execute("MONITOR")
     client.execute("PING")
     assert b'[0 unix:/run/rillway.sock] "PING"' in watcher.received()
