@@ -39,7 +39,7 @@ State = TypeVar("State", bound=Feature)
 
 @cython.cclass
 class Client:
-    """One connection's state. Plain attributes, each set by the module of its feature."""
+    """One connection's state: what most requests need; `feature` has the rest."""
 
     __slots__ = (
         "_features", "address", "authenticated", "close_after_reply", "closed", "created_ms",

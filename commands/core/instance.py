@@ -1,7 +1,8 @@
-"""The instance: the whole state of one running server, without any I/O.
+"""The instance: the state of one running server, without any I/O.
 
-Databases, clients, configuration, blocked clients, subscriptions, statistics. The server makes one
-and gives it a `Host`; tests make as many as they like. Handlers reach it through their client.
+Databases, configuration, subscriptions, statistics; `feature` has what few requests need, and what
+refers to clients. The server makes one and gives it a `Host`; tests make as many as they like.
+Handlers reach it through their client.
 
 Rules kept here, once for all commands: a key that expires or is removed wakes the clients that wait
 for its absence, fails transactions that watch it, and invalidates clients' caches.
