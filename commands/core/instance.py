@@ -34,7 +34,6 @@ from commands.state.invalidation_table import TrackingClient, TrackingTable
 from commands.state.latency import LatencyMonitor
 from commands.state.persistence_state import PersistenceState
 from commands.state.producer_ids import IdempotenceWatch
-from commands.state.slowlog import SlowLog
 from commands.state.stats import Stats
 from commands.streams.reading.request_cache import RequestCache
 from commands.transactions.watched_keys import WatchedKeys
@@ -93,7 +92,6 @@ class Instance:
         self._features: dict[type[Feature], Feature] = {}
         # statistics
         self.stats = Stats()
-        self.slowlog = SlowLog(config)
         self.latency = LatencyMonitor(config)
         self.dirty = 0  # changes since the last save
         self.persistence = PersistenceState(last_save_ms=now_ms)

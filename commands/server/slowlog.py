@@ -6,7 +6,7 @@ from commands.core.arguments import INT64_MAX, parse_int
 from commands.core.client import Client
 from commands.core.help import help_reply
 from commands.core.registry import ADMIN, LOADING, STALE, command, container
-from commands.state.slowlog import SlowRequest
+from commands.state.slowlog import SlowLog, SlowRequest
 from protocol import errors, replies
 from protocol.request import Request
 
@@ -24,7 +24,9 @@ def slowlog_get(client: Client, argv: Request) -> bytes:
     if len(argv) == 3:
         error = b"ERR count should be greater than or equal to -1"
         count = parse_int(argv[2], error, -1, INT64_MAX)
-    return replies.array([_entry(request) for request in client.instance.slowlog.latest(count)])
+    return replies.array(
+        [_entry(request) for request in client.instance.feature(SlowLog).latest(count)]
+    )
 
 
 def _entry(request: SlowRequest) -> bytes:
@@ -43,13 +45,13 @@ def _entry(request: SlowRequest) -> bytes:
 @command("SLOWLOG LEN", arity=2, flags=ADMIN | LOADING | STALE)
 def slowlog_len(client: Client, argv: Request) -> bytes:
     """An integer."""
-    return replies.integer(len(client.instance.slowlog))
+    return replies.integer(len(client.instance.feature(SlowLog)))
 
 
 @command("SLOWLOG RESET", arity=2, flags=ADMIN | LOADING | STALE)
 def slowlog_reset(client: Client, argv: Request) -> bytes:
     """IDs go on from where they were."""
-    client.instance.slowlog.reset()
+    client.instance.feature(SlowLog).reset()
     return replies.OK
 
 

@@ -11,22 +11,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
-from typing import Protocol
 
-from commands.config.configuration import Configuration
 from commands.config.redaction import redacted
+from commands.core.client import Client
+from commands.core.instance import Instance
 from protocol.records import frozen_record
 
 MAX_ARGUMENTS = 32
 MAX_ARGUMENT_BYTES = 128
-
-
-class Caller(Protocol):
-    """The part of a client that the log records (commands/core/client.py)."""
-
-    address: bytes
-    name: bytes
-    last_command: bytes
 
 
 @frozen_record
@@ -44,15 +36,15 @@ class SlowRequest:
 class SlowLog:
     """A bounded list of slow requests."""
 
-    def __init__(self, config: Configuration) -> None:
-        self.config = config
+    def __init__(self, instance: Instance) -> None:
+        self.config = instance.config
         self._requests: deque[SlowRequest] = deque()  # newest first
         self._next_id = 0
 
     def __len__(self) -> int:
         return len(self._requests)
 
-    def record(self, client: Caller, argv: list[bytes], duration_us: int, now_ms: int) -> None:
+    def record(self, client: Client, argv: list[bytes], duration_us: int, now_ms: int) -> None:
         """Add a request that took `duration_us`.
 
         The arguments of a blocked client's request are no longer known when it ends: only its name

@@ -44,6 +44,7 @@ from commands.core.registry import (
 )
 from commands.core.services import Services
 from commands.server.monitor import feed_monitors
+from commands.state.slowlog import SlowLog
 from commands.state.tracked_requests import command_ran
 from commands.transactions.transaction import Transaction, exec_refused
 from protocol import errors
@@ -465,7 +466,7 @@ class Dispatcher:
         instance = self.instance
         slow_us = instance.config.slowlog_log_slower_than
         if elapsed_us >= slow_us >= 0 and not command.flags & SKIP_SLOWLOG:
-            instance.slowlog.record(client, argv, elapsed_us, instance.now_ms)
+            instance.feature(SlowLog).record(client, argv, elapsed_us, instance.now_ms)
         spike_ms = instance.config.latency_monitor_threshold
         if spike_ms and elapsed_us >= spike_ms * 1000:
             event = b"fast-command" if command.flags & FAST else b"command"

@@ -16,7 +16,7 @@ def client() -> Client:
 
 @pytest.fixture
 def slowlog(client: Client) -> SlowLog:
-    return client.instance.slowlog
+    return client.instance.feature(SlowLog)
 
 
 def test_an_entry_has_the_request_its_duration_and_its_client(
