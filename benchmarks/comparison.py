@@ -1,28 +1,134 @@
-"""Measures a case: both servers side by side, alternating, A B A B."""
+"""Measures a case: both servers side by side, alternating, A B A B.
+
+A case opens a session for each server. Both sessions are open while their measurements alternate;
+each is prepared once, and each measurement leaves its server unchanged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
 
-from benchmarks.cases.case import Case, Figures, Session
-from benchmarks.contenders import Contender, Scale, end_shared
-from benchmarks.figures import Result
-from benchmarks.servers import ServerError
+from benchmarks.figures import Figure, Result, Row
+from benchmarks.machine import Cores
+from benchmarks.servers import Program, Server, ServerError
 
 SHOWN_BYTES = 200
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The amounts of a run. Entry counts are multiples of 1,000."""
+
+    seconds: float  # of one measurement of a rate
+    pairs: int
+    small: int  # entries of the small streams, or pending ones
+    entries: int  # of the streams that cases read
+    large: int  # of the largest stream
+    unacknowledged: int  # messages, in the second latency test
+    latency_seconds: float
+
+
+FULL = Scale(0.3, 5, 10_000, 1_000_000, 10_000_000, 3_000_000, 3.0)
+QUICK = Scale(0.25, 3, 10_000, 100_000, 300_000, 300_000, 2.0)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A server's directives and data. Cases of one setting share a server."""
+
+    name: str
+    directives: tuple[str, ...] = ()
+    prepare: Callable[[Server, Scale], None] | None = None
+    is_alone: bool = True  # pinned to one core, with children that save
+
+
+EMPTY = Setting("empty")
+
+
+@dataclass
+class Contender:
+    """A program, its cores, and its running server for the current setting."""
+
+    program: Program
+    cores: Cores
+    is_ours: bool
+    _setting: Setting | None = None
+    _server: Server | None = None
+
+    @property
+    def server(self) -> Server:
+        """The server of the current setting."""
+        assert self._server, "the case has no setting"
+        return self._server
+
+    def start(self, *directives: str, alone: bool = True, files: Path | None = None) -> Server:
+        """A running server. `alone` pins it, and children that save, to one core."""
+        core_set = {self.cores.server} if alone else {self.cores.server, self.cores.load}
+        return Server(self.program, core_set, directives, files)
+
+    def use(self, setting: Setting | None, scale: Scale) -> None:
+        """Have the prepared server of a setting, or none. That of another setting is ended."""
+        if self._setting == setting:
+            return
+        self.end()
+        if setting:
+            self._server = self.start(*setting.directives, alone=setting.is_alone)
+            if setting.prepare:
+                setting.prepare(self._server, scale)
+            self._setting = setting
+
+    def end(self) -> None:
+        """End the server, whose state may be unknown, if there is one."""
+        if self._server:
+            self._server.end()
+        self._setting = self._server = None
+
+
+Figures = Mapping[str, Figure]
+
+
+@dataclass(frozen=True)
+class Session:
+    """A server that is ready to be measured.
+
+    reply: its reply to the case's requests, if both servers must have the same.
+    """
+
+    measure: Callable[[], Figures]
+    reply: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """Rows that are measured together.
+
+    setting: of the server that it shares with others; None if it starts servers itself.
+    most_pairs: a limit for cases that take long and vary little.
+    """
+
+    name: str
+    rows: tuple[Row, ...]
+    open: Callable[[Contender, Scale], AbstractContextManager[Session]]
+    setting: Setting | None = None
+    has_warm_up: bool = True
+    most_pairs: int | None = None
+
+    def pairs(self, scale: Scale) -> int:
+        return scale.pairs if self.most_pairs is None else min(self.most_pairs, scale.pairs)
 
 
 def compare(case: Case, contenders: Sequence[Contender], scale: Scale) -> list[Result]:
     """A result for each row. Raises what a server or a load raises."""
     results = {row.name: Result(row) for row in case.rows}
-    if not case.is_shared:
-        end_shared(contenders)
+    for contender in contenders:
+        contender.use(case.setting, scale)
     with ExitStack() as stack:
         sessions = [
             (contender, stack.enter_context(case.open(contender, scale)))
             for contender in contenders
-            if has_case(contender, case)
         ]
         _check_replies([session for _, session in sessions])
         if case.has_warm_up:
@@ -49,8 +155,3 @@ def _measured(contender: Contender, session: Session) -> Figures:
         return session.measure()
     except ServerError as error:
         raise ServerError(f"{contender.program.name}: {error}") from error
-
-
-def has_case(contender: Contender, case: Case) -> bool:
-    """Return True if a server supports the case: ours does, Redis from some version on."""
-    return contender.is_ours or contender.program.version >= case.since

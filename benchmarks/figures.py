@@ -1,4 +1,4 @@
-"""Arithmetic on figures: ratios of pairs, their spread, targets, limits.
+"""Figures and arithmetic on them: ratios of pairs, their spread, targets, limits.
 
 Nothing here measures.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 
 # From this utilization on, a core limits the figure; below it, it waits for others.
 FULL_CORE = 0.9
@@ -35,19 +34,15 @@ class Figure:
     lines: tuple[str, ...] = ()
 
 
-class Measure(Enum):
-    """The quantity of a target."""
-
-    RATIO = "ratio"  # Rillway's figure as a share of Redis's
-    VALUE = "value"  # Rillway's figure itself
-
-
 @dataclass(frozen=True)
 class Target:
-    """A bound for Rillway: a minimum, or a maximum if lower is better."""
+    """A bound for Rillway: a minimum, or a maximum if lower is better.
 
-    measure: Measure
+    is_ratio: it bounds Rillway's figure as a share of Redis's, not the figure itself.
+    """
+
     bound: float
+    is_ratio: bool = True
 
 
 @dataclass(frozen=True)
@@ -57,7 +52,10 @@ class Row:
     name: str
     unit: str = "requests/s"
     lower_is_better: bool = False
-    targets: tuple[Target, ...] = ()
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        return TARGETS.get(self.name, ())
 
 
 @dataclass(frozen=True)
@@ -75,10 +73,7 @@ class Spread:
 
 @dataclass
 class Result:
-    """A row with the figures of each pair, in the order in which they were measured.
-
-    `theirs` is empty if Redis does not support it.
-    """
+    """A row with the figures of each pair, in the order in which they were measured."""
 
     row: Row
     ours: list[Figure] = field(default_factory=list)
@@ -89,13 +84,13 @@ class Result:
         return statistics.median(figure.value for figure in self.ours)
 
     @property
-    def their_value(self) -> float | None:
-        return statistics.median(figure.value for figure in self.theirs) if self.theirs else None
+    def their_value(self) -> float:
+        return statistics.median(figure.value for figure in self.theirs)
 
     @property
     def ratio(self) -> Spread | None:
-        """Rillway / Redis, of each pair."""
-        pairs = zip(self.ours, self.theirs, strict=False)
+        """Rillway / Redis, of each pair; None if Redis's figures are all zero."""
+        pairs = zip(self.ours, self.theirs, strict=True)
         ratios = [ours.value / theirs.value for ours, theirs in pairs if theirs.value]
         return Spread.of(ratios) if ratios else None
 
@@ -119,26 +114,31 @@ def limit(figures: Sequence[Figure]) -> str:
     was not. `waiting`: neither was full, as with one client that sends a request after each reply.
     Empty: the server itself, or unknown.
     """
-    server = [figure.server_busy for figure in figures if figure.server_busy is not None]
-    load = [figure.load_busy for figure in figures if figure.load_busy is not None]
-    others = [figure.others_busy for figure in figures if figure.others_busy is not None]
-    if others and statistics.median(others) >= DISTURBING:
+    others, server, load = (
+        _median(figures, name) for name in ("others_busy", "server_busy", "load_busy")
+    )
+    if others is not None and others >= DISTURBING:
         return "others"
-    if not server or not load or statistics.median(server) >= FULL_CORE:
+    if server is None or load is None or server >= FULL_CORE:
         return ""
-    return "load" if statistics.median(load) >= FULL_CORE else "waiting"
+    return "load" if load >= FULL_CORE else "waiting"
 
 
 def has_put_off(figures: Sequence[Figure]) -> bool:
     """Return True if a server went on working after the load."""
-    later = [figure.later for figure in figures if figure.later is not None]
-    return bool(later) and statistics.median(later) >= PUT_OFF
+    return (_median(figures, "later") or 0) >= PUT_OFF
+
+
+def _median(figures: Sequence[Figure], name: str) -> float | None:
+    values = [getattr(figure, name) for figure in figures]
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
 
 
 def is_met(target: Target, result: Result) -> bool | None:
-    """Return True if the median keeps the bound; None if there is nothing to compare with."""
+    """Return True if the median keeps the bound; None if there is no ratio."""
     value: float | None = result.our_value
-    if target.measure is Measure.RATIO:
+    if target.is_ratio:
         value = result.ratio.median if result.ratio else None
     if value is None:
         return None
@@ -157,3 +157,52 @@ def figure_of_delays(delays_ms: Sequence[float]) -> Figure:
     """The 99.9th percentile of what requests had to wait, and the longest."""
     line = f"longest {max(delays_ms):.1f} ms, of {len(delays_ms)} requests"
     return Figure(percentile(delays_ms, 0.999), lines=(line,))
+
+
+# -- the project's targets, by row -----------------------------------------------------------------
+
+TARGETS: dict[str, tuple[Target, ...]] = {
+    "xadd/small-p1-c1": (Target(0.85),),
+    "xadd/small-p1-c50": (Target(0.97),),
+    "xadd/small-p64-c50": (Target(1.45),),
+    "xadd/1KiB-p64-c50": (Target(0.9),),
+    "xadd/hundred-streams-p64-c50": (Target(0.9),),
+    "xadd/mixed-p16-c50": (Target(1.0),),
+    "xadd/mixed-p64-c50": (Target(1.0),),
+    "xrange/count-1000": (Target(6.0),),
+    "fan-out/100-readers": (Target(2.0),),
+    "group/count-1-consumers-10": (Target(0.9),),
+    "group/count-10-consumers-10": (Target(0.9),),
+    "group/count-100-consumers-1": (Target(1.0),),
+    "group/count-100-consumers-10": (Target(2.0),),
+    "group/count-100-consumers-100": (Target(1.0),),
+    "ping/p64-c50": (Target(0.8),),
+    "set/p64-c50": (Target(0.9),),
+    "get/p64-c50": (Target(0.9),),
+    "memory/small-entry": (Target(0.58),),
+    "memory/small-entry-pending": (Target(0.54),),
+    "memory/small-entry-of-own-id": (Target(0.58),),
+    "memory/mixed-entry": (Target(0.7),),
+    "memory/two-numbers-entry": (Target(0.6),),
+    "start/first-pong": (Target(150.0, is_ratio=False),),
+    "load/requests": (Target(1.3),),
+    "load/snapshot": (Target(1 / 3),),
+    # The figures of the project's first latency test.
+    **dict.fromkeys(
+        ("latency/seeds-within-1ms", "latency/unacknowledged-within-1ms"),
+        (Target(1.0), Target(74.11, is_ratio=False)),
+    ),
+    **dict.fromkeys(
+        ("latency/seeds-p99.9", "latency/unacknowledged-p99.9"),
+        (Target(1.0), Target(2.0, is_ratio=False)),
+    ),
+    # Not those whose request itself is of several MB.
+    **{
+        f"stall/{name}-p99.9": (Target(10.0, is_ratio=False),)
+        for name in (
+            *("flushall", "del", "xtrim", "keys", "xrange", "script"),
+            *("bgsave", "bgrewriteaof", "full-sync"),
+        )
+    },
+    "stall/bgsave-takes": (Target(3000.0, is_ratio=False),),
+}

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.figures import Figure
+
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _CLOCK_OF_ALL_THREADS = 2
@@ -122,14 +124,11 @@ class Stopwatch:
     def __init__(self, server_pid: int) -> None:
         self._pid = server_pid
         self.seconds = 0.0
-        self.server_busy = 0.0
-        self.load_busy = 0.0
-        self.others_busy = 0.0
+        self.shares = (0.0, 0.0, 0.0)  # of the server, the load, and the others
 
-    @property
-    def shares(self) -> tuple[float, float, float]:
-        """The shares of the server, the load, and the others."""
-        return self.server_busy, self.load_busy, self.others_busy
+    def figure(self, count: float) -> Figure:
+        """How much was done in a second, with the shares."""
+        return Figure(count / self.seconds, *self.shares)
 
     def __enter__(self) -> Stopwatch:
         self._server_before = cpu_seconds(self._pid)
@@ -141,7 +140,7 @@ class Stopwatch:
 
     def __exit__(self, *_: object) -> None:
         self.seconds = time.perf_counter() - self._started
-        self.load_busy = (own_cpu_seconds() - self._load_before) / self.seconds
-        self.server_busy = (cpu_seconds(self._pid) - self._server_before) / self.seconds
-        all_busy = (busy_seconds(self._cores) - self._all_before) / self.seconds
-        self.others_busy = max(0.0, all_busy - self.load_busy - self.server_busy)
+        load = (own_cpu_seconds() - self._load_before) / self.seconds
+        server = (cpu_seconds(self._pid) - self._server_before) / self.seconds
+        both_cores = (busy_seconds(self._cores) - self._all_before) / self.seconds
+        self.shares = server, load, max(0.0, both_cores - load - server)

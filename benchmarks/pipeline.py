@@ -1,173 +1,169 @@
-"""Streams to Parquet and rows to streams, through Spark, in entries a second.
+"""The Spark pipeline on a real redis-server and on Rillway.
 
     SERVED=$PWD/.run/compiled PYTHONPATH=. python benchmarks/pipeline.py
         [--entries 1000000] [--runs 5]
 
 SERVED: the server that `make compiled` has built; without it, the sources are measured.
 
-Against a real redis-server and against Rillway, on this machine, where Spark, its Python workers
-and the server share the cores. The goals on two cores are 400,000 entries a second from the source
-to Parquet and 250,000 into the sink. Entries have three short fields. Runs before the first that
-counts warm up the JVM.
+- From the source to Parquet, and from there into the sink. The goals on two cores, which Spark, its
+  Python workers and the server share, are 400,000 and 250,000 entries a second.
+- archive: in batches of 250,000, from the first request to the last commit and the trim, with Spark
+  and without. The goal is 150,000 entries a second.
+- query: seconds from starting the command to its first line, without Spark and with --where. The
+  goal is 10.
 
-Each median comes with the processor time for a million entries, of Spark with its workers and of
-the server: on a machine with other load, that is more meaningful than the rate.
+Entries have three short fields. Each figure is the median of the runs, after some that warm up the
+JVM; the others are in brackets.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from rillway.pipeline.arrow.schema import PAIR, PAIRS
+from rillway.pipeline.archive.archiver import Archiver, Settings
+from rillway.pipeline.archive.command import open_engine
+from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.spark.options import SinkOptions
 from rillway.pipeline.spark.spark_session import spark_session
-from rillway.pipeline.spark.writer import EntryWriter
-from tests.support.programs.servers import RunningServer, start_redis, start_rillway
+from tests.support.programs.servers import ROOT, RunningServer, start_redis, start_rillway
 
 STREAM, COPY = "measurements", "copied"
-BATCH_ROWS = 10_000
+BATCH = 250_000
+PIPELINED = 1000
+FIRST_MS = 1_357_000_000_000
+LIVE = 10_000
 WARM_UPS = 3
-TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+QUERY = "import sys; from rillway.pipeline.query.command import main; sys.exit(main(sys.argv[1:]))"
 
 
-def measurements(count: int) -> Iterator[pa.RecordBatch]:
-    """Entries like those of a sensor, some 30 bytes each."""
-    for begin in range(0, count, BATCH_ROWS):
-        rows = [
-            [
-                (b"sensor", b"s%d" % (number % 50)),
-                (b"temp", b"%.1f" % (20 + number % 17 / 10)),
-                (b"seq", b"%d" % number),
-            ]
-            for number in range(begin, min(begin + BATCH_ROWS, count))
-        ]
-        pairs = [dict(zip(("name", "value"), pair, strict=True)) for row in rows for pair in row]
-        offsets = range(0, len(pairs) + 1, 3)
-        fields = pa.ListArray.from_arrays(
-            pa.array(offsets, pa.int32()), pa.array(pairs, PAIR), type=PAIRS
-        )
-        yield pa.record_batch([fields], names=["fields"])
+class Measurements:
+    """The measurements of one server; files are written to `folder`."""
 
+    def __init__(self, server: RunningServer, folder: Path, entries: int, runs: int) -> None:
+        self._server = server
+        self._url = f"redis://127.0.0.1:{server.port}"
+        self._folder = folder
+        self._entries = entries
+        self._runs = runs
 
-# -- processor time ------------------------------------------------------------------------------
+    def all(self) -> None:
+        spark = spark_session("benchmark")
+        self._spark(spark)
+        spark.stop()
+        for engine in ("spark", "local"):
+            self._archive(engine)
+        self._queries()
 
+    def _seconds(self, action: Callable[[], object], prepare: Callable[[], object]) -> list[float]:
+        taken = []
+        for _ in range(WARM_UPS + self._runs):
+            prepare()
+            began = time.perf_counter()
+            action()
+            taken.append(time.perf_counter() - began)
+        return taken[WARM_UPS:]
 
-def own_tree() -> list[int]:
-    """This process and all its descendants, including ended children of running ones."""
-    parents: dict[int, int] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            try:
-                parents[int(folder.name)] = int(_stat(int(folder.name))[1])
-            except OSError:
-                continue
-    found = [os.getpid()]
-    for pid in found:
-        found += [child for child, parent in parents.items() if parent == pid]
-    return found
+    def _show(self, what: str, unit: str, values: list[float], digits: int = 0) -> None:
+        rest = ", ".join(f"{value:,.{digits}f}" for value in sorted(values))
+        middle = f"{statistics.median(values):,.{digits}f}"
+        print(f"{self._server.name:<20} {what:<24} {middle:>12} {unit} ({rest})", flush=True)
 
+    def _rate(
+        self, what: str, action: Callable[[], object], prepare: Callable[[], object] = int
+    ) -> None:
+        rates = [self._entries / seconds for seconds in self._seconds(action, prepare)]
+        self._show(what, "entries/s", rates)
 
-def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat from the state on."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    def _fill(self) -> None:
+        """1,000 entries for each second of their time."""
+        with Connection(self._url) as connection:
+            connection.call("FLUSHALL")
+            for begin in range(0, self._entries, PIPELINED):
+                numbers = range(begin, min(begin + PIPELINED, self._entries))
+                connection.call_all(
+                    ("XADD", STREAM, f"{FIRST_MS + n}-0", "n", n, "item", "tea", "k", n % 7)
+                    for n in numbers
+                )
 
+    def _spark(self, spark: SparkSession) -> None:
+        path = str(self._folder / "parquet")
+        streams = spark.read.format("redis-streams").options(url=self._url, stream=STREAM)
 
-def processor_seconds(pids: list[int]) -> float:
-    """User and system time, of children that were waited for as well."""
-    total = 0
-    for pid in pids:
-        try:
-            total += sum(map(int, _stat(pid)[11:15]))
-        except OSError:
-            continue
-    return total / TICKS_A_SECOND
+        def to_parquet() -> None:
+            streams.load().write.mode("overwrite").parquet(path)
 
+        def to_sink(**more: str) -> None:
+            sink = spark.read.parquet(path).select("fields").write.format("redis-streams")
+            sink.options(url=self._url, stream=COPY, **more).mode("append").save()
 
-# -- measuring -----------------------------------------------------------------------------------
+        def remove_copy() -> None:
+            with Connection(self._url) as connection:
+                connection.call("DEL", COPY)
 
-
-def measure(
-    what: str, server: RunningServer, entries: int, runs: int, action: Callable[[], object]
-) -> None:
-    rates: list[float] = []
-    spark_seconds: list[float] = []
-    server_seconds: list[float] = []
-    for run in range(WARM_UPS + runs):
-        spark_pids = [pid for pid in own_tree() if pid != server.process.pid]
-        before = processor_seconds(spark_pids), processor_seconds([server.process.pid])
-        begin = time.perf_counter()
-        action()
-        seconds = time.perf_counter() - begin
-        spark_pids = [pid for pid in own_tree() if pid != server.process.pid]
-        after = processor_seconds(spark_pids), processor_seconds([server.process.pid])
-        if run >= WARM_UPS:
-            rates.append(entries / seconds)
-            spark_seconds.append((after[0] - before[0]) * 1e6 / entries)
-            server_seconds.append((after[1] - before[1]) * 1e6 / entries)
-    print(
-        f"{server.name:<20} {what:<24} {statistics.median(rates):>9,.0f} a second"
-        f" (best {max(rates):,.0f}, worst {min(rates):,.0f});"
-        f" processor seconds a million: Spark {statistics.median(spark_seconds):.1f},"
-        f" server {statistics.median(server_seconds):.1f}",
-        flush=True,
-    )
-
-
-def measure_server(spark: SparkSession, server: RunningServer, options: argparse.Namespace) -> None:
-    entries, runs = options.entries, options.runs
-    url = f"redis://127.0.0.1:{server.port}"
-    EntryWriter(SinkOptions(url=url, stream=STREAM)).write(measurements(entries))
-
-    def source() -> DataFrame:
-        return spark.read.format("redis-streams").options(url=url, stream=STREAM).load()
-
-    def sink(rows: DataFrame, **more: str) -> None:
-        with Connection(url) as connection:
-            connection.call("DEL", COPY)
-        rows.write.format("redis-streams").options(url=url, stream=COPY, **more).mode(
-            "append"
-        ).save()
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = f"{folder}/parquet"
-        measure(
-            "source to Parquet",
-            server,
-            entries,
-            runs,
-            lambda: source().write.mode("overwrite").parquet(path),
-        )
-        rows = spark.read.parquet(path)
-        measure("Parquet to sink", server, entries, runs, lambda: sink(rows))
         writes = iter(range(1000))
-        measure(
+        self._fill()
+        self._rate("source to Parquet", to_parquet)
+        self._rate("Parquet to sink", to_sink, remove_copy)
+        self._rate(
             "the same, exactly once",
-            server,
-            entries,
-            runs,
-            lambda: sink(rows, delivery="exactly-once", writeId=f"bench-{next(writes)}"),
+            lambda: to_sink(delivery="exactly-once", writeId=f"bench-{next(writes)}"),
+            remove_copy,
         )
 
+    def _archive(self, engine_name: str) -> None:
+        with open_engine(engine_name) as engine:
 
-@contextmanager
-def running(start: Callable[[Path], RunningServer]) -> Iterator[RunningServer]:
-    with tempfile.TemporaryDirectory() as folder:
-        server = start(Path(folder))
-        try:
-            yield server
-        finally:
-            server.stop()
+            def prepare() -> None:
+                self._fill()
+                shutil.rmtree(self._folder / "archive", ignore_errors=True)
+
+            def archive() -> None:
+                table = ArchiveTable.open_or_create(self._folder / "archive")
+                settings = Settings(self._url, batch_entries=BATCH)
+                report = Archiver(table, engine, settings).archive(STREAM)
+                # The last archived entry stays in the stream.
+                assert (report.archived, report.trimmed) == (self._entries, self._entries - 1)
+
+            self._rate(f"archive, {engine_name}", archive, prepare)
+
+    def _queries(self) -> None:
+        """A range of the entries that were archived last, and some later ones."""
+        with Connection(self._url) as connection:
+            connection.call_all(("XADD", STREAM, "*", "n", n, "item", "milk") for n in range(LIVE))
+        for what, words in (
+            ("query, first entry", ("--limit", "100")),
+            ("query --where, first", ("--where", "fields['item'] = 'milk'")),
+        ):
+            seconds = [self._first_line_seconds(*words) for _ in range(self._runs)]
+            self._show(what, "s", seconds, 2)
+
+    def _first_line_seconds(self, *words: str) -> float:
+        """From starting the command to its first entry."""
+        source = ["--stream", STREAM, "--url", self._url, "--archive", f"{self._folder}/archive"]
+        began = time.perf_counter()
+        with subprocess.Popen(
+            [sys.executable, "-c", QUERY, *source, "--format", "json", *words],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith(b'{"stream"')
+            seconds = time.perf_counter() - began
+            process.stdout.read()
+        return seconds
 
 
 def main() -> None:
@@ -175,11 +171,13 @@ def main() -> None:
     parser.add_argument("--entries", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
-    spark = spark_session("benchmark")
     for start in (start_redis, start_rillway):
-        with running(start) as server:
-            measure_server(spark, server, options)
-    spark.stop()
+        with tempfile.TemporaryDirectory(prefix="rillway-bench-") as folder:
+            server = start(Path(folder))
+            try:
+                Measurements(server, Path(folder), options.entries, options.runs).all()
+            finally:
+                server.stop()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from benchmarks.figures import Figure, Measure, Result, Target, is_met
+from benchmarks.figures import Figure, Result, Target, is_met
 
 
 def number_text(value: float) -> str:
@@ -20,7 +20,7 @@ def target_text(target: Target, result: Result) -> str:
     """A bound, and whether it is kept."""
     sign = "<=" if result.row.lower_is_better else ">="
     bound = f"{target.bound:.2f}"
-    if target.measure is Measure.VALUE:
+    if not target.is_ratio:
         bound = f"{number_text(target.bound)} {result.row.unit.split()[0]}"
     met = is_met(target, result)
     return f"{sign} {bound}" + ("" if met is None else ": met" if met else ": MISSED")
@@ -28,11 +28,10 @@ def target_text(target: Target, result: Result) -> str:
 
 def console_lines(result: Result) -> Iterator[str]:
     """The lines of one row: both figures, the ratio and its spread, targets, notes; details."""
-    theirs, ratio = result.their_value, result.ratio
-    theirs_text = "none" if theirs is None else number_text(theirs)
+    ours, theirs = number_text(result.our_value), number_text(result.their_value)
     unit = result.row.unit + (" (less is better)" if result.row.lower_is_better else "")
-    parts = [f"{result.row.name:<38} {number_text(result.our_value):>12} {theirs_text:>12} {unit}"]
-    if ratio:
+    parts = [f"{result.row.name:<38} {ours:>12} {theirs:>12} {unit}"]
+    if ratio := result.ratio:
         parts.append(f"ratio {ratio.median:.2f} ({ratio.low:.2f} to {ratio.high:.2f})")
     parts += [target_text(target, result) for target in result.row.targets]
     if result.notes:
@@ -45,8 +44,6 @@ def console_lines(result: Result) -> Iterator[str]:
 
 def median_lines(figures: Sequence[Figure]) -> tuple[str, ...]:
     """The lines of the measurement in the middle."""
-    if not figures:
-        return ()
     return sorted(figures, key=lambda figure: figure.value)[len(figures) // 2].lines
 
 

@@ -20,22 +20,17 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from benchmarks import machine, report
-from benchmarks.cases.case import Case
 from benchmarks.cases.catalogue import UnknownCase, chosen
-from benchmarks.comparison import compare
-from benchmarks.contenders import FULL, QUICK, Contender, Scale, end_shared, ending_shared
+from benchmarks.comparison import FULL, QUICK, Case, Contender, Scale, compare
 from benchmarks.figures import Result
 from benchmarks.servers import (
-    Program,
     ServerError,
     best_redis,
-    interpreted_program,
     redis_program,
     rillway_program,
 )
@@ -43,7 +38,6 @@ from benchmarks.servers import (
 # Both servers, a few states of each, thousands of clients.
 OPEN_FILES = 10_000
 INTERRUPTED = 130
-ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass
@@ -70,13 +64,8 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="fewer cases, less data, three pairs")
-    parser.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="CASE",
-        help="cases that begin so; repeatable",
-    )
+    only = "cases that begin so; repeatable"
+    parser.add_argument("--only", action="append", default=[], metavar="CASE", help=only)
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument("--pairs", type=_positive, help="turns of A B (5; with --quick, 3)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure there")
@@ -92,11 +81,6 @@ def _positive(text: str) -> int:
     if number < 1:
         raise ValueError(text)
     return number
-
-
-def our_program(options: argparse.Namespace) -> Program:
-    """The Rillway to measure. Raises ServerError if nothing is compiled."""
-    return interpreted_program() if options.interpreted else rillway_program()
 
 
 def scale_of(options: argparse.Namespace) -> Scale:
@@ -123,7 +107,7 @@ def _run(cases: Sequence[Case], options: argparse.Namespace) -> int:
     cores = machine.choose_cores(list(os.sched_getaffinity(0)))
     redis = redis_program(options.against) if options.against else best_redis()
     contenders = [
-        Contender(our_program(options), cores, is_ours=True),
+        Contender(rillway_program(options.interpreted), cores, is_ours=True),
         Contender(redis, cores, is_ours=False),
     ]
     scale = scale_of(options)
@@ -154,9 +138,8 @@ def measure(
 ) -> int:
     """Measure all cases; returns the exit status. A failing case is noted, and the others run."""
     started = time.monotonic()
-    place = machine.pinned({contenders[0].cores.load})
     try:
-        with _interruptible(), place, ending_shared(contenders):
+        with machine.pinned({contenders[0].cores.load}):
             for case in cases:
                 lines = _take(case, contenders, scale, record)
                 record.write()
@@ -164,32 +147,13 @@ def measure(
     except KeyboardInterrupt:
         print("interrupted", flush=True)
         return INTERRUPTED
+    finally:
+        for contender in contenders:
+            contender.end()
     minutes = (time.monotonic() - started) / 60
     print(f"{len(cases)} cases in {minutes:.1f} minutes; load now {machine.load_average()}")
     print(report.summary(record.results, record.failures))
     return 1 if record.failures else 0
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt in the block.
-
-    Only once: another signal must not disturb the shutdown of the servers.
-    """
-
-    def interrupt(*_: object) -> None:
-        for kind in before:
-            signal.signal(kind, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    before = {kind: signal.getsignal(kind) for kind in ENDING_SIGNALS}
-    for kind in before:
-        signal.signal(kind, interrupt)
-    try:
-        yield
-    finally:
-        for kind, handler in before.items():
-            signal.signal(kind, handler)
 
 
 def _take(case: Case, contenders: Sequence[Contender], scale: Scale, record: Record) -> list[str]:
@@ -198,7 +162,8 @@ def _take(case: Case, contenders: Sequence[Contender], scale: Scale, record: Rec
         results = compare(case, contenders, scale)
     except Exception as error:
         record.failures[case.name] = f"{type(error).__name__}: {error}"
-        end_shared(contenders)  # their state is unknown
+        for contender in contenders:
+            contender.end()  # their state is unknown
         return [f"{case.name}: FAILED: {record.failures[case.name]}"]
     record.results |= {result.row.name: result for result in results}
     return [line for result in results for line in report.console_lines(result)]
@@ -212,4 +177,6 @@ def _allow_open_files() -> None:
 
 
 if __name__ == "__main__":
+    for kind in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(kind, signal.default_int_handler)  # as Ctrl-C: the servers end in order
     sys.exit(main())

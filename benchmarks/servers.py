@@ -6,6 +6,7 @@ directives. They are killed at the end, because the files of a clean shutdown ar
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import re
@@ -18,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import hiredis
 
@@ -27,7 +29,6 @@ from benchmarks.machine import cpu_seconds, end_with_parent, pinned, resident_by
 ROOT = Path(__file__).resolve().parents[1]
 COMPILED = ROOT / ".run/compiled"
 NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
-INTERPRETED_NAME = "Rillway interpreted"
 READY_SECONDS = 20.0
 REPLY_SECONDS = 600.0
 SETTLE_SECONDS = 20.0
@@ -43,6 +44,7 @@ PING = b"*1\r\n$4\r\nPING\r\n"
 PONG = b"+PONG\r\n"
 
 Word = bytes | str | int
+Reply: TypeAlias = Any
 
 
 def pack(*words: Word) -> bytes:
@@ -66,33 +68,28 @@ class Program:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment, without settings that disable Python's bytecode cache."""
-        own = {"PYTHONPATH": str(self.modules)} if self.modules else {}
+        """The environment, without the setting that disables Python's bytecode cache."""
         inherited = {name: os.environ[name] for name in os.environ if name != NO_BYTECODE}
-        return inherited | own
+        return inherited | ({"PYTHONPATH": str(self.modules)} if self.modules else {})
 
     @property
     def title(self) -> str:
         return f"{self.name} {'.'.join(map(str, self.version))}"
 
 
-def rillway_program() -> Program:
-    """Rillway as `make compiled` has built it. Raises ServerError if nothing is compiled."""
+def rillway_program(interpreted: bool = False) -> Program:
+    """Rillway as `make compiled` has built it, or the sources of this checkout.
+
+    Raises ServerError if nothing is compiled.
+    """
+    version = tuple(int(part) for part in re.findall(r"\d+", rillway.__version__))
+    serve = ("-m", "rillway", "serve")
+    if interpreted:
+        return Program("Rillway interpreted", (sys.executable, *serve), version)
     if not any(COMPILED.glob("rillway/app/**/*.so")):
         raise ServerError(f"{COMPILED}: nothing is compiled; make compiled")
     # -P: do not import modules of the working directory.
-    command = (sys.executable, "-P", "-m", "rillway", "serve")
-    return Program("Rillway", command, _rillway_version(), COMPILED)
-
-
-def interpreted_program() -> Program:
-    """The sources of this checkout."""
-    command = (sys.executable, "-m", "rillway", "serve")
-    return Program(INTERPRETED_NAME, command, _rillway_version())
-
-
-def _rillway_version() -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", rillway.__version__))
+    return Program("Rillway", (sys.executable, "-P", *serve), version, COMPILED)
 
 
 def redis_program(path: str) -> Program:
@@ -174,30 +171,26 @@ class Server:
         self._process.wait()
         self._folder.cleanup()
 
-    def call(self, *words: Word) -> object:
+    def call(self, *words: Word) -> Reply:
         """A command and its reply, parsed. Raises ServerError if it is an error."""
-        self._connection.sendall(pack(*words))
-        reader = hiredis.Reader(notEnoughData=Ellipsis)
-        while (reply := reader.gets()) is Ellipsis:
+        (reply,) = self.pipeline([pack(*words)])
+        return reply
+
+    def pipeline(self, requests: Sequence[bytes]) -> list[Reply]:
+        """Packed requests in one write, and their replies. Raises ServerError if one is refused."""
+        self._connection.sendall(b"".join(requests))
+        reader = hiredis.Reader()
+        replies: list[Reply] = []
+        while len(replies) < len(requests):
             chunk = self._connection.recv(1 << 20)
             if not chunk:
                 raise ServerError(f"{self.program.name} closed the connection:\n{self.printed()}")
             reader.feed(chunk)
-        if isinstance(reply, hiredis.ReplyError):
-            raise ServerError(f"{self.program.name}: {words[0]!r}: {reply}")
-        return reply
-
-    def pipeline(self, requests: Sequence[bytes]) -> None:
-        """Packed requests in one write. Raises ServerError if one is refused."""
-        self._connection.sendall(b"".join(requests))
-        reader = hiredis.Reader()
-        left = len(requests)
-        while left:
-            reader.feed(self._connection.recv(1 << 20))
             while (reply := reader.gets()) is not False:
                 if isinstance(reply, hiredis.ReplyError):
-                    raise ServerError(f"{self.program.name}: {reply}")
-                left -= 1
+                    raise ServerError(f"{self.program.name}: {requests[0][:80]!r}: {reply}")
+                replies.append(reply)
+        return replies
 
     def save_files(self, folder: Path) -> None:
         """Copy its files, but for the log."""
@@ -206,9 +199,7 @@ class Server:
 
     def info(self, section: str) -> dict[str, str]:
         """One section of INFO."""
-        text = self.call("INFO", section)
-        assert isinstance(text, bytes)
-        lines = text.decode().split("\r\n")
+        lines = self.call("INFO", section).decode().split("\r\n")
         return dict(line.split(":", 1) for line in lines if ":" in line)
 
     def check_errors(self) -> None:
@@ -257,15 +248,12 @@ class Server:
     def _first_connection(self) -> socket.socket:
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline and self._process.poll() is None:
-            try:
+            with contextlib.suppress(OSError):
                 connection = connect(self.port)
-            except OSError:
-                time.sleep(self._poll_seconds)
-                continue
-            connection.sendall(PING)
-            if connection.recv(64) == PONG:
-                return connection
-            connection.close()
+                connection.sendall(PING)
+                if connection.recv(64) == PONG:
+                    return connection
+                connection.close()
             time.sleep(self._poll_seconds)
         raise ServerError(f"{self.program.name} did not start:\n{self.printed()}")
 

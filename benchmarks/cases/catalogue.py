@@ -15,12 +15,24 @@ from benchmarks.cases import (
     xadd,
     xrange,
 )
-from benchmarks.cases.case import Case
+from benchmarks.comparison import Case
 
 FAMILIES = (
     xadd, xrange, groups, requests, durability, memory, start, latency, stalls,
 )  # fmt: skip
 CASES: list[Case] = [case for family in FAMILIES for case in family.CASES]
+# What `--quick` measures.
+QUICK = {
+    *("xadd/small-p1-c50", "xadd/small-p16-c50", "xadd/small-p64-c50", "xadd/1KiB-p64-c50"),
+    *("xadd/maxlen-p64-c50", "xadd/mixed-p64-c50"),
+    *("xrange/count-10", "xrange/count-1000", "xread/count-100", "fan-out/100-readers"),
+    *("group/count-100-consumers-10", "pending/xautoclaim-10k"),
+    *("ping/p1-c50", "set/p64-c50", "get/p64-c50", "hashes/hset-p64-c50", "lists/lmove-p64-c50"),
+    *("sets/sadd-p64-c50", "sorted-sets/zadd-p64-c50", "scripts/rate-limiter-p64-c50"),
+    "everysec/xadd-small-p64-c50",
+    *("memory/small-entry", "memory/idle-connection"),
+    *("start/first-pong", "latency/seeds", "stall/flushall"),
+}
 
 
 class UnknownCase(Exception):
@@ -33,7 +45,7 @@ def chosen(prefixes: Sequence[str], is_quick: bool) -> list[Case]:
     Raises UnknownCase.
     """
     if not prefixes:
-        return [case for case in CASES if case.is_quick or not is_quick]
+        return [case for case in CASES if case.name in QUICK or not is_quick]
     names = {name for prefix in prefixes for name in _named(prefix)}
     return [case for case in CASES if case.name in names]
 

@@ -10,9 +10,8 @@ from functools import partial
 from typing import Any
 
 from benchmarks.cases import groups, xadd, xrange
-from benchmarks.cases.case import Case
 from benchmarks.cases.rates import rate
-from benchmarks.contenders import Scale, Setting
+from benchmarks.comparison import EMPTY, Case, Scale, Setting
 from benchmarks.load.load import Load
 from benchmarks.load.redis_benchmark import RedisBenchmark
 from benchmarks.servers import Server
@@ -23,20 +22,16 @@ ADDS = (
     *(("small", 16, 50), ("small", 64, 50), ("small", 256, 50)),
     *(("1KiB", 1, 50), ("1KiB", 64, 50), ("maxlen", 1, 50), ("maxlen", 64, 50)),
 )
-QUICK = "everysec/xadd-small-p64-c50"
+# A rewrite would begin in the middle of a measurement, for one server and not for the other.
+APPEND_ONLY = ("--appendonly", "yes", "--auto-aof-rewrite-percentage", "0")
 
 
 def _kept(setting: Setting) -> Setting:
     """Return the setting with an append-only file."""
-    # A rewrite would begin in the middle of a measurement, for one server and not for the other.
-    directives = ("--appendonly", "yes", "--auto-aof-rewrite-percentage", "0")
-    return Setting(f"{setting.name}, kept", (*setting.directives, *directives), setting.prepare)
+    return Setting(f"{setting.name}, kept", APPEND_ONLY, setting.prepare)
 
 
-EMPTY = _kept(Setting("empty"))
-STREAM = _kept(xrange.STREAM)
-GROUP = _kept(groups.GROUP)
-PENDING = {size: _kept(setting) for size, setting in groups.PENDING.items()}
+KEPT = _kept(EMPTY)
 
 
 def _set(_: Scale) -> Load:
@@ -47,46 +42,30 @@ def _use_policy(policy: str, server: Server) -> None:
     server.call("CONFIG", "SET", "appendfsync", policy)
 
 
-def _cases(setting: Setting, name: str, load: Any, **settings: Any) -> Iterator[Case]:
+def _cases(setting: Setting, name: str, load: Any, **options: Any) -> Iterator[Case]:
     """One case under each policy."""
     for policy in POLICIES:
-        yield rate(
-            f"{policy}/{name}",
-            load,
-            setting=setting,
-            before=partial(_use_policy, policy),
-            is_quick=f"{policy}/{name}" == QUICK,
-            **settings,
-        )
+        before = partial(_use_policy, policy)
+        yield rate(f"{policy}/{name}", load, setting=setting, before=before, **options)
 
 
-def _adds() -> Iterator[Case]:
+def _all() -> Iterator[Case]:
     for variant, pipeline, clients in ADDS:
         name = f"xadd-{variant}-p{pipeline}-c{clients}"
-        load = partial(xadd.load, variant, clients, pipeline)
-        yield from _cases(EMPTY, name, load, flush=True)
-    yield from _cases(EMPTY, "set-p16-c50", _set, flush=True)
+        yield from _cases(KEPT, name, partial(xadd.load, variant, clients, pipeline), flush=True)
+    yield from _cases(KEPT, "set-p16-c50", _set, flush=True)
     fan_out = partial(xrange.fan_out, 100, xrange.BATCH)
-    yield from _cases(EMPTY, "fan-out-100-readers", fan_out, flush=True, unit="entries/s")
-
-
-def _reads() -> Iterator[Case]:
-    """One case is enough to show that reads cost the same as without a file."""
-    load = partial(xrange.read, "xrange", 100)
-    yield from _cases(STREAM, "xrange-count-100", load, same_replies=True)
-
-
-def _groups() -> Iterator[Case]:
+    yield from _cases(KEPT, "fan-out-100-readers", fan_out, flush=True, unit="entries/s")
+    # One case is enough to show that reads cost the same as without a file.
+    read = partial(xrange.read, "xrange", 100)
+    yield from _cases(_kept(xrange.STREAM), "xrange-count-100", read, same_replies=True)
     for count in groups.COUNTS:
         load = partial(groups.consuming, count, 10)
-        yield from _cases(GROUP, f"group-count-{count}-consumers-10", load, unit="entries/s")
+        name = f"group-count-{count}-consumers-10"
+        yield from _cases(_kept(groups.GROUP), name, load, unit="entries/s")
+    for size, setting in groups.PENDING.items():
+        load = partial(groups.on_pending, "xautoclaim", size)
+        yield from _cases(_kept(setting), f"xautoclaim-{size}", load)
 
 
-def _claims() -> Iterator[Case]:
-    for size, setting in PENDING.items():
-        for command in ("xautoclaim", "xreadgroup-claim"):
-            load = partial(groups.on_pending, command, size)
-            yield from _cases(setting, f"{command}-{size}", load, since=groups.since(command))
-
-
-CASES: list[Case] = [*_adds(), *_reads(), *_groups(), *_claims()]
+CASES: list[Case] = list(_all())

@@ -5,14 +5,11 @@ Each measurement has a new server of its own.
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 
-from benchmarks.cases.case import Case, Figures, Session
-from benchmarks.contenders import Contender, Scale
-from benchmarks.figures import Figure, Measure, Row, Target
+from benchmarks.comparison import Case, Contender, Figures, Scale, Session
+from benchmarks.figures import Figure, Row
 from benchmarks.load.entries import (
     KIB,
     MIXED,
@@ -27,8 +24,6 @@ from benchmarks.load.entries import (
 from benchmarks.servers import PING, PONG, Server, connect, pack
 
 CONNECTIONS = 1_000
-# Filling takes long, and the figures of one server hardly vary.
-PAIRS = 3
 # There are fewer large entries, so that the total memory is the same.
 SHAPES = {
     "small": (SMALL, 1),
@@ -37,11 +32,9 @@ SHAPES = {
     "mixed": (MIXED, 5),
     "two-numbers": (NUMBERS, 1),
 }
-# The targets: as shares of Redis's bytes.
-ENTRY_TARGETS = {"small": 0.58, "mixed": 0.7, "two-numbers": 0.6}
-OWN_ID_TARGET = 0.58
-PENDING_TARGETS = {"small": 0.54}
 WAIT = pack("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+
+Measurement = Callable[[Server, Scale], Figures]
 
 
 class _Growth:
@@ -56,105 +49,71 @@ class _Growth:
         return Figure((self._server.resident_bytes() - self._before) / self._count)
 
 
-@contextmanager
-def _entries(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
-    shape, divisor = SHAPES[name]
-    count = scale.entries // divisor
-
-    def measure() -> Figures:
-        with contender.start() as server:
-            return _grown_by_entries(server, name, shape, count)
-
-    yield Session(measure)
-
-
-def _grown_by_entries(server: Server, name: str, shape: Shape, count: int) -> Figures:
+def _entries(name: str, shape: Shape, divisor: int) -> Measurement:
     """Fill; deliver to a group; acknowledge. The last is compared with the empty server."""
-    entry = _Growth(server, count)
-    fill(server, b"s", count, shape)
-    figures = {f"memory/{name}-entry": entry.figure()}
-    pending = _Growth(server, count)
-    deliver(server, b"s", b"g", count)
-    figures[f"memory/{name}-entry-pending"] = pending.figure()
-    acknowledge(server, b"s", b"g", count)
-    figures[f"memory/{name}-entry-acknowledged"] = entry.figure()
-    return figures
+
+    def measure(server: Server, scale: Scale) -> Figures:
+        count = scale.entries // divisor
+        entry = _Growth(server, count)
+        fill(server, count, shape)
+        figures = {f"memory/{name}-entry": entry.figure()}
+        pending = _Growth(server, count)
+        deliver(server, count)
+        figures[f"memory/{name}-entry-pending"] = pending.figure()
+        acknowledge(server, count)
+        figures[f"memory/{name}-entry-acknowledged"] = entry.figure()
+        return figures
+
+    return measure
 
 
-@contextmanager
-def _automatic(contender: Contender, scale: Scale) -> Iterator[Session]:
+def _own_ids(server: Server, scale: Scale) -> Figures:
     """Small entries with automatic IDs, many in one millisecond."""
-
-    def measure() -> Figures:
-        with contender.start() as server:
-            entry = _Growth(server, scale.entries)
-            fill(server, b"s", scale.entries, SMALL, first=None)
-            return {"memory/small-entry-of-own-id": entry.figure()}
-
-    yield Session(measure)
+    entry = _Growth(server, scale.entries)
+    fill(server, scale.entries, first=None)
+    return {"memory/small-entry-of-own-id": entry.figure()}
 
 
-@contextmanager
-def _clients(name: str, contender: Contender, _: Scale) -> Iterator[Session]:
-    """Connections that have sent a PING; some of them are blocked in a read."""
+def _clients(name: str, request: bytes) -> Measurement:
+    """Connections that have sent a PING, and then perhaps a request that blocks."""
 
-    def measure() -> Figures:
-        with contender.start() as server, ExitStack() as stack:
+    def measure(server: Server, _scale: Scale) -> Figures:
+        with ExitStack() as stack:
             growth = _Growth(server, CONNECTIONS)
             for _ in range(CONNECTIONS):
                 connection = stack.enter_context(connect(server.port))
-                _ping(connection)
-                if name == "blocked-client":
-                    connection.sendall(WAIT)
+                connection.sendall(PING)
+                assert connection.recv(64) == PONG
+                connection.sendall(request)
             return {f"memory/{name}": growth.figure()}
 
-    yield Session(measure)
+    return measure
 
 
-def _ping(connection: socket.socket) -> None:
-    connection.sendall(PING)
-    assert connection.recv(64) == PONG
+def _case(measurement: Measurement, *names: str) -> Case:
+    """A case whose figures of one server hardly vary, and whose filling takes long."""
 
+    @contextmanager
+    def session(contender: Contender, scale: Scale) -> Iterator[Session]:
+        def measure() -> Figures:
+            with contender.start() as server:
+                return measurement(server, scale)
 
-def _row(name: str, at_most: float | None = None) -> Row:
-    targets = (Target(Measure.RATIO, at_most),) if at_most is not None else ()
-    return Row(f"memory/{name}", "bytes", lower_is_better=True, targets=targets)
+        yield Session(measure)
 
-
-def _entries_case(name: str) -> Case:
-    rows = (
-        _row(f"{name}-entry", ENTRY_TARGETS.get(name)),
-        _row(f"{name}-entry-pending", PENDING_TARGETS.get(name)),
-        _row(f"{name}-entry-acknowledged"),
-    )
-    return Case(
-        f"memory/{name}-entry",
-        rows,
-        partial(_entries, name),
-        is_quick=name == "small",
-        has_warm_up=False,
-        most_pairs=PAIRS,
-    )
+    rows = tuple(Row(f"memory/{name}", "bytes", lower_is_better=True) for name in names)
+    return Case(rows[0].name, rows, session, has_warm_up=False, most_pairs=3)
 
 
 CASES: list[Case] = [
-    *map(_entries_case, SHAPES),
-    Case(
-        "memory/small-entry-of-own-id",
-        (_row("small-entry-of-own-id", OWN_ID_TARGET),),
-        _automatic,
-        has_warm_up=False,
-        most_pairs=PAIRS,
-    ),
     *(
-        Case(
-            f"memory/{name}",
-            (_row(name),),
-            partial(_clients, name),
-            is_quick=name == "idle-connection",
-            has_warm_up=False,
-            most_pairs=PAIRS,
+        _case(
+            _entries(name, shape, divisor),
+            *(f"{name}-entry", f"{name}-entry-pending", f"{name}-entry-acknowledged"),
         )
-        for name in ("idle-connection", "blocked-client")
+        for name, (shape, divisor) in SHAPES.items()
     ),
+    _case(_own_ids, "small-entry-of-own-id"),
+    _case(_clients("idle-connection", b""), "idle-connection"),
+    _case(_clients("blocked-client", WAIT), "blocked-client"),
 ]

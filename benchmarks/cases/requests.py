@@ -7,9 +7,8 @@ from functools import partial
 
 from redis.lock import Lock
 
-from benchmarks.cases.case import Case
 from benchmarks.cases.rates import rate
-from benchmarks.contenders import Scale, Setting
+from benchmarks.comparison import Case, Scale, Setting
 from benchmarks.load.redis_benchmark import RedisBenchmark
 from benchmarks.servers import Server
 
@@ -58,11 +57,6 @@ OTHERS: dict[str, tuple[str, ...]] = {
 # Requests in each write, and clients.
 PLAIN_SETTINGS = [(1, 1), (1, 50), (1, 500), (16, 50), (64, 50), (256, 50)]
 OTHER_SETTINGS = [(1, 50), (64, 50)]
-TARGETS = {"ping/p64-c50": 0.8, "set/p64-c50": 0.9, "get/p64-c50": 0.9}
-QUICK = {
-    *("ping/p1-c50", "set/p64-c50", "get/p64-c50", "hashes/hset-p64-c50", "lists/lmove-p64-c50"),
-    *("sets/sadd-p64-c50", "sorted-sets/zadd-p64-c50", "scripts/rate-limiter-p64-c50"),
-}
 
 
 def _fill(server: Server, _: Scale) -> None:
@@ -95,8 +89,6 @@ def _case(name: str, argv: tuple[str, ...], pipeline: int, clients: int) -> Case
         partial(_load, argv, clients, pipeline),
         setting=FILLED,
         same_replies=argv[0] in ("PING", "SET", "GET"),
-        at_least=TARGETS.get(name),
-        is_quick=name in QUICK,
     )
 
 

@@ -13,19 +13,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from benchmarks.cases.case import Case, Figures, Session
-from benchmarks.contenders import Contender, Scale, Setting
-from benchmarks.figures import Figure, Measure, Row, Target, figure_of_delays
+from benchmarks.cases.durability import APPEND_ONLY
+from benchmarks.comparison import Case, Contender, Figures, Scale, Session, Setting
+from benchmarks.figures import Figure, Row, figure_of_delays
 from benchmarks.load.entries import deliver, entry_id, fill
 from benchmarks.load.probes import delays_during
 from benchmarks.servers import PING, PONG, Server, ServerError, connect, pack
 
-AT_MOST_MS = 10.0
-# How long a case may take.
-TAKES_AT_MOST_MS = {"bgsave": 3000.0}
-# Not those whose request itself is of several MB.
-BOUNDED = {"flushall", "del", "xtrim", "keys", "xrange", "script"}
-BOUNDED |= {"bgsave", "bgrewriteaof", "full-sync"}
 SAVE_SECONDS = 300.0
 MOST_WORDS = 300_000
 # A script that runs for about a second. Others get -BUSY from the first millisecond on.
@@ -42,12 +36,12 @@ def _nothing(server: Server, count: int) -> None:
 
 
 def _entries(server: Server, count: int) -> None:
-    fill(server, b"s", count)
+    fill(server, count)
 
 
 def _pending(server: Server, count: int) -> None:
-    fill(server, b"s", count)
-    deliver(server, b"s", b"g", count)
+    fill(server, count)
+    deliver(server, count)
 
 
 def _keys(server: Server, count: int) -> None:
@@ -89,11 +83,10 @@ class Request:
     make: Callable[[int], bytes]
     amount: Callable[[Scale], int] = lambda scale: min(MOST_WORDS, scale.entries)
     directives: tuple[str, ...] = ()
-    is_quick: bool = False
 
 
-def _of_large(*words: str, is_quick: bool = False) -> Request:
-    return Request(_entries, _always(*words), lambda scale: scale.large, is_quick=is_quick)
+def _of_large(*words: str) -> Request:
+    return Request(_entries, _always(*words), lambda scale: scale.large)
 
 
 def _of_million(prepare: Prepare, *words: str) -> Request:
@@ -101,7 +94,7 @@ def _of_million(prepare: Prepare, *words: str) -> Request:
 
 
 REQUESTS = {
-    "flushall": _of_large("FLUSHALL", is_quick=True),
+    "flushall": _of_large("FLUSHALL"),
     "del": _of_large("DEL", "s"),
     "xtrim": _of_large("XTRIM", "s", "MAXLEN", "0"),
     "keys": _of_million(_keys, "KEYS", "*"),
@@ -156,24 +149,21 @@ def _send(port: int, wire: bytes) -> None:
 
 
 def _fill_large(server: Server, scale: Scale) -> None:
-    fill(server, b"s", scale.large)
+    fill(server, scale.large)
 
 
 SAVED = Setting(
     "saved",
-    (
-        *("--appendonly", "yes", "--auto-aof-rewrite-percentage", "0"),
-        *("--repl-diskless-sync-delay", "0"),
-    ),
+    (*APPEND_ONLY, "--repl-diskless-sync-delay", "0"),
     _fill_large,
     is_alone=False,
 )
 
 
 @contextmanager
-def _saving(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
+def _saving(name: str, contender: Contender, _: Scale) -> Iterator[Session]:
     """A child saves ten million entries; the measurement ends when it is done."""
-    server = contender.shared(SAVED, scale)
+    server = contender.server
 
     def save() -> None:
         server.call(name.upper())
@@ -187,9 +177,9 @@ def _saving(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
 
 
 @contextmanager
-def _synchronising(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
+def _synchronising(name: str, contender: Contender, _: Scale) -> Iterator[Session]:
     """A new replica of the same kind takes ten million entries, until its link is up."""
-    server = contender.shared(SAVED, scale)
+    server = contender.server
 
     def measure() -> Figures:
         server.settle()
@@ -224,32 +214,20 @@ def _felt(name: str, server: Server, work: Callable[[], None]) -> Figures:
     }
 
 
-def _row(name: str, at_most_ms: float | None) -> Row:
-    targets = (Target(Measure.VALUE, at_most_ms),) if at_most_ms is not None else ()
-    return Row(name, "ms", lower_is_better=True, targets=targets)
-
-
-Opener = Callable[[str, Contender, Scale], AbstractContextManager[Session]]
-
-
-def _case(name: str, opener: Opener, is_quick: bool = False, is_shared: bool = False) -> Case:
-    rows = (
-        _row(f"stall/{name}-p99.9", AT_MOST_MS if name in BOUNDED else None),
-        _row(f"stall/{name}-takes", TAKES_AT_MOST_MS.get(name)),
+def _case(
+    name: str,
+    opener: Callable[[str, Contender, Scale], AbstractContextManager[Session]],
+    setting: Setting | None = None,
+) -> Case:
+    rows = tuple(
+        Row(f"stall/{name}-{what}", "ms", lower_is_better=True) for what in ("p99.9", "takes")
     )
-    return Case(
-        f"stall/{name}",
-        rows,
-        partial(opener, name),
-        is_quick=is_quick,
-        has_warm_up=False,
-        most_pairs=2,
-        is_shared=is_shared,
-    )
+    opening = partial(opener, name)
+    return Case(f"stall/{name}", rows, opening, setting, has_warm_up=False, most_pairs=2)
 
 
 CASES: list[Case] = [
-    *(_case(name, _request, is_quick=request.is_quick) for name, request in REQUESTS.items()),
-    *(_case(name, _saving, is_shared=True) for name in ("bgsave", "bgrewriteaof")),
-    _case("full-sync", _synchronising, is_shared=True),
+    *(_case(name, _request) for name in REQUESTS),
+    *(_case(name, _saving, SAVED) for name in ("bgsave", "bgrewriteaof")),
+    _case("full-sync", _synchronising, SAVED),
 ]

@@ -15,17 +15,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from benchmarks.cases.case import Case, Figures, Session
-from benchmarks.contenders import Contender, Scale
-from benchmarks.figures import Figure, Measure, Row, Target
-from benchmarks.load.entries import deliver, entry_id, fill
+from benchmarks.cases.durability import APPEND_ONLY
+from benchmarks.comparison import Case, Contender, Figures, Scale, Session
+from benchmarks.figures import Figure, Row
+from benchmarks.load.entries import acknowledge, deliver, fill
 from benchmarks.servers import Server, ServerError, best_redis, pack
 
-START_MS = 150.0
 LOADED = re.compile(r"DB loaded from (?:append only file|disk): ([0-9.]+) seconds")
 READ_COUNT = 10
 BATCH = 1_000
-APPEND_ONLY = ("--appendonly", "yes", "--auto-aof-rewrite-percentage", "0")
 ONLY_REQUESTS = (*APPEND_ONLY, "--aof-use-rdb-preamble", "no")
 
 
@@ -44,21 +42,9 @@ def _start(contender: Contender, _: Scale) -> Iterator[Session]:
 # -- the files -------------------------------------------------------------------------------------
 
 
-def _add(server: Server, count: int) -> None:
-    fill(server, b"s", count)
-
-
 def _add_and_save(server: Server, count: int) -> None:
-    fill(server, b"s", count)
+    fill(server, count)
     server.call("SAVE")
-
-
-def _add_around_a_rewrite(server: Server, count: int) -> None:
-    """A base that is the snapshot of the first half of the entries, requests for the second."""
-    fill(server, b"s", count // 2)
-    server.call("BGREWRITEAOF")
-    server.wait_until(lambda: server.info("persistence")["aof_rewrite_in_progress"] == "0", 60)
-    fill(server, b"s", count // 2, first=count // 2)
 
 
 def _set(server: Server, count: int) -> None:
@@ -69,13 +55,9 @@ def _set(server: Server, count: int) -> None:
 
 def _consume(server: Server, count: int) -> None:
     """Entries, each delivered to one of ten consumers, and acknowledged with those beside it."""
-    fill(server, b"s", count)
-    deliver(server, b"s", b"g", count, batch=READ_COUNT)
-    for start in range(0, count, BATCH):
-        starts = range(start, min(start + BATCH, count), READ_COUNT)
-        server.pipeline(
-            [pack("XACK", "s", "g", *map(entry_id, range(n, n + READ_COUNT))) for n in starts]
-        )
+    fill(server, count)
+    deliver(server, count, batch=READ_COUNT)
+    acknowledge(server, count, batch=READ_COUNT)
 
 
 @dataclass(frozen=True)
@@ -84,17 +66,15 @@ class Files:
 
     name: str
     work: Callable[[Server, int], None]
-    at_least: float | None
     directives: tuple[str, ...]
     divisor: int = 1
 
 
 ALL_FILES = [
-    Files("requests", _add, 1.3, ONLY_REQUESTS),
-    Files("snapshot", _add_and_save, 1 / 3, ()),
-    Files("mixed", _add_around_a_rewrite, 1 / 2, APPEND_ONLY),
-    Files("strings", _set, None, ONLY_REQUESTS, divisor=5),
-    Files("group", _consume, None, ONLY_REQUESTS, divisor=5),
+    Files("requests", fill, ONLY_REQUESTS),
+    Files("snapshot", _add_and_save, ()),
+    Files("strings", _set, ONLY_REQUESTS, divisor=5),
+    Files("group", _consume, ONLY_REQUESTS, divisor=5),
 ]
 
 
@@ -125,24 +105,12 @@ def _held(server: Server) -> tuple[object, object]:
 
 
 def _loading_case(files: Files) -> Case:
-    targets = (Target(Measure.RATIO, files.at_least),) if files.at_least else ()
-    row = Row(f"load/{files.name}", "requests/s", targets=targets)
+    row = Row(f"load/{files.name}", "requests/s")
     return Case(row.name, (row,), partial(_load, files), has_warm_up=False, most_pairs=3)
 
 
+FIRST_PONG = Row("start/first-pong", "ms", lower_is_better=True)
 CASES: list[Case] = [
-    Case(
-        "start/first-pong",
-        (
-            Row(
-                "start/first-pong",
-                "ms",
-                lower_is_better=True,
-                targets=(Target(Measure.VALUE, START_MS),),
-            ),
-        ),
-        _start,
-        is_quick=True,
-    ),
+    Case(FIRST_PONG.name, (FIRST_PONG,), _start),
     *map(_loading_case, ALL_FILES),
 ]

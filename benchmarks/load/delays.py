@@ -7,22 +7,19 @@ COUNT, looks at the clock, acknowledges, and waits for more. Both share the load
 from __future__ import annotations
 
 import array
-import os
-import select
-import signal
 import socket
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import hiredis
 
-from benchmarks.load.load import Address
-from benchmarks.load.processes import in_own_process
+from benchmarks.load.load import RECEIVE_BYTES, Clients
+from benchmarks.load.processes import OwnProcess, in_own_process
 from benchmarks.machine import Stopwatch
-from benchmarks.servers import ServerError, connect, pack
+from benchmarks.servers import Server, ServerError, connect, pack
 
 PAUSE_SECONDS = 0.0001
-RECEIVE_BYTES = 1 << 18
 START_SECONDS = 0.1
 
 
@@ -34,107 +31,67 @@ class Delays:
     busy: tuple[float, float, float]
 
 
-def delays(
-    at: Address, key: str, group: str, *, rate: int, consumers: int, count: int, seconds: float
-) -> Delays:
-    """Run the test on a stream whose group exists and has nothing undelivered."""
-
-    def consume() -> Delays:
-        readers = [_Reader(at.port, key, group, f"c{i}", count) for i in range(consumers)]
-        total = round(rate * seconds)
-        producer = _start_producer(at.port, key, rate, total)
-        try:
-            with Stopwatch(at.pid) as watch:
-                measured = _receive(readers, total, time.monotonic() + 3 * seconds + 10)
-        finally:
-            os.kill(producer, signal.SIGKILL)
-            used = os.wait4(producer, 0)[2]
-        # Wait for the producer only now, so that the stopwatch does not count it.
-        server, load, others = watch.shares
-        producer_busy = (used.ru_utime + used.ru_stime) / watch.seconds
-        return Delays(measured, (server, load + producer_busy, max(0.0, others - producer_busy)))
-
-    return in_own_process(consume)
+@in_own_process
+def delays(server: Server, *, rate: int, consumers: int, count: int, seconds: float) -> Delays:
+    """Run the test on the stream `s`, whose group `g` exists and has nothing undelivered."""
+    clients = Clients(server.port, consumers)
+    total = round(rate * seconds)
+    with Stopwatch(server.pid) as watch:
+        producer = OwnProcess(partial(_produce, server.port, rate, total))
+        measured = _consume(clients, count, total, time.monotonic() + 3 * seconds + 10)
+        producer.result()
+    return Delays(measured, watch.shares)
 
 
-class _Reader:
-    """A consumer's connection, which always has a blocking read pending."""
-
-    def __init__(self, port: int, key: str, group: str, name: str, count: int) -> None:
-        self.connection = connect(port)
-        self._read = pack(
-            "XREADGROUP", "GROUP", group, name, "COUNT", count, "BLOCK", 0, "STREAMS", key, ">"
+def _consume(clients: Clients, count: int, total: int, deadline: float) -> array.array[float]:
+    """Acknowledge the messages of each reply, and block again."""
+    reads = {
+        number: pack(
+            *("XREADGROUP", "GROUP", "g", f"c{number}", "COUNT", count),
+            *("BLOCK", 0, "STREAMS", "s", ">"),
         )
-        self._ack = ("XACK", key, group)
-        self._replies = hiredis.Reader()
-        self.connection.sendall(self._read)
-
-    def receive(self, measured: array.array[float]) -> None:
-        """Read available bytes; acknowledge the messages of complete replies, and block again."""
-        chunk = self.connection.recv(RECEIVE_BYTES)
-        if not chunk:
-            raise ServerError("the server closed the connection")
-        self._replies.feed(chunk)
-        while (reply := self._replies.gets()) is not False:
-            if isinstance(reply, hiredis.ReplyError):
-                raise ServerError(str(reply))
-            if isinstance(reply, int):  # the reply of XACK
-                continue
-            ((_, entries),) = reply
-            now_ns = time.time_ns()
-            measured.extend((now_ns - int(fields[1])) / 1e6 for _, fields in entries)
-            ids = [entry_id for entry_id, _ in entries]
-            self.connection.sendall(pack(*self._ack, *ids) + self._read)
-
-
-def _receive(readers: list[_Reader], total: int, deadline: float) -> array.array[float]:
+        for number in clients.numbers
+    }
+    readers = {number: hiredis.Reader() for number in reads}
+    for number, read in reads.items():
+        clients.send(number, read)
     measured = array.array("d")
-    by_number = {reader.connection.fileno(): reader for reader in readers}
-    poll = select.epoll()
-    for number in by_number:
-        poll.register(number, select.EPOLLIN)
     while len(measured) < total:
-        for number, _ in poll.poll(1.0):
-            by_number[number].receive(measured)
+        for number, chunk in clients.received():
+            readers[number].feed(chunk)
+            while (reply := readers[number].gets()) is not False:
+                if isinstance(reply, hiredis.ReplyError):
+                    raise ServerError(str(reply))
+                if isinstance(reply, int):  # the reply of XACK
+                    continue
+                ((_, entries),) = reply
+                now_ns = time.time_ns()
+                measured.extend((now_ns - int(fields[1])) / 1e6 for _, fields in entries)
+                ids = [entry_id for entry_id, _ in entries]
+                clients.send(number, pack("XACK", "s", "g", *ids) + reads[number])
         if time.monotonic() > deadline:
             raise ServerError(f"{len(measured)} of {total} messages came in time")
     return measured
 
 
-def _start_producer(port: int, key: str, rate: int, total: int) -> int:
-    """Start the sending process; returns its ID. It ends when it is killed."""
-    producer = os.fork()
-    if producer:
-        return producer
-    try:
-        _produce(connect(port), key, rate, total)
-    finally:
-        os._exit(1)
-
-
-def _produce(connection: socket.socket, key: str, rate: int, total: int) -> None:
-    """Send each message at its time, with that time inside.
-
-    Then read on: closing a connection with unread replies would lose the last messages.
-    """
-    connection.settimeout(None)
+def _produce(port: int, rate: int, total: int) -> None:
+    """Send each message at its time, with that time inside."""
+    connection = connect(port)
+    connection.settimeout(None)  # a socket with a timeout waits in spite of MSG_DONTWAIT
     start = time.monotonic() + START_SECONDS
-    sent = 0
-    while sent < total:
+    sent = answered = 0
+    while answered < total:
         due = min(total, int((time.monotonic() - start) * rate))
         for _ in range(due - sent):
-            message = ("XADD", key, "*", "sent", time.time_ns())
-            connection.sendall(pack(*message))
+            connection.sendall(pack("XADD", "s", "*", "sent", time.time_ns()))
         sent = max(sent, due)
-        _take_replies(connection)
+        answered += _take_replies(connection)
         time.sleep(PAUSE_SECONDS)
-    while connection.recv(RECEIVE_BYTES):
-        pass
 
 
-def _take_replies(connection: socket.socket) -> None:
-    """Read and drop available replies; the consumers see what was added."""
+def _take_replies(connection: socket.socket) -> int:
+    """Return how many replies have begun; the consumers see what was added."""
     try:
-        connection.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT)
+        return connection.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT).count(b"$")
     except BlockingIOError:
-        return
+        return 0

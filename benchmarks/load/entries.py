@@ -9,30 +9,26 @@ from __future__ import annotations
 import functools
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import hiredis
-
-from benchmarks.servers import Server, ServerError, connect, pack
+from benchmarks.servers import Server, ServerError, pack
 
 FIRST_MS = 1_000_000_000_000
 BATCH = 500
 READ_BATCH = 1_000
 CONSUMERS = 10
+_WORDS = b"the order was sent late and came back to us because nobody was at home again".split()
+
+Pairs = list[tuple[bytes, bytes]]
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Entries of one kind: how many fields, and bytes in each value. Values differ.
+    """Entries of one kind. `pool` is the number of different entries, which then repeat."""
 
-    Values of up to 32 bytes are decimal digits, as numbers and times are; longer ones are random
-    bytes, which do not compress. `pool` is the number of different entries, which then repeat.
-    """
-
-    name: str
     fields: int
-    value_bytes: int
+    pairs: Callable[[random.Random], Pairs]
     pool: int
 
     @functools.cached_property
@@ -42,56 +38,41 @@ class Shape:
         return [self._body(chance) for _ in range(self.pool)]
 
     def _body(self, chance: random.Random) -> bytes:
-        names = [b"f"] if self.fields == 1 else [b"field-%02d" % n for n in range(self.fields)]
-        return _packed([(name, self._value(chance)) for name in names])
-
-    def _value(self, chance: random.Random) -> bytes:
-        if self.value_bytes > 32:
-            return chance.randbytes(self.value_bytes)
-        return b"%0*d" % (self.value_bytes, chance.randrange(10**self.value_bytes))
+        words = itertools.chain.from_iterable(self.pairs(chance))
+        return b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in words])
 
 
-class Numbers(Shape):
+def _digits(chance: random.Random) -> bytes:
+    return b"%012d" % chance.randrange(10**12)
+
+
+def _numbers(chance: random.Random) -> Pairs:
     """Two numbers as text: an integer below 10,000 and a decimal with two places."""
-
-    def _body(self, chance: random.Random) -> bytes:
-        pairs = [
-            (b"count", b"%d" % chance.randrange(10_000)),
-            (b"price", b"%d.%02d" % (chance.randrange(100), chance.randrange(100))),
-        ]
-        return _packed(pairs)
+    return [
+        (b"count", b"%d" % chance.randrange(10_000)),
+        (b"price", b"%d.%02d" % (chance.randrange(100), chance.randrange(100))),
+    ]
 
 
-class Mixed(Shape):
+def _mixed(chance: random.Random) -> Pairs:
     """Events like those of real programs, of varying length: a kind, a user, an amount, a token
     that hardly compresses, sometimes a remark."""
-
-    def _body(self, chance: random.Random) -> bytes:
-        remark = chance.choices(_WORDS, k=chance.choice([0, 0, 0, 0, 0, 3, 9]))
-        pairs = [
-            (b"event", chance.choice([b"order", b"payment", b"refund", b"login", b"page-view"])),
-            (b"user", b"%d" % chance.randrange(10 ** chance.randrange(1, 8))),
-            (b"amount", b"%d.%02d" % (chance.randrange(5000), chance.randrange(100))),
-            (b"token", chance.randbytes(chance.randrange(6, 18)).hex().encode()),
-            (b"remark", b" ".join(remark)),
-        ]
-        return _packed(pairs)
+    remark = chance.choices(_WORDS, k=chance.choice([0, 0, 0, 0, 0, 3, 9]))
+    return [
+        (b"event", chance.choice([b"order", b"payment", b"refund", b"login", b"page-view"])),
+        (b"user", b"%d" % chance.randrange(10 ** chance.randrange(1, 8))),
+        (b"amount", b"%d.%02d" % (chance.randrange(5000), chance.randrange(100))),
+        (b"token", chance.randbytes(chance.randrange(6, 18)).hex().encode()),
+        (b"remark", b" ".join(remark)),
+    ]
 
 
-_WORDS = b"the order was sent late and came back to us because nobody was at home again".split()
-
-
-def _packed(pairs: list[tuple[bytes, bytes]]) -> bytes:
-    """Names and values as in a request."""
-    words = [word for pair in pairs for word in pair]
-    return b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in words])
-
-
-SMALL = Shape("small", fields=1, value_bytes=12, pool=50_000)
-KIB = Shape("1 KiB", fields=1, value_bytes=1024, pool=2_000)
-WIDE = Shape("20 fields", fields=20, value_bytes=12, pool=2_000)
-NUMBERS = Numbers("two numbers", fields=2, value_bytes=0, pool=50_000)
-MIXED = Mixed("mixed", fields=5, value_bytes=0, pool=20_000)
+SMALL = Shape(1, lambda chance: [(b"f", _digits(chance))], 50_000)
+# Random bytes do not compress.
+KIB = Shape(1, lambda chance: [(b"f", chance.randbytes(1024))], 2_000)
+WIDE = Shape(20, lambda chance: [(b"field-%02d" % n, _digits(chance)) for n in range(20)], 2_000)
+NUMBERS = Shape(2, _numbers, 50_000)
+MIXED = Shape(5, _mixed, 20_000)
 
 
 def entry_id(number: int) -> bytes:
@@ -99,85 +80,46 @@ def entry_id(number: int) -> bytes:
     return b"%d-0" % (FIRST_MS + number)
 
 
-def adding(key: bytes, shape: Shape) -> bytes:
-    """The beginning of an XADD with an automatic ID, before the entry's body."""
-    return _head(key, shape) + b"$1\r\n*\r\n"
-
-
-def _head(key: bytes, shape: Shape) -> bytes:
-    return b"*%d\r\n$4\r\nXADD\r\n$%d\r\n%b\r\n" % (3 + 2 * shape.fields, len(key), key)
-
-
-def requests(key: bytes, count: int, shape: Shape, first: int | None = 0) -> Iterator[bytes]:
-    """XADD of `count` entries, packed, some hundred in each piece.
+def requests(
+    key: bytes, count: int, shape: Shape = SMALL, first: int | None = 0
+) -> Iterator[list[bytes]]:
+    """XADD of `count` entries, packed, some hundred in each list.
 
     With `first` None, IDs are automatic: several entries have the same millisecond.
     """
-    head = _head(key, shape)
+    head = b"*%d\r\n$4\r\nXADD\r\n$%d\r\n%b\r\n" % (3 + 2 * shape.fields, len(key), key)
     bodies = itertools.cycle(shape.bodies)
+    ids: Iterator[bytes] = itertools.repeat(b"$1\r\n*\r\n")
+    if first is not None:
+        ids = (b"$15\r\n%d-0\r\n" % ms for ms in itertools.count(FIRST_MS + first))
     for start in range(0, count, BATCH):
-        pieces = itertools.islice(bodies, min(BATCH, count - start))
-        if first is None:
-            yield b"".join([adding(key, shape) + body for body in pieces])
-            continue
-        numbers = itertools.count(FIRST_MS + first + start)
-        yield b"".join(
-            [b"%b$15\r\n%d-0\r\n%b" % (head, ms, body) for ms, body in zip(numbers, pieces)]  # noqa: B905
-        )
+        size = min(BATCH, count - start)
+        rows = zip(range(size), ids, bodies, strict=False)
+        yield [b"%b%b%b" % (head, given, body) for _, given, body in rows]
 
 
-def fill(
-    server: Server, key: bytes, count: int, shape: Shape = SMALL, first: int | None = 0
-) -> None:
-    """Add entries. Raises ServerError if one is refused."""
-    with connect(server.port) as connection:
-        reader = hiredis.Reader()
-        missing = 0
-        pieces = requests(key, count, shape, first)
-        for piece, size in zip(pieces, _batch_sizes(count), strict=True):
-            connection.sendall(piece)
-            missing += size
-            while missing > BATCH:  # build the next piece while the server works on this one
-                missing -= _replies(connection.recv(1 << 16), reader)
-        while missing:
-            missing -= _replies(connection.recv(1 << 16), reader)
+def fill(server: Server, count: int, shape: Shape = SMALL, first: int | None = 0) -> None:
+    """Add entries to the stream `s`. Raises ServerError if one is refused."""
+    for batch in requests(b"s", count, shape, first):
+        server.pipeline(batch)
 
 
-def deliver(server: Server, key: bytes, group: bytes, count: int, batch: int = READ_BATCH) -> None:
-    """Create the group, and let ten consumers read `count` entries without acknowledging them."""
-    server.call("XGROUP", "CREATE", key, group, "0")
+def deliver(server: Server, count: int, batch: int = READ_BATCH) -> None:
+    """Create the group `g`, and let ten consumers read `count` entries and acknowledge nothing."""
+    server.call("XGROUP", "CREATE", "s", "g", "0")
     for start in range(0, count, batch):
         consumer = b"c%d" % (start // batch % CONSUMERS)
         size = min(batch, count - start)
-        request = ("XREADGROUP", "GROUP", group, consumer, "COUNT", size, "STREAMS", key, ">")
+        request = ("XREADGROUP", "GROUP", "g", consumer, "COUNT", size, "STREAMS", "s", ">")
         server.raw_reply(pack(*request))
 
 
-def acknowledge(server: Server, key: bytes, group: bytes, count: int) -> None:
+def acknowledge(server: Server, count: int, batch: int = READ_BATCH) -> None:
     """XACK the first `count` entries that `fill` added. Raises ServerError if one fails."""
-    acknowledged = 0
-    for start in range(0, count, READ_BATCH):
-        ids = [entry_id(number) for number in range(start, min(start + READ_BATCH, count))]
-        reply = server.call("XACK", key, group, *ids)
-        assert isinstance(reply, int)
-        acknowledged += reply
+    starts = range(0, count, batch)
+    requests = [
+        pack("XACK", "s", "g", *map(entry_id, range(n, min(n + batch, count)))) for n in starts
+    ]
+    acknowledged = sum(map(int, server.pipeline(requests)))
     if acknowledged != count:
         raise ServerError(f"{acknowledged} of {count} entries were acknowledged")
-
-
-def _batch_sizes(count: int) -> Iterator[int]:
-    for start in range(0, count, BATCH):
-        yield min(BATCH, count - start)
-
-
-def _replies(chunk: bytes, reader: hiredis.Reader) -> int:
-    """Return the number of replies that a chunk completes."""
-    if not chunk:
-        raise ServerError("the server closed the connection")
-    reader.feed(chunk)
-    count = 0
-    while (reply := reader.gets()) is not False:
-        if isinstance(reply, hiredis.ReplyError):
-            raise ServerError(str(reply))
-        count += 1
-    return count

@@ -10,13 +10,12 @@ import select
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
+from functools import partial
 from typing import NamedTuple
 
 import hiredis
 
+from benchmarks.load.processes import OwnProcess
 from benchmarks.servers import ServerError, connect, pack
 
 PERIOD_SECONDS = 0.001
@@ -36,56 +35,32 @@ def delays_during(port: int, work: Callable[[], None]) -> tuple[list[float], flo
 
     At least a second is measured, so that work deferred after the reply counts as well.
     """
-    with _probing(port) as probes:
-        time.sleep(0.1)
-        started = time.monotonic()
-        work()
-        taken = time.monotonic() - started
-        time.sleep(max(0.1, LEAST_SECONDS - taken))
-        ended = time.monotonic()
+    connection, reader = connect(port), hiredis.Reader()
+    probes: list[Probe] = []
+    unanswered: deque[float] = deque()
+    working = OwnProcess(partial(_timed, work))
+    due = time.monotonic()
+    while unanswered or not working.is_done:
+        wait = due - time.monotonic()
+        if wait <= 0 and not working.is_done:
+            connection.sendall(REQUEST)
+            unanswered.append(due)
+            due += PERIOD_SECONDS
+        elif select.select([connection], [], [], max(wait, 0))[0]:
+            reader.feed(connection.recv(1 << 16))
+            probes += _answered(reader, unanswered)
+    started, taken, ended = working.result()
     return [probe.delay_ms for probe in probes if started <= probe.due <= ended], taken
 
 
-@contextmanager
-def _probing(port: int) -> Iterator[list[Probe]]:
-    """Probe during the block; the list is filled at its end."""
-    probes: list[Probe] = []
-    forking = get_context("fork")
-    here, there = forking.Pipe()
-    process = forking.Process(target=_probe, args=(port, there), daemon=True)
-    process.start()
-    there.close()
-    try:
-        yield probes
-        here.send("stop")
-        answer = here.recv()
-        if isinstance(answer, Exception):
-            raise answer
-        probes.extend(answer)
-    finally:
-        here.close()
-        process.join(timeout=10)
-        process.kill()
-
-
-def _probe(port: int, commands: Connection) -> None:
-    probes: list[Probe] = []
-    try:
-        connection, reader = connect(port), hiredis.Reader()
-        due = time.monotonic()
-        unanswered: deque[float] = deque()
-        while unanswered or not commands.poll():
-            wait = due - time.monotonic()
-            if wait <= 0 and not commands.poll():
-                connection.sendall(REQUEST)
-                unanswered.append(due)
-                due += PERIOD_SECONDS
-            elif select.select([connection], [], [], max(wait, 0))[0]:
-                reader.feed(connection.recv(1 << 16))
-                probes += _answered(reader, unanswered)
-        commands.send(probes)
-    except Exception as error:
-        commands.send(error)
+def _timed(work: Callable[[], None]) -> tuple[float, float, float]:
+    """When the work began, how long it took, and until when probes count."""
+    time.sleep(0.1)
+    started = time.monotonic()
+    work()
+    taken = time.monotonic() - started
+    time.sleep(max(0.1, LEAST_SECONDS - taken))
+    return started, taken, time.monotonic()
 
 
 def _answered(reader: hiredis.Reader, unanswered: deque[float]) -> Iterator[Probe]:

@@ -11,7 +11,7 @@ import math
 import subprocess
 
 from benchmarks.figures import Figure
-from benchmarks.load.load import Address
+from benchmarks.load.load import Load
 from benchmarks.machine import Stopwatch
 from benchmarks.servers import Server, ServerError, pack
 
@@ -19,7 +19,7 @@ FIRST_REQUESTS = 1_000
 DIGITS = "0" * 12
 
 
-class RedisBenchmark:
+class RedisBenchmark(Load):
     """One command, a number of clients, and a number of requests in each write.
 
     The number of requests for the wanted time follows from the previous run, or from a short one.
@@ -28,7 +28,6 @@ class RedisBenchmark:
     def __init__(
         self, argv: tuple[str, ...], clients: int, pipeline: int, numbers: int = 1_000_000
     ) -> None:
-        self.reply = b""
         self._argv = argv
         self._clients = clients
         self._pipeline = pipeline
@@ -36,20 +35,17 @@ class RedisBenchmark:
         self._rates: dict[int, float] = {}
 
     def learn(self, server: Server) -> None:
-        """Send one request, and record the reply. Raises ServerError if it is an error."""
-        self.reply = server.raw_reply(self._request())
+        self.reply = server.raw_reply(
+            pack(*(word.replace("__rand_int__", DIGITS) for word in self._argv))
+        )
 
-    def run(self, at: Address, seconds: float) -> Figure:
-        if at.port not in self._rates:
-            self._rates[at.port] = self._run(at.port, FIRST_REQUESTS)
-        with Stopwatch(at.pid) as watch:
-            rate = self._run(at.port, self._rates[at.port] * seconds)
-        self._rates[at.port] = rate
+    def run(self, server: Server, seconds: float) -> Figure:
+        port = server.port
+        if port not in self._rates:
+            self._rates[port] = self._run(port, FIRST_REQUESTS)
+        with Stopwatch(server.pid) as watch:
+            rate = self._rates[port] = self._run(port, self._rates[port] * seconds)
         return Figure(rate, *watch.shares)
-
-    def _request(self) -> bytes:
-        """One request, packed."""
-        return pack(*(word.replace("__rand_int__", DIGITS) for word in self._argv))
 
     def _run(self, port: int, requests: float) -> float:
         at_once = self._clients * self._pipeline

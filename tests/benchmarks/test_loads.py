@@ -9,15 +9,14 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import machine
-from benchmarks.contenders import QUICK, Contender, Setting
+from benchmarks.comparison import QUICK, Contender, Setting
 from benchmarks.load.consumers import Consuming
 from benchmarks.load.delays import delays
 from benchmarks.load.entries import KIB, MIXED, SMALL, Shape, acknowledge, deliver, entry_id, fill
 from benchmarks.load.fan_out import Fanning
-from benchmarks.load.packed_requests import Cycling
-from benchmarks.load.pipelines import Pipelining
+from benchmarks.load.packed import PackedEntries, PackedRequests
 from benchmarks.load.probes import delays_during
-from benchmarks.servers import Server, ServerError, connect, interpreted_program
+from benchmarks.servers import Server, ServerError, connect, rillway_program
 
 pytestmark = pytest.mark.integration
 
@@ -28,7 +27,9 @@ ENTRIES = 1_000
 @pytest.fixture(scope="module")
 def running() -> Iterator[Server]:
     cores = machine.choose_cores(list(os.sched_getaffinity(0)))
-    with Contender(interpreted_program(), cores, is_ours=True).start(alone=False) as server:
+    with Contender(rillway_program(interpreted=True), cores, is_ours=True).start(
+        alone=False
+    ) as server:
         yield server
 
 
@@ -39,21 +40,19 @@ def server(running: Server) -> Server:
 
 
 def test_filling_adds_the_entries_and_delivering_leaves_them_pending(server: Server) -> None:
-    fill(server, b"s", ENTRIES)
-    deliver(server, b"s", b"g", ENTRIES)
+    fill(server, ENTRIES)
+    deliver(server, ENTRIES)
     assert server.call("XLEN", "s") == ENTRIES
-    pending = server.call("XPENDING", "s", "g")
-    assert isinstance(pending, list)
-    assert pending[:3] == [ENTRIES, entry_id(0), entry_id(ENTRIES - 1)]
-    acknowledge(server, b"s", b"g", ENTRIES)
+    assert server.call("XPENDING", "s", "g")[:3] == [ENTRIES, entry_id(0), entry_id(ENTRIES - 1)]
+    acknowledge(server, ENTRIES)
     with pytest.raises(ServerError, match="0 of 1000"):
-        acknowledge(server, b"s", b"g", ENTRIES)
+        acknowledge(server, ENTRIES)
 
 
 def test_consumers_acknowledge_all_that_they_read(server: Server) -> None:
-    fill(server, b"s", ENTRIES)
+    fill(server, ENTRIES)
     server.call("XGROUP", "CREATE", "s", "g", "0")
-    load = Consuming(b"s", b"g", count=10, consumers=3, entries=ENTRIES)
+    load = Consuming(count=10, consumers=3, entries=ENTRIES)
     load.learn(server)
     assert load.run(server, SECONDS).value > 0
     assert server.call("XPENDING", "s", "g") == [0, None, None, None]
@@ -63,7 +62,6 @@ def test_readers_get_every_entry(server: Server) -> None:
     load = Fanning(readers=5, batch=20)
     figure = load.run(server, SECONDS)
     added = server.call("XLEN", "s")
-    assert isinstance(added, int)
     assert added > 0
     assert added % 20 == 0
     assert figure.value > 0
@@ -71,38 +69,38 @@ def test_readers_get_every_entry(server: Server) -> None:
 
 @pytest.mark.parametrize("shape", [SMALL, KIB, MIXED])
 def test_packed_entries_are_all_added(server: Server, shape: Shape) -> None:
-    load = Pipelining(shape, clients=3, pipeline=10)
+    load = PackedEntries(shape, clients=3, pipeline=10)
     load.learn(server)
     server.flush()
     figure = load.run(server, SECONDS)
     added = server.call("XLEN", "s")
-    assert isinstance(added, int)
     assert added > 0
     assert added % 10 == 0
     assert figure.value > 0
     entries = server.call("XRANGE", "s", "-", "+", "COUNT", 2)
-    assert isinstance(entries, list)
     assert entries[0][1] != entries[1][1]
 
 
-def ranges(*counts: int) -> Cycling:
-    return Cycling([("XRANGE", "s", entry_id(3), "+", "COUNT", count) for count in counts], 2)
+def ranges(*counts: int) -> PackedRequests:
+    return PackedRequests(
+        [("XRANGE", "s", entry_id(3), "+", "COUNT", count) for count in counts], 2
+    )
 
 
 def test_replies_may_have_several_lengths(server: Server) -> None:
-    fill(server, b"s", ENTRIES)
+    fill(server, ENTRIES)
     load = ranges(1, 2, 3)
     load.learn(server)
     assert load.run(server, SECONDS).value > 0
 
 
 def test_replies_that_change_are_noticed(server: Server) -> None:
-    fill(server, b"s", ENTRIES)
+    fill(server, ENTRIES)
     load = ranges(2)
     load.learn(server)
     learnt = load.reply
     server.flush()
-    fill(server, b"s", ENTRIES, MIXED)
+    fill(server, ENTRIES, MIXED)
     with pytest.raises(ServerError, match="unlike those before"):
         load.run(server, 1.0)
     load.learn(server)
@@ -120,25 +118,27 @@ def test_a_refused_request_is_noticed(server: Server) -> None:
 
 def test_cases_of_one_setting_share_a_server(server: Server) -> None:
     cores = machine.choose_cores(list(os.sched_getaffinity(0)))
-    contender = Contender(interpreted_program(), cores, is_ours=True)
-    filled = Setting("filled", prepare=lambda server, scale: fill(server, b"s", scale.small))
+    contender = Contender(rillway_program(interpreted=True), cores, is_ours=True)
+    filled = Setting("filled", prepare=lambda server, scale: fill(server, scale.small))
     scale = replace(QUICK, small=1_000)
     try:
-        first = contender.shared(filled, scale)
+        contender.use(filled, scale)
+        first = contender.server
         assert first.call("XLEN", "s") == 1_000
-        assert contender.shared(filled, scale) is first
-        other = contender.shared(Setting("empty"), scale)
-        assert other is not first
-        assert other.call("XLEN", "s") == 0
+        contender.use(filled, scale)
+        assert contender.server is first
+        contender.use(Setting("empty"), scale)
+        assert contender.server is not first
+        assert contender.server.call("XLEN", "s") == 0
         with pytest.raises(OSError, match="refused"):
             connect(first.port)
     finally:
-        contender.end_shared()
+        contender.end()
 
 
 def test_every_message_is_measured_once(server: Server) -> None:
     server.call("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
-    run = delays(server, "s", "g", rate=1000, consumers=3, count=100, seconds=0.2)
+    run = delays(server, rate=1000, consumers=3, count=100, seconds=0.2)
     assert len(run.delays_ms) == server.call("XLEN", "s") == 200
     assert min(run.delays_ms) > 0
     assert server.call("XPENDING", "s", "g") == [0, None, None, None]

@@ -16,9 +16,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import machine, run, servers
-from benchmarks.cases.case import Case, Session
 from benchmarks.cases.latency import seeds_lines
-from benchmarks.contenders import QUICK, Contender, Scale
+from benchmarks.comparison import QUICK, Case, Contender, Scale, Session
 from benchmarks.figures import Figure, Row
 from benchmarks.servers import Program, ServerError
 
@@ -34,27 +33,15 @@ def test_the_compiled_server_is_measured_unless_the_sources_are_asked_for(
 ) -> None:
     monkeypatch.setattr(servers, "COMPILED", tmp_path)
     with pytest.raises(ServerError, match="make compiled"):
-        run.our_program(run.options_of([]))
+        servers.rillway_program()
     module = tmp_path / "rillway/app/server/requests/dispatch.so"
     module.parent.mkdir(parents=True)
     module.touch()
-    compiled = run.our_program(run.options_of([]))
+    compiled = servers.rillway_program()
     assert (compiled.name, compiled.environment["PYTHONPATH"]) == ("Rillway", str(tmp_path))
     assert "-P" in compiled.command
-    interpreted = run.our_program(run.options_of(["--interpreted"]))
+    interpreted = servers.rillway_program(interpreted=True)
     assert (interpreted.name, interpreted.modules) == ("Rillway interpreted", None)
-
-
-def test_nothing_compiled_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(servers, "COMPILED", tmp_path)
-    assert run.main(["--only", "ping"]) == 2
-    assert "make compiled" in capsys.readouterr().err
-
-
-def test_only_may_be_repeated() -> None:
-    assert run.options_of(["--only", "xadd", "--only", "ping"]).only == ["xadd", "ping"]
 
 
 @pytest.mark.parametrize(

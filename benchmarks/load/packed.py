@@ -1,0 +1,96 @@
+"""Requests that were packed beforehand, sent in turn by some clients, each after its replies.
+
+Sending costs little more than copying, and replies are counted, not parsed: a reply of a thousand
+entries costs the load no more than the copying.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import time
+from collections.abc import Sequence
+
+from benchmarks.figures import Figure
+from benchmarks.load.entries import Shape, requests
+from benchmarks.load.load import Clients, Load
+from benchmarks.load.processes import in_own_process
+from benchmarks.machine import Stopwatch
+from benchmarks.servers import Server, ServerError, Word, pack
+
+# At least this many different writes, and all entries of the shape's pool.
+LEAST_WRITES = 16
+
+
+class PackedRequests(Load):
+    """Requests that always get the same replies, which are counted by their bytes.
+
+    Each request is sent once before, and the replies are compared between the servers.
+    """
+
+    def __init__(self, argvs: Sequence[Sequence[Word]], clients: int) -> None:
+        self._writes = [pack(*argv) for argv in argvs]
+        self._sizes: list[int] = []
+        self._clients = clients
+        self._pipeline = 1
+
+    def learn(self, server: Server) -> None:
+        replies = [server.raw_reply(request) for request in self._writes]
+        self.reply = hashlib.sha256(b"".join(replies)).digest()
+        self._sizes = [len(reply) for reply in replies]
+
+    @in_own_process
+    def run(self, server: Server, seconds: float) -> Figure:
+        clients = Clients(server.port, self._clients)
+        turns = itertools.cycle(zip(self._writes, self._sizes, strict=True))
+        missing: dict[int, int] = {}
+        with Stopwatch(server.pid) as watch:
+            end = time.perf_counter() + seconds
+            for number in clients.numbers:
+                write, missing[number] = next(turns)
+                clients.send(number, write)
+            sent = busy = len(missing)
+            while busy:  # wait for all replies, so that the server has no work left
+                for number, chunk in clients.received():
+                    missing[number] -= self._size(chunk)
+                    if missing[number] < 0:
+                        raise ServerError("a longer reply, unlike those before")
+                    if missing[number]:
+                        continue
+                    if time.perf_counter() < end:
+                        write, missing[number] = next(turns)
+                        clients.send(number, write)
+                        sent += 1
+                    else:
+                        busy -= 1
+        return watch.figure(sent * self._pipeline)
+
+    def _size(self, chunk: bytes) -> int:
+        """Return how much of a reply a chunk has."""
+        return len(chunk)
+
+
+class PackedEntries(PackedRequests):
+    """Pipelined XADD of a shape's entries to the stream `s`; the server makes the IDs.
+
+    All values differ, where redis-benchmark repeats the same bytes, except for the digits of a
+    number. Replies are counted by their first byte `$`, which no ID contains.
+    """
+
+    def __init__(self, shape: Shape, clients: int, pipeline: int) -> None:
+        super().__init__([], clients)
+        self._pipeline = pipeline
+        count = max(LEAST_WRITES, shape.pool // pipeline) * pipeline
+        entries = [entry for batch in requests(b"s", count, shape, first=None) for entry in batch]
+        self._request = entries[0]
+        starts = range(0, count, pipeline)
+        self._writes = [b"".join(entries[start : start + pipeline]) for start in starts]
+        self._sizes = [pipeline] * len(self._writes)
+
+    def learn(self, server: Server) -> None:
+        self.reply = server.raw_reply(self._request)
+
+    def _size(self, chunk: bytes) -> int:
+        if chunk.startswith(b"-") or b"\n-" in chunk:
+            raise ServerError(f"an unexpected reply: {chunk[:80]!r}")
+        return chunk.count(b"$")
