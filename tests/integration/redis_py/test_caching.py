@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
 import pytest
 import redis
 from redis.cache import CacheConfig
 
+from tests.integration.redis_py.conftest import Client
 from tests.support.programs.servers import RunningServer
 
 pytestmark = pytest.mark.integration
 
-# redis-py gives every reply the types of its sync and its asyncio client at once.
-Client: TypeAlias = Any
 
 DEADLINE_SECONDS = 10.0
 

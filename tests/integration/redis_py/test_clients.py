@@ -6,7 +6,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
 
 import pytest
 import redis
@@ -16,6 +15,7 @@ from redis.exceptions import AuthenticationError, ConnectionError, ResponseError
 from redis.retry import Retry
 
 from tests.conftest import StartRillway
+from tests.integration.redis_py.conftest import Client
 from tests.support.programs.servers import RunningServer
 
 pytestmark = [
@@ -23,8 +23,6 @@ pytestmark = [
     pytest.mark.parametrize("protocol", [2, 3], ids=["resp2", "resp3"]),
 ]
 
-# redis-py gives every reply the types of its sync and its asyncio client at once.
-Client: TypeAlias = Any
 
 DEADLINE_SECONDS = 10.0
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import pytest
 import redis
 import redis.asyncio
 
+from tests.integration.redis_py.conftest import Client
 from tests.support.programs.servers import RunningServer
 
 pytestmark = [
@@ -18,17 +18,9 @@ pytestmark = [
     pytest.mark.parametrize("protocol", [2, 3], ids=["resp2", "resp3"]),
 ]
 
-# redis-py gives every reply the types of its sync and its asyncio client at once.
-Client: TypeAlias = Any
 PubSub: TypeAlias = Any
 
 DEADLINE_SECONDS = 10.0
-
-
-@pytest.fixture
-def client(server: RunningServer, protocol: int) -> Iterator[Client]:
-    with redis.Redis(port=server.port, protocol=protocol, decode_responses=True) as client:
-        yield client
 
 
 def next_message(pubsub: PubSub) -> dict[str, Any]:

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, TypeAlias
-
 import pytest
 import redis
 
+from tests.integration.redis_py.conftest import Client
 from tests.support.programs.servers import RunningServer
 
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.parametrize("protocol", [2, 3], ids=["resp2", "resp3"]),
 ]
-
-# redis-py gives every reply the types of its sync and its asyncio client at once.
-Client: TypeAlias = Any
-
-
-@pytest.fixture
-def client(server: RunningServer, protocol: int) -> Iterator[Client]:
-    with redis.Redis(port=server.port, protocol=protocol, decode_responses=True) as client:
-        yield client
 
 
 def test_info_is_parsed_into_numbers(client: Client) -> None:
@@ -60,14 +49,6 @@ def test_the_table_of_commands(client: Client) -> None:
     assert client.command_getkeysandflags("GET", "a") == [["a", ["RO", "access"]]]
 
 
-def test_time_role_and_picture(client: Client) -> None:
-    seconds, microseconds = client.time()
-    assert seconds > 1_700_000_000
-    assert 0 <= microseconds < 1_000_000
-    assert client.role() == ["master", 0, []]
-    assert "Redis ver." in client.lolwut()
-
-
 def test_slow_requests_and_latencies(client: Client) -> None:
     client.config_set("slowlog-log-slower-than", 0)
     try:
@@ -82,14 +63,6 @@ def test_slow_requests_and_latencies(client: Client) -> None:
     assert client.latency_history("command") == []
     assert client.latency_reset() == 0
     assert "echo" in client.execute_command("LATENCY HISTOGRAM", "echo")
-
-
-def test_memory(client: Client) -> None:
-    client.xadd("s", {"field": "value"})
-    assert client.memory_usage("s") > 0
-    assert client.memory_usage("missing") is None
-    assert client.memory_stats()["keys.count"] == 1
-    assert client.memory_purge()
 
 
 def test_a_monitor_sees_requests_as_they_run(server: RunningServer, client: Client) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 import redis
 import redis.asyncio
 from redis.exceptions import ResponseError
 
+from tests.integration.redis_py.conftest import entries_of
 from tests.support.programs.servers import RunningServer
 
 pytestmark = [
@@ -30,38 +30,8 @@ ENTRIES = 1000
 Entry = tuple[str, dict[str, str]]
 
 
-@pytest.fixture
-def client(server: RunningServer, protocol: int) -> Iterator[redis.Redis]:
-    with redis.Redis(port=server.port, protocol=protocol, decode_responses=True) as client:
-        yield client
-
-
-@pytest.fixture
-async def async_client(server: RunningServer, protocol: int) -> AsyncIterator[redis.asyncio.Redis]:
-    async with connect_async(server, protocol) as client:
-        yield client
-
-
 def connect_async(server: RunningServer, protocol: int) -> redis.asyncio.Redis:
-    """Room for hundreds of waiting connections, and patience."""
-    return redis.asyncio.Redis(
-        port=server.port,
-        protocol=protocol,
-        decode_responses=True,
-        max_connections=2000,
-        socket_timeout=DEADLINE_SECONDS,
-    )
-
-
-def entries_of(reply: Any, key: str) -> list[Entry]:
-    """The entries of one stream in what xread and xreadgroup return in either protocol."""
-    if not reply:
-        return []
-    if isinstance(reply, dict):
-        found = reply.get(key, [])
-        # In RESP3 redis-py wraps the entries of a stream once more.
-        return [tuple(e) for part in found for e in (part if isinstance(part, list) else [part])]
-    return [tuple(e) for name, entries in reply if name == key for e in entries]
+    return redis.asyncio.Redis(port=server.port, protocol=protocol, decode_responses=True)
 
 
 def until(holds: Callable[[], bool]) -> None:

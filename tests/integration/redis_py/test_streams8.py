@@ -17,6 +17,7 @@ import redis
 import redis.asyncio
 from redis.exceptions import ResponseError
 
+from tests.integration.redis_py.conftest import entries_of
 from tests.support.programs.servers import RunningServer
 
 pytestmark = [
@@ -79,15 +80,6 @@ def connect(server: RunningServer, protocol: int, is_async: bool) -> Iterator[Co
 @pytest.fixture
 def client(connect: Connect) -> Any:
     return connect()
-
-
-def entries_of(reply: Any, key: str) -> list[Any]:
-    """The entries of one stream in what xread and xreadgroup return in either protocol."""
-    if isinstance(reply, dict):
-        found = reply.get(key, [])
-        # In RESP3 redis-py wraps the entries of a stream once more.
-        return [e for part in found for e in (part if isinstance(part, list) else [part])]
-    return [e for name, entries in reply if name == key for e in entries]
 
 
 def fill(client: Any, *groups: str, entries: int = 4) -> list[str]:
@@ -202,7 +194,7 @@ def test_idle_entries_come_before_new_ones(client: Any) -> None:
     first, second, new = entries_of(reply, "s")
     assert (first[0], second[0], first[3], second[3]) == ("1-1", "2-1", 1, 1)
     assert first[2] >= 20 and second[2] >= 20
-    assert tuple(new) == ("3-1", {"n": "3"}, 0, 0)
+    assert new == ("3-1", {"n": "3"}, 0, 0)
     assert {row["consumer"] for row in client.xpending_range("s", "g", "-", "+", 10)} == {"d"}
 
 

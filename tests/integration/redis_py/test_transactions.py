@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from typing import Any, TypeAlias
 
 import pytest
-import redis
-import redis.asyncio
 from redis.exceptions import ResponseError, WatchError
 
-from tests.support.programs.servers import RunningServer
-
-# redis-py gives every reply the types of its sync and its asyncio client at once.
-Client: TypeAlias = Any
+from tests.integration.redis_py.conftest import Client
 
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.parametrize("protocol", [2, 3], ids=["resp2", "resp3"]),
 ]
-
-
-@pytest.fixture
-def client(server: RunningServer, protocol: int) -> Iterator[Client]:
-    with redis.Redis(port=server.port, protocol=protocol, decode_responses=True) as client:
-        yield client
-
-
-@pytest.fixture
-async def async_client(server: RunningServer, protocol: int) -> AsyncIterator[Client]:
-    async with redis.asyncio.Redis(
-        port=server.port, protocol=protocol, decode_responses=True
-    ) as client:
-        yield client
 
 
 def test_a_pipeline_with_a_transaction(client: Client) -> None:
