@@ -10,11 +10,6 @@ from commands.transactions.watched_keys import WatchedKeys
 from server.inprocess.server import InProcessServer
 
 
-@pytest.fixture
-def server() -> InProcessServer:
-    return InProcessServer()
-
-
 def test_ping_answers_pong_or_its_message(server: InProcessServer) -> None:
     client = server.connect()
     assert client.execute("PING") == b"+PONG\r\n"

@@ -7,11 +7,6 @@ import pytest
 from server.inprocess.server import InProcessClient, InProcessServer
 
 
-@pytest.fixture
-def server() -> InProcessServer:
-    return InProcessServer()
-
-
 def kill(client: InProcessClient, *words: str | int | bytes) -> bytes:
     return client.execute("CLIENT", "KILL", *words)
 

@@ -14,11 +14,6 @@ FIELDS = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def server() -> InProcessServer:
-    return InProcessServer()
-
-
 def lines(reply: bytes) -> list[dict[str, str]]:
     """The clients of a RESP2 reply, in order."""
     _, text, end = reply.split(b"\r\n")

@@ -9,11 +9,6 @@ from server.inprocess.server import InProcessClient, InProcessServer
 SYNTAX = b"-ERR unknown subcommand or wrong number of arguments for '%b'. Try CLIENT HELP.\r\n"
 
 
-@pytest.fixture
-def server() -> InProcessServer:
-    return InProcessServer()
-
-
 def pause(client: InProcessClient, *words: str | int) -> bytes:
     return client.execute("CLIENT", "PAUSE", *words)
 

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from commands.core.gates import GATE_SUBSCRIBED
 from server.inprocess.server import InProcessClient, InProcessServer
-
-
-@pytest.fixture
-def server() -> InProcessServer:
-    return InProcessServer()
 
 
 def subscriber(server: InProcessServer, *words: str, protocol: int = 2) -> InProcessClient:

@@ -8,16 +8,6 @@ from server.inprocess.server import InProcessClient, InProcessServer
 from tests.commands.server.decoder import decode, info_fields, pairs, server_with
 
 
-@pytest.fixture
-def server() -> InProcessServer:
-    return InProcessServer()
-
-
-@pytest.fixture
-def client(server: InProcessServer) -> InProcessClient:
-    return server.connect()
-
-
 def get(client: InProcessClient, *patterns: str) -> dict[bytes, bytes]:
     return pairs(decode(client.execute("CONFIG", "GET", *patterns)))
 

@@ -18,11 +18,6 @@ def server() -> InProcessServer:
     return server_with(enable_debug_command="yes")
 
 
-@pytest.fixture
-def client(server: InProcessServer) -> InProcessClient:
-    return server.connect()
-
-
 def test_debug_is_off_by_default() -> None:
     client = InProcessServer().connect()
     assert client.execute("DEBUG", "HELP").startswith(NOT_ALLOWED)

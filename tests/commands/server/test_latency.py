@@ -16,11 +16,6 @@ def server() -> InProcessServer:
     return InProcessServer(now_ms=1_700_000_000_000)
 
 
-@pytest.fixture
-def client(server: InProcessServer) -> InProcessClient:
-    return server.connect()
-
-
 def sample(server: InProcessServer, event: bytes, duration_ms: int, ago_s: int = 0) -> None:
     server.instance.latency.sample(event, duration_ms, server.now_ms - ago_s * 1000)
 

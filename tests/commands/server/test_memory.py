@@ -13,16 +13,6 @@ from tests.commands.server.decoder import decode, pairs
 MIB = 1024 * 1024
 
 
-@pytest.fixture
-def server() -> InProcessServer:
-    return InProcessServer()
-
-
-@pytest.fixture
-def client(server: InProcessServer) -> InProcessClient:
-    return server.connect()
-
-
 def test_usage_grows_with_the_value(client: InProcessClient) -> None:
     client.execute("SET", "small", "x")
     client.execute("SET", "large", "x" * 10_000)

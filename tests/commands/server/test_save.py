@@ -14,16 +14,6 @@ REWRITE_SCHEDULED = b"+Background append only file rewriting scheduled\r\n"
 SYNTAX = b"-ERR syntax error\r\n"
 
 
-@pytest.fixture
-def server() -> InProcessServer:
-    return InProcessServer()
-
-
-@pytest.fixture
-def client(server: InProcessServer) -> InProcessClient:
-    return server.connect()
-
-
 @pytest.mark.parametrize(
     "words", [("BGSAVE", "x"), ("BGSAVE", "SCHEDULE", "x"), ("BGSAVE", "SCHEDULE", "SCHEDULE")]
 )

@@ -13,11 +13,6 @@ def server() -> InProcessServer:
     return server_with(slowlog_log_slower_than="0")
 
 
-@pytest.fixture
-def client(server: InProcessServer) -> InProcessClient:
-    return server.connect()
-
-
 def test_get_returns_the_slow_requests(client: InProcessClient) -> None:
     client.execute("CLIENT", "SETNAME", "me")
     client.execute("SET", "k", "v")

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from server.inprocess.server import InProcessClient, InProcessServer
-
-
-@pytest.fixture
-def server() -> InProcessServer:
-    return InProcessServer()
 
 
 def tracking_client(server: InProcessServer, *options: str | int) -> InProcessClient:

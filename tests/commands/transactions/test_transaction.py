@@ -11,11 +11,6 @@ EXECABORT = b"-EXECABORT Transaction discarded because of previous errors.\r\n"
 EXEC_WITHOUT_MULTI = b"-ERR EXEC without MULTI\r\n"
 
 
-@pytest.fixture
-def server() -> InProcessServer:
-    return InProcessServer()
-
-
 def test_exec_answers_each_request_in_order(server: InProcessServer) -> None:
     client = server.connect()
     assert client.execute("MULTI") == b"+OK\r\n"

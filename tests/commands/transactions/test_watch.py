@@ -7,11 +7,6 @@ import pytest
 from server.inprocess.server import InProcessClient, InProcessServer
 
 
-@pytest.fixture
-def server() -> InProcessServer:
-    return InProcessServer()
-
-
 def transaction(client: InProcessClient) -> bytes:
     """The reply to EXEC of a transaction with one PING."""
     client.pipeline(("MULTI",), ("PING",))

@@ -15,11 +15,6 @@ def server() -> InProcessServer:
     return InProcessServer(now_ms=1_700_000_000_000)
 
 
-@pytest.fixture
-def client(server: InProcessServer) -> InProcessClient:
-    return server.connect()
-
-
 def fields(client: InProcessClient, section: str) -> dict[str, str]:
     return info_fields(client.execute("INFO", section))
 
