@@ -68,30 +68,22 @@ def rillway_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running
 @pytest.fixture
 def run_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartRillway]:
     """Starts further redis-servers with directives of their own; they end with the test."""
-    started: list[RunningServer] = []
-
-    def run(*directives: str) -> RunningServer:
-        server = start_redis(tmp_path_factory.mktemp("redis"), *directives)
-        started.append(server)
-        RUNNING.append(server)
-        return server
-
-    yield run
-    for server in started:
-        server.stop()
-        RUNNING.remove(server)
+    yield from starting(lambda *words: start_redis(tmp_path_factory.mktemp("redis"), *words))
 
 
 @pytest.fixture
 def run_rillway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartRillway]:
     """Starts further Rillways with directives of their own; they end with the test."""
+    yield from starting(lambda *words: start_rillway(tmp_path_factory.mktemp("rillway"), *words))
+
+
+def starting(start: StartRillway) -> Iterator[StartRillway]:
     started: list[RunningServer] = []
 
     def run(*directives: str) -> RunningServer:
-        server = start_rillway(tmp_path_factory.mktemp("rillway"), *directives)
-        started.append(server)
-        RUNNING.append(server)
-        return server
+        started.append(start(*directives))
+        RUNNING.append(started[-1])
+        return started[-1]
 
     yield run
     for server in started:

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from benchmarks.cases.latency import seeds_lines
 from benchmarks.comparison import QUICK, Case, Contender, Scale, Session
 from benchmarks.figures import Figure, Row
 from benchmarks.servers import Program, ServerError
+from tests.support.waiting import until
 
 
 def test_a_quick_run_has_three_pairs_and_a_full_one_five() -> None:
@@ -158,10 +158,7 @@ def test_a_run_that_is_killed_leaves_no_server_behind(tmp_path: Path) -> None:
         assert process.poll() is None
     process.kill()
     process.communicate()
-    deadline = time.monotonic() + 10
-    while any(Path(f"/proc/{server}").exists() for server in servers):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: not any(Path(f"/proc/{server}").exists() for server in servers))
 
 
 def test_a_case_that_fails_is_noted_and_the_others_go_on(tmp_path: Path) -> None:

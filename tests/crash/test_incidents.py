@@ -27,6 +27,7 @@ from tests.crash.servers import (
     wait_until_loaded,
 )
 from tests.support.programs import processes
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -73,13 +74,6 @@ def ids_in(server: Server, key: str = "s") -> list[bytes]:
         return [entry[0] for entry in link.ask("XRANGE", key, "-", "+")]
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def is_quiet(link: Link) -> bool:
     info = link.ask("INFO", "persistence")
     return b"aof_rewrite_in_progress:0" in info and b"aof_rewrite_scheduled:0" in info
@@ -118,7 +112,7 @@ def test_a_full_disk_refuses_writes_and_loses_nothing_that_was_acknowledged(
         assert b"aof_last_write_status:err" in link.ask("INFO", "persistence")
         assert link.ask("XLEN", "s") == len(ids)
         limit_file_size(server, resource.RLIM_INFINITY)
-        wait_for(lambda: b"aof_last_write_status:ok" in link.ask("INFO", "persistence"))
+        until(lambda: b"aof_last_write_status:ok" in link.ask("INFO", "persistence"))
         ids += add(link, 20)
     server.kill()
     assert ids_in(start(*EVERYSEC)) == ids
@@ -163,9 +157,9 @@ def test_a_rewrite_that_the_disk_does_not_take_leaves_the_old_files_in_charge(
         ids = [link.ask("XADD", "s", "*", "n", random.Random(i).randbytes(100)) for i in range(99)]
         limit_file_size(server, 2000)
         link.ask("BGREWRITEAOF")
-        wait_for(lambda: b"aof_last_bgrewrite_status:err" in link.ask("INFO", "persistence"))
+        until(lambda: b"aof_last_bgrewrite_status:err" in link.ask("INFO", "persistence"))
         limit_file_size(server, resource.RLIM_INFINITY)
-        wait_for(lambda: b"aof_last_write_status:ok" in link.ask("INFO", "persistence"))
+        until(lambda: b"aof_last_write_status:ok" in link.ask("INFO", "persistence"))
         ids += add(link, 20)
     server.kill()
     server = start(*EVERYSEC)
@@ -183,7 +177,7 @@ def test_a_snapshot_that_the_disk_does_not_take_stops_writes_and_keeps_the_old_o
         link.ask("XADD", "s", "*", "n", "too late")
         limit_file_size(server, 2000)
         link.ask("BGSAVE")
-        wait_for(lambda: b"rdb_last_bgsave_status:err" in link.ask("INFO", "persistence"))
+        until(lambda: b"rdb_last_bgsave_status:err" in link.ask("INFO", "persistence"))
         refusal = link.ask("XADD", "s", "*", "n", "refused")
         assert str(refusal).startswith("MISCONF")
         assert link.ask("XLEN", "s") == 100
@@ -200,7 +194,7 @@ def test_a_child_that_is_killed_leaves_the_old_files_in_charge(start: Start) -> 
             for pid in children_of(server.process.pid):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            wait_for(lambda: is_quiet(link))
+            until(lambda: is_quiet(link))
             ids += add(link, 5)
     server.kill()
     assert ids_in(start(*ALWAYS)) == ids
@@ -252,7 +246,7 @@ def test_a_folder_that_is_changed_at_run_time_does_not_split_the_file(
         assert link.ask("CONFIG", "SET", "dir", str(elsewhere)) == b"OK"
         ids += add(link, 50)
         link.ask("BGREWRITEAOF")
-        wait_for(lambda: is_quiet(link))
+        until(lambda: is_quiet(link))
         ids += add(link, 50)
     server.kill()
     here, there = list(data.rglob("*.manifest")), list(elsewhere.rglob("*.manifest"))

@@ -17,6 +17,7 @@ import pytest
 from tests.conftest import StartRillway
 from tests.support.programs import processes
 from tests.support.programs.servers import PORT_LINE, SERVED, RunningServer, free_port
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -58,6 +59,10 @@ def announced_port(log: Path) -> int:
             return int(found[1])
         time.sleep(0.01)
     raise AssertionError(f"no port was announced: {log.read_text()}")
+
+
+def says(log: Path, text: str) -> bool:
+    return log.exists() and text in log.read_text()
 
 
 def until_it_answers(server: RunningServer) -> None:
@@ -156,20 +161,13 @@ def daemon(daemon_file: Path) -> Iterator[int]:
     started = subprocess.run(argv, cwd=SERVED, timeout=DEADLINE_SECONDS, check=False)
     assert started.returncode == 0
     folder = daemon_file.parent
-    until_it_says(folder / "redis.log", "Ready to accept connections")
+    until(lambda: says(folder / "redis.log", "Ready to accept connections"))
     pid = int((folder / "redis.pid").read_text())
     try:
         yield pid
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-
-
-def until_it_says(log: Path, text: str) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not (log.exists() and text in log.read_text()):
-        assert time.monotonic() < deadline, log.read_text() if log.exists() else f"no {log}"
-        time.sleep(0.02)
 
 
 def test_a_daemon_leads_a_session_and_removes_its_pid_file_at_the_end(
@@ -180,7 +178,7 @@ def test_a_daemon_leads_a_session_and_removes_its_pid_file_at_the_end(
     assert "Accepted without effect: " in log.read_text()
     assert "io-threads 2" in log.read_text()
     os.kill(daemon, signal.SIGTERM)
-    until_it_says(log, "bye bye")
+    until(lambda: says(log, "bye bye"))
     assert not daemon_file.with_name("redis.pid").exists()
 
 
@@ -189,19 +187,12 @@ def test_the_log_goes_on_in_a_new_file_after_a_rename_and_at_sighup(
 ) -> None:
     log = daemon_file.with_name("redis.log")
     log.rename(log.with_suffix(".1"))
-    until_it_exists(log)
+    until(log.exists)
     log.rename(log.with_suffix(".2"))
     os.kill(daemon, signal.SIGHUP)
-    until_it_exists(log)
+    until(log.exists)
     os.kill(daemon, signal.SIGTERM)
-    until_it_says(log, "bye bye")
-
-
-def until_it_exists(path: Path) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not path.exists():
-        assert time.monotonic() < deadline, f"no {path}"
-        time.sleep(0.02)
+    until(lambda: says(log, "bye bye"))
 
 
 def test_a_server_under_systemd_reports_when_it_is_ready(daemon_file: Path) -> None:

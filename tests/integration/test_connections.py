@@ -16,19 +16,12 @@ import pytest
 from server.loop import connection
 from tests.support.programs.servers import RunningServer, ServerFailed
 from tests.support.resp import BrokenReply, RespClient
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
 
 DEADLINE_SECONDS = 10.0
 MIB = 1024 * 1024
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait until `holds()`; fail if it never does."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.005)
 
 
 def info(client: RespClient, section: str, field: str) -> int:

@@ -9,7 +9,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
@@ -18,9 +17,9 @@ import pytest
 
 from tests.support.programs.servers import ROOT, RunningServer, start_redis, start_rillway
 from tests.support.resp import BrokenReply, RespClient
+from tests.support.waiting import until
 
 DEADLINE_SECONDS = 30.0
-POLL_SECONDS = 0.01
 CHILD = re.compile(r"(?:saving|rewriting) started by pid (\d+)")
 # So much data keeps a child busy for long enough to meet it.
 MANY_KEYS = 60_000
@@ -46,13 +45,6 @@ def start(tmp_path: Path) -> Iterator[Start]:
 def kill(server: RunningServer) -> None:
     server.process.kill()
     server.process.wait()
-
-
-def until(what: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not what():
-        assert time.monotonic() < deadline, "it did not come"
-        time.sleep(POLL_SECONDS)
 
 
 def info(client: RespClient) -> dict[str, str]:

@@ -16,6 +16,7 @@ from server.loop.service import Service
 from storage.append_only.requests import encode_requests
 from tests.support.programs import processes
 from tests.support.programs.servers import SERVED, RunningServer, free_port
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -57,10 +58,7 @@ def test_clients_are_answered_loading_until_the_data_is_loaded(tmp_path: Path) -
         assert first_reply(server, "GET", "key:1").startswith(b"-LOADING ")
         with server.connect() as client:
             assert b"loading:1\r\n" in client.send("INFO", "persistence")
-            deadline = time.monotonic() + 60
-            while client.send("DBSIZE") != b":1000\r\n":
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+            until(lambda: client.send("DBSIZE") == b":1000\r\n", seconds=60)
             assert b"loading:0\r\n" in client.send("INFO", "persistence")
     finally:
         assert server.stop() == 0, server.output()

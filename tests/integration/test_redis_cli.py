@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
@@ -24,6 +23,7 @@ from tests.support.programs.redis_tools import find_tool, run_tool, tool_environ
 from tests.support.programs.servers import RunningServer
 from tests.support.programs.terminal import Terminal
 from tests.support.resp import encode_command
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -33,7 +33,6 @@ StartRillway: TypeAlias = Callable[..., RunningServer]
 
 MASS_INSERTED = 10_000
 ANSWER_SECONDS = 10.0
-POLL_SECONDS = 0.01
 
 
 @pytest.fixture
@@ -80,13 +79,6 @@ def hint(command: str) -> str:
     """How redis-cli shows a command's declared syntax."""
     syntax = row_of(COMMANDS[command.encode()]).syntax
     return syntax.replace("<", "").replace(">", "").replace(" | ", "|")
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + ANSWER_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, f"in vain: {what}"
-        time.sleep(POLL_SECONDS)
 
 
 # -- one command ---------------------------------------------------------------------------------
@@ -313,7 +305,7 @@ def test_monitor_prints_what_others_send(open_cli: OpenCli, cli: Cli) -> None:
 @pytest.mark.parametrize("protocol", ["-2", "-3"])
 def test_subscribe_prints_what_others_publish(open_cli: OpenCli, cli: Cli, protocol: str) -> None:
     terminal = open_cli(protocol, "--csv", "SUBSCRIBE", "news", "weather")
-    wait_until(lambda: cli("PUBLISH", "weather", "rain") == "1", "a subscriber")
+    until(lambda: cli("PUBLISH", "weather", "rain") == "1", "a subscriber")
     terminal.wait_for('"weather","rain"')
 
 

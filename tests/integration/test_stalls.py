@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Callable
 
 import pytest
 
 from tests.support.programs.servers import RunningServer
 from tests.support.resp import RespClient
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -34,13 +34,6 @@ def begin(reader: RespClient, other: RespClient, *words: str) -> None:
     before = calls(other, words[0].lower())
     reader.write(*words)
     until(lambda: calls(other, words[0].lower()) == before + 1)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.005)
 
 
 def fill(client: RespClient, key: str, entries: int = ENTRIES) -> None:

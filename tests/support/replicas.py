@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import redis
 
 from tests.support.programs.servers import RunningServer
 from tests.support.views import view
+from tests.support.waiting import until
 
 WAIT_SECONDS = 15.0
 DATABASES = 16
@@ -26,14 +26,6 @@ def follow(replica: RunningServer, primary: RunningServer) -> None:
     wait_for_link(replica)
 
 
-def wait_until(condition: Any, what: str) -> None:
-    """Fail with `what` if the condition does not come true."""
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
-
-
 def replication(server: RunningServer) -> dict[str, Any]:
     """INFO replication; empty while it is loading."""
     with client_of(server) as client:
@@ -42,13 +34,13 @@ def replication(server: RunningServer) -> dict[str, Any]:
 
 def wait_for_link(replica: RunningServer) -> None:
     """Until its link is up."""
-    wait_until(lambda: replication(replica).get("master_link_status") == "up", "the link is not up")
+    until(lambda: replication(replica).get("master_link_status") == "up", "the link is not up")
 
 
 def wait_for_offset(replica: RunningServer, primary: RunningServer) -> None:
     """Until the replica has applied all that the primary has said."""
     offset = replication(primary)["master_repl_offset"]
-    wait_until(
+    until(
         lambda: replication(replica).get("slave_repl_offset", 0) >= offset,
         f"the replica does not come to offset {offset}",
     )

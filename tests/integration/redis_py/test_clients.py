@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 import redis
@@ -17,6 +17,7 @@ from redis.retry import Retry
 from tests.conftest import StartRillway
 from tests.integration.redis_py.conftest import Client
 from tests.support.programs.servers import RunningServer
+from tests.support.waiting import until
 
 pytestmark = [
     pytest.mark.integration,
@@ -33,14 +34,6 @@ def client(server: RunningServer, protocol: int) -> Iterator[Client]:
         port=server.port, protocol=protocol, decode_responses=True, client_name="the-client"
     ) as client:
         yield client
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait until `holds()`; fail if it never does."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.005)
 
 
 def test_the_handshake_leaves_name_library_and_protocol(client: Client, protocol: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any, TypeAlias
 
 import pytest
@@ -12,6 +11,7 @@ import redis.asyncio
 
 from tests.integration.redis_py.conftest import Client
 from tests.support.programs.servers import RunningServer
+from tests.support.waiting import until
 
 pytestmark = [
     pytest.mark.integration,
@@ -77,13 +77,10 @@ def test_handlers_in_a_thread_see_every_message(client: Client) -> None:
     with client.pubsub() as pubsub:
         pubsub.subscribe(work=lambda message: seen.append(message["data"]))
         thread = pubsub.run_in_thread(sleep_time=0.01)
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while client.publish("work", "ready") == 0 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: client.publish("work", "ready"))
         for number in range(50):
             client.publish("work", number)
-        while "49" not in seen and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: "49" in seen)
         thread.stop()
         thread.join()
     assert seen == ["ready", *(str(number) for number in range(50))]

@@ -7,9 +7,7 @@ of clients that wait on hundreds of keys.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
-from collections.abc import Callable
 
 import pytest
 import redis
@@ -18,6 +16,7 @@ from redis.exceptions import ResponseError
 
 from tests.integration.redis_py.conftest import entries_of
 from tests.support.programs.servers import RunningServer
+from tests.support.waiting import until
 
 pytestmark = [
     pytest.mark.integration,
@@ -32,14 +31,6 @@ Entry = tuple[str, dict[str, str]]
 
 def connect_async(server: RunningServer, protocol: int) -> redis.asyncio.Redis:
     return redis.asyncio.Redis(port=server.port, protocol=protocol, decode_responses=True)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait until `holds()`; fail if it never does."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.005)
 
 
 async def wait_in_group(

@@ -19,6 +19,7 @@ from redis.exceptions import ResponseError
 
 from tests.integration.redis_py.conftest import entries_of
 from tests.support.programs.servers import RunningServer
+from tests.support.waiting import until
 
 pytestmark = [
     pytest.mark.integration,
@@ -100,10 +101,7 @@ def in_background(work: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]
 
 
 def await_blocked(client: Any, count: int) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while client.info("clients")["blocked_clients"] != count:
-        assert time.monotonic() < deadline, "nobody came to wait"
-        time.sleep(0.005)
+    until(lambda: client.info("clients")["blocked_clients"] == count, "nobody came to wait")
 
 
 def test_the_server_says_which_redis_it_is(client: Any) -> None:
@@ -158,10 +156,7 @@ def test_old_ids_of_producers_are_forgotten(client: Any) -> None:
     client.xadd("s", {"a": 1}, idmp=("producer", b"1"))
     client.xcfgset("s", idmp_duration=1)
     client.xadd("s", {"a": 1}, idmp=("producer", b"1"))
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while client.xinfo_stream("s")["iids-tracked"]:
-        assert time.monotonic() < deadline, "it is remembered for ever"
-        time.sleep(0.05)
+    until(lambda: not client.xinfo_stream("s")["iids-tracked"], "it is remembered for ever")
     assert client.xinfo_stream("s")["pids-tracked"] == 0
 
 

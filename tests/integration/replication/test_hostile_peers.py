@@ -17,8 +17,8 @@ from tests.support.replicas import (
     contents,
     follow,
     replication,
-    wait_until,
 )
+from tests.support.waiting import until
 
 Start: TypeAlias = Callable[..., RunningServer]
 
@@ -86,7 +86,7 @@ def test_a_replica_that_does_more_than_follow_changes_nothing(
                 pass
         except (TimeoutError, ConnectionResetError):
             pass
-    wait_until(lambda: replication(primary)["connected_slaves"] == 0, "it is still there")
+    until(lambda: replication(primary)["connected_slaves"] == 0, "it is still there")
     assert contents(primary) == before
     assert "Traceback" not in primary.output()
 
@@ -106,7 +106,7 @@ def test_a_replica_that_never_reads_its_snapshot_holds_others_up_for_a_while_onl
         deaf.sendall(PSYNC)
         follow(replica, primary)
         assert contents(replica) == contents(primary)
-        wait_until(lambda: replication(primary)["connected_slaves"] == 1, "it is still there")
+        until(lambda: replication(primary)["connected_slaves"] == 1, "it is still there")
     assert "timedout replica" in primary.output()
 
 
@@ -167,7 +167,7 @@ def test_a_primary_with_invalid_answers_leaves_the_data_unchanged(
     before = contents(replica)
     with client_of(replica) as client:
         client.replicaof("127.0.0.1", str(bad.port))
-        wait_until(lambda: bad.connections > 1, "it does not give up")
+        until(lambda: bad.connections > 1, "it does not give up")
         assert contents(replica) == before
         assert client.info("replication")["master_link_status"] == "down"
         client.replicaof("NO", "ONE")

@@ -19,8 +19,8 @@ from tests.support.replicas import (
     replication,
     wait_for_link,
     wait_for_offset,
-    wait_until,
 )
+from tests.support.waiting import until
 
 Start: TypeAlias = Callable[..., RunningServer]
 
@@ -68,7 +68,7 @@ class Readers:
             self.read()
             return set(self.counts.values()) == {offset - self.offset}
 
-        wait_until(have_all, "not every replica gets everything")
+        until(have_all, "not every replica gets everything")
 
     def close(self) -> None:
         for connection in self.counts:

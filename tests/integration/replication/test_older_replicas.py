@@ -15,8 +15,8 @@ from tests.support.replicas import (
     follow,
     wait_for_link,
     wait_for_offset,
-    wait_until,
 )
+from tests.support.waiting import until
 
 Start: TypeAlias = Callable[..., RunningServer]
 Servers: TypeAlias = tuple[RunningServer, RunningServer, RunningServer]
@@ -192,7 +192,7 @@ def test_an_older_replica_is_refused_while_fields_have_times(
         client.execute_command("HEXPIRE", "hash", "100", "FIELDS", "1", "f")
         follow(new, primary)
         there.replicaof("127.0.0.1", str(primary.port))
-        wait_until(lambda: client.info("replication")["repl_older_replicas_refused"] > 0, "refused")
+        until(lambda: client.info("replication")["repl_older_replicas_refused"] > 0, "refused")
         assert there.info("replication")["master_link_status"] == "down"
         assert client.info("replication")["connected_slaves"] == 1
         client.execute_command("HPERSIST", "hash", "FIELDS", "1", "f")

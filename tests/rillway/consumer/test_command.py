@@ -8,8 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from rillway.consumer.command import as_json, parse_options, report_progress, su
 from rillway.consumer.consumer import Counts, log
 from rillway.consumer.entry import Entry
 from tests.rillway.consumer.scene import DEAD, GROUP, STREAM, Scene
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[3]
 DEADLINE_SECONDS = 15.0
@@ -79,13 +79,6 @@ def consumers(scene: Scene, tmp_path: Path) -> Iterator[Consumers]:
         process.communicate()
 
 
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def said(process: subprocess.Popen[str]) -> str:
     """All that an ending process wrote to standard error."""
     return process.communicate(timeout=DEADLINE_SECONDS)[1]
@@ -100,7 +93,7 @@ def test_sigterm_finishes_the_entry_at_hand_and_acknowledges_it(
 ) -> None:
     ids = scene.add("quick", "slow", "not begun")
     process = consumers.start("--claim-idle", "60000")
-    wait_until(lambda: len(consumers.seen()) == 2)
+    until(lambda: len(consumers.seen()) == 2)
     process.send_signal(signal.SIGTERM)
     consumers.let_the_slow_go_on()
     text = said(process)
@@ -120,14 +113,14 @@ def test_an_entry_whose_consumer_was_killed_is_handled_by_the_next(
 ) -> None:
     scene.add("quick", "slow", "later")
     killed = consumers.start()
-    wait_until(lambda: len(consumers.seen()) == 2)
+    until(lambda: len(consumers.seen()) == 2)
     killed.kill()
     killed.wait()
     assert len(scene.pending()) == 2
     consumers.let_the_slow_go_on()
     # One under the same name finds it in its backlog; one of another name has to claim.
     heir = consumers.start("--claim-idle", "50", "--quiet", name="another")
-    wait_until(lambda: scene.pending() == {})
+    until(lambda: scene.pending() == {})
     heir.terminate()
     assert said(heir) == ""
     assert consumers.values() == ["quick", "slow", "slow", "later"]
@@ -141,7 +134,7 @@ def test_a_command_that_fails_too_often_sends_its_entry_to_the_dead_letters(
     _, poison, _ = scene.add("good", "poison", "good")
     limit = ["--max-deliveries", "2", "--dead-letter", DEAD]
     process = consumers.start("--claim-idle", "50", *limit)
-    wait_until(lambda: scene.client.xlen(DEAD))
+    until(lambda: scene.client.xlen(DEAD))
     process.send_signal(signal.SIGINT)
     text = said(process)
     assert process.returncode == 0
@@ -160,10 +153,10 @@ def test_a_second_signal_ends_the_command_too_and_leaves_the_entry(
 ) -> None:
     (entry_id,) = scene.add("slow")
     process = consumers.start()
-    wait_until(consumers.seen)
+    until(consumers.seen)
     process.terminate()
     assert process.stderr is not None
-    wait_until(lambda: "SIGTERM" in process.stderr.readline())  # type: ignore[union-attr]
+    until(lambda: "SIGTERM" in process.stderr.readline())  # type: ignore[union-attr]
     process.terminate()
     said(process)
     assert process.returncode == 128 + signal.SIGTERM
