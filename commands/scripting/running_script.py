@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from protocol.requests import Argv
 
 # The modes of redis.set_repl; a script starts with REPLICATE_ALL.
-REPLICATE_NOTHING, REPLICATE_ALL = 0, 3
+REPLICATE_ALL = 3
 
 
 @cython.cclass

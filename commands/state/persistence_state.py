@@ -37,7 +37,6 @@ class PersistenceState:
         self.saves = 0
         self.save_copied_bytes = 0  # memory that the child had to copy (copy on write)
         # the append-only file
-        self.append_only = False  # whether it is written
         self.rewrite_in_progress = False
         self.rewrite_started_ms = 0
         self.rewrite_scheduled = False

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from storage.digest import value_digest
@@ -310,17 +310,7 @@ class Exchange:
     theirs: Reply
 
 
-@dataclass
-class History:
-    """What has happened in the sequence so far, for the differences that depend on it.
-
-    A queued command has not happened yet; EXEC's reply says what it did.
-    """
-
-    exchanges: list[Exchange] = field(default_factory=list)
-
-
-Adjust: TypeAlias = Callable[[History, Exchange, Expected], Expected]
+Adjust: TypeAlias = Callable[[Exchange, Expected], Expected]
 
 
 @dataclass(frozen=True)
@@ -337,12 +327,10 @@ def first_mismatch(
     commands: list[Argv], ours: list[Reply], theirs: list[Reply], adjust: Adjust
 ) -> Mismatch | None:
     """The first command whose replies differ beyond `expected` and what `adjust` makes of it."""
-    history = History()
     for exchange in exchanges(commands, ours, theirs):
         wanted = expected(exchange.argv, exchange.theirs)
         if exchange.theirs.head != QUEUED:
-            wanted = adjust(history, exchange, wanted)
-            history.exchanges.append(exchange)
+            wanted = adjust(exchange, wanted)
         if not wanted.matches(exchange.ours):
             return Mismatch(exchange, wanted)
     return None

@@ -18,7 +18,6 @@ from tests.compat.comparison import (
     Exactly,
     Exchange,
     Expected,
-    History,
     Payload,
     changed_field,
     changed_items,
@@ -199,7 +198,7 @@ NEWER_THAN_8_2 = [
 ]
 
 
-def adjust(history: History, exchange: Exchange, wanted: Expected) -> Expected:
+def adjust(exchange: Exchange, wanted: Expected) -> Expected:
     """What Redis 8.10 would have answered where Redis 8.2 answered as it did."""
     for difference in NEWER_THAN_8_2:
         if difference.rule is not None:

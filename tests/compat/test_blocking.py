@@ -12,7 +12,7 @@ from collections import defaultdict
 import pytest
 
 from tests.compat import comparison, differences
-from tests.compat.comparison import Exchange, Expected, History
+from tests.compat.comparison import Exchange, Expected
 from tests.compat.scenarios.player import Sent, Stage, Step
 from tests.compat.scenarios.streams import SCENARIOS
 from tests.support.programs.servers import RunningServer
@@ -32,7 +32,7 @@ def wanted(theirs: Sent, ours: Sent) -> Expected:
     """What Rillway must send where Redis 8.2 sent this."""
     their_reply, our_reply = parse(theirs.reply), parse(ours.reply)
     exchange = Exchange(0, theirs.argv, our_reply, their_reply)
-    return differences.adjust(History(), exchange, comparison.expected(theirs.argv, their_reply))
+    return differences.adjust(exchange, comparison.expected(theirs.argv, their_reply))
 
 
 def check(ours: Step, theirs: Step) -> None:

@@ -10,12 +10,12 @@ from storage.stream import Stream
 from tests.compat import differences
 from tests.compat.commands.sequences import resolved, with_short_block
 from tests.compat.commands.strategies import Draft, Rising
-from tests.compat.comparison import Exchange, Expected, History, expected, first_mismatch
+from tests.compat.comparison import Exchange, Expected, expected, first_mismatch
 from tests.compat.edges.streams import commands_of
 from tests.support.resp import Reply, encode_command, parse
 
 
-def unchanged(history: History, exchange: Exchange, wanted: Expected) -> Expected:
+def unchanged(exchange: Exchange, wanted: Expected) -> Expected:
     return wanted
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ pytestmark = pytest.mark.packaging
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
-MAKEFILE = (ROOT / "Makefile").read_text()
 WORKFLOWS = {
     path.name: yaml.safe_load(path.read_text()) for path in ROOT.glob(".github/workflows/*")
 }
@@ -53,18 +51,6 @@ def test_ci_checks_first_and_then_runs_what_anyone_can_run() -> None:
     assert commands("ci.yml", "ci") == [".ci/run"]
     assert WORKFLOWS["ci.yml"]["jobs"]["ci"]["needs"] == "check"
     assert os.access(ROOT / ".ci/run", os.X_OK)
-
-
-def test_what_make_runs_are_targets_of_the_makefile() -> None:
-    nightly = WORKFLOWS["nightly.yml"]["jobs"]["long"]["strategy"]["matrix"]["run"]
-    assert "make asan FUZZ_SECONDS=1800" in nightly
-    targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
-    made = [*nightly, *(each for place in JOBS for each in commands(*place))]
-    made = [command for command in made if command.startswith("make ")]
-    assert len(made) > len(nightly)
-    for command in made:
-        _make, target, *_ = shlex.split(command)
-        assert target in targets
 
 
 @pytest.mark.parametrize(("workflow", "job"), JOBS)
@@ -127,32 +113,3 @@ def test_only_what_publishes_may_write(workflow: str, job: str) -> None:
     assert WORKFLOWS[workflow]["permissions"] == {"contents": "read"}
     own = WORKFLOWS[workflow]["jobs"][job].get("permissions")
     assert own == PUBLISHING.get((workflow, job))
-
-
-def test_a_commit_is_checked_as_make_check_does() -> None:
-    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
-    hooks = [hook["entry"] for repository in config["repos"] for hook in repository["hooks"]]
-    (recipe,) = re.findall(r"^check: .*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
-    assert hooks == [
-        line.strip("\t@").replace("$(BIN)", ".venv/bin") for line in recipe.splitlines()
-    ]
-
-
-def test_dependabot_looks_at_folders_that_have_what_it_renews() -> None:
-    config = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text())
-    needed = {"github-actions": ".github/workflows", "docker": "Dockerfile"}
-    for update in config["updates"]:
-        folder = ROOT / update["directory"].strip("/")
-        assert (folder / needed.pop(update["package-ecosystem"])).exists()
-    assert needed == {}
-
-
-@pytest.mark.parametrize("form", ["bug.yml", "idea.yml"])
-def test_the_forms_for_issues_ask_for_text(form: str) -> None:
-    parsed = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE" / form).read_text())
-    assert {"name", "description", "body"} <= set(parsed)
-    names = [field["id"] for field in parsed["body"] if field["type"] != "markdown"]
-    assert len(names) == len(set(names))
-    assert any(
-        field["validations"]["required"] for field in parsed["body"] if "validations" in field
-    )

@@ -105,16 +105,6 @@ def read_up_to(stream: str, start: Position) -> str:
     return f"{stream}: had been read up to {format_id(start.id)}{counted}"
 
 
-def check_end(policy: LossPolicy, stream: str, end: Position, facts: StreamFacts) -> None:
-    """Check that the stream still reaches the planned end. Raises DataLost."""
-    if facts.last_id < end.id:
-        policy.lost(
-            f"{stream}: was to be read up to {format_id(end.id)}, but ends at "
-            f"{format_id(facts.last_id)}: it was created again, or a replica has taken over that "
-            "had not got everything"
-        )
-
-
 def check_count(
     policy: LossPolicy,
     stream: str,

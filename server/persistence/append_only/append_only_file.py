@@ -135,7 +135,6 @@ class AppendOnlyFile:
             self._instance.sinks.append(self._sink)
         self.phase = phase
         self._writer.keeps_its_word = phase is Phase.ON
-        self._state.append_only = True
 
     def sync(self) -> None:
         """Write and sync everything. Raises OSError."""
@@ -154,7 +153,6 @@ class AppendOnlyFile:
     def _stop(self) -> None:
         self._instance.sinks.remove(self._sink)
         self.phase = Phase.OFF
-        self._state.append_only = False
 
     # -- while it is open ----------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.replication.replica_table import Replica, ReplicaPhase
+from commands.replication.replica_table import Replica
 from server.inprocess.server import InProcessServer
 
 
@@ -22,10 +22,3 @@ def test_the_ip_is_the_announced_one_or_the_peers(
     client = InProcessServer().connect().state
     client.address = address
     assert Replica(client, announced_ip=announced).ip == expected
-
-
-def test_a_connection_that_only_said_something_is_no_replica() -> None:
-    replica = Replica(InProcessServer().connect().state)
-    assert not replica.is_attached and not replica.is_online
-    replica.phase = ReplicaPhase.WAIT_SNAPSHOT
-    assert replica.is_attached and not replica.is_online

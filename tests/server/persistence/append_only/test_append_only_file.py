@@ -71,7 +71,6 @@ def test_requests_appended_to_a_closed_file_are_ignored() -> None:
     server.cycle()
     assert load(server.files) == []
     assert server.files.snapshot()[FIRST] == b""
-    assert not server.state.append_only
 
 
 def test_closing_writes_and_syncs_everything() -> None:
@@ -233,7 +232,7 @@ def switched_on(server: Server) -> None:
     server.file.begin_rewrite()
     server.write_base(server.file.temporary_base_path)
     server.cycle(3)
-    assert server.file.phase is Phase.COLLECTING and server.state.append_only
+    assert server.file.phase is Phase.COLLECTING
     server.file.finish_rewrite(server.file.temporary_base_path, is_snapshot=False)
 
 
@@ -272,7 +271,7 @@ def test_a_failed_switch_on_leaves_no_files_and_can_be_repeated() -> None:
     server.file.begin_rewrite()
     server.cycle(1)
     server.file.abandon_rewrite()
-    assert server.file.phase is Phase.OFF and not server.state.append_only
+    assert server.file.phase is Phase.OFF
     assert server.files.names(DIRECTORY) == []
     switched_on(server)
     assert load(server.files.crash()) == [1, 2, 3, 4, 5, 6, 7, 8]
