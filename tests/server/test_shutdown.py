@@ -249,8 +249,7 @@ def test_the_append_only_file_is_synced_before_the_snapshot_is_saved() -> None:
     ]
 
 
-def test_a_snapshot_that_fails_does_not_keep_force_from_ending() -> None:
-    server = InProcessServer()
+def test_a_snapshot_that_fails_does_not_keep_force_from_ending(server: InProcessServer) -> None:
     server.files.fail("create", errno.ENOSPC)
     server.connect().execute("SHUTDOWN", "SAVE", "FORCE")
     assert server.shutdown_requested

@@ -19,8 +19,7 @@ def test_the_old_form_closes_the_connection_from_an_address(server: InProcessSer
     assert kill(client, "ID") == b"-ERR No such client\r\n"
 
 
-def test_the_old_form_closes_even_the_caller(server: InProcessServer) -> None:
-    client = server.connect()
+def test_the_old_form_closes_even_the_caller(client: InProcessClient) -> None:
     assert kill(client, client.state.address) == b"+OK\r\n"
     assert client.closed
 

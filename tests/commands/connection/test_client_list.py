@@ -35,14 +35,12 @@ def listed(viewer: InProcessClient, client: InProcessClient) -> dict[str, str]:
     return line
 
 
-def test_the_fields_are_those_of_redis_in_its_order(server: InProcessServer) -> None:
-    client = server.connect()
+def test_the_fields_are_those_of_redis_in_its_order(client: InProcessClient) -> None:
     assert list(info(client)) == FIELDS
     assert listed(client, client).keys() == info(client).keys()
 
 
-def test_a_new_connection_says_who_and_where_it_is(server: InProcessServer) -> None:
-    client = server.connect()
+def test_a_new_connection_says_who_and_where_it_is(client: InProcessClient) -> None:
     line = info(client)
     assert line["id"] == str(client.state.id)
     assert line["addr"] == f"127.0.0.1:{10000 + client.state.id}"
@@ -54,8 +52,7 @@ def test_a_new_connection_says_who_and_where_it_is(server: InProcessServer) -> N
     assert line["argv-mem"] == str(len("CLIENTINFO"))
 
 
-def test_in_resp3_the_lines_are_a_verbatim_string(server: InProcessServer) -> None:
-    client = server.connect()
+def test_in_resp3_the_lines_are_a_verbatim_string(client: InProcessClient) -> None:
     client.execute("HELLO", 3)
     for request in (("CLIENT", "INFO"), ("CLIENT", "LIST")):
         reply = client.execute(*request)
@@ -93,8 +90,7 @@ def test_the_line_shows_an_open_transaction(server: InProcessServer) -> None:
     assert line["multi-mem"] == str(len("SETkeyvaluePING"))
 
 
-def test_the_line_shows_the_transaction_that_runs(server: InProcessServer) -> None:
-    client = server.connect()
+def test_the_line_shows_the_transaction_that_runs(client: InProcessClient) -> None:
     client.pipeline(("MULTI",), ("CLIENT", "INFO"))
     reply = client.execute("EXEC")
     assert b" flags=x " in reply

@@ -147,8 +147,7 @@ def test_unblock_does_not_end_what_a_pause_holds_back(server: InProcessServer) -
     assert writer.received() == b"*-1\r\n"
 
 
-def test_unblock_of_an_unknown_client_is_zero(server: InProcessServer) -> None:
-    client = server.connect()
+def test_unblock_of_an_unknown_client_is_zero(client: InProcessClient) -> None:
     assert unblock(client, 9999) == b":0\r\n"
     assert unblock(client, -1) == b":0\r\n"
     assert unblock(client, client.state.id) == b":0\r\n"

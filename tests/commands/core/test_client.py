@@ -12,8 +12,7 @@ from storage.stream import Stream
 from storage.types.strings import StringValue
 
 
-def test_a_lookup_counts_hits_and_misses() -> None:
-    server = InProcessServer()
+def test_a_lookup_counts_hits_and_misses(server: InProcessServer) -> None:
     client = server.connect().state
     client.store(b"k", StringValue(b"v"))
     client.lookup(b"k")
@@ -22,8 +21,7 @@ def test_a_lookup_counts_hits_and_misses() -> None:
     assert (server.instance.stats.keyspace_hits, server.instance.stats.keyspace_misses) == (1, 1)
 
 
-def test_a_lookup_removes_a_key_whose_time_is_past() -> None:
-    server = InProcessServer()
+def test_a_lookup_removes_a_key_whose_time_is_past(server: InProcessServer) -> None:
     client = server.connect().state
     client.store(b"k", StringValue(b"v"))
     client.db.expire_at(b"k", server.now_ms)
@@ -87,8 +85,7 @@ def test_an_event_reaches_its_channels_only_when_its_class_is_enabled() -> None:
     assert b"xadd" not in received
 
 
-def test_nothing_is_collected_for_propagation_without_a_sink() -> None:
-    server = InProcessServer()
+def test_nothing_is_collected_for_propagation_without_a_sink(server: InProcessServer) -> None:
     server.instance.sinks.clear()
     client = server.connect().state
     client.propagate(b"SET", b"k", b"v")
@@ -96,8 +93,7 @@ def test_nothing_is_collected_for_propagation_without_a_sink() -> None:
     assert client.propagated is None
 
 
-def test_a_client_that_has_left_is_sent_nothing() -> None:
-    server = InProcessServer()
+def test_a_client_that_has_left_is_sent_nothing(server: InProcessServer) -> None:
     connection = server.connect()
     connection.disconnect()
     connection.state.send(b"+late\r\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.inprocess.server import InProcessServer
+from server.inprocess.server import InProcessClient, InProcessServer
 
 FORCE = b"FAILOVER with force option requires both a timeout and target HOST and IP."
 
@@ -36,8 +36,7 @@ def test_a_request_that_cannot_be_followed(words: tuple[str, ...], error: bytes)
     assert server.connect().execute("FAILOVER", *words) == b"-ERR %b\r\n" % error
 
 
-def test_there_must_be_a_replica_and_it_must_be_a_primary() -> None:
-    client = InProcessServer().connect()
+def test_there_must_be_a_replica_and_it_must_be_a_primary(client: InProcessClient) -> None:
     assert client.execute("FAILOVER") == b"-ERR FAILOVER requires connected replicas.\r\n"
     client.execute("REPLICAOF", "host", "1")
     refusal = b"-ERR FAILOVER is not valid when server is a replica.\r\n"

@@ -6,8 +6,7 @@ from server.inprocess.server import InProcessServer
 from tests.commands.server.decoder import info_fields
 
 
-def test_a_primary_without_replicas() -> None:
-    server = InProcessServer()
+def test_a_primary_without_replicas(server: InProcessServer) -> None:
     fields = info_fields(server.connect().execute("INFO", "replication"))
     assert list(fields) == [
         "role", "connected_slaves", "repl_newer_commands_refused", "repl_last_newer_command",

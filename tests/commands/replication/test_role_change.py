@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from server.inprocess.server import InProcessServer
+from server.inprocess.server import InProcessClient, InProcessServer
 
 
 @pytest.mark.parametrize("name", ["REPLICAOF", "slaveof"])
-def test_the_role_changes_at_once(name: str) -> None:
-    server = InProcessServer()
-    client = server.connect()
+def test_the_role_changes_at_once(client: InProcessClient, name: str) -> None:
     assert client.execute(name, "host", "7001") == b"+OK\r\n"
     role = client.execute("ROLE")
     assert role.startswith(b"*5\r\n$5\r\nslave\r\n$4\r\nhost\r\n:7001\r\n") and role.endswith(
@@ -25,21 +23,18 @@ def test_the_role_changes_at_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("port", ["x", "-1", "65536", ""])
-def test_a_port_is_a_port(port: str) -> None:
-    client = InProcessServer().connect()
+def test_a_port_is_a_port(client: InProcessClient, port: str) -> None:
     assert client.execute("REPLICAOF", "host", port) == b"-ERR Invalid master port\r\n"
     assert client.execute("ROLE").startswith(b"*3\r\n$6\r\nmaster")
 
 
-def test_replicaof_no_one_on_a_primary_changes_nothing() -> None:
-    server = InProcessServer()
+def test_replicaof_no_one_on_a_primary_changes_nothing(server: InProcessServer) -> None:
     name = server.instance.replication.replication_id
     assert server.connect().execute("REPLICAOF", "NO", "ONE") == b"+OK\r\n"
     assert server.instance.replication.replication_id == name
 
 
-def test_the_role_changes_within_a_transaction_as_sentinel_does_it() -> None:
-    server = InProcessServer()
+def test_the_role_changes_within_a_transaction_as_sentinel_does_it(server: InProcessServer) -> None:
     client, other = server.connect(), server.connect()
     client.pipeline(("MULTI",), ("SLAVEOF", "host", "7001"), ("CONFIG", "REWRITE"))
     client.pipeline(("CLIENT", "KILL", "TYPE", "normal"), ("CLIENT", "KILL", "TYPE", "pubsub"))
@@ -56,7 +51,6 @@ def test_what_a_transaction_wrote_before_goes_to_the_file() -> None:
     assert server.propagated == [(0, [[b"SET", b"k", b"v"]])]
 
 
-def test_the_directive_cannot_be_set_but_by_the_command() -> None:
-    client = InProcessServer().connect()
+def test_the_directive_cannot_be_set_but_by_the_command(client: InProcessClient) -> None:
     refusal = client.execute("CONFIG", "SET", "replicaof", "host 1")
     assert b"(possibly related to argument 'replicaof') - can't set immutable config" in refusal

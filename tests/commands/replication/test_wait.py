@@ -47,8 +47,7 @@ def test_wait_without_a_timeout_lasts_until_somebody_ends_it() -> None:
     assert client.received() == b":0\r\n"
 
 
-def test_wait_in_a_transaction_does_not_wait() -> None:
-    client = InProcessServer().connect()
+def test_wait_in_a_transaction_does_not_wait(client: InProcessClient) -> None:
     client.pipeline(("MULTI",), ("WAIT", "1", "0"), ("WAITAOF", "0", "1", "0"))
     assert client.execute("EXEC") == b"*2\r\n:0\r\n*2\r\n:0\r\n:0\r\n"
 
@@ -85,8 +84,7 @@ def test_waitaof_refuses_what_is_out_of_range(words: tuple[str, ...], error: byt
     assert InProcessServer().connect().execute("WAITAOF", *words) == b"-ERR %b\r\n" % error
 
 
-def test_waitaof_needs_an_append_only_file_to_wait_for_this_server() -> None:
-    client = InProcessServer().connect()
+def test_waitaof_needs_an_append_only_file_to_wait_for_this_server(client: InProcessClient) -> None:
     assert client.execute("WAITAOF", "1", "0", "0") == OFF
     assert client.execute("WAITAOF", "0", "0", "0") == NOT_SYNCED
 

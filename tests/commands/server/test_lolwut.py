@@ -8,7 +8,7 @@ import pytest
 
 from commands.core.version import REDIS_VERSION
 from commands.server.lolwut import draw
-from server.inprocess.server import InProcessServer
+from server.inprocess.server import InProcessClient, InProcessServer
 from tests.commands.server.decoder import decode
 
 
@@ -18,8 +18,7 @@ def test_the_version_stands_below_the_picture() -> None:
     assert "~" in text
 
 
-def test_pictures_differ() -> None:
-    client = InProcessServer().connect()
+def test_pictures_differ(client: InProcessClient) -> None:
     assert client.execute("LOLWUT") != client.execute("LOLWUT")
 
 
@@ -30,8 +29,7 @@ def test_the_size_can_follow_any_version() -> None:
     assert max(map(len, picture)) <= 20
 
 
-def test_it_is_a_verbatim_string_in_resp3() -> None:
-    client = InProcessServer().connect()
+def test_it_is_a_verbatim_string_in_resp3(client: InProcessClient) -> None:
     client.execute("HELLO", "3")
     reply = client.execute("LOLWUT")
     assert reply.startswith(b"=")

@@ -40,8 +40,7 @@ def test_several_monitors_see_the_same(server: InProcessServer, watcher: InProce
     assert watcher.received() == other.received() != b""
 
 
-def test_passwords_are_hidden(server: InProcessServer, watcher: InProcessClient) -> None:
-    client = server.connect()
+def test_passwords_are_hidden(client: InProcessClient, watcher: InProcessClient) -> None:
     client.execute("HELLO", "3", "AUTH", "default", "secret")
     client.execute("AUTH", "secret")
     seen = watcher.received()
@@ -76,8 +75,7 @@ def test_reset_ends_it(server: InProcessServer, watcher: InProcessClient) -> Non
     assert watcher.received() == b""
 
 
-def test_monitor_is_refused_inside_a_transaction(server: InProcessServer) -> None:
-    client = server.connect()
+def test_monitor_is_refused_inside_a_transaction(client: InProcessClient) -> None:
     client.pipeline(("MULTI",), ("MONITOR",))
     reply = client.execute("EXEC")
     assert reply == b"*1\r\n-ERR MONITOR isn't allowed for DENY BLOCKING client\r\n"

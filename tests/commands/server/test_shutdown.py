@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from server.inprocess.server import InProcessServer
+from server.inprocess.server import InProcessClient, InProcessServer
 
 
 @pytest.mark.parametrize("options", [(), ("NOSAVE",), ("now", "force"), ("NOSAVE", "NOW", "FORCE")])
@@ -29,8 +29,7 @@ def test_options_that_do_not_fit_are_a_syntax_error(options: tuple[str, ...]) ->
     assert not server.shutdown_requested
 
 
-def test_there_is_never_a_shutdown_to_abort() -> None:
-    client = InProcessServer().connect()
+def test_there_is_never_a_shutdown_to_abort(client: InProcessClient) -> None:
     assert client.execute("SHUTDOWN", "ABORT") == b"-ERR No shutdown in progress.\r\n"
     assert client.execute("SHUTDOWN", "ABORT", "abort") == b"-ERR No shutdown in progress.\r\n"
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from server.inprocess.server import InProcessServer
+from server.inprocess.server import InProcessClient, InProcessServer
 
 QUEUED = b"+QUEUED\r\n"
 EXECABORT = b"-EXECABORT Transaction discarded because of previous errors.\r\n"
 EXEC_WITHOUT_MULTI = b"-ERR EXEC without MULTI\r\n"
 
 
-def test_exec_answers_each_request_in_order(server: InProcessServer) -> None:
-    client = server.connect()
+def test_exec_answers_each_request_in_order(client: InProcessClient) -> None:
     assert client.execute("MULTI") == b"+OK\r\n"
     assert client.execute("SET", "k", "v") == QUEUED
     assert client.execute("GET", "k") == QUEUED
@@ -27,14 +26,12 @@ def test_queued_requests_do_not_run_before_exec(server: InProcessServer) -> None
     assert other.execute("GET", "k") == b"$1\r\nv\r\n"
 
 
-def test_an_empty_transaction_answers_an_empty_array(server: InProcessServer) -> None:
-    client = server.connect()
+def test_an_empty_transaction_answers_an_empty_array(client: InProcessClient) -> None:
     client.execute("MULTI")
     assert client.execute("EXEC") == b"*0\r\n"
 
 
-def test_a_request_that_fails_does_not_stop_the_others(server: InProcessServer) -> None:
-    client = server.connect()
+def test_a_request_that_fails_does_not_stop_the_others(client: InProcessClient) -> None:
     client.execute("SET", "k", "v")
     client.pipeline(("MULTI",), ("XLEN", "k"), ("SET", "j", "w"))
     wrong_type = b"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
@@ -42,22 +39,19 @@ def test_a_request_that_fails_does_not_stop_the_others(server: InProcessServer) 
     assert client.execute("GET", "j") == b"$1\r\nw\r\n"
 
 
-def test_transactions_do_not_nest(server: InProcessServer) -> None:
-    client = server.connect()
+def test_transactions_do_not_nest(client: InProcessClient) -> None:
     client.pipeline(("MULTI",), ("SET", "k", "v"))
     assert client.execute("MULTI") == b"-ERR MULTI calls can not be nested\r\n"
     # Redis goes on with the transaction that is open.
     assert client.execute("EXEC") == b"*1\r\n+OK\r\n"
 
 
-def test_exec_and_discard_want_a_transaction(server: InProcessServer) -> None:
-    client = server.connect()
+def test_exec_and_discard_want_a_transaction(client: InProcessClient) -> None:
     assert client.execute("EXEC") == EXEC_WITHOUT_MULTI
     assert client.execute("DISCARD") == b"-ERR DISCARD without MULTI\r\n"
 
 
-def test_discard_drops_the_queue(server: InProcessServer) -> None:
-    client = server.connect()
+def test_discard_drops_the_queue(client: InProcessClient) -> None:
     client.pipeline(("MULTI",), ("SET", "k", "v"))
     assert client.execute("DISCARD") == b"+OK\r\n"
     assert client.execute("GET", "k") == b"$-1\r\n"
@@ -85,23 +79,20 @@ def test_a_request_that_is_refused_at_once_spoils_the_transaction(
     assert client.execute("EXEC") == EXEC_WITHOUT_MULTI
 
 
-def test_a_spoiled_transaction_does_not_spoil_the_next(server: InProcessServer) -> None:
-    client = server.connect()
+def test_a_spoiled_transaction_does_not_spoil_the_next(client: InProcessClient) -> None:
     client.pipeline(("MULTI",), ("NOPE",), ("EXEC",))
     client.pipeline(("MULTI",), ("SET", "k", "v"))
     assert client.execute("EXEC") == b"*1\r\n+OK\r\n"
 
 
-def test_discard_ends_a_spoiled_transaction(server: InProcessServer) -> None:
-    client = server.connect()
+def test_discard_ends_a_spoiled_transaction(client: InProcessClient) -> None:
     client.pipeline(("MULTI",), ("NOPE",))
     assert client.execute("DISCARD") == b"+OK\r\n"
     client.pipeline(("MULTI",), ("PING",))
     assert client.execute("EXEC") == b"*1\r\n+PONG\r\n"
 
 
-def test_an_exec_that_is_refused_itself_loses_the_transaction(server: InProcessServer) -> None:
-    client = server.connect()
+def test_an_exec_that_is_refused_itself_loses_the_transaction(client: InProcessClient) -> None:
     client.pipeline(("MULTI",), ("SET", "k", "v"))
     assert client.execute("EXEC", "x") == (
         b"-EXECABORT Transaction discarded because of:"
@@ -111,8 +102,7 @@ def test_an_exec_that_is_refused_itself_loses_the_transaction(server: InProcessS
     assert client.execute("GET", "k") == b"$-1\r\n"
 
 
-def test_nothing_blocks_inside_a_transaction(server: InProcessServer) -> None:
-    client = server.connect()
+def test_nothing_blocks_inside_a_transaction(client: InProcessClient) -> None:
     client.pipeline(("MULTI",), ("XREAD", "BLOCK", "0", "STREAMS", "s", "$"), ("PING",))
     assert client.execute("EXEC") == b"*2\r\n*-1\r\n+PONG\r\n"
     # Outside of it, the same request waits again.
@@ -129,16 +119,14 @@ def test_waiters_see_only_what_the_transaction_leaves(server: InProcessServer) -
     assert b"$3\r\n1-1\r\n" not in received
 
 
-def test_the_protocol_may_change_between_two_replies(server: InProcessServer) -> None:
-    client = server.connect()
+def test_the_protocol_may_change_between_two_replies(client: InProcessClient) -> None:
     client.pipeline(("MULTI",), ("GET", "k"), ("HELLO", "3"), ("GET", "k"))
     reply = client.execute("EXEC")
     assert reply.startswith(b"*3\r\n$-1\r\n%7\r\n")
     assert reply.endswith(b"_\r\n")
 
 
-def test_a_subscription_inside_a_transaction_is_one_of_its_replies(server: InProcessServer) -> None:
-    client = server.connect()
+def test_a_subscription_inside_a_transaction_is_one_of_its_replies(client: InProcessClient) -> None:
     client.pipeline(("MULTI",), ("SUBSCRIBE", "q"), ("PING",), ("UNSUBSCRIBE",))
     assert client.execute("EXEC") == (
         b"*3\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nq\r\n:1\r\n"

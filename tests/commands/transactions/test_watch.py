@@ -35,16 +35,14 @@ def test_a_transaction_fails_when_a_watched_key_changed(server: InProcessServer,
     assert other.execute("GET", "c") == b"$-1\r\n"
 
 
-def test_the_failure_is_a_resp3_null_in_resp3(server: InProcessServer) -> None:
-    client = server.connect()
+def test_the_failure_is_a_resp3_null_in_resp3(client: InProcessClient) -> None:
     client.execute("HELLO", 3)
     client.execute("WATCH", "a")
     client.execute("SET", "a", "1")
     assert transaction(client) == b"_\r\n"
 
 
-def test_ones_own_change_before_the_transaction_counts(server: InProcessServer) -> None:
-    client = server.connect()
+def test_ones_own_change_before_the_transaction_counts(client: InProcessClient) -> None:
     client.execute("WATCH", "a")
     client.execute("SET", "a", "1")
     assert transaction(client) == FAILED
@@ -58,8 +56,7 @@ def test_a_change_while_requests_are_queued_counts(server: InProcessServer) -> N
     assert client.execute("EXEC") == FAILED
 
 
-def test_the_transactions_own_changes_do_not_count(server: InProcessServer) -> None:
-    client = server.connect()
+def test_the_transactions_own_changes_do_not_count(client: InProcessClient) -> None:
     client.execute("WATCH", "a")
     client.pipeline(("MULTI",), ("SET", "a", "1"), ("SET", "a", "2"))
     assert client.execute("EXEC") == b"*2\r\n+OK\r\n+OK\r\n"
@@ -75,8 +72,7 @@ def test_the_end_of_a_transaction_ends_its_watches(server: InProcessServer, endi
     assert transaction(client) == RAN
 
 
-def test_a_failed_transaction_ends_its_watches_too(server: InProcessServer) -> None:
-    client = server.connect()
+def test_a_failed_transaction_ends_its_watches_too(client: InProcessClient) -> None:
     client.execute("WATCH", "a")
     client.execute("SET", "a", "1")
     assert transaction(client) == FAILED
@@ -206,8 +202,7 @@ def test_a_client_that_leaves_watches_nothing(server: InProcessServer) -> None:
     assert not server.instance.watchers
 
 
-def test_watch_needs_a_key_and_unwatch_takes_none(server: InProcessServer) -> None:
-    client = server.connect()
+def test_watch_needs_a_key_and_unwatch_takes_none(client: InProcessClient) -> None:
     assert client.execute("WATCH") == b"-ERR wrong number of arguments for 'watch' command\r\n"
     assert client.execute("UNWATCH", "a") == (
         b"-ERR wrong number of arguments for 'unwatch' command\r\n"

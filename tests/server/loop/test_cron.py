@@ -8,8 +8,7 @@ from server.inprocess.server import InProcessServer
 from server.loop.cron import close_idle_clients, expire_keys, forget_idempotent_ids
 
 
-def test_expired_keys_go_without_anybody_asking() -> None:
-    server = InProcessServer()
+def test_expired_keys_go_without_anybody_asking(server: InProcessServer) -> None:
     server.connect().execute("SET", "k", "v", "PX", "10")
     server.propagated.clear()
     server.advance(11)
@@ -48,8 +47,7 @@ def test_while_writes_are_held_back_expired_keys_and_fields_stay_and_are_hidden(
     assert len(server.propagated) == 3
 
 
-def test_active_expiry_can_be_switched_off() -> None:
-    server = InProcessServer()
+def test_active_expiry_can_be_switched_off(server: InProcessServer) -> None:
     server.connect().execute("SET", "k", "v", "PX", "10")
     server.instance.active_expiry = False
     server.instance.now_ms += 11

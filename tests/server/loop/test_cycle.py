@@ -21,8 +21,7 @@ def cycle_of(
     return EventLoopCycle(server.dispatcher, scheduled.append, written.append), scheduled, written
 
 
-def test_a_cycle_is_scheduled_once_however_much_happens_in_it() -> None:
-    server = InProcessServer()
+def test_a_cycle_is_scheduled_once_however_much_happens_in_it(server: InProcessServer) -> None:
     cycle, scheduled, _ = cycle_of(server)
     client = server.connect().state
     cycle.touch(client)
@@ -34,8 +33,7 @@ def test_a_cycle_is_scheduled_once_however_much_happens_in_it() -> None:
     assert scheduled == [cycle.finish, cycle.finish]
 
 
-def test_each_client_with_output_is_written_once() -> None:
-    server = InProcessServer()
+def test_each_client_with_output_is_written_once(server: InProcessServer) -> None:
     cycle, _, written = cycle_of(server)
     loud, silent = server.connect().state, server.connect().state
     loud.output += [b"+1\r\n", b"+2\r\n"]
@@ -45,8 +43,7 @@ def test_each_client_with_output_is_written_once() -> None:
     assert written == [loud]
 
 
-def test_ready_keys_are_served_before_output_leaves() -> None:
-    server = InProcessServer()
+def test_ready_keys_are_served_before_output_leaves(server: InProcessServer) -> None:
     reader, writer = server.connect(), server.connect()
     reader.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
     cycle, _, written = cycle_of(server)
@@ -85,8 +82,7 @@ def test_steps_of_the_server_run_only_after_news() -> None:
     assert runs == [*3 * both, "after"]
 
 
-def test_steps_of_the_server_come_last() -> None:
-    server = InProcessServer()
+def test_steps_of_the_server_come_last(server: InProcessServer) -> None:
     cycle, _, written = cycle_of(server)
     client = server.connect().state
     client.output.append(b"+1\r\n")
@@ -97,8 +93,7 @@ def test_steps_of_the_server_come_last() -> None:
     assert seen == [1]
 
 
-def test_what_makes_answers_durable_comes_before_they_leave() -> None:
-    server = InProcessServer()
+def test_what_makes_answers_durable_comes_before_they_leave(server: InProcessServer) -> None:
     cycle, _, written = cycle_of(server)
     reader, writer = server.connect(), server.connect()
     reader.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
@@ -111,8 +106,7 @@ def test_what_makes_answers_durable_comes_before_they_leave() -> None:
     assert seen == [(0, True)]
 
 
-def test_no_request_runs_after_one_that_ends_the_server() -> None:
-    server = InProcessServer()
+def test_no_request_runs_after_one_that_ends_the_server(server: InProcessServer) -> None:
     first, second = server.connect(), server.connect()
     first.execute("CLIENT", "PAUSE", "100", "ALL")
     for number, client in enumerate((first, second)):

@@ -34,8 +34,7 @@ def said(server: InProcessServer, text: str) -> bool:
 # -- restarts ----------------------------------------------------------------------------------
 
 
-def test_without_files_nothing_is_kept() -> None:
-    server = InProcessServer()
+def test_without_files_nothing_is_kept(server: InProcessServer) -> None:
     run(server, "SET", "k", "v")
     assert run(server.restart(), "GET", "k") == b"$-1\r\n"
 

@@ -7,11 +7,10 @@ import pytest
 from commands.core.client import Client
 from commands.core.registry import COMMANDS
 from protocol.requests import Argv
-from server.inprocess.server import InProcessServer
+from server.inprocess.server import InProcessClient, InProcessServer
 
 
-def test_a_command_is_found_in_any_spelling() -> None:
-    client = InProcessServer().connect()
+def test_a_command_is_found_in_any_spelling(client: InProcessClient) -> None:
     assert (
         client.execute("PING") == client.execute("ping") == client.execute("PiNg") == b"+PONG\r\n"
     )
@@ -35,15 +34,13 @@ def test_an_http_request_closes_the_connection_before_its_body_can_run() -> None
     assert server.connect().execute("EXISTS", "k") == b":0\r\n"
 
 
-def test_wrong_arity_is_refused_before_the_handler_runs() -> None:
-    client = InProcessServer().connect()
+def test_wrong_arity_is_refused_before_the_handler_runs(client: InProcessClient) -> None:
     assert client.execute("GET") == b"-ERR wrong number of arguments for 'get' command\r\n"
     reply = client.execute("XGROUP", "CREATE", "s")
     assert reply == b"-ERR wrong number of arguments for 'xgroup|create' command\r\n"
 
 
-def test_a_refused_request_spoils_the_transaction() -> None:
-    client = InProcessServer().connect()
+def test_a_refused_request_spoils_the_transaction(client: InProcessClient) -> None:
     reply = client.pipeline(("MULTI",), ("NOPE",), ("SET", "k", "v"), ("EXEC",), ("GET", "k"))
     assert reply.startswith(b"+OK\r\n-ERR unknown command")
     assert reply.endswith(

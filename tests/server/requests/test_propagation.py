@@ -5,8 +5,7 @@ from __future__ import annotations
 from server.inprocess.server import InProcessServer
 
 
-def test_a_client_knows_up_to_where_its_writes_were_propagated() -> None:
-    server = InProcessServer()
+def test_a_client_knows_up_to_where_its_writes_were_propagated(server: InProcessServer) -> None:
     client, other = server.connect(), server.connect()
     client.execute("SET", "k", "v")
     client.execute("GET", "k")
@@ -24,8 +23,7 @@ def test_a_write_is_propagated_and_a_read_is_not() -> None:
     assert server.propagated == [(0, [[b"SET", b"k", b"v"]]), (3, [[b"SET", b"k", b"w"]])]
 
 
-def test_a_transaction_is_propagated_as_one() -> None:
-    server = InProcessServer()
+def test_a_transaction_is_propagated_as_one(server: InProcessServer) -> None:
     server.connect().pipeline(("MULTI",), ("SET", "a", "1"), ("SET", "b", "2"), ("EXEC",))
     set_a, set_b = [b"SET", b"a", b"1"], [b"SET", b"b", b"2"]
     assert server.propagated == [(0, [[b"MULTI"], set_a, set_b, [b"EXEC"]])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocol import replies
-from server.inprocess.server import InProcessServer
+from server.inprocess.server import InProcessClient, InProcessServer
 from server.requests.dispatch import NEVER_NS
 
 
@@ -36,8 +36,7 @@ def test_two_blocking_requests_of_one_pipeline_block_one_after_the_other() -> No
     assert client.received() == b"*-1\r\n+PONG\r\n"
 
 
-def test_a_paused_client_runs_its_request_when_the_pause_ends() -> None:
-    server = InProcessServer()
+def test_a_paused_client_runs_its_request_when_the_pause_ends(server: InProcessServer) -> None:
     writer, admin = server.connect(), server.connect()
     admin.execute("CLIENT", "PAUSE", "100", "WRITE")
     assert writer.execute("GET", "k") == b"$-1\r\n"
@@ -46,9 +45,7 @@ def test_a_paused_client_runs_its_request_when_the_pause_ends() -> None:
     assert writer.received() == b"+OK\r\n$1\r\nv\r\n"
 
 
-def test_nothing_runs_after_quit() -> None:
-    server = InProcessServer()
-    client = server.connect()
+def test_nothing_runs_after_quit(server: InProcessServer, client: InProcessClient) -> None:
     assert client.pipeline(("QUIT",), ("SET", "k", "v")) == b"+OK\r\n"
     assert client.closed
     assert server.connect().execute("GET", "k") == b"$-1\r\n"
@@ -101,8 +98,7 @@ def test_a_pipeline_ends_where_its_replies_pass_the_output_buffer_limit() -> Non
     assert server.instance.stats.client_output_buffer_limit_disconnections == 1
 
 
-def test_a_pause_holds_back_what_a_transaction_would_queue() -> None:
-    server = InProcessServer()
+def test_a_pause_holds_back_what_a_transaction_would_queue(server: InProcessServer) -> None:
     writer, admin = server.connect(), server.connect()
     writer.execute("MULTI")
     admin.execute("CLIENT", "PAUSE", "100", "WRITE")
@@ -130,8 +126,7 @@ def test_what_a_transaction_queues_counts_towards_the_query_buffer_limit() -> No
 # -- turns ---------------------------------------------------------------------------------------
 
 
-def test_a_batch_that_has_used_up_its_time_slice_yields_to_others() -> None:
-    server = InProcessServer()
+def test_a_batch_that_has_used_up_its_time_slice_yields_to_others(server: InProcessServer) -> None:
     first, second = server.connect(), server.connect()
     server.dispatcher.turn_ns = -1
     server.dispatcher.start_batch(server.now_ms)
@@ -152,8 +147,7 @@ def test_requests_sent_while_others_have_their_turn_run_after_the_batch() -> Non
     assert client.feed(b"ECHO 4\r\n") == b"".join(b"$1\r\n%d\r\n" % n for n in (1, 2, 3, 4))
 
 
-def test_clients_whose_turn_is_over_go_on_one_after_the_other() -> None:
-    server = InProcessServer()
+def test_clients_whose_turn_is_over_go_on_one_after_the_other(server: InProcessServer) -> None:
     clients = [server.connect() for _ in range(3)]
     server.dispatcher.turn_ns = -1
     server.dispatcher.start_batch(server.now_ms)
@@ -231,8 +225,7 @@ def test_what_follows_a_password_runs_in_order_however_it_is_cut() -> None:
     assert client.feed(sent) == expected
 
 
-def test_one_long_request_is_read_in_turns_too() -> None:
-    server = InProcessServer()
+def test_one_long_request_is_read_in_turns_too(server: InProcessServer) -> None:
     client, other = server.connect(), server.connect()
     client.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
     client.feed(replies.command([b"EXISTS", *[b"key"] * 50_000]))
@@ -270,8 +263,7 @@ def test_each_has_its_turns_whether_logged_in_or_not(word: bytes, password: str)
     assert [client.received().count(b"\r\n") for client in clients] == [2, 2]
 
 
-def test_lines_are_read_a_few_at_a_time_as_long_as_the_turn_lasts() -> None:
-    server = InProcessServer()
+def test_lines_are_read_a_few_at_a_time_as_long_as_the_turn_lasts(server: InProcessServer) -> None:
     client, other = server.connect(), server.connect()
     server.dispatcher.turn_ns = -1
     server.dispatcher.start_batch(server.now_ms)

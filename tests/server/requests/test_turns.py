@@ -90,8 +90,7 @@ def test_a_blocked_client_that_is_closed_is_in_no_queue() -> None:
     assert connection.state not in server.instance.feature(BlockedClients).clients
 
 
-def test_clients_that_yielded_go_on_in_order() -> None:
-    server = InProcessServer()
+def test_clients_that_yielded_go_on_in_order(server: InProcessServer) -> None:
     turns = Turns()
     clients: list[Client] = [server.connect().state for _ in range(3)]
     for client in clients:
@@ -99,8 +98,7 @@ def test_clients_that_yielded_go_on_in_order() -> None:
     assert [turns.take_yielded() for _ in range(4)] == [*clients, None]
 
 
-def test_nothing_goes_on_after_the_end() -> None:
-    server = InProcessServer()
+def test_nothing_goes_on_after_the_end(server: InProcessServer) -> None:
     turns, client = Turns(), server.connect().state
     turns.give_way(client)
     turns.resume(client)

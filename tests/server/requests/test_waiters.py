@@ -11,8 +11,7 @@ from protocol.request import Request
 from server.inprocess.server import InProcessClient, InProcessServer
 
 
-def test_several_appends_of_one_cycle_reach_a_waiter_as_one_reply() -> None:
-    server = InProcessServer()
+def test_several_appends_of_one_cycle_reach_a_waiter_as_one_reply(server: InProcessServer) -> None:
     reader, writer = server.connect(), server.connect()
     assert reader.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$") == b""
     writer.pipeline(("XADD", "s", "1-1", "f", "a"), ("XADD", "s", "1-2", "f", "b"))
@@ -31,16 +30,14 @@ def test_no_later_command_of_the_cycle_takes_an_entry_from_a_waiter() -> None:
     assert b"1-1" in reader.received()
 
 
-def test_an_append_with_a_cap_does_not_take_an_entry_from_a_waiter() -> None:
-    server = InProcessServer()
+def test_an_append_with_a_cap_does_not_take_an_entry_from_a_waiter(server: InProcessServer) -> None:
     reader, writer = server.connect(), server.connect()
     reader.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
     writer.pipeline(("XADD", "s", "1-1", "f", "a"), ("XADD", "s", "MAXLEN", "1", "1-2", "f", "b"))
     assert b"1-1" in reader.received()
 
 
-def test_no_entry_of_a_group_goes_to_a_peer_that_has_left() -> None:
-    server = InProcessServer()
+def test_no_entry_of_a_group_goes_to_a_peer_that_has_left(server: InProcessServer) -> None:
     dead, alive, writer = server.connect(), server.connect(), server.connect()
     writer.execute("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
     for name, client in (("dead", dead), ("alive", alive)):
@@ -51,8 +48,7 @@ def test_no_entry_of_a_group_goes_to_a_peer_that_has_left() -> None:
     assert b"1-1" in alive.received()
 
 
-def test_a_blocked_client_goes_on_with_what_it_sent_meanwhile() -> None:
-    server = InProcessServer()
+def test_a_blocked_client_goes_on_with_what_it_sent_meanwhile(server: InProcessServer) -> None:
     reader, writer = server.connect(), server.connect()
     assert reader.pipeline(("XREAD", "BLOCK", "0", "STREAMS", "s", "$"), ("PING",)) == b""
     assert reader.execute("ECHO", "x") == b""
@@ -94,8 +90,7 @@ def test_readers_that_ask_for_different_ids_or_counts_get_different_answers() ->
     assert counts == [3, 2, 1]
 
 
-def test_a_dollar_is_no_common_request() -> None:
-    server = InProcessServer()
+def test_a_dollar_is_no_common_request(server: InProcessServer) -> None:
     first, second, writer = (server.connect() for _ in range(3))
     writer.execute("XADD", "s", "5-1", "f", "v")
     first.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
@@ -105,8 +100,7 @@ def test_a_dollar_is_no_common_request() -> None:
     assert first.received() == b"" and b"4-1" in second.received()
 
 
-def test_one_of_several_waiters_can_leave() -> None:
-    server = InProcessServer()
+def test_one_of_several_waiters_can_leave(server: InProcessServer) -> None:
     first, second, third, writer = (server.connect() for _ in range(4))
     for client in (first, second, third):
         client.execute("XREAD", "BLOCK", "100", "STREAMS", "s", "1-1")
@@ -119,8 +113,7 @@ def test_one_of_several_waiters_can_leave() -> None:
     assert not server.instance.feature(BlockedClients).waiters
 
 
-def test_a_request_like_that_of_a_waiter_still_gets_its_error() -> None:
-    server = InProcessServer()
+def test_a_request_like_that_of_a_waiter_still_gets_its_error(server: InProcessServer) -> None:
     first, second = server.connect(), server.connect()
     words = ("XREAD", "BLOCK", "0", "STREAMS", "s", "1-1")
     first.execute(*words)
@@ -130,8 +123,7 @@ def test_a_request_like_that_of_a_waiter_still_gets_its_error() -> None:
     assert second.received() == b""
 
 
-def test_a_deadline_answers_null_and_not_before_its_time() -> None:
-    server = InProcessServer()
+def test_a_deadline_answers_null_and_not_before_its_time(server: InProcessServer) -> None:
     reader = server.connect()
     reader.execute("XREAD", "BLOCK", "100", "STREAMS", "s", "$")
     server.advance(99)
@@ -141,8 +133,7 @@ def test_a_deadline_answers_null_and_not_before_its_time() -> None:
     assert reader.execute("PING") == b"+PONG\r\n"
 
 
-def test_a_waiter_that_finds_nothing_keeps_its_deadline() -> None:
-    server = InProcessServer()
+def test_a_waiter_that_finds_nothing_keeps_its_deadline(server: InProcessServer) -> None:
     first, second, writer = server.connect(), server.connect(), server.connect()
     writer.execute("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
     first.execute("XREADGROUP", "GROUP", "g", "a", "BLOCK", "0", "STREAMS", "s", ">")
@@ -182,8 +173,7 @@ def tracking(server: InProcessServer, *options: str) -> InProcessClient:
     return client
 
 
-def test_what_a_served_command_invalidates_follows_its_reply() -> None:
-    server = InProcessServer()
+def test_what_a_served_command_invalidates_follows_its_reply(server: InProcessServer) -> None:
     client = tracking(server)
     client.execute("LRANGE", "from", 0, -1)
     client.execute("LRANGE", "to", 0, -1)
@@ -193,8 +183,7 @@ def test_what_a_served_command_invalidates_follows_its_reply() -> None:
     assert client.received() == pushed + b"$1\r\nx\r\n" + moved
 
 
-def test_client_caching_holds_for_a_command_that_blocks() -> None:
-    server = InProcessServer()
+def test_client_caching_holds_for_a_command_that_blocks(server: InProcessServer) -> None:
     client = tracking(server, "OPTIN")
     client.execute("CLIENT", "CACHING", "YES")
     assert client.execute("XREAD", "BLOCK", 0, "STREAMS", "s", "$") == b""

@@ -278,8 +278,7 @@ def test_a_file_that_is_switched_on_holds_what_was_there_before() -> None:
     assert kept(server) == b"$5\r\nafter\r\n"
 
 
-def test_switching_on_waits_for_a_snapshot_that_is_being_saved() -> None:
-    server = InProcessServer()
+def test_switching_on_waits_for_a_snapshot_that_is_being_saved(server: InProcessServer) -> None:
     server.children.is_held = True
     run(server, "BGSAVE")
     assert run(server, "CONFIG", "SET", "appendonly", "yes") == OK
@@ -341,8 +340,7 @@ def test_switching_off_keeps_the_files_and_cancels_a_rewrite() -> None:
     assert kept(server) == b"$6\r\nduring\r\n"
 
 
-def test_switching_off_while_it_is_being_switched_on() -> None:
-    server = InProcessServer()
+def test_switching_off_while_it_is_being_switched_on(server: InProcessServer) -> None:
     server.children.is_held = True
     run(server, "CONFIG", "SET", "appendonly", "yes")
     run(server, "CONFIG", "SET", "appendonly", "no")

@@ -73,8 +73,7 @@ def test_a_reload_without_flush_refuses_keys_that_there_are_unless_it_merges() -
     assert client.execute("TTL", "a") == b":-1\r\n"
 
 
-def test_blocked_clients_are_served_after_a_reload() -> None:
-    server = InProcessServer()
+def test_blocked_clients_are_served_after_a_reload(server: InProcessServer) -> None:
     server.connect().execute("SAVE")  # of nothing
     server.connect().execute("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
     reader = server.connect()

@@ -58,8 +58,7 @@ def warnings(server: InProcessServer) -> list[str]:
     return [text for level, text in server.log_lines if level == "warning"]
 
 
-def test_requests_run_in_their_database(replay: ReplayRequests) -> None:
-    server = InProcessServer()
+def test_requests_run_in_their_database(server: InProcessServer, replay: ReplayRequests) -> None:
     replay(server, ("SET", "a", 1), ("SELECT", 3), ("SET", "b", 2), ("select", 0), ("INCR", "a"))
     client = server.connect()
     assert client.execute("GET", "a") == b"$1\r\n2\r\n"
@@ -290,8 +289,7 @@ def test_a_script_that_an_older_server_appended_runs(replay: ReplayRequests) -> 
     assert (replayed.refusals, replayed.passed_over) == ({"eval": 1}, {})
 
 
-def test_nothing_blocks(replay: ReplayRequests) -> None:
-    server = InProcessServer()
+def test_nothing_blocks(server: InProcessServer, replay: ReplayRequests) -> None:
     replay(
         server,
         ("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM"),

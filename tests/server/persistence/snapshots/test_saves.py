@@ -289,8 +289,7 @@ def test_a_clock_that_is_set_back_does_not_put_snapshots_off() -> None:
     assert state(server)["rdb_saves"] == "1"
 
 
-def test_no_save_point_no_snapshot() -> None:
-    server = InProcessServer()
+def test_no_save_point_no_snapshot(server: InProcessServer) -> None:
     changed(server, 100_000)
     server.advance(10**9)
     assert state(server)["rdb_saves"] == "0"

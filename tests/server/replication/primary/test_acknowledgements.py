@@ -98,8 +98,7 @@ def test_in_a_transaction_no_client_waits() -> None:
     assert client.execute("EXEC") == b"*2\r\n+OK\r\n:1\r\n"
 
 
-def test_wait_on_a_replica_does_not_wait() -> None:
-    client = InProcessServer().connect()
+def test_wait_on_a_replica_does_not_wait(client: InProcessClient) -> None:
     client.execute("REPLICAOF", "host", 1)
     assert client.execute("WAIT", 0, 0).startswith(b"-ERR WAIT cannot be used with replica")
     assert client.execute("WAITAOF", 0, 0, 0).startswith(b"-ERR WAITAOF cannot be used with repl")

@@ -87,8 +87,7 @@ def test_a_script_keeps_messages_from_replicas_as_it_keeps_writes() -> None:
     assert stream(server, feed) == command([b"PUBLISH", b"c", b"2"])
 
 
-def test_a_message_without_replicas_does_not_change_the_offset() -> None:
-    server = InProcessServer()
+def test_a_message_without_replicas_does_not_change_the_offset(server: InProcessServer) -> None:
     server.connect().execute("PUBLISH", "c", "m")
     assert server.instance.replication.offset == 0 and server.propagated == []
 
