@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,8 +15,8 @@ from typing import Any
 import hiredis
 
 from protocol import replies
-from tests.support.programs import processes
-from tests.support.programs.servers import SERVED, free_port
+from tests.support.programs import processes, servers
+from tests.support.programs.servers import free_port
 
 READY_SECONDS = 20.0
 POLL_SECONDS = 0.005
@@ -114,10 +112,8 @@ class Link:
 
 def begin_rillway(data: Path, log: Path, directives: tuple[str, ...]) -> Server:
     """A Rillway on the folder `data`, which does not answer yet; its port is not known, either."""
-    argv = [sys.executable, "-m", "rillway", "serve", "--port", "0", "--dir", str(data)]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    argv += directives
-    return Server(processes.start(argv, folder=SERVED, output=log, environment=environment), 0, log)
+    words = ("--port", "0", "--dir", str(data), *directives)
+    return Server(servers.begin_rillway(log, *words), 0, log)
 
 
 def begin_redis_with(program: str) -> Begin:

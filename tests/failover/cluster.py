@@ -6,11 +6,9 @@ killed is started again with its own file: it is not informed that there is anot
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,7 +21,7 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from tests.support.programs import processes
-from tests.support.programs.servers import SERVED, RunningServer, free_port
+from tests.support.programs.servers import RunningServer, begin_rillway, free_port
 
 NAME = "mymaster"
 SENTINELS = 3
@@ -64,16 +62,11 @@ class Node:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        programs = {
-            "rillway": [sys.executable, "-m", "rillway", "serve"],
-            "redis": ["redis-server"],
-        }
-        self.process = processes.start(
-            [*programs[self.kind], str(self.folder / "server.conf")],
-            folder=SERVED if self.kind == "rillway" else self.folder,
-            output=self.folder / "log",
-            environment={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
+        file, log = str(self.folder / "server.conf"), self.folder / "log"
+        if self.kind == "rillway":
+            self.process = begin_rillway(log, file)
+        else:
+            self.process = processes.start(["redis-server", file], folder=self.folder, output=log)
 
     def signal(self, number: signal.Signals) -> None:
         assert self.process is not None

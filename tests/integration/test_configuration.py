@@ -15,8 +15,13 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import StartRillway
-from tests.support.programs import processes
-from tests.support.programs.servers import PORT_LINE, SERVED, RunningServer, free_port
+from tests.support.programs.servers import (
+    PORT_LINE,
+    SERVED,
+    RunningServer,
+    begin_rillway,
+    free_port,
+)
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -36,8 +41,7 @@ def file(tmp_path: Path) -> Path:
 def server(file: Path) -> Iterator[RunningServer]:
     """A Rillway that was started with the file."""
     log = file.with_name("rillway.log")
-    argv = [sys.executable, "-m", "rillway", "serve", str(file)]
-    process = processes.start(argv, folder=SERVED, output=log)
+    process = begin_rillway(log, str(file))
     port = int(file.read_text().split("port ")[1].split()[0]) or announced_port(log)
     server = RunningServer("rillway", port, process, log)
     until_it_answers(server)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +13,7 @@ import pytest
 from commands.config.configuration import Configuration
 from server.loop.service import Service
 from storage.append_only.requests import encode_requests
-from tests.support.programs import processes
-from tests.support.programs.servers import SERVED, RunningServer, free_port
+from tests.support.programs.servers import RunningServer, begin_rillway, free_port
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -28,9 +26,8 @@ FILE = "appendonly.aof"
 def start(folder: Path, *directives: str) -> RunningServer:
     """A server that may not be ready yet."""
     port, log = free_port(), folder / "rillway.log"
-    argv = [sys.executable, "-m", "rillway", "serve", "--port", str(port), "--dir", str(folder)]
-    argv += ["--appendonly", "yes", "--save", "", *directives]
-    return RunningServer("rillway", port, processes.start(argv, folder=SERVED, output=log), log)
+    words = ["--port", str(port), "--dir", str(folder), "--appendonly", "yes", "--save", ""]
+    return RunningServer("rillway", port, begin_rillway(log, *words, *directives), log)
 
 
 def first_reply(server: RunningServer, *request: str) -> bytes:

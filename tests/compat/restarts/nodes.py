@@ -6,10 +6,8 @@ A node keeps its folder and its port. Whatever is waited for is a condition that
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +18,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from tests.support.programs import processes
-from tests.support.programs.servers import SERVED, free_port
+from tests.support.programs.servers import begin_rillway, free_port
 
 WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.02
@@ -63,15 +61,12 @@ class Node:
     def begin(self, *more: str) -> None:
         """Start the process."""
         words = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
-        program = [sys.executable, "-m", "rillway", "serve"]
-        if self.program == THEIRS:
-            program = ["redis-server"]
-        self._process = processes.start(
-            [*program, *words, *self.directives, *more],
-            folder=SERVED if self.program == OURS else self.folder,
-            output=self._log,
-            environment={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
+        words += [*self.directives, *more]
+        if self.program == OURS:
+            self._process = begin_rillway(self._log, *words)
+        else:
+            argv = ["redis-server", *words]
+            self._process = processes.start(argv, folder=self.folder, output=self._log)
 
     def start(self, *more: str) -> None:
         """Start it, and wait until it has loaded its data. Raises Stuck if it does not."""

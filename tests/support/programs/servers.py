@@ -83,9 +83,13 @@ def compared_redis() -> str | None:
 
 
 def start_redis(
-    folder: Path, *directives: str, program: str = "redis-server", line: str = DEBIAN_REDIS
+    folder: Path,
+    *directives: str,
+    program: str = "redis-server",
+    line: str = DEBIAN_REDIS,
+    ready_seconds: float = READY_SECONDS,
 ) -> RunningServer:
-    """A redis-server of a known line of versions. Raises ServerFailed."""
+    """A redis-server of a known line of versions, in a folder. Raises ServerFailed."""
     version = redis_version(program)
     if not version.startswith(line):
         raise ServerFailed(
@@ -98,23 +102,27 @@ def start_redis(
     log = folder / "redis-server.log"
     process = processes.start(argv, folder=folder, output=log)
     server = RunningServer(f"redis-server {version}", port, process, log)
-    _wait_for_pong(server)
+    _wait_for_pong(server, ready_seconds)
     return server
 
 
-def start_rillway(folder: Path, *directives: str) -> RunningServer:
-    """Rillway from SERVED; `directives` as on its command line. Raises ServerFailed."""
+def start_rillway(
+    folder: Path, *directives: str, ready_seconds: float = READY_SECONDS
+) -> RunningServer:
+    """Rillway in a folder; `directives` as on its command line. Raises ServerFailed."""
     log = folder / "rillway.log"
-    argv = [sys.executable, "-m", "rillway", "serve", "--port", "0", "--dir", str(folder)]
-    argv += ["--save", ""]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    process = processes.start(
-        [*argv, *directives], folder=SERVED, output=log, environment=environment
-    )
+    process = begin_rillway(log, "--port", "0", "--dir", str(folder), "--save", "", *directives)
     server = RunningServer("rillway", 0, process, log)
-    server.port = _announced_port(server)
-    _wait_for_pong(server)
+    server.port = _announced_port(server, ready_seconds)
+    _wait_for_pong(server, ready_seconds)
     return server
+
+
+def begin_rillway(log: Path, *words: str) -> subprocess.Popen[bytes]:
+    """The process of a Rillway from SERVED, which does not answer yet."""
+    argv = [sys.executable, "-m", "rillway", "serve", *words]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    return processes.start(argv, folder=SERVED, output=log, environment=environment)
 
 
 def free_port() -> int:
@@ -124,8 +132,8 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _announced_port(server: RunningServer) -> int:
-    deadline = time.monotonic() + READY_SECONDS
+def _announced_port(server: RunningServer, seconds: float) -> int:
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         announced = PORT_LINE.search(server.output())
         if announced is not None:
@@ -136,8 +144,8 @@ def _announced_port(server: RunningServer) -> int:
     raise _failure(server, "said no port")
 
 
-def _wait_for_pong(server: RunningServer) -> None:
-    deadline = time.monotonic() + READY_SECONDS
+def _wait_for_pong(server: RunningServer, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and server.process.poll() is None:
         try:
             with server.connect(timeout_seconds=1.0) as client:
