@@ -8,7 +8,6 @@ Leaves out what only applies to containers: volumes, networks, environment, comm
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from rillway.testing.directives import Value
@@ -87,12 +86,7 @@ class RillwayContainer:
     def __enter__(self) -> RillwayContainer:
         return self.start()
 
-    def __exit__(
-        self,
-        error_class: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _started(self) -> RillwayServer:

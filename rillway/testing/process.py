@@ -21,7 +21,6 @@ import time
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from urllib.parse import quote
 
 import rillway
@@ -159,12 +158,7 @@ class RillwayServer:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        error_class: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     async def __aenter__(self) -> RillwayServer:
@@ -173,12 +167,7 @@ class RillwayServer:
         await asyncio.to_thread(self.start)
         return self
 
-    async def __aexit__(
-        self,
-        error_class: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         import asyncio
 
         await asyncio.to_thread(self.stop)

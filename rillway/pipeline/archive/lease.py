@@ -12,7 +12,6 @@ import socket
 import threading
 import time
 import uuid
-from types import TracebackType
 
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 
@@ -50,12 +49,7 @@ class Lease:
         self._renewer.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._renewer.join()
         try:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from types import TracebackType
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
@@ -189,10 +188,5 @@ class Connection:
     def __enter__(self) -> Connection:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

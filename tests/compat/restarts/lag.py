@@ -12,7 +12,6 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any, Self
 
 from tests.compat.restarts.nodes import Node, wait_until
@@ -34,13 +33,8 @@ class Requests:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for _, connection in self._open:
+    def __exit__(self, *_: object) -> None:
+        for _words, connection in self._open:
             connection.close()
 
     def send(self, *words: str) -> None:

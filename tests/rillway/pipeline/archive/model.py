@@ -36,7 +36,6 @@ from dataclasses import dataclass, field
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from unittest import mock
 
@@ -81,12 +80,7 @@ class NoLease:
     def __enter__(self) -> NoLease:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         pass
 
     def check(self) -> None:
