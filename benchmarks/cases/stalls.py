@@ -66,15 +66,6 @@ def _with_keys(command: str) -> Callable[[int], bytes]:
     return lambda count: pack(command, *[b"key:%d" % number for number in range(count)])
 
 
-def _mset(count: int) -> bytes:
-    return pack("MSET", *[word for n in range(count) for word in (b"key:%d" % n, b"w")])
-
-
-def _exec(count: int) -> bytes:
-    sets = b"".join([pack("SET", b"key:%d" % number, "w") for number in range(count * 2 // 3)])
-    return pack("MULTI") + sets + pack("EXEC")
-
-
 @dataclass(frozen=True)
 class Request:
     """A server's data, and the request to measure; `amount` is the number of either."""
@@ -102,17 +93,13 @@ REQUESTS = {
     "script": Request(
         _nothing, _always("EVAL", SCRIPT, "0"), directives=("--busy-reply-threshold", "1")
     ),
-    "xdel": Request(_entries, _with_ids("XDEL", "s")),
     "xack": Request(_pending, _with_ids("XACK", "s", "g")),
     "xclaim": Request(_pending, _with_ids("XCLAIM", "s", "g", "other", "0", after=("JUSTID",))),
     "xautoclaim": Request(
         _pending, _always("XAUTOCLAIM", "s", "g", "other", "0", "0", "COUNT", "1000000")
     ),
     "history": Request(_pending, _always("XREADGROUP", "GROUP", "g", "c0", "STREAMS", "s", "0")),
-    "exec": Request(_nothing, _exec),
-    "mset": Request(_nothing, _mset),
     "mget": Request(_keys, _with_keys("MGET")),
-    "del-keys": Request(_keys, _with_keys("DEL")),
 }
 
 

@@ -22,6 +22,7 @@ from commands.core.registry import (
     counted_keys,
     keys_to_end,
 )
+from commands.keys.existence import delete
 from commands.sets.members import members_reply
 from commands.state import notifications
 from protocol import errors, replies
@@ -130,21 +131,13 @@ def _store(client: Client, argv: Request, operation: Operation, event: bytes) ->
     target, limits = argv[1], client.instance.encoding_limits
     result = SetValue.of(operation(_look_up(client, argv[2:])), limits)
     if not len(result):
-        remove_target(client, target)
+        delete(client, target)  # an empty result is not stored
         return replies.ZERO
     client.store(target, result)
     client.db.persist(target)
     client.modified(target)
     client.notify(notifications.SET, event, target)
     return replies.integer(len(result))
-
-
-def remove_target(client: Client, key: bytes) -> None:
-    """Remove the destination key, if it exists, because an empty result is not stored."""
-    if client.lookup_for_write(key) is not None:
-        client.remove(key)
-        client.modified(key)
-        client.notify(notifications.GENERIC, b"del", key)
 
 
 # -- counted -----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import DENYOOM, READONLY, WRITE, command, one_key, two_keys
+from commands.keys.existence import delete
 from commands.sorted_sets.bounds import (
     limited,
     parse_lex_bounds,
@@ -157,10 +158,8 @@ def store_result(client: Client, key: bytes, result: SortedSetValue | None, even
         client.db.persist(key)
         client.modified(key)
         client.notify(notifications.SORTED_SET, event, key)
-    elif client.lookup_for_write(key) is not None:
-        client.remove(key)
-        client.modified(key)
-        client.notify(notifications.GENERIC, b"del", key)
+    else:
+        delete(client, key)
     return replies.ZERO if result is None else replies.integer(len(result))
 
 

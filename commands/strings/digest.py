@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from commands.core.client import Client
 from commands.core.registry import FAST, READONLY, WRITE, command, one_key
-from commands.state import notifications
+from commands.keys.existence import delete
 from commands.strings.conditions import CONDITIONS, digest, parse_condition
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -41,8 +41,6 @@ def delex(client: Client, argv: Request) -> bytes:
             raise ReplyError(errors.CONDITION_NEEDS_STRING)
         if not condition.holds(value):
             return replies.ZERO
-    client.remove(key)
-    client.modified(key)
-    client.notify(notifications.GENERIC, b"del", key)
+    delete(client, key)
     client.propagate(b"DEL", key)
     return replies.ONE
