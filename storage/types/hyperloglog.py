@@ -37,7 +37,6 @@ _HASH_BITS = 64 - _INDEX_BITS  # that zeros are counted in
 _MAX_SPARSE_VALUE = 32
 _MAX_VALUE_RUN = 4
 _MAX_SHORT_ZEROS = 64
-_MAX_LONG_ZEROS = 1 << 14
 _STALE = 0x80  # in the last byte of what is cached
 _SEED = 0xADC83B19
 _MASK = (1 << 64) - 1

@@ -39,7 +39,6 @@ score = mostly(
         b"123456789.123456789", b"9007199254740993", b"1e", b"(1",
     ),
 )  # fmt: skip
-whole_score = one_of(b"0", b"1", b"2", b"3")
 pairs: Drafts = st.lists(st.tuples(score, member), min_size=1, max_size=4).map(
     lambda pairs: [part for pair in pairs for part in pair]
 )
