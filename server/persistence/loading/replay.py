@@ -119,10 +119,9 @@ class Replay:
         cutter = self._cutter
         start: cython.Py_ssize_t = 0
         unit_start: cython.Py_ssize_t = 0
-        self._batch = None
         cutter.load(text)
         while cutter.next():
-            self._place = batch.offset + start
+            self._batch, self._place = None, batch.offset + start
             if self.open_unit_offset is not None:
                 if _is_named(cutter, b"EXEC"):
                     self._unit.append(batch.cut(unit_start, start))

@@ -26,6 +26,7 @@ from commands.core.registry import COMMANDS, MAY_REPLICATE, WRITE, Command, find
 from protocol.cutter import Cutter
 from protocol.request import Request
 from server.replication.primary.feed import Feed
+from server.requests.dispatch import Dispatcher
 from storage.append_only.carriers import is_carrier
 from storage.append_only.reader import (
     Batch,
@@ -68,7 +69,7 @@ class StreamRequests(RequestFile):
 class Following:
     """Applies the stream of one connection.
 
-    `execute` runs a request; `acknowledge` sends this server's offset at once.
+    `acknowledge` sends this server's offset at once.
     """
 
     def __init__(
@@ -76,11 +77,12 @@ class Following:
         instance: Instance,
         feed: Feed,
         client: Client,
-        execute: Callable[[Client, Request], bool],
+        dispatcher: Dispatcher,
         acknowledge: Callable[[], object],
     ) -> None:
         self.client = client
-        self._execute = execute
+        self._execute = dispatcher.execute
+        self._count_quick = dispatcher.count_quick
         self._instance = instance
         self._state = instance.replication
         self._feed = feed
@@ -146,8 +148,9 @@ class Following:
             steps, self._paused = self._paused or self._apply_batch(*self._batches.popleft()), None
             for _ in steps:
                 self._paused = steps
-                return
-            if perf_counter_ns() > until_ns:
+                break
+            self._count_quick()
+            if self._paused is not None or perf_counter_ns() > until_ns:
                 return
 
     def _apply_batch(self, batch: Batch, raw: bytes) -> Iterator[None]:

@@ -79,7 +79,7 @@ class Link:
         self.failover = False  # whether the next PSYNC asks the other server to take over
         # Called with the reason if it refuses or disconnects.
         self.refused: Callable[[str], object] = lambda reason: None
-        self._execute = dispatcher.execute
+        self._dispatcher = dispatcher
         self._instance = instance = dispatcher.instance
         self._config = instance.config
         self._state = instance.replication
@@ -484,7 +484,7 @@ class Link:
         client.address, transport.local_address, transport.fd = self._addresses
         client.db = instance.databases[stream_db]
         self._following = Following(
-            instance, self._feed, client, self._execute, self._answer_getack
+            instance, self._feed, client, self._dispatcher, self._answer_getack
         )
         self._owed_offset = UNKNOWN
         facts.received_offset = self._state.offset

@@ -103,6 +103,19 @@ def test_a_transaction_of_several_batches(how: Callable[..., Batch], annotation:
     assert client.execute("LLEN", "l") == b":300\r\n"
 
 
+def test_a_refusal_behind_a_transaction_of_words_is_found_in_the_bytes(
+    server: InProcessServer,
+) -> None:
+    unit = [[b"MULTI"], [b"SET", b"a", b"1"]]
+    start = len(encode_requests(unit))
+    text = EXEC + encode_requests([to_argv(("XADD", "s", "0-0", "f", "v"))])
+    replayed = Replay(server.instance, "some.aof")
+    replayed.run(Batch(0, start, unit))
+    replayed.run(Batch(start, len(text), text=text))
+    assert replayed.first_refusal is not None
+    assert replayed.first_refusal.offset == start + len(EXEC)
+
+
 def test_what_stops_a_transaction_is_found_in_the_file(replay: ReplayRequests) -> None:
     requests: list[tuple[Word, ...]] = [("SET", "a", 1), ("MULTI",), *LONG_UNIT, ("NOSUCH",)]
     with pytest.raises(UnreplayableRequest) as stopped:

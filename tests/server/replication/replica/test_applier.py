@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.core.clients import Clients
+from commands.core.registry import COMMANDS
 from protocol.replies import command
 from server.inprocess.server import InProcessServer
 from server.replication.replica import applier
@@ -38,7 +39,7 @@ def following(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         server.instance,
         server.replication.feed,
         server.instance.feature(Clients).new(),
-        server.dispatcher.execute,
+        server.dispatcher,
         lambda: acknowledged.append(server.instance.replication.offset),
     )
     followed.acknowledged = acknowledged  # type: ignore[attr-defined]
@@ -112,6 +113,13 @@ def test_a_large_value_is_not_looked_at_until_it_is_whole(following: Following) 
 def test_bytes_that_are_no_request_break_the_stream(following: Following, data: bytes) -> None:
     with pytest.raises(BrokenStream):
         take(following, xadd(b"s", 1) + data)
+
+
+def test_applied_requests_are_counted_with_the_time_that_they_took(following: Following) -> None:
+    take(following, SELECT[0] + 3 * command([b"SET", b"k", b"v"]))
+    stats = following._instance.stats
+    assert stats.of(COMMANDS[b"set"]).calls == 3
+    assert stats.commands_processed == 4
 
 
 def test_commands_without_data_and_scripts_are_skipped(following: Following) -> None:
