@@ -1,6 +1,9 @@
 # The C types of protocol/request.py.
 
 
+cdef Py_ssize_t _QUICK_BYTES
+
+
 cdef class Request:
     cdef list _words
     cdef bytes _wire
@@ -18,6 +21,7 @@ cdef class Request:
     cpdef bytes part(self, Py_ssize_t index, Py_ssize_t end)
     cpdef bytes whole(self)
     cpdef object identity(self)
+    cpdef mark_quick(self, Py_ssize_t size_bytes)
     cpdef Request keep(self)
     cpdef bytes wire(self)
 

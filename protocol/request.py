@@ -1,7 +1,7 @@
 """A request, as every handler takes it: `request[0]` is the name of its command.
 
 One that the server has received is a view of the bytes that came (protocol/cutter.py), which is
-good until its handler returns; `keep` makes what outlives that. All others own their words.
+good until its handler returns; `keep` makes what outlives that.
 `request[i]`, `len` and iteration are all that most handlers need: they make the words at the first
 use, and keep them. The typed questions (`word`, `is_word`, `tail`, ...) leave the bytes as they are
 where the request is a view: a list of words costs 11 ns a word, a question about one up to 68.
@@ -17,13 +17,15 @@ import hiredis
 
 from protocol import replies
 
+# What is about no more bytes than these takes a few microseconds in the commands that say so.
+_QUICK_BYTES: cython.Py_ssize_t = 4096
+
 
 @cython.cclass
 class Request:
-    """A request that owns its words.
+    """A request that owns its words, or the bytes that were kept of a view.
 
-    `count` is their number. A handler that has taken about a microsecond may set `is_quick`: such
-    requests are counted together, up to 16 at a time (server/requests/dispatch.py).
+    `count` is their number. `is_quick`: see `mark_quick`.
     """
 
     __slots__ = ("_wire", "_words", "count", "is_quick")
@@ -107,6 +109,13 @@ class Request:
         """A key for tables of requests: alike for requests that arrived in the same way."""
         return tuple(self.words())
 
+    def mark_quick(self, size_bytes: cython.Py_ssize_t) -> None:
+        """Note that the request took its handler a few microseconds, if it was about few bytes.
+
+        Quick requests are counted together, up to 16 at a time (server/requests/dispatch.py).
+        """
+        self.is_quick = size_bytes <= _QUICK_BYTES
+
     # -- beyond its handler --------------------------------------------------------------------
 
     def keep(self) -> Request:
@@ -114,7 +123,7 @@ class Request:
         return self
 
     def wire(self) -> bytes | None:
-        """The bytes of a request that was kept unparsed, None if it has its words."""
+        """The bytes of a request that was kept unparsed, None once it has been asked for words."""
         return self._wire if self._words is None else None
 
 

@@ -29,7 +29,7 @@ def ping(client: Client, request: Request) -> bytes:
     """
     if request.count > 2:
         raise errors.wrong_arity(b"ping")
-    request.is_quick = True
+    request.mark_quick(0 if request.count == 1 else len(request[1]))
     if client.gates & GATE_SUBSCRIBED:
         message = request[1] if request.count == 2 else b""
         return replies.array([_PONG, replies.bulk(message)])
@@ -42,7 +42,10 @@ def echo(client: Client, argv: Request) -> bytes:
     if client.replays and (found := carried(argv)) is not None:
         command, request = found
         assert command.handler is not None
+        dirty = client.instance.dirty
         command.handler(client, Request(request))
+        if client.instance.dirty != dirty and client.propagated is None:
+            client.propagate_encoded(argv.whole())  # an ECHO is no write, but what it carries is
     return replies.bulk(argv[1])
 
 

@@ -64,7 +64,7 @@ class Waiting:
     block: Block
     watched: tuple[WatchedKey, ...]
     deadline_ms: int  # 0: none
-    argv: list[bytes]  # the request, for the slow log
+    argv: list[bytes]  # the request
 
 
 Alarm: TypeAlias = tuple[int, int, Client, Block | Waiting]  # when_ms, a ticket, whose, why

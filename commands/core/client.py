@@ -1,8 +1,8 @@
 """A client: the state of one connection, and the operations that handlers perform through it.
 
-A handler gets the client that called and its argv, nothing else. The client is free of I/O: bytes
-for it collect in `output` and the server writes them once per cycle; replay of the append-only
-file, scripts and tests use clients without any connection.
+A handler gets the client that called and its request, nothing else. The client is free of I/O:
+bytes for it collect in `output` and the server writes them once per cycle; replay of the
+append-only file, scripts and tests use clients without any connection.
 """
 
 from __future__ import annotations

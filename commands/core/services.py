@@ -45,7 +45,7 @@ class Dispatcher(Protocol):
     def account(
         self, client: Client, command: Command, request: Request, handler: Handler | None
     ) -> Reply:
-        """`run` with another handler than the command's; a long reply is sent in pieces."""
+        """`run` with another handler than the command's; a long reply is returned as it is."""
 
     def run_with_pauses(self, client: Client, argv: Argv, work: Callable[[], Reply]) -> Reply:
         """The reply of `work`, which may call `pause_script`; a Block if it has."""

@@ -1,4 +1,4 @@
-"""TrackingClient-side caching: the invalidation table (CLIENT TRACKING).
+"""Client-side caching: the invalidation table (CLIENT TRACKING).
 
 Two modes. By default the table remembers the keys that a tracking client reads. The first change of
 such a key sends one invalidation to every client that read it, and the key is removed from the
@@ -15,7 +15,7 @@ cost more than it frees.
 
 Leaves out: the commands (commands/connection/client_tracking.py), and which requests read which
 keys (commands/state/tracked_requests.py).
-Source: Redis 7.2, "TrackingClient-side caching" in its documentation.
+Source: Redis 7.2, "Client-side caching" in its documentation.
 """
 
 from __future__ import annotations

@@ -45,13 +45,7 @@ class SlowLog:
         return len(self._requests)
 
     def record(self, client: Client, argv: list[bytes], duration_us: int, now_ms: int) -> None:
-        """Add a request that took `duration_us`.
-
-        The arguments of a blocked client's request are no longer known when it ends: only its name
-        is logged.
-        """
-        if not argv:
-            argv = client.last_command.split(b"|")
+        """Add a request that took `duration_us`."""
         request = SlowRequest(
             self._next_id,
             now_ms // 1000,

@@ -128,7 +128,7 @@ def _add_unparsed(client: Client, request: Request) -> bytes | None:
         client.notify(notifications.STREAM, b"xtrim", key)
     if instance.sinks:
         _propagate_unparsed(client, request, id_position, stream, trim, reply)
-    request.is_quick = True
+    request.mark_quick(len(fields))
     return reply
 
 

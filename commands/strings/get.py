@@ -36,7 +36,7 @@ def get(client: Client, request: Request) -> bytes:
         if not client.no_touch:
             string.access_ms = instance.now_ms
         data = string.data
-        request.is_quick = True
+        request.mark_quick(len(data))
         return replies.bulk(data if type(data) is bytes else bytes(data))
     value = client.lookup_string(key)
     return replies.NIL[client.resp] if value is None else replies.bulk(value.to_bytes())

@@ -69,15 +69,16 @@ def _set_plainly(client: Client, request: Request) -> bytes | None:
         or instance.ready_keys.awaited
     ):
         return None
+    data = request.word(2)
     if value is None:
-        db.set(key, StringValue(request.word(2), instance.now_ms))
+        db.set(key, StringValue(data, instance.now_ms))
     else:
         string: StringValue = value
-        string.data = request.word(2)
+        string.data = data
         string._encoding = None
         string.access_ms = instance.now_ms
     instance.dirty += 1
-    request.is_quick = True
+    request.mark_quick(len(data))
     return replies.OK
 
 

@@ -189,8 +189,6 @@ class Dispatcher:
         output = client.output
         position = len(output)
         reply = self._account(client, command, request, self._handler)
-        if self._command is None:  # CONFIG SET and CLIENT TRACKING change cached settings
-            self.look_up_settings()
         if type(reply) is bytes:
             if client.gates or len(output) > position:
                 self.answer(client, reply, position)
@@ -208,8 +206,6 @@ class Dispatcher:
     def run(self, client: Client, command: Command, request: Request) -> Reply:
         """Run the handler; returns its whole reply, or its error as a reply."""
         reply = self._account(client, command, request, command.handler)
-        if command.parent is not None:
-            self.look_up_settings()
         return reply.join() if type(reply) is LongReply else reply
 
     def run_queue(
@@ -277,11 +273,11 @@ class Dispatcher:
     def _count(self, command: Command, start_ns: cython.longlong) -> cython.longlong:
         """Count a command that has ended; returns its duration in microseconds.
 
-        Quick requests of the same command that ran since `start_ns` are counted with it: each took
-        about one microsecond.
+        Quick requests of the same command that ran since `start_ns` are counted with it, as if each
+        had taken one microsecond.
         """
         quick: cython.longlong = self._quick_count
-        self._quick_count = 0
+        self._quick_count, self._quick_client = 0, None
         end_ns: cython.longlong = perf_counter_ns()
         self.mark_ns = end_ns
         elapsed_us: cython.longlong = (end_ns - start_ns) // 1000
@@ -354,6 +350,7 @@ class Dispatcher:
 
     def mark(self) -> None:
         """Restart the stopwatch: the time since the last command counts for none."""
+        self.count_quick()
         self.mark_ns = perf_counter_ns()
 
     @staticmethod
@@ -401,6 +398,10 @@ class Dispatcher:
         except Exception as error:
             reply = self._failed(command, error)
         self._depth -= 1
+        # CONFIG SET and CLIENT TRACKING change cached settings; what has a name in the table, as
+        # most requests have, is no sub-command.
+        if (self._command is None or self._depth) and command.parent is not None:
+            self.look_up_settings()
         if instance.sinks or client.gates or instance.monitors or self.propagation.unit:
             is_over = type(reply) is not Block
             self._tell_others(client, command, request, handler, instance.dirty != dirty, is_over)

@@ -64,6 +64,9 @@ class Runner(Protocol):
     ) -> Reply:
         """Run a handler, with statistics and propagation."""
 
+    def count_quick(self) -> None:
+        """Count the quick requests that have run since the last call."""
+
     def unblock(self, client: Client, reply: bytes) -> None:
         """Answer a blocked client."""
 
@@ -180,6 +183,7 @@ class ScriptRuns:
         runner.release_propagation()
         if self._instance.is_torn:
             runner.drop_propagation()
+        runner.count_quick()  # of the script's last calls, which did not take all of its time
         runner.mark_ns = paused.started_ns
         answer = runner.account(
             client, paused.command, Request(paused.argv), lambda client, _: _concluded(outcome)

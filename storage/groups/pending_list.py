@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 import cython
 
-from storage.entries.entry_id import EntryID
+from storage.entries.entry_id import MAX_ID, EntryID
 from storage.entries.entry_ids import EntryIDs
 from storage.groups.consumer_pending import ROWS_AT_ONCE
 from storage.groups.pending_block import (
@@ -155,6 +155,8 @@ class PendingList(PendingEntries):
             rows = block.rows(place, place + ROWS_AT_ONCE)
             yield from rows
             if len(rows) == ROWS_AT_ONCE:
+                if rows[-1][0] == MAX_ID:
+                    return  # compiled, no number is above it
                 start = rows[-1][0] + 1
                 index = blocks.index(start)
             else:

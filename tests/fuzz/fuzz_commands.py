@@ -7,7 +7,7 @@ what command_drawing.py draws, while its clock jumps forth and back. After every
   error;
 - data and tables agree with themselves (command_rules.py);
 - a second server that ran what the first one propagated holds the same data;
-- the round took no longer than HANGS_AFTER_SECONDS, the process holds no more than MAX_BYTES.
+- the round took no longer than HANGS_AFTER_SECONDS, the process grows by no more than MAX_BYTES.
 
 The first round that breaks a rule is cut down to the steps that it takes, printed so that it can be
 typed into redis-cli, and the program exits with status 1. `--seed` plays a round again.
@@ -257,12 +257,13 @@ def resident_bytes() -> int:
 def run(seed: int, seconds: float, rounds: int = sys.maxsize) -> tuple[int, int, str]:
     """Play rounds from `seed` on; how many, with how many requests, and what broke."""
     end = time.monotonic() + seconds
+    before_bytes = resident_bytes()
     played = requests = 0
     while played < rounds and time.monotonic() < end:
         drawn = Drawing(seed + played).round(ROUND_STEPS)
         problem = failure(drawn)
-        if not problem and resident_bytes() > MAX_BYTES:
-            problem = f"the process holds {resident_bytes()} bytes"
+        if not problem and resident_bytes() - before_bytes > MAX_BYTES:
+            problem = f"the process has grown by {resident_bytes() - before_bytes} bytes"
         if problem:
             small = shrunk(drawn)
             text = f"--seed {seed + played}: {failure(small) or problem}\n{described(small)}"

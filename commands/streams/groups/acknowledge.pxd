@@ -10,5 +10,6 @@ from storage.stream cimport Stream
 
 
 cdef EntryIDs _IDS
+cdef Py_ssize_t _MOST_WORDS
 
 cdef bytes _acknowledge_plain(Client client, Request request)

@@ -39,11 +39,12 @@ if TYPE_CHECKING:
 
 # Of the request that is executed.
 _IDS = EntryIDs()
+_MOST_WORDS: cython.Py_ssize_t = 100
 
 
 @cython.cfunc
 def _acknowledge_plain(client: Client, request: Request) -> bytes | None:
-    """`xack` of IDs with both numbers, where no journal is kept; None for other cases."""
+    """`xack` of a few IDs with both numbers, without a journal; None for other cases."""
     instance: Instance = client.instance
     db: Database = client.db
     key = request.word(1)
@@ -52,7 +53,7 @@ def _acknowledge_plain(client: Client, request: Request) -> bytes | None:
         return None
     stream: Stream = value
     group: Group | None = stream.groups.get(request.word(2))
-    if group is None or stream.ack_journal is not None:
+    if group is None or stream.ack_journal is not None or request.count > _MOST_WORDS:
         return None
     ids: EntryIDs = _IDS
     ids.clear()
@@ -65,7 +66,7 @@ def _acknowledge_plain(client: Client, request: Request) -> bytes | None:
         stream.access_ms = instance.now_ms
     acknowledged: cython.Py_ssize_t = group.acknowledge_all(ids)
     instance.dirty += acknowledged
-    request.is_quick = True
+    request.mark_quick(0)
     return replies.integer(acknowledged)
 
 

@@ -1,4 +1,4 @@
-"""XCLAIM in the form that deliveries are propagated in, taken raw from an append-only file.
+"""XCLAIM in the form that deliveries are propagated in, as a replay repeats it.
 
 A file of busy groups has one such request for each XREADGROUP (`propagate_delivery`):
 
@@ -59,7 +59,6 @@ def deliver_again(client: Client, request: Request) -> bytes | None:
         group.last_delivered_id = last_id
         instance.dirty += 1
     group.deliver(consumer, ids, int(time))
-    request.is_quick = True
     return b""
 
 

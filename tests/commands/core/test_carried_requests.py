@@ -59,3 +59,17 @@ def test_nothing_is_built_without_a_sink() -> None:
     client = server.connect().state
     propagate_carried(client, b"XCFGSET", b"s")
     assert client.propagated is None
+
+
+def test_what_a_primary_sends_in_a_carrier_is_propagated(server: InProcessServer) -> None:
+    client = server.connect()
+    client.execute("XADD", "s", "1-1", "f", "v")
+    client.execute("XGROUP", "CREATE", "s", "g", "0")
+    client.execute("XGROUP", "CREATECONSUMER", "s", "g", "c")
+    carrier = wrap([b"XGROUP", b"DELCONSUMER", b"s", b"g", b"c"])
+    client.state.replays = True
+    server.propagated.clear()
+    client.execute(*carrier)
+    assert server.propagated == [(0, [carrier])]
+    client.execute(*carrier)  # which changes nothing any more
+    assert server.propagated == [(0, [carrier])]

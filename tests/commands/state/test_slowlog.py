@@ -65,12 +65,6 @@ def test_passwords_are_not_kept(client: Client, slowlog: SlowLog) -> None:
     assert [request.argv for request in slowlog.latest(1)] == [[b"AUTH", b"(redacted)"]]
 
 
-def test_the_request_of_a_waiter_is_known_by_its_name(client: Client, slowlog: SlowLog) -> None:
-    client.last_command = b"xread"
-    slowlog.record(client, [], 1, 0)
-    assert [request.argv for request in slowlog.latest(1)] == [[b"xread"]]
-
-
 def test_thirty_two_arguments_are_kept_and_more_are_counted() -> None:
     argv = [b"%d" % number for number in range(40)]
     assert shortened(argv[:32]) == argv[:32]

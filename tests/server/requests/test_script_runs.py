@@ -94,6 +94,18 @@ def test_statistics_count_a_paused_command_once(
     assert (by_name[b"eval"], by_name[b"incr"]) == (1, 1)
 
 
+def test_a_paused_script_took_its_time_itself(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    client.execute("SET", "k", "v")
+    client.execute("CONFIG", "SET", "slowlog-log-slower-than", "0")
+    client.execute("EVAL", LONG.replace("'incr'", "'get'"), 0)
+    go_on(server)
+    stats = {c.fullname: s for c, s in server.instance.stats.commands.items()}
+    assert (stats[b"get"].calls, stats[b"eval"].calls) == (1, 1)
+    assert b"return redis.call('get'" in client.execute("SLOWLOG", "GET")
+
+
 # -- shutdown ------------------------------------------------------------------------------------
 
 WRITE = "redis.call('set', 'k', 1) while true do end"

@@ -190,3 +190,22 @@ def test_idle_entries_are_those_of_the_whole_list_that_are_old_enough(seed: int)
         idle_ms = chance.choice([1, 10, 50, 200, 1000])
         found = rows(client, f"IDLE {idle_ms} - + 100")
         assert found == [row for row in whole if row[2] == -1 or row[2] >= idle_ms]
+
+
+@pytest.mark.parametrize("count", [100, 101, 200])
+def test_rows_up_to_the_greatest_id_are_listed(count: int) -> None:
+    client = InProcessServer().connect()
+    greatest = (1 << 64) - 1
+    client.execute("XGROUP", "CREATE", "s", "g", "0", "MKSTREAM")
+    for seq in range(greatest - count + 1, greatest + 1):
+        client.execute("XADD", "s", f"{greatest}-{seq}", "f", "v")
+    client.execute("XREADGROUP", "GROUP", "g", "a", "COUNT", "1000", "STREAMS", "s", ">")
+    header = b"*%d\r\n" % count
+    assert client.execute("XPENDING", "s", "g", "-", "+", "2000").startswith(header)
+    assert (
+        client.execute("XAUTOCLAIM", "s", "g", "b", "0", "0", "COUNT", "1000").count(
+            b"-%d\r\n" % greatest
+        )
+        == 1
+    )
+    assert b"internal error" not in client.execute("XINFO", "STREAM", "s", "FULL", "COUNT", "0")

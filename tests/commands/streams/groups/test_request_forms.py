@@ -242,3 +242,53 @@ def test_a_reply_comes_before_the_messages_that_its_command_has_caused(
         client.execute(*words.split(" "))
     answer = taken(client, form(to_argv(tuple(request_.split(" ")))))
     assert answer.startswith((b"$3\r\n2-1\r\n>", b"+OK\r\n>"))
+
+
+# -- how quick requests are counted ----------------------------------------------------------------
+
+
+def calls(server: InProcessServer, name: bytes) -> int:
+    return server.instance.stats.of(COMMANDS[name]).calls
+
+
+@pytest.mark.parametrize(
+    ("request_", "is_quick"),
+    [
+        (("SET", "k", "x" * 4096), True),
+        (("SET", "k", "x" * 4097), False),
+        (("GET", "long"), False),
+        (("PING", "x" * 4097), False),
+        (("XADD", "s", "*", "f", "x" * 5000), False),
+        (("XACK", "s", "g", *["1-1"] * 97), True),
+        (("XACK", "s", "g", *["1-1"] * 98), False),
+    ],
+)
+def test_what_may_take_long_is_counted_by_itself(
+    server: InProcessServer, request_: tuple[str, ...], is_quick: bool
+) -> None:
+    client = server.connect()
+    client.execute("SET", "long", "x" * 4097)
+    client.execute("XADD", "s", "1-1", "f", "v")
+    client.execute("XGROUP", "CREATE", "s", "g", "0")
+    request = Request(to_argv(request_))
+    handler = COMMANDS[request[0].lower()].handler
+    assert handler is not None
+    handler(client.state, request)
+    assert request.is_quick == is_quick
+
+
+def test_no_time_is_lost_when_a_request_is_refused(server: InProcessServer) -> None:
+    client = server.connect()
+    server.dispatcher.start_batch(server.now_ms)
+    for words in (["GET", "k"], ["SET", "k", "v"], ["GET", "k"], ["GET", "k"], ["GET"]):
+        server.dispatcher.execute(client.state, Request(to_argv(tuple(words))))
+    assert calls(server, b"get") == 3
+
+
+def test_config_set_is_counted_by_the_settings_that_it_makes(server: InProcessServer) -> None:
+    """As in redis-server 8.2.3."""
+    client = server.connect()
+    client.execute("CONFIG", "SET", "slowlog-log-slower-than", "0")
+    assert b"slowlog-log-slower-than" in client.execute("SLOWLOG", "GET")
+    client.execute("CONFIG", "SET", "slowlog-log-slower-than", "-1")
+    assert client.execute("SLOWLOG", "GET", "1").count(b"-1") == 0
