@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from commands.connection.client_attributes import Library
 from commands.core.arguments import parse_int
-from commands.core.blocked_clients import BlockedClients
+from commands.core.blocking.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.gates import GATE_MONITOR, GATE_PRIMARY, GATE_REPLICA

@@ -11,9 +11,7 @@ gates:            states in which a request is checked before it runs
 instance:         one server's state
 host:             what commands ask of the process and of connections
 services:         what commands ask of the dispatcher, of persistence and of replication
-ready_keys:       keys that were written while clients wait for them
-blocked_clients:  blocked clients and what they wait for
-blocking_pops:    BLPOP, BZPOPMIN and their relatives
+blocking/:        clients that wait for a key
 long_reply:       replies sent in pieces
 sinks:            receivers of propagated requests
 carried_requests: requests that a carrier transports

@@ -82,7 +82,7 @@ class Client:
         self.subscriptions = 0  # how many, of all kinds; commands/pubsub/registry.py has them
         self.tracking: TrackingState | None = None
         # blocking
-        self.is_blocked = False  # commands/core/blocked_clients.py has the details
+        self.is_blocked = False  # commands/core/blocking/blocked_clients.py has the details
         self.postponed: Argv | None = None  # a request that CLIENT PAUSE or the like holds back
         self.long_reply: LongReply | None = None  # is being sent in pieces
         # propagation of the command that runs: None until the handler propagates something itself

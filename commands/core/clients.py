@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commands.core.blocked_clients import BlockedClients
+from commands.core.blocking.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.instance import Instance
 from commands.replication.replica_table import ReplicaTable

@@ -1,6 +1,6 @@
 # The C types of commands/core/instance.py.
 
-from commands.core.ready_keys cimport ReadyKeys
+from commands.core.blocking.ready_keys cimport ReadyKeys
 from commands.state.background_work cimport BackgroundWork
 from commands.state.stats cimport Stats
 from commands.state.invalidation_table cimport TrackingTable

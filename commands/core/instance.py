@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 import cython
 
 from commands.config.configuration import Configuration
+from commands.core.blocking.ready_keys import ReadyKeys
 from commands.core.gates import (
     GATE_LOADING,
     GATE_PAUSED,
@@ -24,7 +25,6 @@ from commands.core.gates import (
     KEEPING_GATES,
 )
 from commands.core.host import Host
-from commands.core.ready_keys import ReadyKeys
 from commands.core.sinks import Sink, hand_to
 from commands.pubsub.registry import PubSub, Subscriber
 from commands.replication.state import ReplicationState

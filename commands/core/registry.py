@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
-from commands.core.blocked_clients import Block
+from commands.core.blocking.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from protocol.records import entity, frozen_record

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from commands.core.blocked_clients import Block
+from commands.core.blocking.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.instance import Instance
 from commands.core.registry import Command, Handler, Queued, Reply

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 import cython
 import hiredis
 
-from commands.core.blocked_clients import Block
+from commands.core.blocking.blocked_clients import Block
 from commands.core.gates import (
     GATE_FEW_REPLICAS,
     GATE_PRIMARY,

@@ -8,8 +8,13 @@ from __future__ import annotations
 from functools import partial
 
 from commands.core.arguments import Arguments, parse_int
-from commands.core.blocked_clients import Block
-from commands.core.blocking_pops import first_of, parse_multi_pop, parse_timeout, pop_or_wait
+from commands.core.blocking.blocked_clients import Block
+from commands.core.blocking.blocking_pops import (
+    first_of,
+    parse_multi_pop,
+    parse_timeout,
+    pop_or_wait,
+)
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import (

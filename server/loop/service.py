@@ -21,7 +21,7 @@ import time
 from typing import NoReturn, cast
 
 from commands.config.configuration import Configuration
-from commands.core.blocked_clients import BlockedClients
+from commands.core.blocking.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.gates import GATE_BUSY

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import NoReturn
 
-from commands.core.blocked_clients import Block, BlockedClients
+from commands.core.blocking.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from commands.core.services import Services
 from commands.state.persistence_state import NEVER

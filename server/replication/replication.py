@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from commands.core.blocked_clients import Block, BlockedClients
+from commands.core.blocking.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from commands.core.gates import GATE_READ_ONLY, GATE_STALE
 from commands.core.services import Services

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import cython
 
 import commands.catalogue  # noqa: F401  (declares every command)
-from commands.core.blocked_clients import Block
+from commands.core.blocking.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.gates import GATE_MULTI, GATE_PRIMARY, GATE_REPLICA, GATE_SILENT, GATE_TRACKING
 from commands.core.instance import Instance

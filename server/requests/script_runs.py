@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 import cython
 
-from commands.core.blocked_clients import Block
+from commands.core.blocking.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.gates import GATE_BUSY, GATE_PRIMARY
 from commands.core.instance import Instance

@@ -4,20 +4,20 @@ Serving a waiter means running its command again. That happens when a key that i
 (`serve_ready_keys`), when the passing of time may have changed the result (`retry_due`), and on
 request (`retry`). The client is answered, or it blocks on; `unblock` answers it with a given reply.
 
-Leaves out: the queues of waiters and their deadlines (commands/core/blocked_clients.py); when ready
-keys are served (server/requests/dispatch.py and server/loop/cycle.py).
+Leaves out: the queues of waiters and their deadlines (commands/core/blocking/blocked_clients.py);
+when ready keys are served (server/requests/dispatch.py and server/loop/cycle.py).
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from commands.core.blocked_clients import Block, BlockedClients, Waiting
+from commands.core.blocking.blocked_clients import Block, BlockedClients, Waiting
+from commands.core.blocking.ready_keys import WatchedKey
 from commands.core.client import Client
 from commands.core.gates import GATE_BUSY, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
-from commands.core.ready_keys import WatchedKey
 from commands.core.registry import COMMANDS, READONLY, WRITE, Command, Handler, Reply, find
 from protocol.request import Request
 from protocol.requests import Argv

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
-from commands.core.blocked_clients import BlockedClients
+from commands.core.blocking.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.gates import GATE_MONITOR, GATE_MULTI, GATE_SUBSCRIBED, GATE_TRACKING

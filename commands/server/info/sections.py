@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from commands.core import version
-from commands.core.blocked_clients import BlockedClients
+from commands.core.blocking.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.gates import GATE_PRIMARY, GATE_REPLICA

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 import cython
 
-from commands.core.blocked_clients import Block
+from commands.core.blocking.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import BLOCKING, MOVABLE_KEYS, WRITE, KeySpec, command

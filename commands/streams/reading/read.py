@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 from typing import cast
 
-from commands.core.blocked_clients import Block, BlockedClients
+from commands.core.blocking.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import BLOCKING, MOVABLE_KEYS, READONLY, KeySpec, command

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from commands.core.arguments import INT64_MAX, parse_int
-from commands.core.blocked_clients import Block
+from commands.core.blocking.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from protocol import errors, replies

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commands.core.blocked_clients import BlockedClients
+from commands.core.blocking.blocked_clients import BlockedClients
 from commands.core.clients import Clients
 from server.inprocess.server import InProcessServer
 

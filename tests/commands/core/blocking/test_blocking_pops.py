@@ -1,11 +1,11 @@
-"""commands/core/blocking_pops.py: timeouts, counted keys, the first key that exists."""
+"""commands/core/blocking/blocking_pops.py: timeouts, counted keys, the first key that exists."""
 
 from __future__ import annotations
 
 import pytest
 
 from commands.core.arguments import INT64_MAX, Arguments
-from commands.core.blocking_pops import first_of, parse_multi_pop, parse_timeout
+from commands.core.blocking.blocking_pops import first_of, parse_multi_pop, parse_timeout
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.types.lists import ListValue

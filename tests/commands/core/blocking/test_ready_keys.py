@@ -1,8 +1,8 @@
-"""commands/core/ready_keys.py: which keys are signalled."""
+"""commands/core/blocking/ready_keys.py: which keys are signalled."""
 
 from __future__ import annotations
 
-from commands.core.ready_keys import ReadyKeys
+from commands.core.blocking.ready_keys import ReadyKeys
 
 
 def test_a_key_is_signalled_only_while_somebody_waits_for_it() -> None:

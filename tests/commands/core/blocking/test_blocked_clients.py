@@ -1,8 +1,8 @@
-"""commands/core/blocked_clients.py: queues, ready keys, deadlines, times to wake."""
+"""commands/core/blocking/blocked_clients.py: queues, ready keys, deadlines, times to wake."""
 
 from __future__ import annotations
 
-from commands.core.blocked_clients import Block, BlockedClients
+from commands.core.blocking.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from server.inprocess.server import InProcessServer
 

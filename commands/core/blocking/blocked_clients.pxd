@@ -1,4 +1,4 @@
-# The C types of commands/core/blocked_clients.py.
+# The C types of commands/core/blocking/blocked_clients.py.
 
 cdef class BlockedClients:
     cdef dict __dict__

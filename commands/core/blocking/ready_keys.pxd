@@ -1,4 +1,4 @@
-# The C types of commands/core/ready_keys.py.
+# The C types of commands/core/blocking/ready_keys.py.
 
 cdef class ReadyKeys:
     cdef public dict awaited

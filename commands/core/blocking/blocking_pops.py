@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
-from commands.core.blocked_clients import Block
+from commands.core.blocking.blocked_clients import Block
 from commands.core.client import Client
 from commands.strings import long_double
 from protocol import errors, replies

@@ -1,7 +1,7 @@
 """Ready keys: those that were written, removed or replaced while clients wait for them.
 
 A write that may serve waiting clients calls `signal`, which puts the key on the list, once. Who
-waits is in commands/core/blocked_clients.py.
+waits is in commands/core/blocking/blocked_clients.py.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Blocked clients: who waits for which key, and until when.
 
 A hash table maps a key to a FIFO of the clients that wait for it. When a key becomes ready
-(commands/core/ready_keys.py), dispatch runs each waiter's retry, before the loop polls again, or
-before a command runs that might remove the data (server/requests/waiters.py). A waiter that still
-finds nothing moves to the end of the queue of each of its keys and keeps its deadline.
+(commands/core/blocking/ready_keys.py), dispatch runs each waiter's retry, before the loop polls
+again, or before a command runs that might remove the data (server/requests/waiters.py). A waiter
+that still finds nothing moves to the end of the queue of each of its keys and keeps its deadline.
 
 Readers that tail one stream send identical requests: they share one `Block`, and the reply is built
 once for all of them (fan-out).
@@ -21,10 +21,10 @@ from typing import TypeAlias
 
 import cython
 
+from commands.core.blocking.ready_keys import WatchedKey
 from commands.core.client import Client
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
-from commands.core.ready_keys import WatchedKey
 from protocol.records import entity
 from storage.stream import Stream
 from storage.types.value import Value
