@@ -1,4 +1,7 @@
-"""Imports every module that declares commands, so that `registry.COMMANDS` is complete."""
+"""Imports every module that declares commands, so that `registry.COMMANDS` is complete.
+
+What derives from the whole table is here, too.
+"""
 
 # ruff: noqa: F401
 from __future__ import annotations
@@ -102,3 +105,11 @@ import commands.strings.set
 import commands.strings.substrings
 import commands.transactions.transaction
 import commands.transactions.watch
+from commands.core.registry import COMMANDS, WRITE, Command
+
+# The writes without sub-commands, in the spelling of files and of primaries.
+WRITES: dict[bytes, Command] = {
+    name.upper(): command
+    for name, command in COMMANDS.items()
+    if command.flags & WRITE and not command.subcommands
+}

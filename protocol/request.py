@@ -2,6 +2,7 @@
 
 One that the server has received is a view of the bytes that came (protocol/cutter.py), which is
 good until its handler returns; `keep` makes what outlives that.
+
 `request[i]`, `len` and iteration are all that most handlers need: they make the words at the first
 use, and keep them. The typed questions (`word`, `is_word`, `tail`, ...) leave the bytes as they are
 where the request is a view: a list of words costs 11 ns a word, a question about one up to 68.
@@ -25,7 +26,7 @@ _QUICK_BYTES: cython.Py_ssize_t = 4096
 class Request:
     """A request that owns its words, or the bytes that were kept of a view.
 
-    `count` is their number. `is_quick`: see `mark_quick`.
+    `count` is the number of words. `is_quick`: see `mark_quick`.
     """
 
     __slots__ = ("_wire", "_words", "count", "is_quick")

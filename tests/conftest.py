@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from protocol.cutter import IS_COMPILED
+from server.inprocess.server import InProcessClient, InProcessServer
 from server.requests.dispatch import Dispatcher
 from tests.doubles.lent_request import lending
 from tests.support import distribution
@@ -51,6 +52,18 @@ def _requests_are_lent() -> None:
     """No handler may read a request after it has returned; compiled, it would read the next one."""
     if not IS_COMPILED:
         pytest.MonkeyPatch().setattr(Dispatcher, "execute", lending(Dispatcher.execute))
+
+
+@pytest.fixture
+def server() -> InProcessServer:
+    """A server in this process, without sockets."""
+    return InProcessServer()
+
+
+@pytest.fixture
+def client(server: InProcessServer) -> InProcessClient:
+    """A client of `server`."""
+    return server.connect()
 
 
 @pytest.fixture(scope="session")

@@ -126,6 +126,8 @@ def _counted_positions(argv: Sequence[bytes], at: int, step: int) -> list[int]:
 
 
 NO_KEYS: tuple[KeySpec, ...] = ()
+# More than any request has.
+_MOST_WORDS = 1 << 62
 
 
 def one_key(*flags: bytes, at: int = 1) -> tuple[KeySpec, ...]:
@@ -162,12 +164,17 @@ class Command:
     defers_ready_keys: bool = False
     parent: Command | None = None
     subcommands: dict[bytes, Command] = field(default_factory=dict)  # by lower-case name
+    # How many words a request has, names included.
+    least_words: int = field(init=False)
+    most_words: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.least_words = abs(self.arity)
+        self.most_words = self.arity if self.arity >= 0 else _MOST_WORDS
 
     def accepts(self, argument_count: int) -> bool:
         """Return True if `argument_count` words, names included, match the arity."""
-        if self.arity >= 0:
-            return argument_count == self.arity
-        return argument_count >= -self.arity
+        return self.least_words <= argument_count <= self.most_words
 
     def key_positions(self, argv: Sequence[bytes]) -> list[int]:
         """Indexes of the keys in a request of this command."""

@@ -52,11 +52,6 @@ class Replica:
         return self.phase is ReplicaPhase.ONLINE
 
     @property
-    def is_attached(self) -> bool:
-        """True if the connection belongs to a replica, so that nothing is replied to it."""
-        return self.phase is not ReplicaPhase.NONE
-
-    @property
     def ip(self) -> bytes:
         """The address at which others reach it."""
         return self.announced_ip or self.client.address.rpartition(b":")[0].strip(b"[]")

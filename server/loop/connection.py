@@ -141,9 +141,8 @@ class Connection:
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is closed."""
         self.close()
-        self.client.transport = (
-            DETACHED  # breaks a reference cycle, so that no collection is needed
-        )
+        # This breaks a reference cycle, so that no collection is needed.
+        self.client.transport = DETACHED
 
     # -- the server's side ---------------------------------------------------------------------
 

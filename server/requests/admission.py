@@ -85,11 +85,17 @@ class Admission:
 
     def admits(self, client: Client, command: Command, request: Request) -> bool:
         """Return True if the request runs now; if not, it was answered, queued or held back."""
-        if client.gates == _MULTI and not self._instance.gates:  # saves 0.17 us a request
-            if command.fullname in _NOT_QUEUED:
-                return True
+        # A transaction alone neither refuses nor holds back: not to look saves 0.17 us a request.
+        is_checked = client.gates != _MULTI or self._instance.gates
+        if is_checked and not self._lets_pass(client, command, request):
+            return False
+        if client.gates & _MULTI and command.fullname not in _NOT_QUEUED:
             self._enqueue(client, command, request)
             return False
+        return True
+
+    def _lets_pass(self, client: Client, command: Command, request: Request) -> bool:
+        """Return True if the request is neither refused nor held back."""
         refusal = self._refusal(client, command, request)
         if refusal is not None:
             self._answers.reject(client, command, refusal)
@@ -97,11 +103,8 @@ class Admission:
         instance = self._instance
         if instance.gates & GATE_PAUSED and self._hold_back(client, command, request):
             return False  # also what a transaction would queue, as in Redis
-        if instance.gates & WRITES_WAIT_GATES and self._hold_write_back(client, command, request):
-            return False
-        if client.gates & GATE_MULTI and command.fullname not in _NOT_QUEUED:
-            self._enqueue(client, command, request)
-            return False
+        if instance.gates & WRITES_WAIT_GATES:
+            return not self._hold_write_back(client, command, request)
         return True
 
     def _refusal(self, client: Client, command: Command, request: Request) -> ReplyError | None:
@@ -140,7 +143,7 @@ class Admission:
             return
         client.feature(Transaction).queue.append((command, request.keep()))
         client.queued_bytes += request.words_bytes()
-        if client.gates == _MULTI:
+        if client.gates == _MULTI:  # saves 0.06 us
             client.output.append(replies.QUEUED)
         else:
             self._answers.answer(client, replies.QUEUED, len(client.output))

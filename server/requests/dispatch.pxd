@@ -53,5 +53,4 @@ cdef class Dispatcher:
     cpdef count_quick(self, Request request=*)
     cpdef long long _count(self, object command, long long start_ns)
     cdef object _look_up(self, Client client, Request request)
-    cdef object _account(self, Client client, object command, Request request, object handler)
     cpdef object account(self, Client client, object command, Request request, object handler)

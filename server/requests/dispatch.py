@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 _HTTP_WORDS = {b"post", b"host:"}
 
-NEVER_US = NEVER_NS = NO_LIMIT = 1 << 62
+NEVER_US = NEVER_NS = 1 << 62
 # The time slice of a batch: how long its requests may run before other clients have their turn.
 TURN_NS = 1_500_000
 # When a cycle has taken longer than that already, time slices are shorter by this factor.
@@ -188,7 +188,7 @@ class Dispatcher:
             self.waiters.serve_ready_keys()
         output = client.output
         position = len(output)
-        reply = self._account(client, command, request, self._handler)
+        reply = self.account(client, command, request, self._handler)
         if type(reply) is bytes:
             if client.gates or len(output) > position:
                 self.answer(client, reply, position)
@@ -205,7 +205,7 @@ class Dispatcher:
 
     def run(self, client: Client, command: Command, request: Request) -> Reply:
         """Run the handler; returns its whole reply, or its error as a reply."""
-        reply = self._account(client, command, request, command.handler)
+        reply = self.account(client, command, request, command.handler)
         return reply.join() if type(reply) is LongReply else reply
 
     def run_queue(
@@ -226,7 +226,6 @@ class Dispatcher:
                 if room_bytes < 0:
                     is_too_long = True
                     results.clear()
-        self.count_quick()
         return None if is_too_long else results
 
     @cython.cfunc
@@ -266,8 +265,7 @@ class Dispatcher:
             of_command.histogram[elapsed_us // count] += count
         instance.stats.commands_processed += count
         if elapsed_us >= self._notable_us:
-            is_known = request is not None and count == 1
-            argv = request.words() if request is not None and is_known else [command.name]
+            argv = [command.name] if request is None or count > 1 else request.words()
             self._note_slow(client, command, argv, elapsed_us)
 
     def _count(self, command: Command, start_ns: cython.longlong) -> cython.longlong:
@@ -309,7 +307,6 @@ class Dispatcher:
 
         Requests that follow with the same name need no look-up.
         """
-        self.count_quick()
         name = request.word(0)
         command = self._command = self._table.get(name)
         if command is not None:
@@ -318,8 +315,7 @@ class Dispatcher:
             self._refuse_unknown(client, request)
             return None
         self._fullname, self._handler = command.fullname, command.handler
-        arity = command.arity
-        self._least_words, self._most_words = abs(arity), NO_LIMIT if arity < 0 else arity
+        self._least_words, self._most_words = command.least_words, command.most_words
         return command
 
     def _refuse_unknown(self, client: Client, request: Request) -> None:
@@ -379,12 +375,6 @@ class Dispatcher:
         self, client: Client, command: Command, request: Request, handler: Handler | None
     ) -> Reply:
         """Call a handler or a retry: errors, statistics, slow log, propagation."""
-        return self._account(client, command, request, handler)
-
-    @cython.cfunc
-    def _account(
-        self, client: Client, command: Command, request: Request, handler: Handler | None
-    ) -> Reply:
         assert handler is not None  # only a command with sub-commands has none
         instance = self.instance
         if self._quick_count and command is not self._quick_command:

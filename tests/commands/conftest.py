@@ -1,10 +1,9 @@
-"""A server of its own for each test of the commands, and clients of it."""
+"""A conversation with a server of its own, for the tests of the commands."""
 
 from __future__ import annotations
 
 import pytest
 
-from server.inprocess.server import InProcessClient, InProcessServer
 from tests.commands.keys.conversation import Conversation
 
 
@@ -12,13 +11,3 @@ from tests.commands.keys.conversation import Conversation
 def talk() -> Conversation:
     """With a server that is not that of the other fixtures."""
     return Conversation()
-
-
-@pytest.fixture
-def server() -> InProcessServer:
-    return InProcessServer()
-
-
-@pytest.fixture
-def client(server: InProcessServer) -> InProcessClient:
-    return server.connect()

@@ -24,10 +24,11 @@ from collections.abc import Iterator
 
 import cython
 
+from commands.catalogue import WRITES
 from commands.core.carried_requests import carried
 from commands.core.client import Client
 from commands.core.instance import Instance
-from commands.core.registry import COMMANDS, MAY_REPLICATE, PUBSUB, WRITE, Command, find
+from commands.core.registry import MAY_REPLICATE, PUBSUB, WRITE, Command, find
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
@@ -38,17 +39,8 @@ from storage.append_only.reader import Batch
 from storage.nodes.listpack_node import DamagedNode
 from storage.types.value import as_int64
 
-# More words than a request has.
-NO_LIMIT = 1 << 62
 # The ID of the replaying client; no real client has it.
 _CLIENT_ID = -1
-
-# The writes without sub-commands, in the spelling of most files.
-_WRITES: dict[bytes, Command] = {
-    name.upper(): command
-    for name, command in COMMANDS.items()
-    if command.flags & WRITE and not command.subcommands
-}
 
 
 @frozen_record
@@ -188,12 +180,12 @@ class Replay:
         """Run one request: most are writes of the same few commands, in one spelling."""
         if self._command is None or not request.is_word(0, self._name):
             self._name = request.word(0)
-            self._command = _WRITES.get(self._name)
+            self._command = WRITES.get(self._name)
             if self._command is None:
                 self._execute_other(request)
                 return
-            arity = self._command.arity
-            self._least_words, self._most_words = abs(arity), NO_LIMIT if arity < 0 else arity
+            self._least_words = self._command.least_words
+            self._most_words = self._command.most_words
         if not self._least_words <= request.count <= self._most_words:
             raise self._unreplayable("Wrong number of arguments for", request[:2])
         self._handle(self._command, request)

@@ -19,10 +19,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from time import perf_counter_ns
 
+from commands.catalogue import WRITES
 from commands.core.client import Client
 from commands.core.gates import GATE_BUSY, GATE_MULTI, GATE_PRIMARY, GATE_SILENT, HOLDING_GATES
 from commands.core.instance import Instance
-from commands.core.registry import COMMANDS, MAY_REPLICATE, WRITE, Command, find
+from commands.core.registry import MAY_REPLICATE, WRITE, Command, find
 from protocol.cutter import Cutter
 from protocol.request import Request
 from server.replication.primary.feed import Feed
@@ -41,12 +42,6 @@ from storage.types.value import as_int64
 TURN_NS = 1_500_000
 # The limits of a request in the stream: large enough for any value, and for many of them.
 MAX_BULK_BYTES = 1 << 32
-# The writes without sub-commands, as primaries send them. None of them pauses.
-_WRITES = {
-    name.upper()
-    for name, command in COMMANDS.items()
-    if command.flags & WRITE and not command.subcommands
-}
 # Commands that change no data themselves, but belong to the stream.
 _ALONGSIDE = {b"multi", b"exec", b"discard", b"select"}
 _SCRIPTS = {b"eval", b"evalsha", b"eval_ro", b"evalsha_ro", b"fcall", b"fcall_ro"}
@@ -172,7 +167,8 @@ class Following:
         cutter.load(text)
         position = 0
         while cutter.next():
-            if cutter.word(0) in _WRITES and not self._instance.gates & HOLDING_GATES:
+            # None of these pauses.
+            if cutter.word(0) in WRITES and not self._instance.gates & HOLDING_GATES:
                 self._execute(self.client, cutter)  # saves 1.4 us
             else:
                 yield from self._apply_one(cutter, position, cutter.position)

@@ -101,7 +101,9 @@ def in_background(work: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]
 
 
 def await_blocked(client: Any, count: int) -> None:
-    until(lambda: client.info("clients")["blocked_clients"] == count, "nobody came to wait")
+    until(
+        lambda: client.info("clients")["blocked_clients"] == count, "too few clients have blocked"
+    )
 
 
 def test_the_server_says_which_redis_it_is(client: Any) -> None:
