@@ -74,7 +74,7 @@ def test_reads_of_streams_are_cached_and_invalidated(cached: Client, other: Clie
 
 
 def test_expiry_and_flushing_reach_the_cache(cached: Client, other: Client) -> None:
-    other.set("k", "1", px=50)
+    other.set("k", "1", px=1_000)
     assert cached.get("k") == "1"
     until(lambda: cached.get("k") is None, "the cache keeps what has expired")
     other.set("j", "1")
