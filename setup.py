@@ -137,7 +137,7 @@ COMPILED = (
     "server/requests/admission.py",
     "server/requests/dispatch.py",
     "server/loop/cycle.py",
-    "server/requests/propagation.py",
+    "commands/core/propagation/propagation.py",
     "server/requests/script_runs.py",
     "server/requests/session.py",
     "server/requests/turns.py",

@@ -160,7 +160,7 @@ def measure_case(case: Case) -> float:
     from server.inprocess.server import InProcessServer
 
     server = InProcessServer(appendonly="yes" if case.has_file else "no")
-    server.instance.sinks.pop()  # its record of what was propagated, which no server keeps
+    server.instance.propagation.sinks.pop()  # its own record, which no other server keeps
     client = server.connect()
 
     def send() -> None:

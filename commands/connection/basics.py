@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from commands.connection.authentication import require_authentication
 from commands.core.arguments import parse_int
-from commands.core.carried_requests import carried
 from commands.core.client import Client
 from commands.core.gates import GATE_MONITOR, GATE_SILENT, GATE_SUBSCRIBED
+from commands.core.propagation.carried_requests import carried
 from commands.core.registry import ALLOW_BUSY, FAST, LOADING, NO_AUTH, NOSCRIPT, STALE, command
 from commands.hashes.himport import Fieldsets
 from commands.transactions.transaction import discard_transaction
@@ -44,8 +44,8 @@ def echo(client: Client, argv: Request) -> bytes:
         assert command.handler is not None
         dirty = client.instance.dirty
         command.handler(client, Request(request))
-        if client.instance.dirty != dirty and client.propagated is None:
-            client.propagate_encoded(argv.whole())  # an ECHO is no write, but what it carries is
+        if client.instance.dirty != dirty and not client.propagates:
+            client.propagate(*argv.words())  # an ECHO is no write, but what it carries is
     return replies.bulk(argv[1])
 
 

@@ -1,6 +1,7 @@
 # The C types of commands/core/client.py.
 
 from commands.core.instance cimport Instance
+from storage.append_only.request_writer cimport RequestWriter
 from storage.keyspace.database cimport Database
 from storage.stream cimport Stream
 
@@ -24,8 +25,9 @@ cdef class Client:
     cdef public bint is_blocked
     cdef public object postponed
     cdef public object long_reply
-    cdef public object propagated
-    cdef public object write_offset
+    cdef public bint propagates
+    cdef public long long write_offset
+    cdef public long long replicated_offset
     cdef dict _features
     cdef public Py_ssize_t queued_bytes
     cdef public Py_ssize_t query_buffer_bytes
@@ -33,5 +35,5 @@ cdef class Client:
     cdef public long subscriptions
 
     cpdef object feature(self, object kind)
-    cpdef propagate_encoded(self, bytes request)
+    cpdef RequestWriter begin_propagated(self)
     cpdef note_write(self)

@@ -20,6 +20,7 @@ from commands.transactions.watched_keys import WatchedKeys
 from protocol import errors
 from protocol.errors import ReplyError
 from protocol.requests import Argv
+from storage.append_only.request_writer import RequestWriter
 from storage.keyspace.database import Database
 from storage.stream import Stream
 from storage.types.strings import StringValue
@@ -45,7 +46,7 @@ class Client:
         "_features", "address", "authenticated", "close_after_reply", "closed", "created_ms",
         "db", "deny_blocking", "gates", "id", "instance", "is_blocked", "last_command",
         "last_interaction_ms", "long_reply", "name", "no_evict", "no_touch", "output",
-        "postponed", "propagated", "query_buffer_bytes", "queued_bytes", "replays",
+        "postponed", "propagates", "query_buffer_bytes", "queued_bytes", "replays",
         "replicated_offset", "reply_mode", "resp", "subscriptions", "tracking", "transport",
         "user", "write_offset",
     )  # fmt: skip
@@ -85,9 +86,9 @@ class Client:
         self.is_blocked = False  # commands/core/blocking/blocked_clients.py has the details
         self.postponed: Argv | None = None  # a request that CLIENT PAUSE or the like holds back
         self.long_reply: LongReply | None = None  # is being sent in pieces
-        # propagation of the command that runs: None until the handler propagates something itself
-        self.propagated: list[Argv | bytes] | None = None
-        self.write_offset = 0  # Instance.propagated_units after its last write
+        # propagation: whether the handler of the command that runs has said what repeats it
+        self.propagates = False
+        self.write_offset = 0  # Propagation.units after its last write
         self.replicated_offset = 0  # ReplicationState.offset then
 
     def feature(self, kind: type[State]) -> State:
@@ -240,29 +241,25 @@ class Client:
     def propagate(self, *argv: bytes) -> None:
         """Add a request to what goes to the append-only file and the replicas, in deterministic
         form, instead of the request as it was sent. Called several times: MULTI ... EXEC."""
-        if self.instance.sinks:
-            self._propagate(list(argv))
+        propagation = self.instance.propagation
+        if propagation.sinks:
+            self.propagates = True
+            propagation.add(self.db.index, argv)
 
-    def propagate_encoded(self, request: bytes) -> None:
-        """`propagate` for a request that is RESP already."""
-        if self.instance.sinks:
-            self._propagate(request)
-
-    def _propagate(self, request: Argv | bytes) -> None:
-        if self.propagated is None:
-            self.propagated = []
-        self.propagated.append(request)
+    def begin_propagated(self) -> RequestWriter:
+        """`propagate` for a request that the caller writes; to be called if there are sinks."""
+        self.propagates = True
+        return self.instance.propagation.begin(self.db.index)
 
     def propagate_nothing(self) -> None:
         """Keep the request as it was sent from being propagated."""
-        if self.instance.sinks and self.propagated is None:
-            self.propagated = []
+        self.propagates = bool(self.instance.propagation.sinks)
 
     def note_write(self) -> None:
         """Make WAIT and WAITAOF of this client wait for all that is propagated up to now."""
-        instance = self.instance
-        self.write_offset = instance.propagated_units
-        self.replicated_offset = instance.replication.offset
+        propagation = self.instance.propagation
+        self.write_offset = propagation.units
+        self.replicated_offset = propagation.offset
 
     def unwatch(self) -> None:
         """Watch no key any more: UNWATCH, EXEC, DISCARD, RESET, disconnect."""

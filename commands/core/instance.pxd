@@ -1,6 +1,7 @@
 # The C types of commands/core/instance.py.
 
 from commands.core.blocking.ready_keys cimport ReadyKeys
+from commands.core.propagation.propagation cimport Propagation
 from commands.state.background_work cimport BackgroundWork
 from commands.state.stats cimport Stats
 from commands.state.invalidation_table cimport TrackingTable
@@ -21,8 +22,7 @@ cdef class Instance:
     cdef dict _features
     cdef public Stats stats
     cdef public dict monitors
-    cdef public list sinks
-    cdef public long long propagated_units
+    cdef public Propagation propagation
     cdef public BackgroundWork background_work
     cdef public long long node_max_entries
     cdef public long long node_max_bytes
@@ -31,4 +31,3 @@ cdef class Instance:
 
     cpdef object feature(self, object kind)
     cpdef look_up_settings(self)
-    cpdef emit_encoded(self, Py_ssize_t db_index, bytes wire, long long units)

@@ -25,7 +25,7 @@ from commands.core.gates import (
     KEEPING_GATES,
 )
 from commands.core.host import Host
-from commands.core.sinks import Sink, hand_to
+from commands.core.propagation.propagation import Propagation
 from commands.pubsub.registry import PubSub, Subscriber
 from commands.replication.state import ReplicationState
 from commands.state import notifications
@@ -66,7 +66,8 @@ class Instance:
         self.now_ms = now_ms  # set by the server once per batch of input
         self.started_ms = now_ms
         self.run_id = host.random_hex(40)
-        self.replication = ReplicationState(host.random_hex(40))
+        self.propagation = Propagation()  # of what goes to the append-only file and the replicas
+        self.replication = ReplicationState(host.random_hex(40), self.propagation)
         self.background_work = BackgroundWork(self._report_failed_task)
         free = self.background_work.free
         self.entry_cache = EntryCache()
@@ -100,9 +101,6 @@ class Instance:
         self.is_torn = False  # a script was ended in the middle of its writes: nothing may be saved
         self.active_expiry = True  # DEBUG SET-ACTIVE-EXPIRE
         self.is_cron_paused = False  # DEBUG PAUSE-CRON
-        # where propagated requests go: the append-only file, the replication backlog
-        self.sinks: list[Sink] = []
-        self.propagated_units = 0  # how many actions the sinks were given
         self.node_max_entries = 0
         self.look_up_settings()
         # Propagates a change that no client requested, in order with the commands' own: the
@@ -214,7 +212,7 @@ class Instance:
         if self.tracking.active:
             self.tracking.invalidate(key, by)
 
-    # -- events and propagation ----------------------------------------------------------------
+    # -- events ---------------------------------------------------------------------------------
 
     def notify(self, event_class: int, event: bytes, key: bytes, db_index: int) -> None:
         """Publish a keyspace event to its channels, if the configuration asks for it."""
@@ -246,20 +244,3 @@ class Instance:
         self.notify(notifications.OVERWRITTEN, b"overwritten", key, db.index)
         if type(old) is not type(new):
             self.notify(notifications.TYPE_CHANGED, b"type_changed", key, db.index)
-
-    def emit(self, db_index: int, unit: Sequence[Argv | bytes], *, messages: bool = False) -> None:
-        """Hand the propagated requests of one action to every sink.
-
-        `messages`: some of them are messages; the unit then goes to the sinks that take messages.
-        """
-        self.propagated_units += 1
-        sinks = [sink for sink in self.sinks if sink.takes_messages] if messages else self.sinks
-        hand_to(sinks, db_index, unit)
-
-    def emit_encoded(
-        self, db_index: cython.Py_ssize_t, wire: bytes, units: cython.longlong
-    ) -> None:
-        """Hand `units` actions of one request each to every sink, concatenated in RESP."""
-        self.propagated_units += units
-        for sink in self.sinks:
-            sink.take_encoded(db_index, wire, db_index)

@@ -76,7 +76,7 @@ class Persistence(Protocol):
 
     @property
     def synced_units(self) -> int:
-        """The number of `Instance.propagated_units` on disk; -1 if the append-only file is off."""
+        """The number of `Propagation.units` on disk; -1 if the append-only file is off."""
 
     def save(self) -> bool:
         """Write a snapshot and return when it is on disk; False if that failed.

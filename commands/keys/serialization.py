@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from commands.config.configuration import Configuration
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
-from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
+from commands.core.propagation.carried_requests import propagate_carried
 from commands.core.registry import DENYOOM, READONLY, WRITE, command, one_key
 from commands.keys.lookup import find
 from commands.replication.older_replicas import check_field_times
@@ -122,7 +122,7 @@ def _propagate_restored(
 
     What a stream loses by that is in a carrier.
     """
-    if not client.instance.sinks:
+    if not client.instance.propagation.sinks:
         return
     payload, words = argv[3], list(argv[4:])
     ttl = argv[2] if deadline_ms is None else b"%d" % deadline_ms

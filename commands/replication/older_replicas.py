@@ -1,9 +1,10 @@
 """Checks for replicas of a Redis older than 7.4, which has no times of hash fields.
 
 Everything else that is newer than Redis 7.0 is propagated in words that 7.0 knows, or inside a
-carrier (commands/core/carried_requests.py). A replica that is not Rillway counts as the Redis that
-`repl-snapshot-version` names: with 7.0 or 7.2, commands that give fields a time are refused while
-such a replica is attached, and such a replica is refused while there are fields with a time.
+carrier (commands/core/propagation/carried_requests.py). A replica that is not Rillway counts as the
+Redis that `repl-snapshot-version` names: with 7.0 or 7.2, commands that give fields a time are
+refused while such a replica is attached, and such a replica is refused while there are fields with
+a time.
 """
 
 from __future__ import annotations

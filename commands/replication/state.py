@@ -16,6 +16,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Protocol
 
+from commands.core.propagation.propagation import Propagation
 from protocol.records import record
 
 UNKNOWN = -1
@@ -70,10 +71,10 @@ class LinkFacts:
 class ReplicationState:
     """The state of replication of one instance; see the module."""
 
-    def __init__(self, replication_id: str) -> None:
+    def __init__(self, replication_id: str, propagation: Propagation) -> None:
+        self._propagation = propagation  # which counts what is added to the stream
         self.replication_id = replication_id
         self.second_id = NO_ID
-        self.offset = 0
         self.second_offset = UNKNOWN
         self.stream_db = 0  # that the stream has selected
         self.is_replica = False
@@ -88,13 +89,26 @@ class ReplicationState:
         self.good_replicas = 0  # online, and heard of within min-replicas-max-lag
         self.link: LinkFacts = LinkFacts()
         self.failover = "no-failover"
-        self.is_feeding = False  # what is propagated goes to replicas, or to the backlog for them
         # statistics
         self.full_syncs = 0
         self.partial_syncs = 0
         self.refused_partial_syncs = 0
         self.input_bytes = 0
         self.output_bytes = 0
+
+    @property
+    def offset(self) -> int:
+        """The place in the history that the data of this server has reached."""
+        return self._propagation.offset
+
+    @offset.setter
+    def offset(self, offset: int) -> None:
+        self._propagation.offset = offset
+
+    @property
+    def is_feeding(self) -> bool:
+        """True if what is propagated goes to replicas, or to the backlog for them."""
+        return self._propagation.feeds_stream
 
     def reset_counts(self) -> None:
         """CONFIG RESETSTAT."""

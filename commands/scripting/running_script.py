@@ -68,7 +68,7 @@ class ScriptClient(Client):
         self.caller = caller
         self.db, self.user, self.no_touch = caller.db, caller.user, caller.no_touch
         self.resp = 2
-        self.propagated = None
+        self.propagates = False
 
     def modified(self, key: bytes, changes: int = 1) -> None:
         """`key` was changed by the caller: watching transactions fail, caches are invalidated."""

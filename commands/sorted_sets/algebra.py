@@ -260,7 +260,7 @@ def _store_combined(
     as members and scores."""
     had_key = key in client.db
     reply = _store(client, key, found, event)
-    if request.sources[0].is_counted and client.instance.sinks:
+    if request.sources[0].is_counted and client.instance.propagation.sinks:
         if had_key:
             client.propagate(b"DEL", key)
         members = list(found)

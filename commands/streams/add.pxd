@@ -3,6 +3,7 @@
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from protocol.request cimport Request
+from storage.append_only.request_writer cimport RequestWriter
 from storage.entries.entry_id cimport PlainID
 from storage.keyspace.database cimport Database
 from storage.stream cimport Stream
@@ -18,3 +19,7 @@ cdef int _EQUALS
 cdef int _TILDE
 
 cdef bytes _add_unparsed(Client client, Request request)
+cdef _propagate_unparsed(
+    Client client, Request request, Py_ssize_t id_position, Stream stream, object trim,
+    bytes reply, bytes fields,
+)

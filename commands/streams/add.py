@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import cython
 
-from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
+from commands.core.propagation.carried_requests import propagate_carried
 from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
 from commands.core.services import Services
 from commands.state import notifications
@@ -28,6 +28,7 @@ from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
 from protocol.requests import Argv
+from storage.append_only.request_writer import RequestWriter
 from storage.entries.entry import encode_fields
 from storage.entries.entry_id import (
     MAX_ID,
@@ -126,27 +127,31 @@ def _add_unparsed(client: Client, request: Request) -> bytes | None:
         and trim.apply(stream, instance.background_work.discard)
     ):
         client.notify(notifications.STREAM, b"xtrim", key)
-    if instance.sinks:
-        _propagate_unparsed(client, request, id_position, stream, trim, reply)
+    if instance.propagation.sinks:
+        _propagate_unparsed(client, request, id_position, stream, trim, reply, fields)
     request.mark_quick(len(fields))
     return reply
 
 
+@cython.cfunc
 def _propagate_unparsed(
     client: Client,
     request: Request,
-    id_position: int,
+    id_position: cython.Py_ssize_t,
     stream: Stream,
     trim: Trim | None,
     reply: bytes,
+    fields: bytes,
 ) -> None:
     """Propagate the request with the chosen ID and the exact result of its trim."""
     if trim is not None and trim.approximate:
         head = request.head(2) + _EXACT_CAP + replies.bulk(b"%d" % stream.length)
     else:
         head = request.head(id_position)
-    wire = b"".join((head, reply, request.tail(id_position + 1)))
-    client.propagate_encoded(wire)
+    writer: RequestWriter = client.begin_propagated()
+    writer.encoded(head)
+    writer.encoded(reply)
+    writer.encoded(fields)
 
 
 @cython.cfunc
@@ -198,7 +203,7 @@ def xadd(client: Client, request: Request) -> bytes:
     stream = client.lookup_stream_for_write(key)
     entry_id = automatic_id(stream, client.instance.now_ms)
     reply = append_entry(client, key, stream, entry_id, fields)
-    if client.instance.sinks:
+    if client.instance.propagation.sinks:
         client.propagate(b"XADD", key, format_id(entry_id), *fields)
     return reply
 
@@ -229,7 +234,7 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
         remember(client, longer, idempotency.pid, idempotency.iid, entry_id)
     if trim is not None and trim.apply(longer, client.instance.background_work.discard):
         client.notify(notifications.STREAM, b"xtrim", key)
-    if client.instance.sinks:
+    if client.instance.propagation.sinks:
         _propagate_with_options(client, argv, options, entry_id, longer)
     return reply
 

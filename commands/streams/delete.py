@@ -66,7 +66,7 @@ def pending_by_group(
     client: Client, stream: Stream, ids: list[EntryID], references: References
 ) -> dict[bytes, list[EntryID]]:
     """Which of the IDs (ascending) DELREF is going to acknowledge, by the names of the groups."""
-    if references is not References.DELETE or not client.instance.sinks:
+    if references is not References.DELETE or not client.instance.propagation.sinks:
         return {}
     found = {name: group.pending.among(ids) for name, group in stream.groups.items()}
     return {name: sorted(pending) for name, pending in found.items()}

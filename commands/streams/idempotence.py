@@ -11,8 +11,8 @@ of the fields and values for the idempotent ID.
 from __future__ import annotations
 
 from commands.config.configuration import Configuration
-from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
+from commands.core.propagation.carried_requests import propagate_carried
 from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
 from commands.streams.groups.delivery import group_changed
 from commands.streams.ids import parse_strict

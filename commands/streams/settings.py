@@ -5,15 +5,15 @@
                                         own; commands/streams/groups/ack_journal.py)
 
 `ACK-JOURNAL ""` turns the journal off. Its limit has a default and stays when another key is named.
-Settings of the journal are propagated in a carrier (commands/core/carried_requests.py), since no
-Redis knows them.
+Settings of the journal are propagated in a carrier (commands/core/propagation/carried_requests.py),
+since no Redis knows them.
 """
 
 from __future__ import annotations
 
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
-from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
+from commands.core.propagation.carried_requests import propagate_carried
 from commands.core.registry import FAST, WRITE, command, one_key
 from commands.streams.groups.delivery import group_changed
 from commands.streams.idempotence import idempotence_of

@@ -18,8 +18,8 @@ from dataclasses import field
 
 from commands.config.configuration import Configuration
 from commands.core.arguments import parse_int
-from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
+from commands.core.propagation.carried_requests import propagate_carried
 from commands.core.registry import WRITE, command, one_key
 from commands.state import notifications
 from commands.streams.deletion_options import POLICIES

@@ -32,7 +32,7 @@ from commands.core.clients import Clients
 from commands.core.gates import GATE_AUTH
 from commands.core.host import ProcessFacts
 from commands.core.instance import Instance
-from commands.core.sinks import Sink, units_in
+from commands.core.propagation.sinks import Sink, units_in
 from protocol import replies
 from protocol.requests import Argv
 from server.inprocess.children import InProcessChildren
@@ -113,18 +113,27 @@ class InProcessServer:
         self.cycle = EventLoopCycle(
             self.dispatcher, lambda _: None, self._write, lambda: self.now_ms
         )
-        self._wires: list[tuple[int, bytes]] = []
+        self._first_db = 0
+        self._batches: list[tuple[int, bytes]] = []
         self._propagated: list[tuple[int, list[Argv]]] = []
         self._make_durable(files)
         self._make_replicated()
         self._load()
-        self.instance.sinks.append(Sink(lambda db, wire, _: self._wires.append((db, wire))))
+        self.instance.propagation.sinks.append(Sink(self._begin_batch, self._take_batch))
+
+    def _begin_batch(self, db_index: int) -> None:
+        self._first_db = db_index
+
+    def _take_batch(self, wire: bytes, last_db: int) -> None:
+        self._batches.append((self._first_db, wire))
 
     @property
     def propagated(self) -> list[tuple[int, list[Argv]]]:
         """The units that were propagated, each with its database; the list may be changed."""
-        wires, self._wires = self._wires, []
-        self._propagated += [(db, unit) for db, wire in wires for unit in units_in(wire)]
+        self.instance.propagation.hand_over()
+        batches, self._batches = self._batches, []
+        for db_index, wire in batches:
+            self._propagated += units_in(db_index, wire)
         return self._propagated
 
     def _make_durable(self, files: MemoryFiles) -> None:

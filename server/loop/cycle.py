@@ -50,7 +50,7 @@ class EventLoopCycle:
         self._is_going_on = False
         self.is_stopped = False
         self._end: Callable[[], None] = self.finish  # as one object, not one for each cycle
-        self._flushed_units = 0  # Instance.propagated_units when the steps ran last
+        self._flushed_units = 0  # Propagation.units when the steps ran last
 
     def touch(self, client: Client) -> None:
         """`client` may have output; schedules the end of the cycle."""
@@ -125,7 +125,7 @@ class EventLoopCycle:
         They depend on what was propagated, and on events and commands, but for those that were
         quick (`Request.is_quick`).
         """
-        units: cython.longlong = self.dispatcher.instance.propagated_units
+        units: cython.longlong = self.dispatcher.instance.propagation.units
         has_news = self.dispatcher.has_run_handlers or units != self._flushed_units
         self.dispatcher.has_run_handlers = False
         self._flushed_units = units

@@ -307,7 +307,7 @@ class Persistence:
 
     @property
     def synced_units(self) -> int:
-        """The number of `Instance.propagated_units` on disk; -1 if the append-only file is off."""
+        """The number of `Propagation.units` on disk; -1 if the append-only file is off."""
         file = self.append_only_file
         return file.synced_units if file.phase is Phase.ON else NEVER
 

@@ -125,7 +125,7 @@ class Replication:
         if not self._state.is_replica or not self._config.appendonly:
             return
         instance, places = self._instance, self._places
-        place = instance.propagated_units, self._state.offset
+        place = instance.propagation.units, self._state.offset
         if not places or places[-1] != place:
             places.append(place)
         synced_units = instance.feature(Services).persistence.synced_units

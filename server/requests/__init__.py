@@ -5,6 +5,5 @@ dispatch:    look-up, running, statistics
 admission:   whether a request may run now
 turns:       the states of clients
 waiters:     blocked clients are served
-propagation: what a command has changed, as requests
 script_runs: scripts that can pause
 """

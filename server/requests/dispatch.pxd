@@ -2,12 +2,13 @@
 
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
+from commands.core.propagation.propagation cimport Propagation
 from commands.state.stats cimport CommandStats, Stats
 from protocol.cutter cimport Cutter
 from protocol.request cimport Request
 from server.requests.admission cimport Admission
-from server.requests.propagation cimport Propagation
 from server.requests.turns cimport Turns
+from storage.append_only.request_writer cimport RequestWriter
 
 
 cdef class Dispatcher:

@@ -5,7 +5,7 @@ The steps of one request:
                wait (`defers_ready_keys`)
   admission    authentication, MULTI, CLIENT PAUSE and other gates (admission.py)
   account      the handler, its statistics, slow log, monitors
-  propagation  its changes, collected for the append-only file and replicas (propagation.py)
+  propagation  its changes, as one unit (commands/core/propagation/propagation.py)
   waiters      clients whose handler returned a `Block` (waiters.py)
 
 No I/O: replies collect in `client.output`. The session (server/requests/session.py) feeds requests
@@ -29,6 +29,7 @@ from commands.core.client import Client
 from commands.core.gates import GATE_MULTI, GATE_PRIMARY, GATE_REPLICA, GATE_SILENT, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
+from commands.core.propagation.propagation import Propagation
 from commands.core.registry import (
     ADMIN,
     COMMANDS,
@@ -57,10 +58,10 @@ from server.replication.replica.unexpected_replies import (
     refuse_reply_to_replica,
 )
 from server.requests.admission import Admission
-from server.requests.propagation import Propagation
 from server.requests.script_runs import ScriptRuns
 from server.requests.turns import Turns
 from server.requests.waiters import Waiters
+from storage.append_only.request_writer import RequestWriter
 
 if TYPE_CHECKING:
     from commands.state.stats import CommandStats
@@ -89,7 +90,7 @@ class Dispatcher:
         instance.feature(Services).dispatcher = self
         self.turns = Turns()
         self.admission = Admission(instance, self.turns, self)
-        self.propagation = Propagation(instance)
+        self.propagation: Propagation = instance.propagation
         self.waiters = Waiters(instance, self.turns, self)
         self.script_runs = ScriptRuns(instance, self)
         self.cutter = Cutter()  # of the batch that runs
@@ -392,7 +393,8 @@ class Dispatcher:
         # most requests have, is no sub-command.
         if (self._command is None or self._depth) and command.parent is not None:
             self.look_up_settings()
-        if instance.sinks or client.gates or instance.monitors or self.propagation.unit:
+        propagation: Propagation = self.propagation
+        if propagation.sinks or client.gates or instance.monitors or propagation.requests:
             is_over = type(reply) is not Block
             self._tell_others(client, command, request, handler, instance.dirty != dirty, is_over)
         if request.is_quick:
@@ -419,6 +421,7 @@ class Dispatcher:
             if not error.is_counted:
                 instance.stats.count_error(error.code)
             return error.wire
+        self.propagation.mend()
         text = "".join(traceback.format_exception(error))
         instance.host.log("warning", f"{command.fullname!r} failed: {text}")
         instance.stats.count_error(b"ERR")
@@ -444,13 +447,17 @@ class Dispatcher:
             feed_monitors(instance, client, request.words())
         if client.gates & GATE_TRACKING:
             command_ran(client, command, request, is_over=is_over)
-        propagation = self.propagation
-        if not instance.sinks:
+        propagation: Propagation = self.propagation
+        propagates, client.propagates = client.propagates, False
+        if not propagation.sinks:
             propagation.drop()
             return
-        # EXEC has no WRITE flag: the commands that it ran were collected one by one.
-        changed = is_dirty and client.propagated is None and bool(command.flags & WRITE)
-        propagation.collect(client, request, not self._depth, changed)
+        if is_dirty and not propagates and command.flags & WRITE:  # which EXEC and EVAL have not
+            writer: RequestWriter = propagation.begin(client.db.index)
+            writer.encoded(request.whole())
+        if not self._depth and propagation.requests:
+            propagation.end_unit()
+            client.note_write()
 
     def _note_slow(self, client: Client, command: Command, argv: Argv, elapsed_us: int) -> None:
         """The slow log and the latency monitor, each by its own threshold."""
@@ -470,21 +477,22 @@ class Dispatcher:
 
     def propagate(self, db_index: int, request: Argv) -> None:
         """Propagate a change that no client requested (an expired key), in order with the rest."""
-        if self.instance.sinks:
-            self.propagation.add(db_index, [request])
+        if self.propagation.sinks:
+            self.propagation.add(db_index, request)
             if not self._depth:
-                self.propagation.hand_on()
+                self.propagation.end_unit()
 
     def propagate_message(self, request: Argv) -> None:
         """Send a request that changes no data (PUBLISH) to replicas, in order with the rest."""
         if self.instance.replication.is_feeding:
             self.propagation.add_message(request)
             if not self._depth:
-                self.propagation.hand_on()
+                self.propagation.end_unit()
 
     def flush_propagation(self) -> None:
         """Propagate what ran so far to the present sinks: the role is about to change."""
-        self.propagation.hand_on()
+        self.propagation.end_unit()
+        self.propagation.hand_over()
 
     def hold_propagation(self) -> None:
         """Collect on: a command has paused, and its unit is not complete."""
@@ -512,7 +520,7 @@ class Dispatcher:
         """End a paused script for a shutdown. False: the data are torn, and must not be saved."""
         is_whole = self.script_runs.end()
         # The handler of SHUTDOWN may be running: a transaction that has ended must not wait for it.
-        self.propagation.hand_on()
+        self.propagation.end_unit()
         return is_whole
 
     def run_held_back(

@@ -7,7 +7,8 @@ drops the whole transaction that has one. ECHO changes nothing anywhere. So Rill
 are propagated in a marked ECHO, the same bytes to the file and to replicas. A client's ECHO is not
 propagated, so carriers cannot be forged.
 
-Leaves out: which requests are carried, and how they are run (commands/core/carried_requests.py).
+Leaves out: which requests are carried, and how they are run
+(commands/core/propagation/carried_requests.py).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memmove
 
 from storage.decimals cimport digits_of, put_decimal
 from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq
@@ -20,21 +20,30 @@ cdef inline void put_bytes(bytearray buffer, Py_ssize_t at, bytes text):
     """Write bytes, for which there is room."""
     memcpy(PyByteArray_AS_STRING(buffer) + at, PyBytes_AS_STRING(text), len(text))
 
-cdef inline bytes bytes_of(bytearray buffer, Py_ssize_t size):
-    """The first bytes of a buffer."""
-    return PyBytes_FromStringAndSize(PyByteArray_AS_STRING(buffer), size)
+cdef inline bytes bytes_of(bytearray buffer, Py_ssize_t place, Py_ssize_t size):
+    """A part of a buffer."""
+    return PyBytes_FromStringAndSize(PyByteArray_AS_STRING(buffer) + place, size)
+
+cdef inline void move_bytes(bytearray buffer, Py_ssize_t start, Py_ssize_t to, Py_ssize_t size):
+    """Move bytes, for which there is room."""
+    memmove(PyByteArray_AS_STRING(buffer) + to, PyByteArray_AS_STRING(buffer) + start, size)
 
 
 cdef class RequestWriter:
     cdef bytearray _buffer
-    cdef Py_ssize_t _end
+    cdef readonly Py_ssize_t end
 
+    cpdef request(self, object words)
     cpdef begin(self, unsigned long long words)
     cpdef word(self, bytes text)
     cpdef encoded(self, bytes words)
     cpdef number(self, unsigned long long value)
     cpdef entry_id(self, entry_id_t entry_id)
-    cpdef bytes take(self)
+    cpdef bytes take(self, Py_ssize_t size)
+    cpdef bytes cut(self, Py_ssize_t place)
+    cpdef insert(self, Py_ssize_t place, bytes words)
+    cdef bytes _copy(self, Py_ssize_t place, Py_ssize_t size)
+    cdef _move(self, Py_ssize_t start, Py_ssize_t to, Py_ssize_t size)
     cdef _frame(self, int sign, unsigned long long number)
     cdef _end_line(self, Py_ssize_t place)
     cdef _reserve(self, Py_ssize_t size)

@@ -4,15 +4,18 @@
     writer.word(b"XACK")
     writer.word(key)
     writer.entry_id(entry_id)
-    wire = writer.take()
+    wire = writer.take(writer.end)
 
 Numbers become digits in the buffer: no object is made of a word that is not there already.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import cython
 
+from storage.append_only.requests import encode_request
 from storage.entries.entry_id import EntryID, id_ms, id_seq
 
 if not cython.compiled:
@@ -33,13 +36,24 @@ _LF: cython.int = ord("\n")
 
 @cython.cclass
 class RequestWriter:
-    """One or more requests as RESP arrays of bulk strings."""
+    """One or more requests as RESP arrays of bulk strings. `end` is how many bytes were written."""
 
-    __slots__ = ("_buffer", "_end")
+    __slots__ = ("_buffer", "end")
 
     def __init__(self) -> None:
         self._buffer = bytearray(_FIRST_BYTES)
-        self._end = 0
+        self.end = 0
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def request(self, words: Sequence[bytes]) -> None:
+        """Add a whole request."""
+        if not cython.compiled:
+            self.encoded(encode_request(words))
+            return
+        self.begin(len(words))
+        for word in words:
+            self.word(word)
 
     def begin(self, words: cython.ulonglong) -> None:
         """Begin a request of `words` words."""
@@ -52,24 +66,24 @@ class RequestWriter:
         self._reserve(_ROOM_BYTES + size)
         self._frame(_DOLLAR, size)
         self.encoded(text)
-        self._end_line(self._end)
+        self._end_line(self.end)
 
     def encoded(self, words: bytes) -> None:
         """Add words that are bulk strings already."""
         size: cython.Py_ssize_t = len(words)
         self._reserve(size)
         if cython.compiled:
-            put_bytes(self._buffer, self._end, words)  # type: ignore[name-defined]  # noqa: F821
+            put_bytes(self._buffer, self.end, words)  # type: ignore[name-defined]  # noqa: F821
         else:
-            self._buffer[self._end : self._end + size] = words
-        self._end += size
+            self._buffer[self.end : self.end + size] = words
+        self.end += size
 
     def number(self, value: cython.ulonglong) -> None:
         """Add a number that is not negative."""
         self._reserve(_ROOM_BYTES)
         self._frame(_DOLLAR, digits_of(value))
         out: cython.p_uchar = self._buffer
-        self._end_line(put_decimal(out, self._end, value))
+        self._end_line(put_decimal(out, self.end, value))
 
     def entry_id(self, entry_id: EntryID) -> None:
         """Add an entry ID."""
@@ -78,38 +92,73 @@ class RequestWriter:
         self._reserve(_ROOM_BYTES)
         self._frame(_DOLLAR, digits_of(ms) + 1 + digits_of(seq))
         out: cython.p_uchar = self._buffer
-        place: cython.Py_ssize_t = put_decimal(out, self._end, ms)
+        place: cython.Py_ssize_t = put_decimal(out, self.end, ms)
         out[place] = _MINUS
         self._end_line(put_decimal(out, place + 1, seq))
 
-    def take(self) -> bytes:
-        """Everything that was written; the writer is empty then."""
-        if cython.compiled:
-            text: bytes = bytes_of(self._buffer, self._end)  # type: ignore[name-defined]  # noqa: F821
-        else:
-            text = bytes(self._buffer[: self._end])
-        self._end = 0
-        if len(self._buffer) > _KEPT_BYTES:
+    # -- what was written ----------------------------------------------------------------------
+
+    def take(self, size: cython.Py_ssize_t) -> bytes:
+        """The first `size` bytes; the writer keeps the rest."""
+        rest: cython.Py_ssize_t = self.end - size
+        text = self._copy(0, size)
+        self._move(size, 0, rest)
+        self.end = rest
+        if len(self._buffer) > _KEPT_BYTES and not rest:
             self._buffer = bytearray(_FIRST_BYTES)
         return text
+
+    def cut(self, place: cython.Py_ssize_t) -> bytes:
+        """Take back what was written from `place` on."""
+        size: cython.Py_ssize_t = self.end - place
+        self.end = place
+        return self._copy(place, size)
+
+    def insert(self, place: cython.Py_ssize_t, words: bytes) -> None:
+        """Insert encoded words at `place`."""
+        size: cython.Py_ssize_t = len(words)
+        self._reserve(size)
+        self._move(place, place + size, self.end - place)
+        end: cython.Py_ssize_t = self.end + size
+        self.end = place
+        self.encoded(words)
+        self.end = end
+
+    @cython.cfunc
+    def _copy(self, place: cython.Py_ssize_t, size: cython.Py_ssize_t) -> bytes:
+        if cython.compiled:
+            text: bytes = bytes_of(self._buffer, place, size)  # type: ignore[name-defined]  # noqa: F821
+            return text
+        return bytes(self._buffer[place : place + size])
+
+    @cython.cfunc
+    def _move(
+        self, start: cython.Py_ssize_t, to: cython.Py_ssize_t, size: cython.Py_ssize_t
+    ) -> None:
+        if cython.compiled:
+            move_bytes(self._buffer, start, to, size)  # type: ignore[name-defined]  # noqa: F821
+        else:
+            self._buffer[to : to + size] = self._buffer[start : start + size]
+
+    # -- details -------------------------------------------------------------------------------
 
     @cython.cfunc
     def _frame(self, sign: cython.int, number: cython.ulonglong) -> None:
         """`*` or `$`, a number, and the end of the line."""
         out: cython.p_uchar = self._buffer
-        out[self._end] = sign
-        self._end_line(put_decimal(out, self._end + 1, number))
+        out[self.end] = sign
+        self._end_line(put_decimal(out, self.end + 1, number))
 
     @cython.cfunc
     def _end_line(self, place: cython.Py_ssize_t) -> None:
         out: cython.p_uchar = self._buffer
         out[place] = _CR
         out[place + 1] = _LF
-        self._end = place + 2
+        self.end = place + 2
 
     @cython.cfunc
     def _reserve(self, size: cython.Py_ssize_t) -> None:
         """Make room for `size` more bytes."""
-        missing: cython.Py_ssize_t = self._end + size - len(self._buffer)
+        missing: cython.Py_ssize_t = self.end + size - len(self._buffer)
         if missing > 0:
             self._buffer += bytes(missing + len(self._buffer))

@@ -94,14 +94,14 @@ def test_a_server_that_answers_before_it_writes_is_found_out(
 def test_a_server_that_forgets_one_kind_of_request_is_found_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    append = AppendOnlyWriter.append_encoded
+    append = AppendOnlyWriter.take
 
-    def without_acks(writer: AppendOnlyWriter, db: int, wire: bytes, last_db: int) -> None:
+    def without_acks(writer: AppendOnlyWriter, wire: bytes, last_db: int) -> None:
         requests = [argv for batch in RequestFile(wire).batches() for argv in batch.requests]
         kept = [argv for argv in requests if argv[0].upper() != b"XACK"]
-        append(writer, db, encode_requests(kept), last_db)
+        append(writer, encode_requests(kept), last_db)
 
-    monkeypatch.setattr(AppendOnlyWriter, "append_encoded", without_acks)
+    monkeypatch.setattr(AppendOnlyWriter, "take", without_acks)
     assert "pending" in memory_failure(20)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
+from commands.core.instance import Instance
 from server.inprocess.memory_files import MemoryFiles
 from server.inprocess.server import InProcessServer
 from server.persistence.append_only.append_only_file import AppendOnlyFile
@@ -38,6 +39,16 @@ def unit(number: int) -> list[list[bytes]]:
     if number % 3:
         return [request]
     return [[b"MULTI"], [b"SET", b"other", b"x"], [b"SELECT", b"5"], request, [b"EXEC"]]
+
+
+def propagate(instance: Instance, db_index: int, unit: list[list[bytes]]) -> None:
+    """Propagate a unit, as the dispatcher does."""
+    for request in unit:
+        if request[0] == b"SELECT":
+            db_index = int(request[1])
+        elif request[0] not in (b"MULTI", b"EXEC"):
+            instance.propagation.add(db_index, request)
+    instance.propagation.end_unit()
 
 
 def db_of(number: int) -> int:
@@ -83,7 +94,7 @@ class Server:
         """Units, in one cycle without its end."""
         for _ in range(count):
             self.last += 1
-            self.instance.emit(db_of(self.last), unit(self.last))
+            propagate(self.instance, db_of(self.last), unit(self.last))
 
     def cycle(self, count: int = 1, *, ms: int = 0) -> None:
         """A whole cycle: requests, then the file, then (after it returned) replies."""

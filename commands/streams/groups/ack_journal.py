@@ -45,7 +45,7 @@ def write_down(
         journal.skipped += length
         return
     assert target is None or isinstance(target, Stream)
-    if client.propagated is None:
+    if not client.propagates:
         client.propagate(*argv)  # XACK as it was sent; XACKDEL has been propagated as others
     trim = _trim(client, journal)
     if target is not None and _may_trim(target, length, journal):

@@ -199,7 +199,7 @@ def _release(
         counts.append(release.count(row[3]))
     if rows:
         group.release_all(rows, counts)
-        if client.instance.sinks:
+        if client.instance.propagation.sinks:
             propagate_release(client, key, stream, group, [row[0] for row in rows], counts)
     return len(rows)
 

@@ -64,7 +64,7 @@ class Claim:
     def drop(self, pending: PendingEntry) -> None:
         """Remove an entry whose content was deleted from the PEL."""
         group_changed(self.client, self.key)
-        if self.client.instance.sinks:
+        if self.client.instance.propagation.sinks:
             self._propagate_loss(pending)
         self.group.acknowledge(pending.entry_id)
 
@@ -107,7 +107,7 @@ class Claim:
         client = self.client
         self.consumer.active_ms = client.instance.now_ms
         group_changed(client, self.key, len(ids))
-        if client.instance.sinks:
+        if client.instance.propagation.sinks:
             run = ids, delivery_ms, delivery_counts
             propagate_claims(client, self.key, self.group, self.consumer, *run)
             self.is_created = self.is_moved = False

@@ -7,7 +7,6 @@ from storage.groups.consumer cimport Consumer
 from storage.groups.group cimport Group
 
 
-cdef RequestWriter _WRITER
 cdef Py_ssize_t _IDS_PER_REQUEST
 cdef Py_ssize_t _CLAIM_WORDS
 

@@ -15,8 +15,8 @@ from itertools import groupby
 
 import cython
 
-from commands.core.carried_requests import propagate_carried
 from commands.core.client import Client
+from commands.core.propagation.carried_requests import propagate_carried
 from commands.state import notifications
 from commands.streams.ids import id_bulk
 from protocol import replies
@@ -67,8 +67,6 @@ _IDS_PER_REQUEST = 1000
 # The words of an XCLAIM besides the IDs: five before them and eight after them.
 _CLAIM_WORDS = 13
 
-_WRITER = RequestWriter()
-
 
 def propagate_delivery(
     client: Client,
@@ -84,11 +82,12 @@ def propagate_delivery(
     All of them have the same count now; pending before or not, they are its own. Callers ask
     whether there is a sink.
     """
-    writer: RequestWriter = _WRITER
+    writer: RequestWriter
     done: cython.Py_ssize_t = 0
     while done < ids.count:
         start: cython.Py_ssize_t = done
         done = min(start + _IDS_PER_REQUEST, ids.count)
+        writer = client.begin_propagated()
         writer.begin(_CLAIM_WORDS + done - start)
         writer.word(b"XCLAIM")
         writer.word(key)
@@ -103,7 +102,6 @@ def propagate_delivery(
         writer.number(delivery_count)
         writer.encoded(b"$5\r\nFORCE\r\n$6\r\nJUSTID\r\n$6\r\nLASTID\r\n")
         writer.entry_id(group.last_delivered_id)
-        client.propagate_encoded(writer.take())
 
 
 def propagate_claims(
@@ -175,8 +173,8 @@ def propagate_acknowledgement(client: Client, key: bytes, group: Group, entry_id
 
 def propagate_position(client: Client, key: bytes, group: Group) -> None:
     """Propagate the group's last delivered ID and its number of entries read."""
-    if client.instance.sinks:
-        writer: RequestWriter = _WRITER
+    if client.instance.propagation.sinks:
+        writer: RequestWriter = client.begin_propagated()
         writer.begin(7)
         writer.encoded(b"$6\r\nXGROUP\r\n$5\r\nSETID\r\n")
         writer.word(key)
@@ -184,7 +182,6 @@ def propagate_position(client: Client, key: bytes, group: Group) -> None:
         writer.entry_id(group.last_delivered_id)
         writer.word(b"ENTRIESREAD")
         writer.word(b"%d" % group.entries_read)  # -1 if it is not known
-        client.propagate_encoded(writer.take())
 
 
 def propagate_consumer(client: Client, key: bytes, group: Group, consumer: Consumer) -> None:

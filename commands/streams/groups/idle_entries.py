@@ -76,7 +76,7 @@ class ClaimTurn:
         counts = group.claim_all(taken, self.consumer, now_ms, deliveries=1)
         self.consumer.active_ms = now_ms
         group_changed(client, self.key, len(taken))
-        if client.instance.sinks:
+        if client.instance.propagation.sinks:
             ids = [row[0] for row in taken]
             propagate_claims(client, self.key, group, self.consumer, ids, now_ms, counts)
 

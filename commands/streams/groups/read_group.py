@@ -98,7 +98,7 @@ def _read_few(client: Client, read: GroupRead) -> bytes | None:
     consumer.seen_ms = consumer.active_ms = now_ms
     advance_group(stream, group, ids)
     group.deliver(consumer, ids, now_ms)
-    if instance.sinks:
+    if instance.propagation.sinks:
         propagate_delivery(client, read.key, group, consumer, ids, now_ms)
         propagate_position(client, read.key, group)
     header = read.header_3 if client.resp == 3 else read.header_2
@@ -326,7 +326,7 @@ class GroupRead:
             now_ms = client.instance.now_ms
             group.deliver(consumer, ids, now_ms)
             consumer.active_ms = now_ms
-            if client.instance.sinks:
+            if client.instance.propagation.sinks:
                 propagate_delivery(client, key, group, consumer, ids, now_ms)
         propagate_position(client, key, group)
 

@@ -36,7 +36,7 @@ def deliver_again(client: Client, request: Request) -> bytes | None:
     No client waits for the reply of a replayed request: it is empty.
     """
     instance: Instance = client.instance
-    if instance.sinks or instance.is_observed or not _has_form(request):
+    if instance.propagation.sinks or instance.is_observed or not _has_form(request):
         return None
     db: Database = client.db
     key = request.word(1)

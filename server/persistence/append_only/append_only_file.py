@@ -20,7 +20,7 @@ from typing import NoReturn
 
 from commands.config.configuration import Configuration
 from commands.core.instance import Instance
-from commands.core.sinks import Sink
+from commands.core.propagation.sinks import Sink
 from server.persistence.append_only.directory import AppendOnlyDirectory
 from server.persistence.append_only.sync_thread import Syncer
 from server.persistence.append_only.writer import AppendOnlyWriter, reason
@@ -59,11 +59,11 @@ class AppendOnlyFile:
         self._files = files
         self._syncer = syncer
         self._writer = AppendOnlyWriter(instance, syncer, fatal, on_health)
-        self._sink = Sink(take_encoded=self._writer.append_encoded)
+        self._sink = Sink(self._writer.begin_batch, self._writer.take)
         # the rewrite under way
         self._is_rewriting = False
         self._kept_increments = 0  # of the manifest: the increments that it replaces
-        self._rotation_units = 0  # instance.propagated_units when it began
+        self._rotation_units = 0  # instance.propagation.units when it began
 
     @staticmethod
     def _new_directory(files: Files, syncer: Syncer, config: Configuration) -> AppendOnlyDirectory:
@@ -92,7 +92,7 @@ class AppendOnlyFile:
         file = self._last_increment()
         file_bytes, total_bytes = file.size(), directory.total_bytes()
         self._writer.begin(file, file_bytes, total_bytes - file_bytes)
-        self._writer.synced_units = self._instance.propagated_units
+        self._writer.synced_units = self._instance.propagation.units
         self._state.base_bytes = directory.base_bytes()
         self._start(Phase.ON)
 
@@ -132,7 +132,7 @@ class AppendOnlyFile:
 
     def _start(self, phase: Phase) -> None:
         if self.phase is Phase.OFF:
-            self._instance.sinks.append(self._sink)
+            self._instance.propagation.add_sink(self._sink)
         self.phase = phase
         self._writer.keeps_its_word = phase is Phase.ON
 
@@ -151,7 +151,7 @@ class AppendOnlyFile:
             self._writer.close()
 
     def _stop(self) -> None:
-        self._instance.sinks.remove(self._sink)
+        self._instance.propagation.remove_sink(self._sink)
         self.phase = Phase.OFF
 
     # -- while it is open ----------------------------------------------------------------------
@@ -163,7 +163,7 @@ class AppendOnlyFile:
 
     @property
     def synced_units(self) -> int:
-        """The number of `Instance.propagated_units` that are known to be on disk."""
+        """The number of `Propagation.units` that are known to be on disk."""
         return self._writer.synced_units
 
     @property
@@ -212,7 +212,7 @@ class AppendOnlyFile:
         else:
             self._begin_collecting()
         self._is_rewriting = True
-        self._rotation_units = self._instance.propagated_units
+        self._rotation_units = self._instance.propagation.units
 
     def _rotate(self) -> None:
         directory, writer = self.directory, self._writer
@@ -278,7 +278,7 @@ class AppendOnlyFile:
             directory.manifest.rewritten(base, (increment,)),
             (directory.path_of(base), directory.path_of(increment)),
         )
-        self._rotation_units = self._instance.propagated_units
+        self._rotation_units = self._instance.propagation.units
         self._start(Phase.ON)
 
     def abandon_rewrite(self, base_path: str | None = None) -> None:

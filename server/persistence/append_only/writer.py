@@ -1,7 +1,7 @@
 """Writes the append-only file: buffering, group commit, syncing, and disk errors.
 
-`append` buffers what the commands of a loop cycle propagate. `flush` writes the buffer to the open
-file, and syncs it according to `appendfsync`:
+A sink: `take` buffers what the commands of a loop cycle propagate. `flush` writes the buffer to the
+open file, and syncs it according to `appendfsync`:
 
 always     one write and one sync for all requests of the cycle, before the replies are sent: a
            received reply means that the change is on disk. If that fails, the process ends.
@@ -29,8 +29,6 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from commands.core.instance import Instance
-from commands.core.sinks import Sink, hand_to
-from protocol.requests import Argv
 from server.clock import has_passed
 from server.persistence.append_only.sync_thread import Job, Syncer
 from server.persistence.files import File
@@ -55,12 +53,13 @@ class AppendOnlyWriter:
         fatal: Callable[[str], NoReturn],
         on_health: Callable[[], object],
     ) -> None:
-        self.synced_units = 0  # of instance.propagated_units: those known to be on disk
+        self.synced_units = 0  # of instance.propagation.units: those known to be on disk
         # Whether `appendfsync` applies; not before there is a first base.
         self.keeps_its_word = False
         self.file_bytes = 0  # written bytes of the file; the buffer comes after them
         self.earlier_bytes = 0  # total size of the files before it
         self._instance = instance
+        self._propagation = instance.propagation
         self._config = instance.config
         self._state = instance.persistence
         self._syncer = syncer
@@ -95,6 +94,7 @@ class AppendOnlyWriter:
 
     def write_out(self) -> None:
         """Write the buffer, before another file is begun. Raises OSError."""
+        self._propagation.hand_over()
         now_ms = self._instance.now_ms
         if self._config.appendfsync == "always":
             self._flush_always(now_ms)
@@ -127,6 +127,7 @@ class AppendOnlyWriter:
 
     def bring_to_disk(self) -> None:
         """Write and sync everything, now. Raises OSError."""
+        self._propagation.hand_over()
         assert self._file is not None
         self._write(self._file)
         self._file.sync()
@@ -138,7 +139,7 @@ class AppendOnlyWriter:
         """`bring_to_disk`, after the syncs in the background; counts what is synced then."""
         self._wait_for_syncs(self._instance.now_ms)
         self.bring_to_disk()
-        self._count_synced(self._instance.propagated_units)
+        self._count_synced(self._propagation.units)
 
     def close(self) -> None:
         """`sync`, and accept no more. Raises OSError; it is closed in any case."""
@@ -162,17 +163,13 @@ class AppendOnlyWriter:
 
     # -- appending -----------------------------------------------------------------------------
 
-    def append(self, db_index: int, requests: list[Argv]) -> None:
-        """Buffer the requests of one unit."""
-        hand_to([Sink(take_encoded=self.append_encoded)], db_index, requests)
-
-    def append_encoded(self, db_index: int, wire: bytes, last_db: int) -> None:
-        """Buffer encoded units; `last_db` is the database of the last request."""
-        self._introduce(db_index)
+    def take(self, wire: bytes, last_db: int) -> None:
+        """Buffer a batch of units; `last_db` is the database that it leaves selected."""
         self._buffer.append(wire)
         self._selected_db = last_db
 
-    def _introduce(self, db_index: int) -> None:
+    def begin_batch(self, db_index: int) -> None:
+        """Buffer what has to come before a batch that begins in a database."""
         if self._config.aof_timestamp_enabled:
             self._annotate()
         if db_index != self._selected_db:
@@ -198,6 +195,7 @@ class AppendOnlyWriter:
 
         `force`: write at once, even if a running sync may block the write (DEBUG LOADAOF).
         """
+        self._propagation.hand_over()
         if self._syncs:
             self._reap(now_ms)
         if not self._buffer and not self._has_unsynced:
@@ -239,7 +237,7 @@ class AppendOnlyWriter:
         self._has_unsynced = False
         self._last_sync_ms = now_ms
         self._set_errors("", "")
-        self._count_synced(self._instance.propagated_units)
+        self._count_synced(self._propagation.units)
 
     def _must_postpone(self, now_ms: int) -> bool:
         """Return True to wait for a running sync, because a write could block until it is done.
@@ -329,7 +327,7 @@ class AppendOnlyWriter:
 
     def _submit_sync(self, work: Callable[[], None], now_ms: int) -> None:
         # If the buffer is not empty, only the units counted before it are in the file.
-        units = 0 if self._buffer else self._instance.propagated_units
+        units = 0 if self._buffer else self._propagation.units
         sync = _Sync(work, units, self._rotations)
         self._syncs.append(sync)
         self._has_unsynced = False

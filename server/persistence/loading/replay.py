@@ -11,7 +11,7 @@ the first, and the caller decides. A request that no handler can run (unknown, w
 words) stops the replay, because its effect is unknown. So does a database that does not exist
 (UnfitContent), because the following requests would change another one. Commands that change no
 data are skipped: a file cannot stop the server. Of these, an ECHO may carry a request of Rillway's
-own, which runs (commands/core/carried_requests.py).
+own, which runs (commands/core/propagation/carried_requests.py).
 
 Source: redis-server 7.0.15, by experiment. It accepts a wrong number of words, and crashes.
 """
@@ -25,9 +25,9 @@ from collections.abc import Iterator
 import cython
 
 from commands.catalogue import WRITES
-from commands.core.carried_requests import carried
 from commands.core.client import Client
 from commands.core.instance import Instance
+from commands.core.propagation.carried_requests import carried
 from commands.core.registry import MAY_REPLICATE, PUBSUB, WRITE, Command, find
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
@@ -263,12 +263,14 @@ def _in_silence(instance: Instance) -> Iterator[None]:
     config, stats = instance.config, instance.stats
     events, config.notify_keyspace_events = config.notify_keyspace_events, 0
     instance.look_up_settings()
-    sinks, instance.sinks = instance.sinks, []
+    propagation = instance.propagation
+    propagation.hand_over()
+    sinks, propagation.sinks = propagation.sinks, []
     hits, misses = stats.keyspace_hits, stats.keyspace_misses
     try:
         yield
     finally:
         config.notify_keyspace_events = events
         instance.look_up_settings()
-        instance.sinks = sinks
+        propagation.sinks = sinks
         stats.keyspace_hits, stats.keyspace_misses = hits, misses

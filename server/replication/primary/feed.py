@@ -1,9 +1,9 @@
 """The replication stream that a primary sends, and its offset.
 
-Propagated requests come encoded (commands/core/sinks.py), once for the append-only file and all
-replicas. The feed adds SELECT when the database changes, PING and GETACK, and counts bytes. Once
-per cycle it hands the new bytes to the backlog and to every replica: the same bytes objects, so the
-fan-out copies nothing.
+Propagated requests come encoded and counted (commands/core/propagation/propagation.py): the same
+bytes for the append-only file and all replicas. The feed adds SELECT where the database changes,
+PING and GETACK. Once per cycle it hands the new bytes to the backlog and to every replica: the same
+bytes objects, so the fan-out copies nothing.
 
 A replica passes on the bytes of its primary unchanged, with their offsets (`pass_on`); requests
 that its own commands propagate go to its append-only file only.
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from commands.core.instance import Instance
-from commands.core.sinks import ANY_DATABASE, Sink
+from commands.core.propagation.sinks import ANY_DATABASE, Sink
 from commands.replication.replica_table import Replica, ReplicaTable
 from server.replication.primary.backlog import Backlog
 from storage.append_only.requests import encode_request, select_request
@@ -36,13 +36,15 @@ class Feed:
         self._state = instance.replication
         self._table = instance.feature(ReplicaTable)
         self._send = send
-        self._sink = Sink(take_encoded=self._take, takes_messages=True)
+        self._propagation = instance.propagation
+        self._sink = Sink(self._begin_batch, self._take, takes_messages=True)
         self._fresh: list[bytes] = []  # counted, but not yet sent
 
     # -- beginning and end ---------------------------------------------------------------------
 
     def begin_backlog(self) -> None:
         """Begin an empty backlog at the present offset; an old one is dropped."""
+        self._propagation.hand_over()
         self._fresh.clear()
         size_bytes = self._instance.config.repl_backlog_size
         self.backlog = self._state.backlog = Backlog(size_bytes, self._state.offset)
@@ -55,43 +57,47 @@ class Feed:
     def start(self) -> None:
         """Accept propagated requests: this server is a primary with a backlog."""
         assert self.backlog is not None
-        if not self._state.is_feeding:
-            self._state.is_feeding = True
-            self._instance.sinks.append(self._sink)
+        if not self._propagation.feeds_stream:
+            self._propagation.add_sink(self._sink)
+            self._propagation.feeds_stream = True
         self.forget_database()
 
     def stop(self) -> None:
         """Accept no more requests."""
         self.flush()
-        if self._state.is_feeding:
-            self._state.is_feeding = False
-            self._instance.sinks.remove(self._sink)
+        if self._propagation.feeds_stream:
+            self._propagation.remove_sink(self._sink)
+            self._propagation.feeds_stream = False
 
     def forget_database(self) -> None:
         """Send a SELECT before the next write, because a replica begins to read here."""
+        self._propagation.hand_over()
         self._must_select = True
 
     # -- what the stream is made of ------------------------------------------------------------
 
-    def _take(self, db_index: int, wire: bytes, last_db: int) -> None:
-        state = self._state
-        if db_index != state.stream_db or last_db != db_index or self._must_select:
-            self._select(db_index, last_db)
-        self._fresh.append(wire)
-        state.offset += len(wire)
-
-    def _select(self, db_index: int, last_db: int) -> None:
-        """Send a SELECT for requests that begin in `db_index` and end in `last_db`, if needed."""
+    def _begin_batch(self, db_index: int) -> None:
+        """Select the database that a batch begins in."""
         if db_index == ANY_DATABASE:
             return
         if self._must_select or db_index != self._state.stream_db:
-            self._put(select_request(db_index))
+            self._add(select_request(db_index))
             self._must_select = False
-        self._state.stream_db = last_db
+            self._state.stream_db = db_index
+
+    def _take(self, wire: bytes, last_db: int) -> None:
+        self._fresh.append(wire)
+        if last_db != ANY_DATABASE:
+            self._state.stream_db = last_db
 
     def _put(self, data: bytes) -> None:
+        """Send bytes after what was propagated before."""
+        self._propagation.hand_over()
+        self._add(data)
+
+    def _add(self, data: bytes) -> None:
         self._fresh.append(data)
-        self._state.offset += len(data)
+        self._propagation.offset += len(data)
 
     def delete(self, keys: list[tuple[int, bytes]]) -> None:
         """Send a DEL for each (database, key) that is gone already, in small pieces.
@@ -99,7 +105,8 @@ class Feed:
         The backlog drops whole pieces: if there are more than it holds, no replica can resume.
         """
         for index, (db_index, key) in enumerate(keys, 1):
-            self._take(db_index, encode_request([b"DEL", key]), db_index)
+            self._begin_batch(db_index)
+            self._put(encode_request([b"DEL", key]))
             if index % _DELETED_AT_ONCE == 0:
                 self.flush()
         self.flush()
@@ -120,6 +127,7 @@ class Feed:
 
     def flush(self) -> None:
         """Send the new bytes: a step of the cycle, before output is sent."""
+        self._propagation.hand_over()
         if not self._fresh:
             return
         fresh, self._fresh = self._fresh, []

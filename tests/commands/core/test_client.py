@@ -86,11 +86,11 @@ def test_an_event_reaches_its_channels_only_when_its_class_is_enabled() -> None:
 
 
 def test_nothing_is_collected_for_propagation_without_a_sink(server: InProcessServer) -> None:
-    server.instance.sinks.clear()
+    server.instance.propagation.sinks.clear()
     client = server.connect().state
     client.propagate(b"SET", b"k", b"v")
     client.propagate_nothing()
-    assert client.propagated is None
+    assert not client.propagates and not client.instance.propagation.requests
 
 
 def test_a_client_that_has_left_is_sent_nothing(server: InProcessServer) -> None:

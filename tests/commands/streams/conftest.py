@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.core.sinks import Sink, decoded
+from commands.core.propagation.sinks import Sink, decoded
 from server.inprocess.server import InProcessServer
 from tests.commands.streams.talk import NOW_MS, Talk
 
@@ -43,8 +43,8 @@ def propagated(server: InProcessServer) -> list[str]:
     """The requests that are propagated from now on, each as one string."""
     seen: list[str] = []
 
-    def sink(db_index: int, wire: bytes, last_db: int) -> None:
+    def take(wire: bytes, last_db: int) -> None:
         seen.extend(b" ".join(argv).decode() for argv in decoded(wire))
 
-    server.instance.sinks.append(Sink(sink))
+    server.instance.propagation.add_sink(Sink(lambda db_index: None, take))
     return seen

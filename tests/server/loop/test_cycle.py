@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from commands.core.client import Client
-from commands.core.sinks import Sink
+from commands.core.propagation.sinks import Sink
 from protocol.request import Request
 from server.inprocess.server import InProcessServer
 from server.loop.cycle import EventLoopCycle
@@ -74,7 +74,7 @@ def test_steps_of_the_server_run_only_after_news() -> None:
     server.dispatcher.execute(client.state, Request([b"WAIT", b"0", b"0"]))
     cycle.finish()
     assert runs == 2 * both
-    server.instance.propagated_units += 1
+    server.instance.propagation.units += 1
     cycle.finish()
     assert runs == 3 * both
     server.instance.background_work.tidy(iter(()))
@@ -113,7 +113,9 @@ def test_no_request_runs_after_one_that_ends_the_server(server: InProcessServer)
         client.execute("SET", "k", number)
     cycle = server.cycle
     # The first client's request ends the server, as SHUTDOWN does.
-    server.instance.sinks.append(Sink(lambda db_index, wire, last_db: cycle.stop()))
+    server.instance.propagation.add_sink(
+        Sink(begin=lambda db_index: cycle.stop(), take=lambda wire, last_db: None)
+    )
     server.advance(101)
     assert (first.received(), second.received()) == (b"+OK\r\n", b"")
     value = server.instance.databases[0].values[b"k"]

@@ -11,7 +11,7 @@ from server.inprocess.server import InProcessServer
 from server.persistence.append_only.append_only_file import AppendOnlyFile
 from server.persistence.append_only.sync_thread import ThreadSyncer
 from server.persistence.files import OsFiles
-from tests.doubles.append_only import fatal, requests_in, unit
+from tests.doubles.append_only import fatal, propagate, requests_in, unit
 
 
 @pytest.mark.parametrize("policy", ["always", "everysec"])
@@ -24,7 +24,7 @@ def test_a_session_with_a_rewrite_leaves_exactly_these_files(tmp_path: Path, pol
 
     def cycle(number: int) -> None:
         instance.now_ms += 1000
-        instance.emit(0, unit(number))
+        propagate(instance, 0, unit(number))
         file.flush(instance.now_ms)
         syncer.wait()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from commands.core.client import Client
-from commands.core.sinks import decoded
 from commands.streams.groups import delivery
 from protocol.requests import Argv
 from storage.entries.entry_id import make_id
@@ -19,9 +18,11 @@ def state(client: Talk) -> Client:
     return client.client.state
 
 
-def propagated(state: Client) -> list[Argv]:
-    """What the client has propagated, as words."""
-    return [words for request in state.propagated or () for words in decoded(request)]
+def propagated(client: Talk) -> list[Argv]:
+    """The requests of one unit that were propagated."""
+    client.server.instance.propagation.end_unit()
+    ((_, unit),) = client.server.propagated
+    return unit[1:-1] if len(unit) > 1 else unit
 
 
 def test_a_consumer_is_created_at_its_first_attempt_only(
@@ -61,7 +62,9 @@ def test_a_deleted_entry_is_its_id_without_fields(resp: int, null: bytes) -> Non
     assert delivery.deleted_entry(make_id(5, 7), resp) == b"*2\r\n$3\r\n5-7\r\n" + null
 
 
-def test_pending_entries_are_propagated_as_the_claims_that_would_make_them(state: Client) -> None:
+def test_pending_entries_are_propagated_as_the_claims_that_would_make_them(
+    client: Talk, state: Client
+) -> None:
     """Neighbours that come to the same share one."""
     group = Group(b"g", make_id(9, 0))
     consumer = group.create_consumer(b"c", NOW_MS)
@@ -69,24 +72,26 @@ def test_pending_entries_are_propagated_as_the_claims_that_would_make_them(state
     run = ids, NOW_MS - 10, [3, 3, 4, 3]
     delivery.propagate_claims(state, b"s", group, consumer, *run)
     rest = b"TIME 1699999999990 RETRYCOUNT %d FORCE JUSTID LASTID 9-0"
-    assert propagated(state) == [
+    assert propagated(client) == [
         (b"XCLAIM s g c 0 5-7 4-0 " + rest % 3).split(),
         (b"XCLAIM s g c 0 8-0 " + rest % 4).split(),
         (b"XCLAIM s g c 0 9-0 " + rest % 3).split(),
     ]
 
 
-def test_requests_of_many_ids_are_cut(state: Client) -> None:
+def test_requests_of_many_ids_are_cut(client: Talk, state: Client) -> None:
     group = Group(b"g", make_id(9, 0))
     consumer = group.create_consumer(b"c", NOW_MS)
     delivery.propagate_delivery(state, b"s", group, consumer, EntryIDs.of(range(2500)), NOW_MS)
-    requests = propagated(state)
+    requests = propagated(client)
     counts = [len(request) - len(b"XCLAIM s g c 0 TIME".split()) for request in requests]
     assert counts == [1000 + 7, 1000 + 7, 500 + 7]
     ids = [text for request in requests for text in request if text[:2] == b"0-"]
     assert ids == [b"0-%d" % number for number in range(2500)]
 
 
-def test_an_unknown_number_of_entries_read_is_propagated_as_minus_one(state: Client) -> None:
+def test_an_unknown_number_of_entries_read_is_propagated_as_minus_one(
+    client: Talk, state: Client
+) -> None:
     delivery.propagate_position(state, b"s", Group(b"g", make_id(9, 0)))
-    assert propagated(state) == [b"XGROUP SETID s g 9-0 ENTRIESREAD -1".split()]
+    assert propagated(client) == [b"XGROUP SETID s g 9-0 ENTRIESREAD -1".split()]

@@ -93,7 +93,7 @@ def state(server: InProcessServer, client: InProcessClient) -> object:
         instance.stats.commands_processed,
         instance.stats.total_error_replies,
         instance.dirty,
-        instance.propagated_units,
+        instance.propagation.units,
         None if stream is None else stream.access_ms,
         client.state.write_offset,
         client.state.queued_bytes,
@@ -102,7 +102,7 @@ def state(server: InProcessServer, client: InProcessClient) -> object:
             command.fullname: of_command.calls
             for command, of_command in instance.stats.commands.items()
         },
-        client.state.propagated,
+        client.state.propagates,
         server.propagated,
     )
 

@@ -8,7 +8,7 @@ import pytest
 
 from protocol import replies
 from server.inprocess.memory_files import MemoryFiles
-from tests.doubles.append_only import FIRST, Died, Server, load, opened, unit
+from tests.doubles.append_only import FIRST, Died, Server, load, opened, propagate, unit
 
 
 def encoded(*requests: list[bytes]) -> bytes:
@@ -27,8 +27,8 @@ def count(server: Server, operation: str) -> int:
 def test_the_database_is_selected_once_and_whenever_it_changes() -> None:
     server = opened("always")
     for number in (2, 4, 5, 3, 1):
-        server.instance.emit(number % 2, unit(number))
-    server.instance.emit(5, [[b"DEL", b"k"]])
+        propagate(server.instance, number % 2, unit(number))
+    propagate(server.instance, 5, [[b"DEL", b"k"]])
     server.file.flush(server.now_ms)
     zero, one, five = ([b"SELECT", b"%d" % index] for index in (0, 1, 5))
     assert server.files.snapshot()[FIRST] == encoded(
@@ -38,9 +38,9 @@ def test_the_database_is_selected_once_and_whenever_it_changes() -> None:
 
 def test_a_transaction_that_ends_in_another_database_is_followed_by_select() -> None:
     server = opened("always")
-    server.instance.emit(0, [[b"MULTI"], [b"A"], [b"SELECT", b"5"], [b"B"], [b"EXEC"]])
-    server.instance.emit(5, [[b"C"]])
-    server.instance.emit(0, [[b"D"]])
+    propagate(server.instance, 0, [[b"MULTI"], [b"A"], [b"SELECT", b"5"], [b"B"], [b"EXEC"]])
+    propagate(server.instance, 5, [[b"C"]])
+    propagate(server.instance, 0, [[b"D"]])
     server.file.flush(server.now_ms)
     assert server.files.snapshot()[FIRST].endswith(
         encoded([b"EXEC"], [b"C"], [b"SELECT", b"0"], [b"D"])
@@ -50,10 +50,11 @@ def test_a_transaction_that_ends_in_another_database_is_followed_by_select() -> 
 def test_times_are_noted_once_a_second_when_they_are_asked_for() -> None:
     server = opened("always")
     server.core.instance.config.aof_timestamp_enabled = True
-    server.instance.emit(0, [[b"A"]])
-    server.instance.emit(0, [[b"B"]])
+    propagate(server.instance, 0, [[b"A"]])
+    propagate(server.instance, 0, [[b"B"]])
+    server.file.flush(server.now_ms)
     server.pass_time(1000)
-    server.instance.emit(0, [[b"C"]])
+    propagate(server.instance, 0, [[b"C"]])
     server.file.flush(server.now_ms)
     assert server.files.snapshot()[FIRST] == (
         b"#TS:1700000000\r\n"

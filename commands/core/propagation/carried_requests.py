@@ -16,7 +16,7 @@ from storage.append_only.carriers import UnknownCarrier, unwrap, wrap
 
 def propagate_carried(client: Client, *request: bytes) -> None:
     """`Client.propagate` for a request that no version of Redis knows."""
-    if client.instance.sinks:
+    if client.instance.propagation.sinks:
         client.propagate(*wrap(request))
 
 

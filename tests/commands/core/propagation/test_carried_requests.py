@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.core.carried_requests import carried, propagate_carried
+from commands.core.propagation.carried_requests import carried, propagate_carried
 from protocol.errors import ReplyError
 from protocol.request import Request
 from server.inprocess.server import InProcessServer
@@ -55,10 +55,10 @@ def test_from_a_primary_it_runs() -> None:
 
 def test_nothing_is_built_without_a_sink() -> None:
     server = InProcessServer()
-    server.instance.sinks.clear()
+    server.instance.propagation.sinks.clear()
     client = server.connect().state
     propagate_carried(client, b"XCFGSET", b"s")
-    assert client.propagated is None
+    assert not client.propagates and not client.instance.propagation.requests
 
 
 def test_what_a_primary_sends_in_a_carrier_is_propagated(server: InProcessServer) -> None:
