@@ -153,6 +153,14 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[max(0, -int(-share * len(ordered) // 1) - 1)]
 
 
+def percentiles_line(delays_s: Sequence[float]) -> str:
+    """The percentiles of what a write had to wait for its replies."""
+    shares = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
+    return ", ".join(
+        f"{name} {percentile(delays_s, share) * 1000:.2f} ms" for name, share in shares.items()
+    )
+
+
 def figure_of_delays(delays_ms: Sequence[float]) -> Figure:
     """The 99.9th percentile of what requests had to wait, and the longest."""
     line = f"longest {max(delays_ms):.1f} ms, of {len(delays_ms)} requests"

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, percentiles_line
 
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -126,9 +126,10 @@ class Stopwatch:
         self.seconds = 0.0
         self.shares = (0.0, 0.0, 0.0)  # of the server, the load, and the others
 
-    def figure(self, count: float) -> Figure:
-        """How much was done in a second, with the shares."""
-        return Figure(count / self.seconds, *self.shares)
+    def figure(self, count: float, delays_s: Sequence[float] = ()) -> Figure:
+        """How much was done in a second, with the shares; percentiles of the delays, if any."""
+        lines = (percentiles_line(delays_s),) if delays_s else ()
+        return Figure(count / self.seconds, *self.shares, lines=lines)
 
     def __enter__(self) -> Stopwatch:
         self._server_before = cpu_seconds(self._pid)

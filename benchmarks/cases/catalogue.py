@@ -18,7 +18,7 @@ from benchmarks.cases import (
 from benchmarks.comparison import Case
 
 FAMILIES = (
-    xadd, xrange, groups, requests, durability, memory, start, latency, stalls,
+    durability, xadd, xrange, groups, requests, memory, start, latency, stalls,
 )  # fmt: skip
 CASES: list[Case] = [case for family in FAMILIES for case in family.CASES]
 # What `--quick` measures.
@@ -29,7 +29,7 @@ QUICK = {
     *("group/count-100-consumers-10", "pending/xautoclaim-10k"),
     *("ping/p1-c50", "set/p64-c50", "get/p64-c50", "hashes/hset-p64-c50", "lists/lmove-p64-c50"),
     *("sets/sadd-p64-c50", "sorted-sets/zadd-p64-c50", "scripts/rate-limiter-p64-c50"),
-    "everysec/xadd-small-p64-c50",
+    "durable/everysec-0-replicas/xadd-small-p64-c50",
     *("memory/small-entry", "memory/idle-connection"),
     *("start/first-pong", "latency/seeds", "stall/flushall"),
 }

@@ -1,71 +1,125 @@
-"""Cases of durability: the cost of `appendonly yes`, with each policy of `appendfsync`.
+"""Cases of durability: each load in memory only, with a file synced each second, and with one that
+is synced before each reply; each without replicas, and with three that take the stream.
 
-One server is used for both policies, one after the other, and filled before.
+A server is filled once for the three policies, one after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from benchmarks.cases import groups, xadd, xrange
+from benchmarks.cases import groups
 from benchmarks.cases.rates import rate
 from benchmarks.comparison import EMPTY, Case, Scale, Setting
+from benchmarks.load.entries import KIB, MIXED, SMALL, Shape
 from benchmarks.load.load import Load
-from benchmarks.load.redis_benchmark import RedisBenchmark
+from benchmarks.load.packed import PackedEntries, PackedRequests, PackedTransactions
+from benchmarks.load.replicas import attach
 from benchmarks.servers import Server
 
-POLICIES = ("everysec", "always")
-ADDS = (
-    *(("small", 1, 1), ("small", 1, 50), ("small", 1, 500)),
-    *(("small", 16, 50), ("small", 64, 50), ("small", 256, 50)),
-    *(("1KiB", 1, 50), ("1KiB", 64, 50), ("maxlen", 1, 50), ("maxlen", 64, 50)),
-)
+POLICIES = ("memory", "everysec", "always")
+REPLICAS = (0, 3)
 # A rewrite would begin in the middle of a measurement, for one server and not for the other.
 APPEND_ONLY = ("--appendonly", "yes", "--auto-aof-rewrite-percentage", "0")
+SWITCHED = ("--auto-aof-rewrite-percentage", "0", "--repl-diskless-sync-delay", "0")
+SWITCH_SECONDS = 60.0
 
 
-def _kept(setting: Setting) -> Setting:
-    """Return the setting with an append-only file."""
-    return Setting(f"{setting.name}, kept", APPEND_ONLY, setting.prepare)
+@dataclass(frozen=True)
+class Kind:
+    """A load: what it is made of, and the data that it needs."""
+
+    name: str
+    load: Callable[[Scale], Load]
+    setting: Setting = EMPTY
+    options: tuple[tuple[str, Any], ...] = (("flush", True),)
 
 
-KEPT = _kept(EMPTY)
+def _entries(shape: Shape, clients: int, pipeline: int) -> Callable[[Scale], Load]:
+    return lambda _: PackedEntries(shape, clients, pipeline)
 
 
 def _set(_: Scale) -> Load:
-    return RedisBenchmark(("SET", "key:__rand_int__", "value"), 50, 16, 10_000)
+    requests = [("SET", b"key:%06d" % (number * 7919 % 10_000), "value") for number in range(1000)]
+    return PackedRequests(requests, 50, pipeline=16)
+
+
+def _transactions(_: Scale) -> Load:
+    return PackedTransactions(SMALL, 50, 10)
+
+
+ENTRIES = (("unit", "entries/s"),)
+KINDS = (
+    Kind("xadd-small-p1-c1", _entries(SMALL, 1, 1)),
+    Kind("xadd-small-p1-c50", _entries(SMALL, 50, 1)),
+    Kind("xadd-small-p64-c50", _entries(SMALL, 50, 64)),
+    Kind("xadd-mixed-p16-c50", _entries(MIXED, 50, 16)),
+    Kind("xadd-1KiB-p64-c50", _entries(KIB, 50, 64)),
+    Kind("multi-of-10-c50", _transactions),
+    Kind("set-p16-c50", _set),
+    *(
+        Kind(
+            f"group-count-{count}-consumers-10",
+            partial(groups.consuming, count, 10),
+            groups.GROUP,
+            ENTRIES,
+        )
+        for count in groups.COUNTS
+    ),
+    *(
+        Kind(f"xautoclaim-{size}", partial(groups.on_pending, "xautoclaim", size), setting, ())
+        for size, setting in groups.PENDING.items()
+    ),
+)
+
+
+def _with_replicas(setting: Setting, count: int) -> Setting:
+    """The setting with replicas, which are attached once its data is there."""
+
+    def prepare(server: Server, scale: Scale) -> None:
+        if setting.prepare:
+            setting.prepare(server, scale)
+        attach(count, server)
+
+    name = f"{setting.name}, {count} replicas"
+    return Setting(name, SWITCHED, prepare if count else setting.prepare)
+
+
+SETTINGS = {
+    (kind.setting.name, count): _with_replicas(kind.setting, count)
+    for kind in KINDS
+    for count in REPLICAS
+}
 
 
 def _use_policy(policy: str, server: Server) -> None:
-    server.call("CONFIG", "SET", "appendfsync", policy)
+    """Switch the append-only file, and wait until it is complete."""
+    if policy == "memory":
+        server.call("CONFIG", "SET", "appendonly", "no")
+        return
+    server.call("CONFIG", "SET", "appendfsync", policy, "appendonly", "yes")
+    server.wait_until(partial(_is_complete, server), SWITCH_SECONDS)
 
 
-def _cases(setting: Setting, name: str, load: Any, **options: Any) -> Iterator[Case]:
-    """One case under each policy."""
-    for policy in POLICIES:
-        before = partial(_use_policy, policy)
-        yield rate(f"{policy}/{name}", load, setting=setting, before=before, **options)
+def _is_complete(server: Server) -> bool:
+    state = server.info("persistence")
+    return state["aof_enabled"] == "1" and state["aof_rewrite_in_progress"] == "0"
 
 
 def _all() -> Iterator[Case]:
-    for variant, pipeline, clients in ADDS:
-        name = f"xadd-{variant}-p{pipeline}-c{clients}"
-        yield from _cases(KEPT, name, partial(xadd.load, variant, clients, pipeline), flush=True)
-    yield from _cases(KEPT, "set-p16-c50", _set, flush=True)
-    fan_out = partial(xrange.fan_out, 100, xrange.BATCH)
-    yield from _cases(KEPT, "fan-out-100-readers", fan_out, flush=True, unit="entries/s")
-    # One case is enough to show that reads cost the same as without a file.
-    read = partial(xrange.read, "xrange", 100)
-    yield from _cases(_kept(xrange.STREAM), "xrange-count-100", read, same_replies=True)
-    for count in groups.COUNTS:
-        load = partial(groups.consuming, count, 10)
-        name = f"group-count-{count}-consumers-10"
-        yield from _cases(_kept(groups.GROUP), name, load, unit="entries/s")
-    for size, setting in groups.PENDING.items():
-        load = partial(groups.on_pending, "xautoclaim", size)
-        yield from _cases(_kept(setting), f"xautoclaim-{size}", load)
+    for count in REPLICAS:
+        for kind in KINDS:
+            for policy in POLICIES:
+                yield rate(
+                    f"durable/{policy}-{count}-replicas/{kind.name}",
+                    kind.load,
+                    setting=SETTINGS[kind.setting.name, count],
+                    before=partial(_use_policy, policy),
+                    **dict(kind.options),
+                )
 
 
 CASES: list[Case] = list(_all())

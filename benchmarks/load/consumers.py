@@ -6,6 +6,7 @@ consecutive. So the XACK for it is packed in advance, as it would be in a progra
 
 from __future__ import annotations
 
+import array
 import time
 
 from benchmarks.figures import Figure
@@ -57,29 +58,33 @@ class Consuming(Load):
     def run(self, server: Server, seconds: float) -> Figure:
         clients = Clients(server.port, len(self._reads))
         control = connect(server.port)
-        blocks = 0
+        delays = array.array("d")
         with Stopwatch(server.pid) as watch:
             end = time.perf_counter() + seconds
             while time.perf_counter() < end:
                 control.sendall(self._set_back)
                 if control.recv(64) != OK:
                     raise ServerError("the group could not be set back")
-                blocks += self._round(clients, end)
-        return watch.figure(blocks * self._count)
+                self._round(clients, end, delays)
+        return watch.figure(len(delays) * self._count, delays)
 
-    def _round(self, clients: Clients, end: float) -> int:
-        """All entries once, or less if the time is over; how often COUNT were acknowledged."""
+    def _round(self, clients: Clients, end: float, delays: array.array[float]) -> None:
+        """All entries once, or less if the time is over; how long each block took in seconds."""
         reads = dict(zip(clients.numbers, self._reads, strict=True))
         kept = dict.fromkeys(reads, b"")
+        begun: dict[int, float] = {}
         for number, read in reads.items():
+            begun[number] = time.perf_counter()
             clients.send(number, read)
-        blocks, reading = 0, len(reads)
+        reading = len(reads)
         while reading:
             for number, chunk in clients.received():
                 data, kept[number] = kept[number] + chunk, b""
                 if data == self._acknowledged:
-                    blocks += 1
-                    if time.perf_counter() < end:
+                    now = time.perf_counter()
+                    delays.append(now - begun[number])
+                    if now < end:
+                        begun[number] = now
                         clients.send(number, reads[number])
                     else:
                         reading -= 1
@@ -92,4 +97,3 @@ class Consuming(Load):
                     raise ServerError(f"an unexpected reply: {data[:80]!r}")
                 else:
                     kept[number] = data
-        return blocks

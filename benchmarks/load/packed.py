@@ -6,6 +6,7 @@ entries costs the load no more than the copying.
 
 from __future__ import annotations
 
+import array
 import hashlib
 import itertools
 import time
@@ -28,11 +29,13 @@ class PackedRequests(Load):
     Each request is sent once before, and the replies are compared between the servers.
     """
 
-    def __init__(self, argvs: Sequence[Sequence[Word]], clients: int) -> None:
-        self._writes = [pack(*argv) for argv in argvs]
+    def __init__(self, argvs: Sequence[Sequence[Word]], clients: int, *, pipeline: int = 1) -> None:
+        requests = [pack(*argv) for argv in argvs]
+        starts = range(0, len(requests), pipeline)
+        self._writes = [b"".join(requests[start : start + pipeline]) for start in starts]
         self._sizes: list[int] = []
         self._clients = clients
-        self._pipeline = 1
+        self._pipeline = pipeline
 
     def learn(self, server: Server) -> None:
         replies = [server.raw_reply(request) for request in self._writes]
@@ -44,12 +47,15 @@ class PackedRequests(Load):
         clients = Clients(server.port, self._clients)
         turns = itertools.cycle(zip(self._writes, self._sizes, strict=True))
         missing: dict[int, int] = {}
+        sent_at: dict[int, float] = {}
+        delays = array.array("d")
         with Stopwatch(server.pid) as watch:
             end = time.perf_counter() + seconds
             for number in clients.numbers:
                 write, missing[number] = next(turns)
+                sent_at[number] = time.perf_counter()
                 clients.send(number, write)
-            sent = busy = len(missing)
+            busy = len(missing)
             while busy:  # wait for all replies, so that the server has no work left
                 for number, chunk in clients.received():
                     missing[number] -= self._size(chunk)
@@ -57,13 +63,15 @@ class PackedRequests(Load):
                         raise ServerError("a longer reply, unlike those before")
                     if missing[number]:
                         continue
-                    if time.perf_counter() < end:
+                    now = time.perf_counter()
+                    delays.append(now - sent_at[number])
+                    if now < end:
                         write, missing[number] = next(turns)
+                        sent_at[number] = now
                         clients.send(number, write)
-                        sent += 1
                     else:
                         busy -= 1
-        return watch.figure(sent * self._pipeline)
+        return watch.figure(len(delays) * self._pipeline, delays)
 
     def _size(self, chunk: bytes) -> int:
         """Return how much of a reply a chunk has."""
@@ -94,3 +102,11 @@ class PackedEntries(PackedRequests):
         if chunk.startswith(b"-") or b"\n-" in chunk:
             raise ServerError(f"an unexpected reply: {chunk[:80]!r}")
         return chunk.count(b"$")
+
+
+class PackedTransactions(PackedEntries):
+    """Transactions that add some entries each: MULTI, XADD, ..., EXEC in one write."""
+
+    def __init__(self, shape: Shape, clients: int, size: int) -> None:
+        super().__init__(shape, clients, size)
+        self._writes = [pack("MULTI") + write + pack("EXEC") for write in self._writes]
