@@ -133,6 +133,7 @@ COMPILED = (
     "commands/strings/get.py",
     "commands/strings/set.py",
     "server/clock.py",
+    "server/persistence/append_only/writer.py",
     "server/loop/connection.py",
     "server/requests/admission.py",
     "server/requests/dispatch.py",

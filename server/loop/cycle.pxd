@@ -25,5 +25,4 @@ cdef class EventLoopCycle:
     cpdef wake(self)
     cpdef finish(self)
     cdef _schedule_end(self)
-    cdef bint _has_news(self)
     cdef bint _resume_clients(self)

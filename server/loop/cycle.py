@@ -40,8 +40,10 @@ class EventLoopCycle:
         self.dispatcher = dispatcher
         self.turns = dispatcher.turns
         self.sessions: dict[Client, Session] = {}
-        self.before_output: list[Callable[[], None]] = []  # step 3
-        self.after: list[Callable[[], None]] = []  # after output, e.g. rearming the timer
+        # Steps that depend on events and commands, but for quick ones (`Request.is_quick`): step 3,
+        # which depends on what was propagated, too, and those after output, as rearming the timer.
+        self.before_output: list[Callable[[], None]] = []
+        self.after: list[Callable[[], None]] = []
         self._schedule = schedule
         self._write = write
         self._now_ms = now_ms
@@ -91,15 +93,18 @@ class EventLoopCycle:
         tracking = instance.tracking
         if tracking.changes:
             tracking.broadcast()
-        has_news = self._has_news()
-        if has_news:
+        is_awake = dispatcher.has_run_handlers
+        dispatcher.has_run_handlers = False
+        units: cython.longlong = instance.propagation.units
+        if is_awake or units != self._flushed_units:
+            self._flushed_units = units
             for step in self.before_output:
                 step()
         clients, self._with_output = self._with_output, {}
         for client in clients:
             if client.output or client.close_after_reply:
                 self._write(client)
-        if has_news or instance.background_work:
+        if is_awake or dispatcher.has_run_handlers or instance.background_work:
             for step in self.after:
                 step()
         if self.turns.has_yielded and not self._is_going_on:
@@ -117,19 +122,6 @@ class EventLoopCycle:
             session.resume()
             self._with_output[client] = None
         self.wake()
-
-    @cython.cfunc
-    def _has_news(self) -> bool:
-        """Return True if the steps may have something to do.
-
-        They depend on what was propagated, and on events and commands, but for those that were
-        quick (`Request.is_quick`).
-        """
-        units: cython.longlong = self.dispatcher.instance.propagation.units
-        has_news = self.dispatcher.has_run_handlers or units != self._flushed_units
-        self.dispatcher.has_run_handlers = False
-        self._flushed_units = units
-        return has_news
 
     @cython.cfunc
     def _resume_clients(self) -> bool:

@@ -112,9 +112,11 @@ class Replication:
     def flush(self) -> None:
         """Send new bytes to the replicas: a step of the cycle, before output is sent."""
         self.waiting.finish_cycle()
-        self._note_synced()
+        if self._state.is_replica and self._config.appendonly:
+            self._note_synced()
         self.feed.flush()
-        self.send_more()
+        if self._table.replicas:
+            self.transfers.send_more()
 
     def can_send(self) -> bool:
         """Return True if the next cycle can send more of a snapshot, without news from a socket."""
@@ -122,8 +124,6 @@ class Replication:
 
     def _note_synced(self) -> None:
         """On a replica: note up to which offset the stream is synced to disk."""
-        if not self._state.is_replica or not self._config.appendonly:
-            return
         instance, places = self._instance, self._places
         place = instance.propagation.units, self._state.offset
         if not places or places[-1] != place:

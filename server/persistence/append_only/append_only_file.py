@@ -173,7 +173,7 @@ class AppendOnlyFile:
 
     def flush(self, now_ms: int, *, force: bool = False) -> None:
         """A step of the cycle, before any reply leaves: see `AppendOnlyWriter.flush`."""
-        self._writer.flush(now_ms, force=force)
+        self._writer.flush(now_ms, force)
 
     def maintain(self, now_ms: int) -> None:
         """Called from the tick: tries again what failed before.

@@ -28,18 +28,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
+import cython
+
 from commands.core.instance import Instance
+from commands.core.propagation.propagation import Propagation
 from server.clock import has_passed
 from server.persistence.append_only.sync_thread import Job, Syncer
 from server.persistence.files import File
 from storage.append_only.requests import select_request, timestamp_annotation
 
 SYNC_INTERVAL_MS = 1000
+_SYNC_INTERVAL_MS: cython.longlong = SYNC_INTERVAL_MS
 MAX_POSTPONED_MS = 2000
 ERROR_LOG_INTERVAL_MS = 30_000
 NO_DATABASE = -1
 
 
+@cython.cclass
 class AppendOnlyWriter:
     """The writer of one instance. Runs in the loop's thread, except jobs of the syncer.
 
@@ -59,7 +64,7 @@ class AppendOnlyWriter:
         self.file_bytes = 0  # written bytes of the file; the buffer comes after them
         self.earlier_bytes = 0  # total size of the files before it
         self._instance = instance
-        self._propagation = instance.propagation
+        self._propagation: Propagation = instance.propagation
         self._config = instance.config
         self._state = instance.persistence
         self._syncer = syncer
@@ -190,7 +195,7 @@ class AppendOnlyWriter:
 
     # -- flushing ------------------------------------------------------------------------------
 
-    def flush(self, now_ms: int, *, force: bool = False) -> None:
+    def flush(self, now_ms: cython.longlong, force: bool = False) -> None:
         """Write and sync according to `appendfsync`; see the module. Does not raise OSError.
 
         `force`: write at once, even if a running sync may block the write (DEBUG LOADAOF).
@@ -239,7 +244,8 @@ class AppendOnlyWriter:
         self._set_errors("", "")
         self._count_synced(self._propagation.units)
 
-    def _must_postpone(self, now_ms: int) -> bool:
+    @cython.cfunc
+    def _must_postpone(self, now_ms: cython.longlong) -> bool:
         """Return True to wait for a running sync, because a write could block until it is done.
 
         Waiting also keeps a file from reaching the disk before the previous one.
@@ -260,7 +266,7 @@ class AppendOnlyWriter:
         self._postponed_since_ms = None
         return False
 
-    def _try_to_write(self, now_ms: int) -> OSError | None:
+    def _try_to_write(self, now_ms: cython.longlong) -> OSError | None:
         """Write the buffer; an error is logged and returned."""
         assert self._file is not None
         try:
@@ -276,12 +282,14 @@ class AppendOnlyWriter:
             self._set_errors("", self._sync_error)
         return None
 
+    @cython.cfunc
     def _write(self, file: File) -> None:
         """Write the whole buffer. Raises OSError; then the file ends where it ended before."""
-        data = b"".join(self._buffer)
-        if not data:
+        buffer = self._buffer
+        if not buffer:
             return
-        written = 0
+        data: bytes = buffer[0] if len(buffer) == 1 else b"".join(buffer)
+        written: cython.Py_ssize_t = 0
         try:
             while written < len(data):
                 written += file.write(data[written:] if written else data)
@@ -319,8 +327,9 @@ class AppendOnlyWriter:
             self._state.rewrite_in_progress or self._state.save_in_progress
         )
 
-    def _sync_when_due(self, now_ms: int) -> None:
-        is_due = has_passed(SYNC_INTERVAL_MS, self._last_sync_ms, now_ms)
+    @cython.cfunc
+    def _sync_when_due(self, now_ms: cython.longlong) -> None:
+        is_due = not 0 <= now_ms - self._last_sync_ms < _SYNC_INTERVAL_MS  # as `has_passed`
         if is_due and self._has_unsynced and not self._syncs and not self._syncing_is_off():
             assert self._file is not None
             self._submit_sync(self._file.sync, now_ms)
@@ -393,9 +402,10 @@ class AppendOnlyWriter:
             self._error_logged_ms = now_ms
             self._instance.host.log("warning", message)
 
+    @cython.cfunc
     def _update_figures(self) -> None:
         self._state.current_bytes = self.earlier_bytes + self.file_bytes
-        self._state.buffer_bytes = self.buffer_bytes
+        self._state.buffer_bytes = self.buffer_bytes if self._buffer else 0
 
 
 def reason(error: Exception) -> str:

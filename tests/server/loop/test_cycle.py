@@ -76,10 +76,21 @@ def test_steps_of_the_server_run_only_after_news() -> None:
     assert runs == 2 * both
     server.instance.propagation.units += 1
     cycle.finish()
-    assert runs == 3 * both
+    assert runs == [*2 * both, "before output"]
     server.instance.background_work.tidy(iter(()))
     cycle.finish()
-    assert runs == [*3 * both, "after"]
+    assert runs == [*2 * both, "before output", "after"]
+
+
+def test_what_a_step_has_run_is_followed_by_the_last_steps(server: InProcessServer) -> None:
+    cycle, _, _ = cycle_of(server)
+    cycle.finish()
+    runs: list[str] = []
+    cycle.before_output.append(cycle.wake)  # as where WAITAOF is answered
+    cycle.after.append(lambda: runs.append("after"))
+    server.instance.propagation.units += 1
+    cycle.finish()
+    assert runs == ["after"]
 
 
 def test_steps_of_the_server_come_last(server: InProcessServer) -> None:
