@@ -85,7 +85,7 @@ def table(tally: Tally, memory: MemoryTally) -> str:
         ),
         f"  not acknowledged, but there: {tally.in_flight_kept}; torn tails that were cut: "
         f"{tally.torn}; streams compared: {tally.streams}; kills while starting: "
-        f"{tally.kills_at_start}",
+        f"{tally.kills_at_start}; acknowledged in pipelines: {tally.pipelined}",
     ]
     if memory.rounds:
         lines += [

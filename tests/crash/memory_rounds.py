@@ -30,10 +30,12 @@ from tests.crash.comparison import Comparison
 from tests.crash.expectation import Wrong
 from tests.crash.history import History
 from tests.crash.observation import SHARED, SHARED_GROUP, Contradiction, observe_keys
+from tests.crash.pipeline import Pipeline
 from tests.crash.workload import Workload
 from tests.fuzz.command_rules import Broken, check_database
 
 CONNECTIONS = (b"c0", b"c1", b"d0")
+PIPELINE = b"pipeline"
 DATABASES = {b"c": 0, b"d": 3}
 BURST = (1, 1, 2, 3)
 CYCLES = (5, 60)
@@ -95,7 +97,7 @@ class Life:
     def connect(self, name: bytes) -> None:
         client = self.clients[name] = self.server.connect()
         self.readers[name] = hiredis.Reader()
-        client.execute("SELECT", DATABASES[name[:1]])
+        client.execute("SELECT", DATABASES.get(name[:1], 0))
 
 
 class MemoryRound:
@@ -115,6 +117,7 @@ class MemoryRound:
             name: History(Workload(name, random.Random(self.random.random()), modern=True))
             for name in CONNECTIONS
         }
+        self.pipeline = Pipeline()
         self.disk = MemoryFiles()
 
     def play(self) -> None:
@@ -184,6 +187,7 @@ class MemoryRound:
         self.verify(life)
         for name in CONNECTIONS:
             life.connect(name)
+        life.connect(PIPELINE)
         return life
 
     def directives(self) -> dict[str, Any]:
@@ -222,6 +226,8 @@ class MemoryRound:
             difference = survival.records - len(history.acknowledged)
             self.tally.lost[self.policy] += max(0, -difference)
             self.tally.in_flight_kept += max(0, difference)
+        decode(looker.execute("SELECT", 0))
+        self.pipeline.check(lambda *words: decode(looker.execute(*words)), lossless_until_ms)
         for db in life.server.instance.databases:
             check_database(db)
         for history in self.histories.values():
@@ -260,7 +266,7 @@ class MemoryRound:
         server = life.server
         server.dispatcher.start_batch(server.now_ms)
         for name, client in life.clients.items():
-            history = self.histories[name]
+            history = self.sender(name)
             if history.unanswered or self.random.random() < 0.3:
                 continue
             steps = history.draw(self.random.choice(BURST), self.now_ms)
@@ -295,7 +301,11 @@ class MemoryRound:
         for name, client in life.clients.items():
             life.readers[name].feed(client.received())
             while (reply := life.readers[name].gets()) is not False:
-                self.histories[name].receive(reply, self.now_ms)
+                self.sender(name).receive(reply, self.now_ms)
+
+    def sender(self, name: bytes) -> History | Pipeline:
+        """What a connection sends."""
+        return self.pipeline if name == PIPELINE else self.histories[name]
 
 
 def decode(raw: bytes) -> object:

@@ -1,7 +1,8 @@
 """Rounds in which a real server process is killed: SIGKILL, restart, look.
 
 One round: the server starts on the folder that the rounds before have left, what it holds is
-compared with what was acknowledged, then five connections write until the kill. What is allowed to
+compared with what was acknowledged, then six connections write until the kill, one of them in
+pipelines of 64. What is allowed to
 be missing depends on the policy:
 
 * appendfsync always: nothing that was acknowledged;
@@ -36,6 +37,7 @@ from tests.crash.observation import (
     ObservedKeys,
     observe_keys,
 )
+from tests.crash.pipeline import Pipeline
 from tests.crash.servers import REPLY_SECONDS, Begin, DidNotStart, Link, Server, wait_until_loaded
 from tests.crash.workload import Workload
 
@@ -68,6 +70,7 @@ class Tally:
     acknowledged: Counter[str] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)  # allowed losses, in steps
     in_flight_kept: int = 0
+    pipelined: int = 0  # entries that were acknowledged in pipelines
     kills: Counter[str] = field(default_factory=Counter)  # by what was running
     torn: int = 0
     streams: int = 0
@@ -84,6 +87,7 @@ class Folder:
     policy: str
     preamble: bool
     histories: dict[bytes, History]
+    pipeline: Pipeline
     # What was acknowledged up to then is on disk: by a snapshot that was finished.
     saved_ms: int = 0
 
@@ -135,7 +139,7 @@ class Rounds:
             for name in CONNECTIONS
         }
         policy = self.random.choices(POLICIES, POLICY_WEIGHTS[: len(POLICIES)])[0]
-        return Folder(path, policy, self.random.random() < 0.6, histories)
+        return Folder(path, policy, self.random.random() < 0.6, histories, Pipeline())
 
     def directives(self, folder: Folder, policy: str) -> tuple[str, ...]:
         chance = self.random
@@ -202,6 +206,8 @@ class Rounds:
                 self.tally.lost[folder.policy] += max(0, -difference)
                 self.tally.in_flight_kept += max(0, difference)
                 self.tally.streams += len(found.streams)
+            link.ask("SELECT", 0)
+            folder.pipeline.check(link.ask, lossless_until_ms)
         if problem := out_of_order(folder, survivals, observed, how, now_ms):
             raise Failed(self.report(folder, server, problem))
         for history in folder.histories.values():
@@ -228,11 +234,13 @@ class Rounds:
             for db in set(DATABASES.values()):
                 control.ask("SELECT", db)
                 control.ask("XGROUP", "CREATE", SHARED, SHARED_GROUP, "0", "MKSTREAM")
-            links = {}
+            links: dict[Any, tuple[Link, History | Pipeline]] = {}
             for name, history in folder.histories.items():
                 link = stack.enter_context(Link(server.port))
                 link.ask("SELECT", DATABASES[name[:1]])
                 links[link.socket] = link, history
+            link = stack.enter_context(Link(server.port))
+            links[link.socket] = link, folder.pipeline
             traffic = Traffic(links, self.random, self.tally)
             traffic.run_for(self.random.uniform(*TRAFFIC_SECONDS))
             if self.random.random() < 0.55:
@@ -246,6 +254,7 @@ class Rounds:
             self.tally.kills[running] += 1
             for history in folder.histories.values():
                 self.tally.acknowledged[folder.policy] += len(history.acknowledged)
+            self.tally.pipelined += len(folder.pipeline.acknowledged)
 
     def begin_background_work(self, control: Link, folder: Folder, traffic: Traffic) -> None:
         """A rewrite or a snapshot, so that the kill may meet it."""
@@ -312,7 +321,7 @@ class Traffic:
     """Several connections that write at once, from one thread."""
 
     def __init__(
-        self, links: dict[Any, tuple[Link, History]], chance: random.Random, tally: Tally
+        self, links: dict[Any, tuple[Link, History | Pipeline]], chance: random.Random, tally: Tally
     ) -> None:
         self.links = links
         self.random = chance

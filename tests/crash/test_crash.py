@@ -33,6 +33,7 @@ def test_killed_processes_keep_what_they_promised(tmp_path: Path) -> None:
         rounds.play()
     assert sum(rounds.tally.rounds.values()) == KILLS
     assert rounds.tally.acknowledged.total() > 100 * KILLS
+    assert rounds.tally.pipelined > 64 * KILLS
 
 
 def test_failing_disks_keep_what_was_promised() -> None:
