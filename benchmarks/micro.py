@@ -105,7 +105,7 @@ def stream_cases() -> Iterator[tuple[str, Case]]:
 def file_cases() -> Iterator[tuple[str, Case]]:
     """Some of them, with an append-only file in memory."""
     for name, case in stream_cases():
-        if name.startswith(("xadd/small", "xread", "xclaim")):
+        if name.startswith(("xadd/small", "xread", "xclaim", "multi")):
             yield f"file/{name}", case._replace(has_file=True)
 
 

@@ -1,15 +1,19 @@
 """DUMP and RESTORE: a serialized value that any server can load.
 
 RESTORE always validates the payload in full, whatever `sanitize-dump-payload` says, and changes
-nothing if it is damaged.
+nothing if it is damaged. That of a large stream is validated in turns, and its client is blocked
+meanwhile: what RESTORE does, it does at the end, to the key as it is then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from functools import partial
+from typing import TypeAlias
 
 from commands.config.configuration import Configuration
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
+from commands.core.blocking.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.propagation.carried_requests import propagate_carried
@@ -21,14 +25,24 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
+from protocol.requests import Argv
 from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.opcodes import STREAM_2
 from storage.snapshot.options import SnapshotOptions
-from storage.snapshot.payload import BadChecksum, dump, dump_pieces, payload_version, restore
+from storage.snapshot.payload import (
+    BadChecksum,
+    dump,
+    dump_pieces,
+    payload_version,
+    restore_in_steps,
+)
 from storage.stream import Stream
 from storage.types.value import Value
 
 MAX_FREQ = 255
+
+# How long RESTORE validates before others have their turn.
+TURN_US = 2000
 
 # How payloads are propagated: every Redis since 7.0 reads them.
 _OLD_OPTIONS = SnapshotOptions(stream_type=STREAM_2)
@@ -73,6 +87,10 @@ def _dump_in_pieces(value: Value, options: SnapshotOptions, now_ms: int) -> Iter
     yield b"\r\n"
 
 
+# Decodes a payload in steps; its result is the value.
+Decoding: TypeAlias = Generator[None, None, Value]
+
+
 @record
 class _Options:
     """The options after the payload."""
@@ -83,18 +101,48 @@ class _Options:
 
 
 @command("RESTORE", arity=-4, flags=WRITE | DENYOOM, keys=one_key(b"OW", b"UPDATE"))
-def restore_command(client: Client, argv: Request) -> bytes:
+def restore_command(client: Client, argv: Request) -> bytes | Block:
     """OK. With a deadline in the past no key is created; with REPLACE the old one is removed.
 
     Errors in Redis's order: options, BUSYKEY, the time to live, the payload. Source: Redis 7.2.
     """
-    instance, key = client.instance, argv[1]
     options = _parse_options(Arguments(argv, 4))
-    old = find(client, client.db, key)
+    _replaced(client, argv, options)
+    _parse_deadline(client, argv[2], options)
+    return _decode_on(argv.words(), options, _decoding(client, argv[3]), client)
+
+
+def _decode_on(argv: Argv, options: _Options, steps: Decoding, client: Client) -> bytes | Block:
+    """Decode the payload, and store the value; a Block if others are to have their turn before."""
+    instance = client.instance
+    may_wait = not client.deny_blocking and not client.replays
+    end_us = instance.host.clock_us() + TURN_US
+    try:
+        next(steps)
+        while not may_wait or instance.host.clock_us() < end_us:
+            next(steps)
+    except StopIteration as end:
+        return _store(client, argv, options, end.value)
+    except BadChecksum:
+        raise ReplyError(errors.BAD_PAYLOAD) from None
+    except CorruptSnapshot:
+        raise ReplyError(errors.BAD_DATA_FORMAT) from None
+    go_on = partial(_decode_on, argv, options, steps)
+    return Block([], 0, go_on, None, wake_ms=instance.now_ms)
+
+
+def _replaced(client: Client, argv: Request | Argv, options: _Options) -> Value | None:
+    """The value that RESTORE replaces. Raises ReplyError if it must not."""
+    old = find(client, client.db, argv[1])
     if old is not None and not options.replace:
         raise ReplyError(errors.BUSY_KEY)
+    return old
+
+
+def _store(client: Client, argv: Argv, options: _Options, value: Value) -> bytes:
+    instance, key = client.instance, argv[1]
+    old = _replaced(client, argv, options)
     deadline_ms = _parse_deadline(client, argv[2], options)
-    value = _decode(client, argv[3])
     if type(value) is not Stream and value.deadline_ms is not None:
         check_field_times(client, b"restore")
     if old is not None:
@@ -115,9 +163,7 @@ def restore_command(client: Client, argv: Request) -> bytes:
     return replies.OK
 
 
-def _propagate_restored(
-    client: Client, argv: Request, value: Value, deadline_ms: int | None
-) -> None:
+def _propagate_restored(client: Client, argv: Argv, value: Value, deadline_ms: int | None) -> None:
     """Propagate the payload in the format of Redis 7.0, unless it has times of fields.
 
     What a stream loses by that is in a carrier.
@@ -182,18 +228,10 @@ def _parse_deadline(client: Client, text: bytes, options: _Options) -> int | Non
     return min(ttl_ms + client.instance.now_ms, INT64_MAX)
 
 
-def _decode(client: Client, payload: bytes) -> Value:
+def _decoding(client: Client, payload: bytes) -> Decoding:
     instance = client.instance
     # A request from a file was accepted before, perhaps under another configuration.
     max_bytes = None if client.replays else instance.config.proto_max_bulk_len
-    try:
-        return restore(
-            payload,
-            instance.now_ms,
-            limits=instance.encoding_limits,
-            max_string_bytes=max_bytes,
-        )
-    except BadChecksum:
-        raise ReplyError(errors.BAD_PAYLOAD) from None
-    except CorruptSnapshot:
-        raise ReplyError(errors.BAD_DATA_FORMAT) from None
+    return restore_in_steps(
+        payload, instance.now_ms, limits=instance.encoding_limits, max_string_bytes=max_bytes
+    )

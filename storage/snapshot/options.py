@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field
 
 from protocol.records import frozen_record
@@ -41,3 +42,5 @@ class Reading:
     limits: EncodingLimits = field(default_factory=EncodingLimits)
     # Fields of hashes by the template that the file names them by; payloads have none.
     templates: dict[int, list[bytes]] = field(default_factory=dict)
+    # Where a decoder puts the checks that take long; None: they are made before it returns.
+    checks: list[Iterator[None]] | None = None

@@ -12,7 +12,8 @@ read. Surplus bytes after the value are refused (Redis ignores them).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from itertools import chain
 
 from storage.redis_format.checksum import CHECKSUM_BYTES, crc64, encode_checksum
 from storage.redis_format.encoding_limits import EncodingLimits
@@ -71,7 +72,24 @@ def restore(
     limits: EncodingLimits | None = None,
     max_string_bytes: int | None = None,
 ) -> Value:
-    """The value of a payload; its access time is `now_ms`.
+    """The value of a payload, at once; see `restore_in_steps`."""
+    steps = restore_in_steps(payload, now_ms, limits=limits, max_string_bytes=max_string_bytes)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            value: Value = end.value
+            return value
+
+
+def restore_in_steps(
+    payload: bytes,
+    now_ms: int,
+    *,
+    limits: EncodingLimits | None = None,
+    max_string_bytes: int | None = None,
+) -> Generator[None, None, Value]:
+    """The value of a payload; its access time is `now_ms`. A large stream takes several steps.
 
     `limits`: for its encoding; None: those of Redis as it is shipped.
 
@@ -96,13 +114,15 @@ def restore(
     decode = DECODERS.get(code)
     if decode is None:
         raise CorruptSnapshot(0, f"type {code} is not supported")
-    reading = Reading(now_ms, access_ms=now_ms, limits=limits or EncodingLimits())
+    checks: list[Iterator[None]] = []
+    reading = Reading(now_ms, access_ms=now_ms, limits=limits or EncodingLimits(), checks=checks)
     try:
         value = decode(cursor, reading)
     except EmptyCollection:
         raise cursor.corrupt("a collection has no items") from None
     if cursor.left:
         raise cursor.corrupt(f"{cursor.left} bytes follow the value")
+    yield from chain.from_iterable(checks)
     return value
 
 

@@ -10,13 +10,15 @@ Nothing is allocated for a count that the input has no room for.
 
 If the bytes are `trusted`, because their checksum was correct, the nodes are not unpacked: only
 their keys and counts are read, and the rest at the first access (storage/nodes/listpack_node.py).
-Other nodes are unpacked to validate them, and kept packed. The cursor's allowance limits their
-unpacked size.
+Other nodes are unpacked to validate them, and kept packed: at once, or in steps of a node
+(`Reading.checks`). The cursor's allowance limits their unpacked size.
 """
 
 from __future__ import annotations
 
 import struct
+from collections import deque
+from collections.abc import Iterator
 from itertools import islice
 from operator import lt
 
@@ -27,6 +29,7 @@ from storage.groups.lag import estimate_entries_read
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
 from storage.nodes.listpack_node import DamagedNode, ListpackNode
 from storage.redis_format.primitives import Allowance, CorruptSnapshot, Cursor
+from storage.snapshot.options import Reading
 from storage.snapshot.stream_encoder import (
     STREAM_TYPES,
     TYPE_ACTIVE_TIME,
@@ -62,16 +65,15 @@ _PRODUCER_BYTES = 2
 _MESSAGE_BYTES = 3
 
 
-def decode_stream(cursor: Cursor, stream_type: int, *, trusted: bool, access_ms: int) -> Stream:
+def decode_stream(cursor: Cursor, stream_type: int, reading: Reading) -> Stream:
     """The stream whose body begins at the cursor, which is moved after it.
 
-    `trusted`: a checksum over the bytes was right, and nodes may stay packed. Raises
-    CorruptSnapshot.
+    Raises CorruptSnapshot, as do the checks that are left to the caller.
     """
     assert stream_type in STREAM_TYPES
     stream = Stream()
-    stream.access_ms = access_ms
-    _read_entries(cursor, stream, trusted=trusted)
+    stream.access_ms = reading.access_ms
+    _read_entries(cursor, stream, reading)
     _read_counters(cursor, stream, stream_type)
     for _ in range(cursor.count(_GROUP_BYTES)):
         _read_group(cursor, stream, stream_type)
@@ -83,7 +85,7 @@ def decode_stream(cursor: Cursor, stream_type: int, *, trusted: bool, access_ms:
 # -- entries -----------------------------------------------------------------------------------
 
 
-def _read_entries(cursor: Cursor, stream: Stream, *, trusted: bool) -> None:
+def _read_entries(cursor: Cursor, stream: Stream, reading: Reading) -> None:
     """The nodes, the length and the last ID: fields 1 to 3."""
     start = cursor.position
     nodes: list[ListpackNode] = []
@@ -96,8 +98,12 @@ def _read_entries(cursor: Cursor, stream: Stream, *, trusted: bool) -> None:
     if stream.length != sum(node.live for node in nodes):
         raise CorruptSnapshot(start, f"{stream.length} entries are not what is in the nodes")
     _set_ends(nodes, positions, stream.last_id)
-    if not trusted:
-        _examine(nodes, positions, cursor.allowance)
+    if not reading.trusted:
+        checks = _examine(nodes, positions, cursor.allowance)
+        if reading.checks is None:
+            deque(checks, maxlen=0)
+        else:
+            reading.checks.append(checks)
     stream.load_nodes(list(nodes))
 
 
@@ -123,8 +129,10 @@ def _set_ends(nodes: list[ListpackNode], positions: list[int], last_id: EntryID)
         end = node.key - 1
 
 
-def _examine(nodes: list[ListpackNode], positions: list[int], allowance: Allowance | None) -> None:
-    """Check that all nodes can be unpacked; `positions` are their offsets.
+def _examine(
+    nodes: list[ListpackNode], positions: list[int], allowance: Allowance | None
+) -> Iterator[None]:
+    """Check that all nodes can be unpacked, a node in each step; `positions` are their offsets.
 
     They stay packed: a payload takes no more memory than its size.
     """
@@ -133,6 +141,7 @@ def _examine(nodes: list[ListpackNode], positions: list[int], allowance: Allowan
             node.unpack(allowance)
         except DamagedNode as error:
             raise CorruptSnapshot(position, str(error)) from None
+        yield
 
 
 # -- counters ----------------------------------------------------------------------------------

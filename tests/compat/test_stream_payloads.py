@@ -13,7 +13,7 @@ import pytest
 
 from storage.entries.entry_id import MAX_ID, MIN_ID, make_id
 from storage.redis_format.primitives import Cursor
-from storage.snapshot.options import SnapshotOptions
+from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.payload import dump, restore
 from storage.snapshot.stream_decoder import decode_stream
 from storage.stream import Stream
@@ -254,7 +254,7 @@ def test_redis_restores_what_was_never_unpacked_here(redis: RespClient, name: st
     payload = dumped(redis, name)
     theirs = answers(redis)
     cursor = Cursor(payload, 1, len(payload) - FOOTER_BYTES)
-    stream = decode_stream(cursor, payload[0], trusted=True, access_ms=NOW_MS)
+    stream = decode_stream(cursor, payload[0], Reading(NOW_MS, NOW_MS, trusted=True))
     assert (cursor.left, payload[0]) == (0, 21)
     restore_there(redis, stream, SnapshotOptions(stream_type=21))
     assert answers(redis) == theirs

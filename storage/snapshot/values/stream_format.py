@@ -27,7 +27,7 @@ def _pieces(stream: Stream, options: SnapshotOptions, now_ms: int) -> Iterator[b
 
 def _decoder(code: int) -> Decoder:
     def decode(cursor: Cursor, reading: Reading) -> Stream:
-        return decode_stream(cursor, code, trusted=reading.trusted, access_ms=reading.access_ms)
+        return decode_stream(cursor, code, reading)
 
     return decode
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.keys.serialization import TURN_US
 from protocol import replies
 from server.inprocess.server import InProcessServer
 from storage.redis_format.checksum import crc64, encode_checksum
@@ -294,3 +295,79 @@ def test_a_payload_may_not_become_larger_than_a_request_but_what_is_in_a_file_is
     assert client.execute("RESTORE", "k", "0", payload) == OK
     server = InProcessServer.on_files(server.files, appendonly="yes", proto_max_bulk_len="1mb")
     assert server.connect().execute("STRLEN", "k") == b":2000000\r\n"
+
+
+# -- a large stream, which is validated in turns ------------------------------------------------
+
+
+@pytest.fixture
+def slow(talk: Conversation) -> Conversation:
+    """A server with a stream of ten nodes, where each node takes a turn."""
+    talk.all(
+        "CONFIG SET stream-node-max-entries 2", *(f"XADD s {n}-1 f v{n}" for n in range(1, 21))
+    )
+    talk.all("XGROUP CREATE s g 0", "XREADGROUP GROUP g c COUNT 3 STREAMS s >")
+    talk.server.clock_step_us = TURN_US
+    return talk
+
+
+def wait(talk: Conversation) -> bytes:
+    """Let time pass until a reply comes; how often others had their turn is what it takes."""
+    for _ in range(50):
+        talk.server.advance(1)
+        if reply := talk.received():
+            return reply
+    return b""
+
+
+def test_a_large_stream_is_restored_after_others_had_their_turns(slow: Conversation) -> None:
+    payload, other = dump(slow, "s"), slow.other()
+    assert restore(slow, "t", 0, payload) == b""
+    assert b"blocked_clients:1" in other.do("INFO clients")
+    assert other.do("EXISTS t") == b":0\r\n"
+    assert wait(slow) == OK
+    assert slow.do("XINFO STREAM t FULL") == slow.do("XINFO STREAM s FULL")
+    assert slow.events()[-1:] == ["restore t"]
+    names = [words[0] for words in propagated_bytes(slow)]
+    assert names == [b"MULTI", b"RESTORE", b"ECHO", b"EXEC"]
+    assert b"blocked_clients:0" in other.do("INFO clients")
+
+
+def test_it_is_the_key_of_the_end_that_must_not_be_there(slow: Conversation) -> None:
+    payload, other = dump(slow, "s"), slow.other()
+    assert restore(slow, "t", 0, payload) == b""
+    other.do("SET t x")
+    assert wait(slow) == BUSY
+    assert other.do("GET t") == b"$1\r\nx\r\n"
+    assert restore(slow, "t", 0, payload, "REPLACE") == b""
+    other.do("SET t y")
+    assert wait(slow) == OK
+    assert other.do("TYPE t") == b"+stream\r\n"
+
+
+def test_damage_at_the_end_of_a_large_stream_changes_nothing(slow: Conversation) -> None:
+    content = dump(slow, "s")[:-8]
+    damaged = sealed(content.replace(b"\x83v20\x04", b"\x83v20\x05"))
+    assert restore(slow, "t", 0, damaged) == b""
+    assert wait(slow) == BAD_FORMAT
+    assert slow.do("EXISTS t") == b":0\r\n"
+    assert slow.propagated() == []
+
+
+def test_in_transactions_and_scripts_it_is_restored_at_once(slow: Conversation) -> None:
+    payload = dump(slow, "s")
+    slow.do("MULTI")
+    restore(slow, "t", 0, payload)
+    assert slow.do("EXEC") == b"*1\r\n" + OK
+    slow.server.clock_step_us = 1
+    call = "return redis.call('RESTORE', KEYS[1], 0, ARGV[1])"
+    assert slow.client.execute("EVAL", call, 1, "u", payload) == OK
+
+
+def test_a_client_that_leaves_meanwhile_restores_nothing(slow: Conversation) -> None:
+    payload, other = dump(slow, "s"), slow.other()
+    assert restore(slow, "t", 0, payload) == b""
+    slow.client.disconnect()
+    for _ in range(50):
+        slow.server.advance(1)
+    assert other.do("EXISTS t") == b":0\r\n"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from storage.entries.entry_id import EntryID, make_id
 from storage.redis_format.listpack import Element, encode_listpack
 from storage.redis_format.primitives import Cursor, encode_length, encode_string
+from storage.snapshot.options import Reading
 from storage.snapshot.stream_decoder import decode_stream
 from storage.snapshot.stream_encoder import stream_pieces
 from storage.stream import Stream
@@ -26,7 +27,7 @@ def encoded(
 def decoded(body: bytes, stream_type: int = 27, *, trusted: bool = False) -> Stream:
     """The stream of a body, which is all there is."""
     cursor = Cursor(b"before" + body, len(b"before"))
-    stream = decode_stream(cursor, stream_type, trusted=trusted, access_ms=NOW_MS)
+    stream = decode_stream(cursor, stream_type, Reading(NOW_MS, NOW_MS, trusted))
     assert cursor.left == 0
     return stream
 
