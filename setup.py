@@ -130,6 +130,7 @@ COMPILED = (
     "commands/streams/groups/replayed_delivery.py",
     "commands/streams/reading/read_request.py",
     "commands/strings/incr.py",
+    "commands/transactions/transaction.py",
     "commands/strings/get.py",
     "commands/strings/set.py",
     "server/clock.py",
