@@ -29,7 +29,7 @@ QUICK = {
     *("group/count-100-consumers-10", "pending/xautoclaim-10k"),
     *("ping/p1-c50", "set/p64-c50", "get/p64-c50", "hashes/hset-p64-c50", "lists/lmove-p64-c50"),
     *("sets/sadd-p64-c50", "sorted-sets/zadd-p64-c50", "scripts/rate-limiter-p64-c50"),
-    "durable/everysec-0-replicas/xadd-small-p64-c50",
+    "durable/xadd-small-p64-c50-everysec",
     *("memory/small-entry", "memory/idle-connection"),
     *("start/first-pong", "latency/seeds", "stall/flushall"),
 }

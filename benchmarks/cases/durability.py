@@ -114,7 +114,7 @@ def _all() -> Iterator[Case]:
         for kind in KINDS:
             for policy in POLICIES:
                 yield rate(
-                    f"durable/{policy}-{count}-replicas/{kind.name}",
+                    f"durable/{kind.name}-{policy}" + (f"-{count}-replicas" if count else ""),
                     kind.load,
                     setting=SETTINGS[kind.setting.name, count],
                     before=partial(_use_policy, policy),

@@ -14,8 +14,9 @@ from benchmarks.load.consumers import Consuming
 from benchmarks.load.delays import delays
 from benchmarks.load.entries import KIB, MIXED, SMALL, Shape, acknowledge, deliver, entry_id, fill
 from benchmarks.load.fan_out import Fanning
-from benchmarks.load.packed import PackedEntries, PackedRequests
+from benchmarks.load.packed import PackedEntries, PackedRequests, PackedTransactions
 from benchmarks.load.probes import delays_during
+from benchmarks.load.replicas import attach
 from benchmarks.servers import Server, ServerError, connect, rillway_program
 
 pytestmark = pytest.mark.integration
@@ -149,3 +150,28 @@ def test_others_are_asked_while_a_command_works(server: Server) -> None:
     assert seconds < 0.5
     assert len(delays_ms) > 100
     assert server.call("EXISTS", "other") == 1
+
+
+def test_transactions_add_all_entries_and_say_how_long_they_took(server: Server) -> None:
+    load = PackedTransactions(SMALL, 3, 10)
+    load.learn(server)
+    server.flush()
+    figure = load.run(server, SECONDS)
+    commands = server.info("commandstats")
+    assert server.call("XLEN", "s") % 10 == 0 != figure.value
+    assert "cmdstat_exec" in commands and figure.lines[0].startswith("p50 ")
+
+
+@pytest.mark.parametrize("diskless", ["yes", "no"])
+def test_replicas_take_the_stream_and_acknowledge_it(diskless: str) -> None:
+    cores = machine.choose_cores(list(os.sched_getaffinity(0)))
+    program = rillway_program(interpreted=True)
+    directives = ("--repl-diskless-sync", diskless, "--repl-diskless-sync-delay", "0")
+    with Contender(program, cores, is_ours=True).start(*directives, alone=False) as server:
+        fill(server, ENTRIES)
+        attach(2, server)
+        fill(server, ENTRIES, first=ENTRIES)
+        assert server.call("WAIT", 2, 5000) == 2
+        state = server.info("replication")
+        sent = int(state["master_repl_offset"])
+        assert sent > 60 * ENTRIES and f"offset={sent}" in state["slave0"] + state["slave1"]
