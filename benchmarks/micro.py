@@ -98,6 +98,17 @@ def stream_cases() -> Iterator[tuple[str, Case]]:
     yield "xclaim/p16", pipelined(claims, 16, delivered)
     tens = [request("XRANGE", "s", f"{i}-0", "+", "COUNT", 10) for i in ids]
     yield "xrange/count 10/p16", pipelined(tens, 16, filled)
+    ones = [request("XREAD", "COUNT", 1, "STREAMS", "s", f"{i}-0") for i in ids]
+    yield "xread/count 1/p16", pipelined(ones, 16, filled)
+    yield (
+        "xread/nothing/p16",
+        pipelined([request("XREAD", "STREAMS", "s", "600-0")] * 512, 16, filled),
+    )
+    ends = [request("XRANGE", "s", f"{i}-0", "+", "COUNT", 1) for i in ids]
+    yield "xrange/count 1/p16", pipelined(ends, 16, filled)
+    yield "xpending/p16", pipelined([request("XPENDING", "s", "g")] * 512, 16, delivered)
+    rows = [request("XPENDING", "s", "g", f"{i}-0", "+", 100) for i in range(1, 401)]
+    yield "xpending/100 rows/p16", pipelined(rows, 16, delivered)
     multi = request("MULTI") + b"".join(small_entry(i) for i in range(100)) + request("EXEC")
     yield "multi/xadd/100", Case(empty, [multi] * 5, 510)
 
@@ -105,7 +116,7 @@ def stream_cases() -> Iterator[tuple[str, Case]]:
 def file_cases() -> Iterator[tuple[str, Case]]:
     """Some of them, with an append-only file in memory."""
     for name, case in stream_cases():
-        if name.startswith(("xadd/small", "xread", "xclaim", "multi")):
+        if name.startswith(("xadd/small", "xreadgroup", "xclaim", "multi")):
             yield f"file/{name}", case._replace(has_file=True)
 
 

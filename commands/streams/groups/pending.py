@@ -14,19 +14,14 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
+from storage.append_only.request_writer import RequestWriter
+from storage.entries.entry_id import EntryID
 from storage.groups.consumer_pending import ConsumerPending
 from storage.groups.group import Group
 from storage.groups.pending_block import Columns, Owner, Row
 from storage.groups.pending_list import PendingList
 
 NOT_OWNED = -1  # the idle time of an entry that was released
-
-# What an entry begins with, by the length of its ID, which is two numbers of up to 20 digits.
-_HEADERS = [b"*4\r\n$%d\r\n" % length for length in range(42)]
-
-# The number of parts in a piece of a long reply, three for each entry.
-PIECES_AT_ONCE = 6000
 
 # Listing this many entries takes some milliseconds; a longer reply is sent in pieces.
 MANY_ENTRIES = 4000
@@ -115,7 +110,7 @@ def _list(group: Group, query: PendingQuery, now_ms: int) -> bytes | LongReply:
         return LongReply(_list_in_pieces(blocks, owner, query, now_ms))
     rendered = Rendered(query, now_ms)
     rendered.add(pending.rows_from(query.start))
-    return replies.array_header(rendered.count) + b"".join(rendered.pieces)
+    return replies.array_header(rendered.count) + rendered.take()
 
 
 def _list_in_pieces(
@@ -126,6 +121,7 @@ def _list_in_pieces(
     `owner`: of whose entries. Nothing is sent before all were looked at and counted.
     """
     rendered = Rendered(query, now_ms)
+    pieces: list[bytes] = []
     for columns in blocks:
         rows: Iterator[Row] = zip(*columns, strict=True)
         # Only the first block can begin before the range.
@@ -133,29 +129,33 @@ def _list_in_pieces(
         if owner is not None:
             rows = (row for row in rows if row[1] is owner)
         rendered.add(rows)
+        pieces.append(rendered.take())
         yield b""
         if rendered.count == query.count:
             break
     yield replies.array_header(rendered.count)
-    pieces = rendered.pieces
-    for start in range(0, len(pieces), PIECES_AT_ONCE):
-        yield b"".join(pieces[start : start + PIECES_AT_ONCE])
+    yield from pieces
 
 
 class Rendered:
-    """The entries that a query asks for, encoded."""
+    """The entries that a query asks for, encoded: how many they are, and the bytes of the last."""
 
-    __slots__ = ("_now_ms", "_query", "count", "pieces")
+    __slots__ = ("_now_ms", "_query", "_writer", "count")
 
     def __init__(self, query: PendingQuery, now_ms: int) -> None:
         self._query = query
         self._now_ms = now_ms
+        self._writer = RequestWriter()
         self.count = 0
-        self.pieces: list[bytes] = []  # three of each entry: the length of its ID, that, the rest
+
+    def take(self) -> bytes:
+        """The entries that were added since the last call."""
+        return self._writer.take(self._writer.end)
 
     def add(self, rows: Iterable[Row]) -> None:
         """Add those of the entries that are asked for. `rows` begin in the range of the query."""
-        query, now_ms, count, pieces = self._query, self._now_ms, self.count, self.pieces
+        query, now_ms, count = self._query, self._now_ms, self.count
+        writer: RequestWriter = self._writer
         name, idle_ms, last_time_ms, last_count = b"", 0, -1, -1
         last_owner: Owner | None = None
         rest = b""
@@ -168,11 +168,12 @@ class Rendered:
                 name, idle_ms = b"", NOT_OWNED
                 if owner is not None:
                     name, idle_ms = owner.name, now_ms - time_ms if time_ms < now_ms else 0
-                rest = b"\r\n$%d\r\n%b\r\n:%d\r\n:%d\r\n" % (len(name), name, idle_ms, deliveries)
+                rest = b"$%d\r\n%b\r\n:%d\r\n:%d\r\n" % (len(name), name, idle_ms, deliveries)
             if owner is not None and idle_ms < query.min_idle_ms:
                 continue
-            text = b"%d-%d" % (entry_id >> SEQ_BITS, entry_id & MAX_SEQ)
-            pieces += (_HEADERS[len(text)], text, rest)
+            writer.encoded(b"*4\r\n")
+            writer.entry_id(entry_id)
+            writer.encoded(rest)
             count += 1
             if count == query.count:
                 break

@@ -38,6 +38,7 @@ from commands.streams.reading.read_request import (
     ReadRequest,
     key_positions,
     nothing_to_read,
+    open_header,
     parse_read_request,
     read_header,
     read_reply,
@@ -202,10 +203,7 @@ class GroupRead:
         self.is_small = self._is_plain and not request.noack and 0 < request.count <= FEW_ENTRIES
         self.key, self.count = request.keys[0], request.count
         self.group, self.consumer = request.group, request.consumer
-        self.header_2, self.header_3 = (
-            read_header(1, resp) + stream_header(self.key, 0, resp).removesuffix(b"0\r\n")
-            for resp in (2, 3)
-        )
+        self.header_2, self.header_3 = (open_header(self.key, resp) for resp in (2, 3))
 
     def find(self, client: Client) -> list[tuple[Stream, Group]]:
         """The streams and their groups. Raises WRONGTYPE and NOGROUP."""

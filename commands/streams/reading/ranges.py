@@ -30,7 +30,9 @@ def xrange(client: Client, argv: Request) -> bytes | LongReply:
         snapshot = stream.snapshot(start, end, count)
         return long_reply([LongRange(snapshot, replies.array_header)])
     length, chunks = stream.range(start, end, count)
-    return b"*%d\r\n" % length + (chunks[0] if len(chunks) == 1 else b"".join(chunks))
+    reply = b"*%d\r\n" % length + (chunks[0] if len(chunks) == 1 else b"".join(chunks))
+    argv.mark_quick(len(reply))
+    return reply
 
 
 @command("XREVRANGE", arity=-4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
@@ -45,13 +47,16 @@ def xrevrange(client: Client, argv: Request) -> bytes | LongReply:
         snapshot = stream.snapshot(start, end, count, reverse=True)
         return long_reply([LongRange(snapshot, replies.array_header)])
     length, chunks = stream.reverse_range(end, start, count)
-    return b"".join([replies.array_header(length), *chunks])
+    reply = b"".join([replies.array_header(length), *chunks])
+    argv.mark_quick(len(reply))
+    return reply
 
 
 @command("XLEN", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
 def xlen(client: Client, argv: Request) -> bytes:
     """Integer, 0 for a missing key. Source: Redis 7.4."""
-    stream = client.lookup_stream(argv[1])
+    stream = client.lookup_stream(argv.word(1))
+    argv.mark_quick(0)
     return replies.ZERO if stream is None else replies.integer(stream.length)
 
 

@@ -10,7 +10,9 @@ waits shares its `Block`, and nothing is parsed twice (`Block.is_common`).
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
+
+import cython
 
 from commands.core.blocking.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
@@ -23,17 +25,78 @@ from commands.streams.reading.read_request import (
     ReadRequest,
     key_positions,
     nothing_to_read,
+    open_header,
     parse_read_request,
     read_header,
     read_reply,
     stream_header,
 )
 from commands.streams.reading.reply_caps import caps_of
-from protocol import errors
+from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
-from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, PlainID, make_id
 from storage.entries.entry_ids import EntryIDs
+from storage.stream import Stream
+
+if TYPE_CHECKING:
+    from commands.core.instance import Instance
+    from storage.keyspace.database import Database
+
+
+# Up to this many entries are answered at once, without a look at how long the range is.
+FEW_ENTRIES = 1000
+
+# Of the request that is executed.
+_IDS = EntryIDs()
+_PLAIN_ID = PlainID()
+
+
+@cython.cclass
+class KnownRead:
+    """A request for one stream without its ID: what requests that are alike share."""
+
+    __slots__ = ("count", "header_2", "header_3", "key", "may_be_few", "request", "waits")
+
+    def __init__(self, request: ReadRequest) -> None:
+        self.request = request
+        self.key = request.keys[0]
+        self.waits = request.block_ms is not None
+        self.may_be_few = 0 < request.count <= FEW_ENTRIES and not request.is_capped
+        self.count = request.count
+        self.header_2, self.header_3 = (open_header(self.key, resp) for resp in (2, 3))
+
+
+@cython.cfunc
+def _read_few(client: Client, request: Request, known: KnownRead) -> bytes | None:
+    """The reply with a few entries after a plain ID, or null without BLOCK; None in other cases."""
+    instance: Instance = client.instance
+    db: Database = client.db
+    value = db.values.get(known.key)
+    plain: PlainID = _PLAIN_ID
+    if type(value) is not Stream or (db.expires and known.key in db.expires):
+        return None
+    if not plain.read(request.word(request.count - 1)):
+        return None
+    stream: Stream = value
+    after = make_id(plain.ms, plain.seq)
+    reply: bytes = replies.NIL_ARRAY[client.resp]
+    if after < stream.last_id:
+        if not known.may_be_few:
+            return None
+        ids: EntryIDs = _IDS
+        ids.clear()
+        chunks = stream.read_from(ids, after + 1, known.count)
+        if not ids.count:
+            return None
+        header = known.header_3 if client.resp == 3 else known.header_2
+        reply = b"".join((header, b"%d\r\n" % ids.count, *chunks))
+    elif known.waits:
+        return None
+    instance.stats.keyspace_hits += 2  # to find the stream, and to read
+    if not client.no_touch:
+        stream.access_ms = instance.now_ms
+    return reply
 
 
 @command(
@@ -56,17 +119,24 @@ def xread(client: Client, request: Request) -> bytes | LongReply | Block:
 
     Source: Redis 8.10.
     """
+    # Requests for one stream are cached by all arguments but the ID, which differs each time.
+    cache, head = client.instance.read_requests, request.head(request.count - 1)
+    known: KnownRead | None = cache.get(head)
+    if known is not None:
+        reply = _read_few(client, request, known)
+        if reply is not None:  # 1.2 us a request instead of 4.3
+            request.mark_quick(len(reply))
+            return reply
     argv = request.words()
     common = client.instance.feature(BlockedClients).common_block(client, argv[-2], argv)
     if common is not None and not client.deny_blocking:
         return common.retry(client) or common
-    # Requests for one stream are cached by all arguments but the ID, which differs each time.
-    cache = client.instance.read_requests
-    parsed: ReadRequest | None = cache.get(tuple(argv[:-1]))
-    if parsed is None:
+    if known is None:
         parsed = parse_read_request(argv, client.instance.now_ms, with_group=False)
         if len(parsed.keys) == 1 and parsed.is_timeless:
-            cache.put(tuple(argv[:-1]), parsed)
+            cache.put(head, KnownRead(parsed))
+    else:
+        parsed = known.request
     texts = argv[-len(parsed.keys) :]
     after = [_resolve(client, key, text) for key, text in zip(parsed.keys, texts, strict=True)]
     read = StreamRead(parsed, after)

@@ -166,6 +166,11 @@ def stream_header(key: bytes, length: int, resp: int) -> bytes:
     return b"*2\r\n$%d\r\n%b\r\n*%d\r\n" % (len(key), key, length)
 
 
+def open_header(key: bytes, resp: int) -> bytes:
+    """The header of a reply for one stream, up to the number of its entries."""
+    return read_header(1, resp) + stream_header(key, 0, resp).removesuffix(b"0\r\n")
+
+
 def read_reply(streams: int, parts: list[bytes], resp: int) -> bytes:
     """The whole reply: a map in RESP3, an array of pairs in RESP2."""
     return b"".join([read_header(streams, resp), *parts])
