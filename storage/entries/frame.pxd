@@ -1,9 +1,8 @@
 # The C types of storage/entries/frame.py.
 
-from libc.string cimport memcmp, memcpy
-
 from storage.decimals cimport digits_of, put_decimal
 from storage.entries.entry_reader cimport EntryReader
+from storage.raw_bytes cimport is_at, put_bytes
 
 
 cdef EntryReader _READER
@@ -35,13 +34,3 @@ cdef class _Numbers:
 
 
 cdef Py_ssize_t _put_number(unsigned char* out, Py_ssize_t place, unsigned long long number)
-cdef Py_ssize_t _put(
-    unsigned char* out,
-    Py_ssize_t place,
-    const unsigned char* data,
-    Py_ssize_t start,
-    Py_ssize_t length,
-)
-cdef bint _is_at(
-    const unsigned char* data, Py_ssize_t place, const unsigned char* text, Py_ssize_t length
-)

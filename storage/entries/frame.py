@@ -24,6 +24,7 @@ from storage.entries.entry_reader import EntryReader
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
     from storage.decimals import digits_of, put_decimal
+    from storage.raw_bytes import is_at, put_bytes
 
 _READER = EntryReader()
 
@@ -81,7 +82,7 @@ class Frame:
             end = self._put_values(text, reader, values, end)
             if end < 0:
                 return -1
-        return _put(out, place, values, 0, end)  # type: ignore[arg-type]
+        return put_bytes(out, place, values, 0, end)  # type: ignore[arg-type]
 
     @cython.cfunc
     def _put_values(
@@ -100,12 +101,12 @@ class Frame:
             letters = name
             size = len(name)
             place = reader.place
-            if size > reader.end - place or not _is_at(data, place, letters, size):
+            if size > reader.end - place or not is_at(data, place, letters, size):
                 return -1
             reader.place = place + size - 1
             reader.read_word()
             end = _put_number(out, end, reader.length)
-            end = _put(out, end, data, reader.start, reader.length)
+            end = put_bytes(out, end, data, reader.start, reader.length)
         return end
 
     def build(
@@ -132,22 +133,22 @@ class Frame:
             elapsed = ids.next()
             seq = ids.next() + (0 if elapsed else seq)
             ms += elapsed
-            place = _put(out, place, _HEADER, 0, len(_HEADER))
+            place = put_bytes(out, place, _HEADER, 0, len(_HEADER))
             place = put_decimal(out, place, digits_of(ms) + 1 + digits_of(seq))
-            place = _put(out, place, _CRLF, 0, len(_CRLF))
+            place = put_bytes(out, place, _CRLF, 0, len(_CRLF))
             place = put_decimal(out, place, ms)
             out[place] = 45  # -
             place = put_decimal(out, place + 1, seq)
             text = self._count
-            place = _put(out, place, text, 0, len(text))
+            place = put_bytes(out, place, text, 0, len(text))
             for text in self._names:
-                place = _put(out, place, text, 0, len(text))
+                place = put_bytes(out, place, text, 0, len(text))
                 length = values.next()
                 place = put_decimal(out, place, length)
-                place = _put(out, place, _CRLF, 0, len(_CRLF))
-                place = _put(out, place, data, values.place, length)
+                place = put_bytes(out, place, _CRLF, 0, len(_CRLF))
+                place = put_bytes(out, place, data, values.place, length)
                 values.place += length
-                place = _put(out, place, _CRLF, 0, len(_CRLF))
+                place = put_bytes(out, place, _CRLF, 0, len(_CRLF))
         return bytes(memory)
 
 
@@ -192,34 +193,3 @@ def _put_number(
         number >>= 7
     out[place] = number
     return place + 1
-
-
-@cython.cfunc
-def _put(
-    out: cython.p_uchar,
-    place: cython.Py_ssize_t,
-    data: cython.p_const_uchar,
-    start: cython.Py_ssize_t,
-    length: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:
-    """Write a part of `data`; the place after it."""
-    if cython.compiled:
-        # The module's C types have it from libc.
-        memcpy(out + place, data + start, length)  # type: ignore[name-defined, operator]  # noqa: F821
-    else:
-        out[place : place + length] = data[start : start + length]
-    return place + length
-
-
-@cython.cfunc
-def _is_at(
-    data: cython.p_const_uchar,
-    place: cython.Py_ssize_t,
-    text: cython.p_const_uchar,
-    length: cython.Py_ssize_t,
-) -> cython.bint:
-    """Return True if `text` is in `data` at `place`."""
-    if cython.compiled:
-        same: cython.int = memcmp(data + place, text, length)  # type: ignore[name-defined, operator]  # noqa: F821
-        return same == 0
-    return data[place : place + length] == text

@@ -1,7 +1,28 @@
 # The C types of storage/redis_format/lzf.py.
 
+from cpython.array cimport array
+
+from storage.entries.entry_ids cimport numbers_of
+from storage.raw_bytes cimport put_bytes
+
+
 cdef Py_ssize_t _MAX_LITERALS
 cdef Py_ssize_t _MAX_REPEAT
+cdef Py_ssize_t _WINDOW_BYTES
+cdef Py_ssize_t _MIN_GAIN_BYTES
+cdef int _PATIENCE_BITS
+
+
+cdef class Compressor:
+    cdef array _seen
+    cdef unsigned long long _passed
+
+    cpdef Py_ssize_t compress(
+        self, const unsigned char* data, Py_ssize_t size, unsigned char* out, Py_ssize_t start
+    )
+
+
+cdef Compressor _COMPRESSOR
 
 
 cdef class _Output:
@@ -11,9 +32,6 @@ cdef class _Output:
     cdef public Py_ssize_t place
 
     cpdef bytes content(self)
-    cpdef rewrite(self, bytes packed)
-    cpdef put_literals(self, const unsigned char* data, Py_ssize_t position, Py_ssize_t count)
-    cdef _put_repeat(self, Py_ssize_t count, Py_ssize_t distance)
     cpdef bint expand(self, bytes blob)
     cdef _copy(
         self, const unsigned char* data, Py_ssize_t position, Py_ssize_t count

@@ -9,10 +9,8 @@ A compressed string is a sequence of two kinds of items:
 where D has 13 bits. The compressed form does not contain the length of the result, which must be
 stored beside it.
 
-Most of the work is finding repeats. LZ4, a dependency anyway, finds them at the speed of C, so
-`compress` runs it on windows as wide as LZF's references reach, and translates its output to LZF.
-The result is as short as Redis's for data that fits into one window, such as the nodes of a stream,
-and up to a quarter longer beyond.
+Repeats are found by a table of where three bytes were seen last, as most compressors of that speed
+do; a long run of literals is searched in growing steps, since such data hardly compresses.
 
 Guarantees: damaged input raises ValueError. The output is never longer than announced, and an
 impossible announced length is refused before memory is allocated.
@@ -20,8 +18,14 @@ impossible announced length is refused before memory is allocated.
 
 from __future__ import annotations
 
+from array import array
+
 import cython
-import lz4.block
+
+if not cython.compiled:
+    # Compiled, it returns a pointer, and the module's C types import it.
+    from storage.entries.entry_ids import numbers_of
+    from storage.raw_bytes import put_bytes
 
 MAX_LITERALS = 32
 MAX_REPEAT = 264
@@ -30,9 +34,17 @@ WINDOW_BYTES = 8192
 # The same for loops in C.
 _MAX_LITERALS: cython.Py_ssize_t = MAX_LITERALS
 _MAX_REPEAT: cython.Py_ssize_t = MAX_REPEAT
+_WINDOW_BYTES: cython.Py_ssize_t = WINDOW_BYTES
 
 # Redis stores a string uncompressed unless LZF saves this many bytes.
 MIN_GAIN_BYTES = 4
+_MIN_GAIN_BYTES: cython.Py_ssize_t = MIN_GAIN_BYTES
+
+# Three bytes are hashed to 12 bits, so that the table fits into a processor's first cache.
+_SLOTS = 1 << 12
+
+# After this many literals, a power of two, every second place is searched, then every third ...
+_PATIENCE_BITS: cython.int = 6
 
 # The greatest length of a repeat, which takes three bytes.
 _MAX_RATIO = MAX_REPEAT // 3
@@ -40,21 +52,9 @@ _MAX_RATIO = MAX_REPEAT // 3
 
 def compress(data: bytes) -> bytes | None:
     """The compressed form, or None if it does not save `MIN_GAIN_BYTES`."""
-    limit = len(data) - MIN_GAIN_BYTES
-    if limit <= 0:
-        return None
-    # At worst nothing repeats: then each run of literals has one byte more.
-    out = _Output(len(data) + len(data) // MAX_LITERALS + len(data) // WINDOW_BYTES + 2)
-    for start in range(0, len(data), WINDOW_BYTES):
-        window = data[start : start + WINDOW_BYTES]
-        packed = lz4.block.compress(window, store_size=False)
-        if len(packed) < len(window):
-            out.rewrite(packed)
-        else:
-            out.put_literals(window, 0, len(window))
-        if out.place > limit:
-            return None
-    return out.content()
+    out = bytearray(len(data))
+    end = _COMPRESSOR.compress(data, len(data), out, 0)
+    return None if end < 0 else bytes(memoryview(out)[:end])
 
 
 def decompress(blob: bytes, length: int) -> bytes:
@@ -75,6 +75,150 @@ def decompress_prefix(blob: bytes, count: int) -> bytes:
 
 
 @cython.cclass
+class Compressor:
+    """Compresses one string after the other."""
+
+    def __init__(self) -> None:
+        # For a hash of three bytes, where they were last. Places are counted through all strings,
+        # with a window between two of them: so the table need not be cleared.
+        self._seen = array("Q", bytes(8 * _SLOTS))
+        self._passed = 2 * WINDOW_BYTES
+
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
+    def compress(
+        self,
+        data: cython.p_const_uchar,
+        size: cython.Py_ssize_t,
+        out: cython.p_uchar,
+        start: cython.Py_ssize_t,
+    ) -> cython.Py_ssize_t:
+        """Write the first `size` bytes of `data`, compressed, into `out` from `start` on.
+
+        Returns the place after them; -1 if that does not save `MIN_GAIN_BYTES`. `out` has room for
+        `size` bytes there.
+        """
+        seen: cython.p_ulonglong = numbers_of(self._seen)
+        passed: cython.ulonglong = self._passed
+        self._passed += size + _WINDOW_BYTES
+        end: cython.Py_ssize_t = start + size - _MIN_GAIN_BYTES
+        literals: cython.Py_ssize_t = 0  # where those begin that are not written yet
+        place: cython.Py_ssize_t = 0
+        slot: cython.ulonglong
+        distance: cython.Py_ssize_t
+        length: cython.Py_ssize_t
+        while place + 2 < size:
+            slot = _slot(data, place)
+            distance = passed + place - seen[slot]
+            seen[slot] = passed + place
+            if distance > _WINDOW_BYTES or not _are_alike(data, place, place - distance):
+                place += 1 + (place - literals >> _PATIENCE_BITS)
+                continue
+            length = _length_of_repeat(data, place, distance, size)
+            # A repeat takes three bytes at most.
+            if start + _literals_bytes(place - literals) + 3 > end:
+                return -1
+            start = _put_literals(out, start, data, literals, place - literals)
+            start = _put_repeat(out, start, length, distance - 1)
+            place += length
+            literals = place
+            # The next repeat often begins within this one, near its end.
+            if place + 2 < size:
+                seen[_slot(data, place - 2)] = passed + place - 2
+                seen[_slot(data, place - 1)] = passed + place - 1
+        if start + _literals_bytes(size - literals) > end:
+            return -1
+        return _put_literals(out, start, data, literals, size - literals)
+
+
+@cython.cfunc
+@cython.inline
+def _slot(data: cython.p_const_uchar, place: cython.Py_ssize_t) -> cython.ulonglong:
+    """Where the table has the three bytes at a place."""
+    word: cython.ulonglong = data[place] | data[place + 1] << 8 | data[place + 2] << 16
+    # The high half of the product's low 24 bits; the factor is 2**24 times the golden ratio.
+    return word * 0x9E3779 >> 12 & 0xFFF
+
+
+@cython.cfunc
+@cython.inline
+def _are_alike(
+    data: cython.p_const_uchar, place: cython.Py_ssize_t, other: cython.Py_ssize_t
+) -> cython.bint:
+    """Return True if the same three bytes are at both places."""
+    return (
+        data[place] == data[other]
+        and data[place + 1] == data[other + 1]
+        and data[place + 2] == data[other + 2]
+    )
+
+
+@cython.cfunc
+@cython.inline
+def _length_of_repeat(
+    data: cython.p_const_uchar,
+    place: cython.Py_ssize_t,
+    distance: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """How many bytes from a place on, three at least, are those `distance` before."""
+    most: cython.Py_ssize_t = min(size - place, _MAX_REPEAT)
+    length: cython.Py_ssize_t = 3
+    while length < most and data[place + length] == data[place + length - distance]:
+        length += 1
+    return length
+
+
+@cython.cfunc
+@cython.inline
+def _literals_bytes(count: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """What literals take when they are written."""
+    return count + (count + _MAX_LITERALS - 1) // _MAX_LITERALS
+
+
+@cython.cfunc
+@cython.inline
+def _put_literals(
+    out: cython.p_uchar,
+    start: cython.Py_ssize_t,
+    data: cython.p_const_uchar,
+    place: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Write bytes that nothing repeats; the place after them."""
+    size: cython.Py_ssize_t
+    while count > 0:
+        size = min(count, _MAX_LITERALS)
+        out[start] = size - 1
+        start = put_bytes(out, start + 1, data, place, size)
+        place += size
+        count -= size
+    return start
+
+
+@cython.cfunc
+@cython.inline
+def _put_repeat(
+    out: cython.p_uchar,
+    start: cython.Py_ssize_t,
+    length: cython.Py_ssize_t,
+    distance: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Write a reference to what is `distance` + 1 bytes back; the place after it."""
+    if length < 9:
+        out[start] = length - 2 << 5 | distance >> 8
+        out[start + 1] = distance & 0xFF
+        return start + 2
+    out[start] = 0xE0 | distance >> 8
+    out[start + 1] = length - 9
+    out[start + 2] = distance & 0xFF
+    return start + 3
+
+
+_COMPRESSOR = Compressor()
+
+
+@cython.cclass
 class _Output:
     """Memory of a fixed size that is written up to `place`."""
 
@@ -88,82 +232,6 @@ class _Output:
         """Return a copy of the bytes written."""
         out = self._out
         return bytes(out[: self.place])
-
-    # -- compressed ----------------------------------------------------------------------------
-
-    def rewrite(self, packed: bytes) -> None:
-        """Write in LZF's notation what LZ4 has made of a window."""
-        # An item of LZ4: 4 bits number of literals, 4 bits length of the match less 4; either goes
-        # on in further bytes if all its bits are set. The last item has no match.
-        data: cython.p_const_uchar = packed
-        end: cython.Py_ssize_t = len(packed)
-        position: cython.Py_ssize_t = 0
-        token: cython.int
-        count: cython.Py_ssize_t
-        distance: cython.Py_ssize_t
-        while True:
-            token = data[position]
-            position += 1
-            count = token >> 4
-            if count == 15:
-                while data[position] == 255:
-                    count += 255
-                    position += 1
-                count += data[position]
-                position += 1
-            self.put_literals(data, position, count)
-            position += count
-            if position >= end:
-                return
-            distance = data[position] | data[position + 1] << 8
-            position += 2
-            count = (token & 15) + 4
-            if count == 19:
-                while data[position] == 255:
-                    count += 255
-                    position += 1
-                count += data[position]
-                position += 1
-            self._put_repeat(count, distance - 1)
-
-    def put_literals(
-        self, data: cython.p_const_uchar, position: cython.Py_ssize_t, count: cython.Py_ssize_t
-    ) -> None:
-        """Write bytes that nothing repeats."""
-        out = self._out
-        size: cython.Py_ssize_t
-        while count:
-            size = min(count, _MAX_LITERALS)
-            out[self.place] = size - 1
-            self.place += 1
-            self._copy(data, position, size)
-            position += size
-            count -= size
-
-    @cython.cfunc
-    def _put_repeat(self, count: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> None:
-        """Write references to what is `distance` + 1 bytes back: `count` bytes, at least 3."""
-        out = self._out
-        place: cython.Py_ssize_t = self.place
-        size: cython.Py_ssize_t
-        while count:
-            # A reference to less than three bytes cannot be written.
-            size = min(count, _MAX_REPEAT)
-            if 0 < count - size < 3:
-                size -= 3
-            if size < 9:
-                out[place] = size - 2 << 5 | distance >> 8
-                out[place + 1] = distance & 0xFF
-                place += 2
-            else:
-                out[place] = 0xE0 | distance >> 8
-                out[place + 1] = size - 9
-                out[place + 2] = distance & 0xFF
-                place += 3
-            count -= size
-        self.place = place
-
-    # -- expanded ------------------------------------------------------------------------------
 
     def expand(self, blob: bytes) -> bool:
         """Write what was compressed, as much as there is room for; False if that is not all.
@@ -210,15 +278,7 @@ class _Output:
         self, data: cython.p_const_uchar, position: cython.Py_ssize_t, count: cython.Py_ssize_t
     ) -> None:
         """Write a part of `data`."""
-        out = self._out
-        place: cython.Py_ssize_t = self.place
-        index: cython.Py_ssize_t
-        if cython.compiled:
-            for index in range(count):
-                out[place + index] = data[position + index]
-        else:
-            out[place : place + count] = data[position : position + count]
-        self.place = place + count
+        self.place = put_bytes(self._out, self.place, data, position, count)
 
     @cython.cfunc
     def _repeat(self, distance: cython.Py_ssize_t, count: cython.Py_ssize_t) -> None:

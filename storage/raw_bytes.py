@@ -1,0 +1,36 @@
+"""Parts of memory, copied and compared; compiled, by the C library."""
+
+from __future__ import annotations
+
+import cython
+
+
+@cython.cfunc
+def put_bytes(
+    out: cython.p_uchar,
+    place: cython.Py_ssize_t,
+    data: cython.p_const_uchar,
+    start: cython.Py_ssize_t,
+    length: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Write a part of `data`, another object, into `out`; the place after it."""
+    if cython.compiled:
+        # The module's C types have it from libc.
+        memcpy(out + place, data + start, length)  # type: ignore[name-defined, operator]  # noqa: F821
+    else:
+        out[place : place + length] = data[start : start + length]
+    return place + length
+
+
+@cython.cfunc
+def is_at(
+    data: cython.p_const_uchar,
+    place: cython.Py_ssize_t,
+    text: cython.p_const_uchar,
+    length: cython.Py_ssize_t,
+) -> cython.bint:
+    """Return True if the `length` bytes of `text` are in `data` at `place`."""
+    if cython.compiled:
+        same: cython.int = memcmp(data + place, text, length)  # type: ignore[name-defined, operator]  # noqa: F821
+        return same == 0
+    return data[place : place + length] == text
