@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import cython
 
 
@@ -34,3 +36,17 @@ def is_at(
         same: cython.int = memcmp(data + place, text, length)  # type: ignore[name-defined, operator]  # noqa: F821
         return same == 0
     return data[place : place + length] == text
+
+
+# What the C types of storage/redis_format/lzf.py have in C.
+
+
+def four_bytes(data: bytes, place: int) -> int:
+    """The four bytes from a place on, as a number."""
+    return int.from_bytes(data[place : place + 4], "little")
+
+
+def cleared(numbers: array[int]) -> array[int]:
+    """The numbers of an array, all of them 0; compiled, a pointer to them."""
+    numbers[:] = array(numbers.typecode, bytes(len(numbers) * numbers.itemsize))
+    return numbers

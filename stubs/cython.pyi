@@ -13,10 +13,12 @@ double = float
 int = int
 longlong = int
 uchar: Any
+uint = int
 ulonglong = int
 p_const_uchar = bytes
 p_ulonglong: Any
 p_uchar = bytearray
+p_uint: Any
 
 def cclass(decorated: T) -> T: ...
 def cfunc(decorated: T) -> T: ...

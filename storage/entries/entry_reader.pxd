@@ -1,5 +1,8 @@
 # The C types of storage/entries/entry_reader.py.
 
+from storage.raw_bytes cimport is_at
+
+
 cdef class EntryReader:
     cdef object entries
     cdef const unsigned char* _data
@@ -11,7 +14,7 @@ cdef class EntryReader:
     cdef readonly Py_ssize_t length
 
     cpdef load(self, object entries, Py_ssize_t end=*)
-    cpdef Py_ssize_t read_head(self)
-    cpdef read_word(self)
-    cdef unsigned long long _read_number(self)
+    cpdef Py_ssize_t read_head(self) noexcept
+    cpdef void read_word(self) noexcept
+    cdef unsigned long long _read_number(self) noexcept
     cpdef bint pass_over(self, bytes text)

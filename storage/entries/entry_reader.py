@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import cython
 
+if not cython.compiled:
+    # Compiled, it is a C function, which the module's C types import.
+    from storage.raw_bytes import is_at
+
 
 @cython.cclass
 class EntryReader:
@@ -45,7 +49,6 @@ class EntryReader:
         self.start = self.place + 2
         self.place = self.start + self.length + 2
 
-    @cython.cfunc
     def _read_number(self) -> cython.ulonglong:
         """Read digits, and stop at what comes after them."""
         data = self._data
@@ -59,15 +62,9 @@ class EntryReader:
 
     def pass_over(self, text: bytes) -> bool:
         """Move past these bytes if they are what comes next."""
-        data = self._data
-        other: cython.p_const_uchar = text
         size: cython.Py_ssize_t = len(text)
-        place: cython.Py_ssize_t = self.place
-        index: cython.Py_ssize_t
-        if size > self.end - place:
+        data: cython.p_const_uchar = self._data  # type: ignore[assignment]  # or a bytearray
+        if size > self.end - self.place or not is_at(data, self.place, text, size):
             return False
-        for index in range(size):
-            if data[place + index] != other[index]:
-                return False
-        self.place = place + size
+        self.place += size
         return True

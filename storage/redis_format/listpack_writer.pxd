@@ -1,6 +1,7 @@
 # The C types of storage/redis_format/listpack_writer.py.
 
 from storage.redis_format.listpack_size cimport backward_length_bytes, int64_bytes, plain_integer
+from storage.raw_bytes cimport put_bytes
 
 
 cdef class ListpackWriter:
@@ -10,9 +11,11 @@ cdef class ListpackWriter:
     cdef public Py_ssize_t count
 
     cpdef begin(self, Py_ssize_t room)
-    cpdef put_integer(self, long long number)
-    cpdef put_word(self, const unsigned char* data, Py_ssize_t start, Py_ssize_t length)
-    cdef _put_text(
+    cpdef void put_integer(self, long long number) noexcept
+    cpdef void put_word(
         self, const unsigned char* data, Py_ssize_t start, Py_ssize_t length
-    )
+    ) noexcept
+    cdef void _put_text(
+        self, const unsigned char* data, Py_ssize_t start, Py_ssize_t length
+    ) noexcept
     cpdef bytes finish(self)

@@ -15,6 +15,10 @@ from storage.redis_format.listpack_size import (
     plain_integer,
 )
 
+if not cython.compiled:
+    # Compiled, it is a C function, which the module's C types import.
+    from storage.raw_bytes import put_bytes
+
 # What the header says of more elements than it can count.
 UNCOUNTED = 0xFFFF
 
@@ -54,21 +58,24 @@ class ListpackWriter:
         """An element that holds a number of 64 bits with a sign."""
         out = self._out
         place: cython.Py_ssize_t = self.place
-        size: cython.Py_ssize_t = int64_bytes(number)
+        size: cython.Py_ssize_t
         index: cython.Py_ssize_t
         self.count += 1
-        self.place = place + size
-        if size == 2:
+        if 0 <= number <= 127:
+            size = 2
             out[place] = number
-        elif size == 3:
+        elif -4096 <= number <= 4095:
+            size = 3
             out[place] = 0xC0 | (number >> 8 & 0x1F)
             out[place + 1] = number & 0xFF
         else:
+            size = int64_bytes(number)
             # 0xF1 to 0xF3: of 2 to 4 bytes; 0xF4: of 8.
             out[place] = 0xF4 if size == ELEMENT_FRAME_BYTES else 0xED + size
             for index in range(size - 2):
                 out[place + 1 + index] = number >> 8 * index & 0xFF
         out[place + size - 1] = size - 1
+        self.place = place + size
 
     def put_word(
         self, data: cython.p_const_uchar, start: cython.Py_ssize_t, length: cython.Py_ssize_t
@@ -80,7 +87,6 @@ class ListpackWriter:
         else:
             self._put_text(data, start, length)
 
-    @cython.cfunc
     def _put_text(
         self, data: cython.p_const_uchar, start: cython.Py_ssize_t, length: cython.Py_ssize_t
     ) -> None:
@@ -99,12 +105,7 @@ class ListpackWriter:
             for index in range(4):
                 out[place + 1 + index] = length >> 8 * index & 0xFF
             place += 5
-        if cython.compiled:
-            for index in range(length):
-                out[place + index] = data[start + index]
-        else:
-            out[place : place + length] = data[start : start + length]
-        place += length
+        place = put_bytes(out, place, data, start, length)
         # The size of all that, to be read from the end.
         size: cython.Py_ssize_t = place - self.place
         count: cython.Py_ssize_t = backward_length_bytes(size)

@@ -1,21 +1,34 @@
 # The C types of storage/redis_format/lzf.py.
 
 from cpython.array cimport array
+from libc.string cimport memcpy, memset
 
-from storage.entries.entry_ids cimport numbers_of
 from storage.raw_bytes cimport put_bytes
+
+
+cdef inline unsigned int four_bytes(const unsigned char* data, Py_ssize_t place) noexcept:
+    """The four bytes from a place on, as a number."""
+    cdef unsigned int word
+    memcpy(&word, data + place, 4)
+    return word
+
+
+cdef inline unsigned int* cleared(array numbers) noexcept:
+    """The numbers of an array, all of them 0."""
+    memset(numbers.data.as_uints, 0, 4 * len(numbers))
+    return numbers.data.as_uints
 
 
 cdef Py_ssize_t _MAX_LITERALS
 cdef Py_ssize_t _MAX_REPEAT
 cdef Py_ssize_t _WINDOW_BYTES
 cdef Py_ssize_t _MIN_GAIN_BYTES
+cdef unsigned long long _FACTOR
 cdef int _PATIENCE_BITS
 
 
 cdef class Compressor:
     cdef array _seen
-    cdef unsigned long long _passed
 
     cpdef Py_ssize_t compress(
         self, const unsigned char* data, Py_ssize_t size, unsigned char* out, Py_ssize_t start

@@ -9,8 +9,9 @@ A compressed string is a sequence of two kinds of items:
 where D has 13 bits. The compressed form does not contain the length of the result, which must be
 stored beside it.
 
-Repeats are found by a table of where three bytes were seen last, as most compressors of that speed
-do; a long run of literals is searched in growing steps, since such data hardly compresses.
+Repeats are found by a table of where four bytes were seen last. So a repeat of three bytes is
+missed, which would save a byte at best. A long run of literals is searched in growing steps, since
+such data hardly compresses.
 
 Guarantees: damaged input raises ValueError. The output is never longer than announced, and an
 impossible announced length is refused before memory is allocated.
@@ -23,9 +24,8 @@ from array import array
 import cython
 
 if not cython.compiled:
-    # Compiled, it returns a pointer, and the module's C types import it.
-    from storage.entries.entry_ids import numbers_of
-    from storage.raw_bytes import put_bytes
+    # Compiled, they are C functions, which the module's C types import.
+    from storage.raw_bytes import cleared, four_bytes, put_bytes
 
 MAX_LITERALS = 32
 MAX_REPEAT = 264
@@ -40,8 +40,9 @@ _WINDOW_BYTES: cython.Py_ssize_t = WINDOW_BYTES
 MIN_GAIN_BYTES = 4
 _MIN_GAIN_BYTES: cython.Py_ssize_t = MIN_GAIN_BYTES
 
-# Three bytes are hashed to 12 bits, so that the table fits into a processor's first cache.
-_SLOTS = 1 << 12
+# Four bytes are hashed to 12 bits, so that the table fits into a processor's first cache.
+_UNSEEN = bytes(4 << 12)
+_FACTOR: cython.ulonglong = 0x9E3779B1
 
 # After this many literals, a power of two, every second place is searched, then every third ...
 _PATIENCE_BITS: cython.int = 6
@@ -79,10 +80,8 @@ class Compressor:
     """Compresses one string after the other."""
 
     def __init__(self) -> None:
-        # For a hash of three bytes, where they were last. Places are counted through all strings,
-        # with a window between two of them: so the table need not be cleared.
-        self._seen = array("Q", bytes(8 * _SLOTS))
-        self._passed = 2 * WINDOW_BYTES
+        # For a hash of four bytes, where they were last.
+        self._seen = array("I", _UNSEEN)
 
     @cython.boundscheck(False)
     @cython.wraparound(False)
@@ -98,20 +97,20 @@ class Compressor:
         Returns the place after them; -1 if that does not save `MIN_GAIN_BYTES`. `out` has room for
         `size` bytes there.
         """
-        seen: cython.p_ulonglong = numbers_of(self._seen)
-        passed: cython.ulonglong = self._passed
-        self._passed += size + _WINDOW_BYTES
+        seen: cython.p_uint = cleared(self._seen)
         end: cython.Py_ssize_t = start + size - _MIN_GAIN_BYTES
         literals: cython.Py_ssize_t = 0  # where those begin that are not written yet
-        place: cython.Py_ssize_t = 0
-        slot: cython.ulonglong
+        place: cython.Py_ssize_t = 1  # what the table does not know seems to be at 0
+        word: cython.uint
+        slot: cython.uint
         distance: cython.Py_ssize_t
         length: cython.Py_ssize_t
-        while place + 2 < size:
-            slot = _slot(data, place)
-            distance = passed + place - seen[slot]
-            seen[slot] = passed + place
-            if distance > _WINDOW_BYTES or not _are_alike(data, place, place - distance):
+        while place + 3 < size:
+            word = four_bytes(data, place)
+            slot = _slot(word)
+            distance = place - seen[slot]
+            seen[slot] = place
+            if word != four_bytes(data, place - distance) or distance > _WINDOW_BYTES:
                 place += 1 + (place - literals >> _PATIENCE_BITS)
                 continue
             length = _length_of_repeat(data, place, distance, size)
@@ -123,9 +122,8 @@ class Compressor:
             place += length
             literals = place
             # The next repeat often begins within this one, near its end.
-            if place + 2 < size:
-                seen[_slot(data, place - 2)] = passed + place - 2
-                seen[_slot(data, place - 1)] = passed + place - 1
+            if place + 1 < size:
+                seen[_slot(four_bytes(data, place - 2))] = place - 2
         if start + _literals_bytes(size - literals) > end:
             return -1
         return _put_literals(out, start, data, literals, size - literals)
@@ -133,24 +131,10 @@ class Compressor:
 
 @cython.cfunc
 @cython.inline
-def _slot(data: cython.p_const_uchar, place: cython.Py_ssize_t) -> cython.ulonglong:
-    """Where the table has the three bytes at a place."""
-    word: cython.ulonglong = data[place] | data[place + 1] << 8 | data[place + 2] << 16
-    # The high half of the product's low 24 bits; the factor is 2**24 times the golden ratio.
-    return word * 0x9E3779 >> 12 & 0xFFF
-
-
-@cython.cfunc
-@cython.inline
-def _are_alike(
-    data: cython.p_const_uchar, place: cython.Py_ssize_t, other: cython.Py_ssize_t
-) -> cython.bint:
-    """Return True if the same three bytes are at both places."""
-    return (
-        data[place] == data[other]
-        and data[place + 1] == data[other + 1]
-        and data[place + 2] == data[other + 2]
-    )
+def _slot(word: cython.ulonglong) -> cython.uint:
+    """Where the table has these four bytes."""
+    # 12 high bits of the product's low 32; the factor is 2**32 times the golden ratio.
+    return word * _FACTOR >> 20 & 0xFFF
 
 
 @cython.cfunc
@@ -163,7 +147,7 @@ def _length_of_repeat(
 ) -> cython.Py_ssize_t:
     """How many bytes from a place on, three at least, are those `distance` before."""
     most: cython.Py_ssize_t = min(size - place, _MAX_REPEAT)
-    length: cython.Py_ssize_t = 3
+    length: cython.Py_ssize_t = 4
     while length < most and data[place + length] == data[place + length - distance]:
         length += 1
     return length
@@ -173,7 +157,7 @@ def _length_of_repeat(
 @cython.inline
 def _literals_bytes(count: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """What literals take when they are written."""
-    return count + (count + _MAX_LITERALS - 1) // _MAX_LITERALS
+    return count + (count + 31 >> 5)
 
 
 @cython.cfunc
