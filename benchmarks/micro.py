@@ -153,7 +153,17 @@ def other_cases() -> Iterator[tuple[str, Case]]:
     )
 
 
-LOADING = ("load/xadd", "load/groups")
+# One request each, of item `i` of 2000; ten items make a hash, set, sorted set or list.
+LOADED_ITEMS: dict[str, Callable[[int], bytes]] = {
+    "load/set": lambda i: request("SET", f"key:{i}", f"value:{i}"),
+    "load/hset": lambda i: request("HSET", f"key:{i // 10}", f"field:{i % 10}", f"value:{i}"),
+    "load/sadd": lambda i: request("SADD", f"key:{i // 10}", f"member:{i}"),
+    "load/zadd": lambda i: request("ZADD", f"key:{i // 10}", i, f"member:{i}"),
+    "load/zadd/one key": lambda i: request("ZADD", "key", i, f"member:{i}"),
+    "load/rpush": lambda i: request("RPUSH", f"key:{i // 10}", f"item:{i}"),
+    "load/lpush/one key": lambda i: request("LPUSH", "key", f"item:{i}"),
+}
+LOADING = ("load/xadd", "load/groups", *LOADED_ITEMS)
 
 
 def measure(only: str) -> dict[str, float]:
@@ -187,8 +197,12 @@ def measure_loading(name: str) -> float:
 
     server = InProcessServer(appendonly="yes", aof_use_rdb_preamble="no")
     client = server.connect()
-    client.feed(filled_stream(2000))
-    requests = 2002
+    if name in LOADED_ITEMS:
+        client.feed(b"".join([LOADED_ITEMS[name](i * 919 % 2000) for i in range(2000)]))
+        requests = 2000
+    else:
+        client.feed(filled_stream(2000))
+        requests = 2002
     if name == "load/groups":
         for number in range(1, 1001):
             client.execute("XREADGROUP", "GROUP", "g", "c", "COUNT", "1", "STREAMS", "s", ">")

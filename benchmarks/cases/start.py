@@ -19,7 +19,7 @@ from benchmarks.cases.durability import APPEND_ONLY
 from benchmarks.comparison import Case, Contender, Figures, Scale, Session
 from benchmarks.figures import Figure, Row
 from benchmarks.load.entries import acknowledge, deliver, fill
-from benchmarks.servers import Server, ServerError, best_redis, pack
+from benchmarks.servers import Server, ServerError, Word, best_redis, pack
 
 LOADED = re.compile(r"DB loaded from (?:append only file|disk): ([0-9.]+) seconds")
 READ_COUNT = 10
@@ -47,10 +47,11 @@ def _add_and_save(server: Server, count: int) -> None:
     server.call("SAVE")
 
 
-def _set(server: Server, count: int) -> None:
+def _each(server: Server, count: int, *, make: Callable[[int], tuple[Word, ...]]) -> None:
+    """A request for each number, in an order like that of chance."""
     for start in range(0, count, BATCH):
         numbers = range(start, min(start + BATCH, count))
-        server.pipeline([pack("SET", f"key:{n * 7919 % count}", f"value:{n}") for n in numbers])
+        server.pipeline([pack(*make(n * 7919 % count)) for n in numbers])
 
 
 def _consume(server: Server, count: int) -> None:
@@ -58,6 +59,16 @@ def _consume(server: Server, count: int) -> None:
     fill(server, count)
     deliver(server, count, batch=READ_COUNT)
     acknowledge(server, count, batch=READ_COUNT)
+
+
+# Writes of one small item each; ten of them make a hash, set, sorted set or list.
+SMALL_WRITES: dict[str, Callable[[int], tuple[Word, ...]]] = {
+    "strings": lambda n: ("SET", f"key:{n}", f"value:{n}"),
+    "hashes": lambda n: ("HSET", f"key:{n // 10}", f"field:{n % 10}", f"value:{n}"),
+    "sets": lambda n: ("SADD", f"key:{n // 10}", f"member:{n}"),
+    "sorted-sets": lambda n: ("ZADD", f"key:{n // 10}", n, f"member:{n}"),
+    "lists": lambda n: ("RPUSH", f"key:{n // 10}", f"item:{n}"),
+}
 
 
 @dataclass(frozen=True)
@@ -73,7 +84,10 @@ class Files:
 ALL_FILES = [
     Files("requests", fill, ONLY_REQUESTS),
     Files("snapshot", _add_and_save, ()),
-    Files("strings", _set, ONLY_REQUESTS, divisor=5),
+    *(
+        Files(name, partial(_each, make=make), ONLY_REQUESTS, divisor=5)
+        for name, make in SMALL_WRITES.items()
+    ),
     Files("group", _consume, ONLY_REQUESTS, divisor=5),
 ]
 
