@@ -19,6 +19,7 @@ PONG = b"+PONG\r\n"
 QUEUED = b"+QUEUED\r\n"
 ZERO = b":0\r\n"
 ONE = b":1\r\n"
+_SMALL_INTEGERS = tuple([b":%d\r\n" % number for number in range(256)])
 EMPTY_ARRAY = b"*0\r\n"
 EMPTY_BULK = b"$0\r\n\r\n"
 
@@ -46,6 +47,8 @@ def error(text: bytes) -> bytes:
 
 def integer(value: int) -> bytes:
     """A signed 64-bit integer."""
+    if 0 <= value < len(_SMALL_INTEGERS):
+        return _SMALL_INTEGERS[value]
     return b":%d\r\n" % value
 
 

@@ -4,6 +4,7 @@ from commands.core.instance cimport Instance
 from storage.append_only.request_writer cimport RequestWriter
 from storage.keyspace.database cimport Database
 from storage.stream cimport Stream
+from storage.types.value cimport Value
 
 
 cdef class Client:
@@ -35,5 +36,11 @@ cdef class Client:
     cdef public long subscriptions
 
     cpdef object feature(self, object kind)
+    cpdef Value lookup_for_write(self, bytes key)
+    cpdef Value lookup_typed_for_write(self, bytes key, object kind)
+    cpdef store(self, bytes key, Value value)
+    cpdef modified(self, bytes key, Py_ssize_t changes=*)
+    cpdef notify(self, long long event_class, bytes event, bytes key)
+    cpdef signal_key_as_ready(self, bytes key)
     cpdef RequestWriter begin_propagated(self)
     cpdef note_write(self)

@@ -204,7 +204,7 @@ class Client:
         """Delete `key` and wake the clients that wait for its absence."""
         self.instance.remove(self.db, key)
 
-    def modified(self, key: bytes, changes: int = 1) -> None:
+    def modified(self, key: bytes, changes: cython.Py_ssize_t = 1) -> None:
         """`key` was changed: transactions that watch it fail, caches are invalidated.
 
         `changes` counts towards the `save` points. A command that changed something and did not
@@ -222,9 +222,10 @@ class Client:
         """
         self.instance.dirty += changes
 
-    def notify(self, event_class: int, event: bytes, key: bytes) -> None:
+    def notify(self, event_class: cython.longlong, event: bytes, key: bytes) -> None:
         """Publish a keyspace event, if its class is enabled (commands/state/notifications.py)."""
-        if self.instance.config.notify_keyspace_events & event_class:
+        instance = self.instance
+        if instance.is_observed and instance.config.notify_keyspace_events & event_class:
             self.instance.notify(event_class, event, key, self.db.index)
 
     def notify_fields(self, event: bytes, key: bytes, fields: Sequence[bytes]) -> None:

@@ -5,11 +5,14 @@ from commands.core.propagation.propagation cimport Propagation
 from commands.state.background_work cimport BackgroundWork
 from commands.state.stats cimport Stats
 from commands.state.invalidation_table cimport TrackingTable
+from storage.keyspace.database cimport Database
+from storage.types.value cimport Value
 
 
 cdef class Instance:
     cdef dict __dict__
     cdef public object config
+    cdef public object encoding_limits
     cdef public long long now_ms
     cdef public long gates
     cdef public long long dirty
@@ -31,3 +34,4 @@ cdef class Instance:
 
     cpdef object feature(self, object kind)
     cpdef look_up_settings(self)
+    cpdef store(self, Database db, bytes key, Value value)

@@ -92,7 +92,7 @@ def _without_expired(client: Client, key: bytes) -> HashValue | None:
     now_ms = time_for(client)
     if value is None or now_ms is None:
         return value
-    deadline_ms = value.deadline_ms
+    deadline_ms = value.first_deadline_ms()
     if deadline_ms is None or now_ms <= deadline_ms:
         return value
     twin = HashValue()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
-from commands.hashes.lookup import remove_fields, write_fields
+from commands.hashes.lookup import remove_fields, remove_named, write_fields
 from protocol import errors, replies
 from protocol.request import Request
 from storage.types.hashes import HashValue
@@ -25,11 +25,12 @@ def hmset(client: Client, argv: Request) -> bytes:
 
 def _set(client: Client, argv: Request, name: bytes) -> int:
     """Set fields, which have no time then; how many are new."""
-    if len(argv) % 2:
+    if argv.count % 2:
         raise errors.wrong_arity(name)
-    key, words = argv[1], argv[2:]
-    names = words[::2]
-    value = write_fields(client, key, names)
+    key, words = argv.word(1), argv[2:]
+    value: HashValue | None = client.lookup_typed_for_write(key, HashValue)
+    if value is not None and value.expires:
+        value = remove_named(client, key, value, words[::2])
     had_times = value is not None and bool(value.expires)
     if value is None:
         value = HashValue()
@@ -38,7 +39,8 @@ def _set(client: Client, argv: Request, name: bytes) -> int:
     if had_times:
         client.db.watch_fields(key)
     client.modified(key, len(words) // 2)
-    client.notify_fields(b"hset", key, names)
+    if client.instance.is_observed:
+        client.notify_fields(b"hset", key, words[::2])
     return created
 
 

@@ -20,7 +20,7 @@ from storage.types.hashes import HashValue
 def read_fields(client: Client, key: bytes, names: Sequence[bytes]) -> HashValue | None:
     """The hash for a command that reads fields by their names. Raises WRONGTYPE."""
     found = client.lookup_typed(key, HashValue)
-    return found if found is None or not found.expires else _current(client, key, found, names)
+    return found if found is None or not found.expires else remove_named(client, key, found, names)
 
 
 def read_all(client: Client, key: bytes) -> dict[bytes, bytes] | None:
@@ -32,7 +32,7 @@ def read_all(client: Client, key: bytes) -> dict[bytes, bytes] | None:
 def write_fields(client: Client, key: bytes, names: Sequence[bytes]) -> HashValue | None:
     """The hash for a command that changes fields by their names. Raises WRONGTYPE."""
     found = client.lookup_typed_for_write(key, HashValue)
-    return found if found is None or not found.expires else _current(client, key, found, names)
+    return found if found is None or not found.expires else remove_named(client, key, found, names)
 
 
 def time_for(client: Client) -> int | None:
@@ -40,10 +40,10 @@ def time_for(client: Client) -> int | None:
     return None if client.replays else client.instance.now_ms
 
 
-def _current(
+def remove_named(
     client: Client, key: bytes, found: HashValue, names: Iterable[bytes]
 ) -> HashValue | None:
-    """Remove the expired ones of the named fields; None if the hash is empty then.
+    """Remove the expired ones of the named fields for a command; None if the hash is empty then.
 
     On a replica they stay, hidden from clients, until the primary's HDEL arrives.
     """

@@ -143,7 +143,7 @@ def _store(client: Client, argv: Argv, options: _Options, value: Value) -> bytes
     instance, key = client.instance, argv[1]
     old = _replaced(client, argv, options)
     deadline_ms = _parse_deadline(client, argv[2], options)
-    if type(value) is not Stream and value.deadline_ms is not None:
+    if type(value) is not Stream and value.first_deadline_ms() is not None:
         check_field_times(client, b"restore")
     if old is not None:
         client.remove(key)
@@ -174,7 +174,7 @@ def _propagate_restored(client: Client, argv: Argv, value: Value, deadline_ms: i
     ttl = argv[2] if deadline_ms is None else b"%d" % deadline_ms
     if deadline_ms is not None and b"ABSTTL" not in map(bytes.upper, words):
         words.append(b"ABSTTL")
-    if payload_version(payload) <= _OLD_OPTIONS_VERSION or value.deadline_ms is not None:
+    if payload_version(payload) <= _OLD_OPTIONS_VERSION or value.first_deadline_ms() is not None:
         client.propagate(*argv[:2], ttl, payload, *words)
         return
     old = dump(value, _OLD_OPTIONS, client.instance.now_ms)

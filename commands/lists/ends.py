@@ -34,7 +34,7 @@ def push(
 ) -> ListValue:
     """Push elements, one after the other, to the list at `key`, which is created for None."""
     limits = client.instance.config
-    target = ListValue(client.instance.now_ms) if value is None else value
+    target: ListValue = ListValue(client.instance.now_ms) if value is None else value
     if side == LEFT:
         target.push_left(items, limits)
     else:

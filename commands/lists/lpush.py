@@ -35,8 +35,8 @@ def rpushx(client: Client, argv: Request) -> bytes:
 
 
 def _push(client: Client, argv: Request, side: bytes, *, only_if_there: bool = False) -> bytes:
-    key = argv[1]
-    value = client.lookup_typed_for_write(key, ListValue)
+    key = argv.word(1)
+    value: ListValue | None = client.lookup_typed_for_write(key, ListValue)
     if value is None and only_if_there:
         return replies.ZERO
-    return replies.integer(len(push(client, key, value, side, argv[2:])))
+    return replies.integer(push(client, key, value, side, argv[2:])._length)

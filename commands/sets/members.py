@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import cython
+
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key, two_keys
@@ -20,15 +22,18 @@ MEMBERS_PER_PIECE = 2000
 @command("SADD", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
 def sadd(client: Client, argv: Request) -> bytes:
     """Integer: how many were not in the set before. Source: Redis 7.2."""
-    key, members = argv[1], argv[2:]
+    key, members = argv.word(1), argv[2:]
     limits = client.instance.encoding_limits
-    value = client.lookup_typed_for_write(key, SetValue)
+    value: SetValue | None = client.lookup_typed_for_write(key, SetValue)
     if value is None:
         value = SetValue.sized(members[0], len(members), limits)
         client.store(key, value)
     else:
         value.expect(len(members), limits)
-    added = sum(value.add(member, limits) for member in members)
+    added: cython.Py_ssize_t = 0
+    member: bytes
+    for member in members:
+        added += value.add(member, limits)
     if added:
         client.modified(key, added)
         client.notify(notifications.SET, b"sadd", key)

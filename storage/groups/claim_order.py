@@ -90,14 +90,14 @@ class ClaimOrder:
     def clear(self) -> None:
         """Remove everything."""
         # In a part, the item ~t means that the IDs after it are listed under the time t.
-        self._parts: OrderedIndex[list[int]] = OrderedIndex()
+        self._parts: OrderedIndex = OrderedIndex()
         self._last: list[int] = []  # the part that takes what is delivered next
         self._last_ms = 0  # the greatest time so far
         self._room = 0  # how many IDs the last part still takes
         self._listed = 0  # IDs in all parts
         self._sweep: Iterator[tuple[int, list[int]]] = iter(())
         self._credit = 0  # how many listed IDs the sweep may look at
-        self._released: OrderedIndex[EntryID] = OrderedIndex()
+        self._released: OrderedIndex = OrderedIndex()
         self.releases: dict[EntryID, int] = {}  # released entries, and their places in _released
         self._begin_line()
 

@@ -60,7 +60,7 @@ class Owner:
     def __init__(self, name: bytes) -> None:
         self.name = name
         self.pending_count = 0
-        self.pending_blocks: OrderedIndex[Block] = OrderedIndex()
+        self.pending_blocks: OrderedIndex = OrderedIndex()
 
 
 # ID, consumer, delivery time and count of an entry.

@@ -82,12 +82,12 @@ class Database:
         self._free = free
         self.values: dict[bytes, Value] = {}
         self.expires: dict[bytes, int] = {}  # key -> Unix ms
-        self._order: OrderedIndex[bytes] = OrderedIndex()  # serial -> key
+        self._order: OrderedIndex = OrderedIndex()  # serial -> key
         self._next_serial = 1
-        self._deadlines: OrderedIndex[bytes] = OrderedIndex()  # Unix ms << 64 | serial -> key
+        self._deadlines: OrderedIndex = OrderedIndex()  # Unix ms << 64 | serial -> key
         # Keys of values with items that expire by themselves -> the first deadline (Unix ms).
         self.field_expires: dict[bytes, int] = {}
-        self._field_deadlines: OrderedIndex[bytes] = OrderedIndex()  # as _deadlines
+        self._field_deadlines: OrderedIndex = OrderedIndex()  # as _deadlines
         self._walks: list[KeyWalk] = []  # walks in progress
 
     def __len__(self) -> int:
@@ -116,7 +116,7 @@ class Database:
                 self._release(old)
         value.use_cache(self._cache)
         self.values[key] = value
-        if self.field_expires or value.deadline_ms is not None:
+        if self.field_expires or value.first_deadline_ms() is not None:
             self.watch_fields(key)
 
     def add_all(self, keys: list[bytes], values: Sequence[Value]) -> bool:
@@ -235,7 +235,7 @@ class Database:
     def watch_fields(self, key: bytes) -> None:
         """Update the index after deadlines of items of the value at `key` have changed."""
         value = self.values[key]
-        when_ms, old_ms = value.deadline_ms, self.field_expires.get(key)
+        when_ms, old_ms = value.first_deadline_ms(), self.field_expires.get(key)
         if when_ms == old_ms:
             return
         if old_ms is not None:
@@ -288,12 +288,12 @@ class Database:
             return None
         for _ in range(RANDOM_TRIES):
             serial = below(self._next_serial)
-            key = self._order.get(serial)
+            key: bytes | None = self._order.get(serial)
             if key is not None:
                 return key
         older = islice(self._order.items_down_from(serial), RANDOM_NEIGHBOURS)
         newer = islice(self._order.items_from(serial), RANDOM_NEIGHBOURS)
-        neighbours = [*older, *newer]
+        neighbours: list[tuple[int, bytes]] = [*older, *newer]
         return neighbours[below(len(neighbours))][1]
 
 

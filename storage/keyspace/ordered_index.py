@@ -19,9 +19,11 @@ import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Any, TypeAlias
 
-T = TypeVar("T")
+import cython
+
+Key: TypeAlias = int  # by another name, because compiled it is any object
 
 KEY_LIMIT = 2**128
 
@@ -33,7 +35,8 @@ BLOCK_ITEMS = 341
 MERGE_AT = frozenset({0, BLOCK_ITEMS // 8, BLOCK_ITEMS // 4})
 
 
-class OrderedIndex(Generic[T]):
+@cython.cclass
+class OrderedIndex:
     """Items by key; see the module for what it guarantees."""
 
     __slots__ = (
@@ -52,7 +55,7 @@ class OrderedIndex(Generic[T]):
 
     def clear(self) -> None:
         """Remove everything."""
-        tail: dict[int, T] = {}
+        tail: dict[int, Any] = {}
         # _blocks[i] holds the keys in [_bounds[i], _bounds[i + 1]). Only the last may be empty.
         self._blocks = [tail]
         self._bounds = [0]
@@ -66,22 +69,22 @@ class OrderedIndex(Generic[T]):
     def __len__(self) -> int:
         return self._length
 
-    def __contains__(self, key: int) -> bool:
+    def __contains__(self, key: Key) -> bool:
         return self.get(key) is not None
 
-    def __getitem__(self, key: int) -> T:
+    def __getitem__(self, key: Key) -> Any:
         item = self.get(key)
         if item is None:
             raise KeyError(key)
         return item
 
-    def get(self, key: int) -> T | None:
+    def get(self, key: Key) -> Any:
         """The item at `key`, or None."""
         if self._recent_start <= key < self._recent_end:
             return self._recent.get(key)
         return self._find(key).get(key)
 
-    def __setitem__(self, key: int, item: T) -> None:
+    def __setitem__(self, key: Key, item: Any) -> None:
         assert item is not None
         if key > self._top:
             self.append(key, item)
@@ -96,7 +99,7 @@ class OrderedIndex(Generic[T]):
         else:
             block[key] = item
 
-    def append(self, key: int, item: T) -> None:
+    def append(self, key: Key, item: Any) -> None:
         """Add an item at a key above all earlier ones, removed ones included."""
         tail = self._blocks[-1]
         if len(tail) >= BLOCK_ITEMS:
@@ -105,7 +108,7 @@ class OrderedIndex(Generic[T]):
         self._top = key
         self._length += 1
 
-    def extend(self, keys: list[int], items: list[T]) -> None:
+    def extend(self, keys: list[int], items: list[Any]) -> None:
         """Add many items at once; `keys` ascend and are all new.
 
         Fastest above every existing key.
@@ -127,7 +130,7 @@ class OrderedIndex(Generic[T]):
         self._top = keys[-1]
         self._length += len(keys)
 
-    def pop(self, key: int, default: T | None = None) -> T | None:
+    def pop(self, key: Key, default: Any = None) -> Any:
         """Remove and return the item at `key`; `default` if there is none."""
         if self._recent_start <= key < self._recent_end:
             block = self._recent
@@ -153,10 +156,11 @@ class OrderedIndex(Generic[T]):
         """The greatest key, or None."""
         for index in range(len(self._blocks) - 1, -1, -1):
             if self._blocks[index]:
-                return next(reversed(self._sorted(index)))
+                last: int = next(reversed(self._sorted(index)))
+                return last
         return None
 
-    def floor_key(self, key: int) -> int | None:
+    def floor_key(self, key: Key) -> int | None:
         """The greatest key that is not above this one, or None."""
         for index in range(self._index_of(key), -1, -1):
             keys = list(self._sorted(index))
@@ -164,7 +168,7 @@ class OrderedIndex(Generic[T]):
                 return keys[bisect_right(keys, key) - 1]
         return None
 
-    def items_from(self, start: int) -> Iterator[tuple[int, T]]:
+    def items_from(self, start: int) -> Iterator[tuple[int, Any]]:
         """(key, item) of every key >= `start`, ascending."""
         while True:
             index = self._index_of(start)
@@ -178,7 +182,7 @@ class OrderedIndex(Generic[T]):
                 return
             start = end
 
-    def items_down_from(self, start: int) -> Iterator[tuple[int, T]]:
+    def items_down_from(self, start: int) -> Iterator[tuple[int, Any]]:
         """(key, item) of every key <= `start`, descending."""
         while start >= 0:
             index = self._index_of(start)
@@ -192,17 +196,17 @@ class OrderedIndex(Generic[T]):
     def __iter__(self) -> Iterator[int]:
         return (key for key, _ in self.items_from(0))
 
-    def items(self) -> Iterator[tuple[int, T]]:
+    def items(self) -> Iterator[tuple[int, Any]]:
         """All (key, item), ascending."""
         return self.items_from(0)
 
-    def values(self) -> Iterator[T]:
+    def values(self) -> Iterator[Any]:
         """All items, in ascending order of their keys."""
         return (item for _, item in self.items_from(0))
 
     # -- the whole -----------------------------------------------------------------------------
 
-    def blocks(self) -> list[tuple[int, dict[int, T]]]:
+    def blocks(self) -> list[tuple[int, dict[int, Any]]]:
         """(smallest possible key, items by key) of each block, ascending; a few per thousand items.
 
         A block may be out of order. Later additions and removals show in these dicts, too, unless
@@ -210,7 +214,7 @@ class OrderedIndex(Generic[T]):
         """
         return list(zip(self._bounds, self._blocks, strict=True))
 
-    def take_blocks(self) -> list[dict[int, T]]:
+    def take_blocks(self) -> list[dict[int, Any]]:
         """Remove everything; return the blocks, for a caller that frees them incrementally."""
         blocks = self._blocks
         self.clear()
@@ -223,10 +227,11 @@ class OrderedIndex(Generic[T]):
 
     # -- blocks --------------------------------------------------------------------------------
 
-    def _index_of(self, key: int) -> int:
+    def _index_of(self, key: Key) -> int:
         return bisect_right(self._bounds, key) - 1
 
-    def _find(self, key: int) -> dict[int, T]:
+    @cython.cfunc
+    def _find(self, key: Key) -> dict[int, Any]:
         """The block whose range `key` is in; it is the recent one from now on."""
         index = self._index_of(key)
         bounds = self._bounds
@@ -235,15 +240,16 @@ class OrderedIndex(Generic[T]):
         self._recent_end = bounds[index + 1] if index + 1 < len(bounds) else KEY_LIMIT
         return self._recent
 
-    def _open_block(self, bound: int) -> dict[int, T]:
+    @cython.cfunc
+    def _open_block(self, bound: Key) -> dict[int, Any]:
         """A new last block, for keys from `bound` on."""
-        tail: dict[int, T] = {}
+        tail: dict[int, Any] = {}
         self._blocks.append(tail)
         self._bounds.append(bound)
         self._find(bound)
         return tail
 
-    def _sorted(self, index: int) -> dict[int, T]:
+    def _sorted(self, index: int) -> dict[int, Any]:
         """The block at `index`, its items in ascending order."""
         block = self._blocks[index]
         bound = self._bounds[index]
@@ -252,13 +258,13 @@ class OrderedIndex(Generic[T]):
             block = self._replace(index, block.items())
         return block
 
-    def _replace(self, index: int, items: Iterable[tuple[int, T]]) -> dict[int, T]:
+    def _replace(self, index: int, items: Iterable[tuple[int, Any]]) -> dict[int, Any]:
         block = dict(sorted(items, key=_key_of))
         self._blocks[index] = block
         self._find(self._bounds[index])
         return block
 
-    def _split(self, key: int) -> None:
+    def _split(self, key: Key) -> None:
         """Make two blocks of the one that `key` is in."""
         index = self._index_of(key)
         block = self._sorted(index)
@@ -269,7 +275,7 @@ class OrderedIndex(Generic[T]):
         self._bounds.insert(index + 1, next(iter(upper)))
         self._find(key)
 
-    def _merge(self, key: int) -> None:
+    def _merge(self, key: Key) -> None:
         """Join the sparse block that `key` is in with a neighbour that has room for it."""
         index = self._index_of(key)
         size = len(self._blocks[index])
@@ -290,5 +296,5 @@ class OrderedIndex(Generic[T]):
         return len(self._blocks[lower]) + len(self._blocks[upper]) <= BLOCK_ITEMS // 2
 
 
-def _key_of(item: tuple[int, T]) -> int:
+def _key_of(item: tuple[int, Any]) -> int:
     return item[0]

@@ -62,7 +62,11 @@ def element_bytes(value: bytes) -> int:
 
 def elements_bytes(values: list[bytes]) -> int:
     """element_bytes() of all values together."""
-    return sum(map(element_bytes, values))
+    total: cython.Py_ssize_t = 0
+    value: bytes
+    for value in values:
+        total += _element_bytes(value, 0, len(value))
+    return total
 
 
 @cython.cfunc

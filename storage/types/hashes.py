@@ -19,6 +19,8 @@ from heapq import heapify, heappop, heappush
 from itertools import islice
 from sys import getsizeof
 
+import cython
+
 from storage.keyspace.deferred_free import FEW_STEPS, NO_WASTE, SMALL_ITEMS, RemovedData
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.types.scan_order import ScanOrder
@@ -40,6 +42,7 @@ FEW_ALARMS = 64
 NEVER_MS = 1 << 64
 
 
+@cython.cclass
 class HashValue(Value):
     """One hash. `fields` and `expires` are there to be read; the methods change them."""
 
@@ -181,8 +184,7 @@ class HashValue(Value):
             due.append(heappop(alarms)[1])
         return list(dict.fromkeys(due))
 
-    @property
-    def deadline_ms(self) -> int | None:
+    def first_deadline_ms(self) -> int | None:
         """When the first field expires; None if none does."""
         if not self.expires:
             return None

@@ -18,13 +18,16 @@ import cython
 
 from storage.redis_format.listpack_size import EMPTY_LISTPACK_BYTES, element_bytes, elements_bytes
 
-_NODE_BYTES = (4096, 8192, 16384, 32768, 65536)  # for -1, -2, ...
+_SMALLEST_NODE_BYTES: cython.Py_ssize_t = 4096  # for -1; for each next one twice as many
+_MOST_DOUBLINGS: cython.longlong = 4
 # A node of more bytes takes no further element, whatever the limit on elements.
-_COUNTED_NODE_BYTES = 8192
+_COUNTED_NODE_BYTES: cython.Py_ssize_t = 8192
+_NO_LIMIT: cython.Py_ssize_t = 1 << 62
 # The overhead that Redis assumes for an element before it computes the exact one.
-_ELEMENT_MARGIN_BYTES = 8
+_ELEMENT_MARGIN_BYTES: cython.Py_ssize_t = 8
 
 
+@cython.cclass
 class ListNode:
     """Consecutive elements. `start` is the position of the first, in its list's numbering."""
 
@@ -67,14 +70,13 @@ class ListNode:
                 found.append(offset)
         return found
 
-    def admits(self, item: bytes, fill: int) -> bool:
+    def admits(self, item: bytes, fill: cython.longlong) -> bool:
         """Return True if Redis would put one more element into this node."""
-        max_bytes, max_count = node_limits(fill)
-        limit = max_bytes or _COUNTED_NODE_BYTES
-        length = len(item)
+        limit: cython.Py_ssize_t = max_bytes(fill)
+        length: cython.Py_ssize_t = len(item)
         if length > limit or self.size_bytes + length + _ELEMENT_MARGIN_BYTES > limit:
             return False
-        return not self.is_plain and (max_count is None or len(self.items) < max_count)
+        return not self.is_plain and len(self.items) < max_count(fill)
 
     def admits_all_of(self, other: ListNode, fill: int) -> bool:
         """Return True if Redis would merge these two nodes."""
@@ -88,7 +90,7 @@ class ListNode:
         self.items.append(item)
         self.size_bytes += element_bytes(item)
 
-    def insert(self, offset: int, item: bytes) -> None:
+    def insert(self, offset: cython.Py_ssize_t, item: bytes) -> None:
         """Put an element before the one at `offset`."""
         self.items.insert(offset, item)
         self.size_bytes += element_bytes(item)
@@ -132,9 +134,8 @@ class ListNode:
 def nodes_of(items: Iterable[bytes], fill: int) -> list[ListNode]:
     """The nodes that Redis has once these elements were put at the end of a list, one by one."""
     made: list[ListNode] = []
-    max_bytes, max_count = node_limits(fill)
-    limit: cython.Py_ssize_t = max_bytes or _COUNTED_NODE_BYTES
-    most: cython.Py_ssize_t = max_count or limit
+    limit: cython.Py_ssize_t = max_bytes(fill)
+    most: cython.Py_ssize_t = max_count(fill)
     # What the last node has; it takes no more if it is full, or plain.
     run: list[bytes] = []
     size: cython.Py_ssize_t = limit
@@ -159,22 +160,24 @@ def listpack_bytes(items: Iterable[bytes]) -> int:
     return EMPTY_LISTPACK_BYTES + elements_bytes(list(items))
 
 
-def node_limits(fill: int) -> tuple[int | None, int | None]:
-    """The maximum of bytes, and of elements, of a node; None without that limit."""
+def max_bytes(fill: cython.longlong) -> cython.Py_ssize_t:
+    """The maximum of bytes of a node."""
     if fill < 0:
-        return _NODE_BYTES[min(-fill, len(_NODE_BYTES)) - 1], None
-    return None, max(fill, 1)
+        limit: cython.Py_ssize_t = _SMALLEST_NODE_BYTES << min(-fill - 1, _MOST_DOUBLINGS)
+        return limit
+    return _COUNTED_NODE_BYTES
 
 
-def exceeds(fill: int, size_bytes: int, count: int) -> bool:
+def max_count(fill: cython.longlong) -> cython.Py_ssize_t:
+    """The maximum of elements of a node: more than fit into its bytes if that is the limit."""
+    return _NO_LIMIT if fill < 0 else max(fill, 1)
+
+
+def exceeds(fill: cython.longlong, size_bytes: cython.Py_ssize_t, count: cython.Py_ssize_t) -> bool:
     """Return True if a node of this size and number of elements exceeds the limits."""
-    max_bytes, max_count = node_limits(fill)
-    if max_bytes is not None:
-        return size_bytes > max_bytes
-    assert max_count is not None
-    return size_bytes > _COUNTED_NODE_BYTES or count > max_count
+    return size_bytes > max_bytes(fill) or count > max_count(fill)
 
 
 def is_large(item: bytes, fill: int) -> bool:
     """Return True if an element has a node to itself."""
-    return len(item) > (node_limits(fill)[0] or _COUNTED_NODE_BYTES)
+    return len(item) > max_bytes(fill)

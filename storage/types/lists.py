@@ -21,9 +21,11 @@ from itertools import islice
 from operator import attrgetter
 from sys import getsizeof
 
+import cython
+
 from storage.keyspace.deferred_free import NO_WASTE, SMALL_ITEMS, RemovedData
 from storage.redis_format.encoding_limits import EncodingLimits
-from storage.types.list_node import ListNode, exceeds, is_large, node_limits, nodes_of
+from storage.types.list_node import ListNode, exceeds, is_large, max_bytes, max_count, nodes_of
 from storage.types.value import Value
 
 # The memory of an element beyond its size in a listpack: an object with its header, rounded up, and
@@ -36,6 +38,7 @@ ITEMS_PER_STEP = 2000
 _place = attrgetter("start")
 
 
+@cython.cclass
 class ListValue(Value):
     """One list."""
 
@@ -195,6 +198,7 @@ class ListValue(Value):
         for item in items:
             self._append(item)
 
+    @cython.cfunc
     def _only_node(self) -> ListNode:
         if not self._nodes:
             self._nodes.append(ListNode([], self._first))
@@ -208,15 +212,19 @@ class ListValue(Value):
         if self._fill is not None:
             return False
         node = self._only_node()
-        size_bytes = node.size_bytes + sum(map(len, items))
+        size_bytes: cython.Py_ssize_t = node.size_bytes
+        item: bytes
+        for item in items:
+            size_bytes += len(item)
         fill = limits.list_max_listpack_size
-        if not exceeds(fill, size_bytes, len(node) + len(items)):
+        if not exceeds(fill, size_bytes, len(node.items) + len(items)):
             return True
         self._fill = fill
         if not node.items:
             self._nodes.clear()
         return False
 
+    @cython.cfunc
     def _append(self, item: bytes) -> None:
         assert self._fill is not None
         nodes = self._nodes
@@ -227,6 +235,7 @@ class ListValue(Value):
             nodes[-1].start = self._first + self._length
         self._length += 1
 
+    @cython.cfunc
     def _prepend(self, item: bytes) -> None:
         assert self._fill is not None
         nodes = self._nodes
@@ -426,9 +435,7 @@ class ListValue(Value):
         if self._fill is None or len(self._nodes) != 1 or self._nodes[0].is_plain:
             return
         node = self._nodes[0]
-        max_bytes, max_count = node_limits(limits.list_max_listpack_size)
-        if max_bytes is not None and node.size_bytes > max_bytes // divisor:
-            return
-        if max_count is not None and len(node) > max_count // divisor:
-            return
-        self._fill = None
+        fill = limits.list_max_listpack_size
+        is_few = len(node) <= max_count(fill) // divisor
+        if is_few if fill >= 0 else node.size_bytes <= max_bytes(fill) // divisor:
+            self._fill = None

@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from sys import getsizeof
 
+import cython
+
 from storage.keyspace.deferred_free import NO_WASTE, SMALL_ITEMS, RemovedData
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.types.sample import distinct_numbers
@@ -36,6 +38,7 @@ _FEW_OF = 4
 MEMBERS_PER_STEP = 1000
 
 
+@cython.cclass
 class SetValue(Value):
     """The value of a key of type set."""
 
@@ -105,7 +108,7 @@ class SetValue(Value):
 
     # -- changing ------------------------------------------------------------------------------
 
-    def expect(self, count: int, limits: EncodingLimits) -> None:
+    def expect(self, count: cython.Py_ssize_t, limits: EncodingLimits) -> None:
         """Prepare for `count` more members: convert to the large form if they need it."""
         if (self._encoding == LISTPACK and count > limits.set_max_listpack_entries) or (
             self._encoding == INTSET and count > limits.set_max_intset_entries
@@ -126,6 +129,7 @@ class SetValue(Value):
             self._order.add(member)
         return True
 
+    @cython.cfunc
     def _encoding_with(self, member: bytes, limits: EncodingLimits) -> bytes:
         """The form of the set, which is not a hashtable, once a new member is in it."""
         count = len(self._members) + 1

@@ -105,6 +105,7 @@ class LexBounds:
         return member >= self.high if self.excludes_high else member > self.high
 
 
+@cython.cclass
 class SortedSetValue(Value):
     """The value of a key of type zset."""
 
@@ -253,7 +254,7 @@ class SortedSetValue(Value):
 
     # -- changing ------------------------------------------------------------------------------
 
-    def expect(self, count: int, limits: EncodingLimits) -> None:
+    def expect(self, count: cython.Py_ssize_t, limits: EncodingLimits) -> None:
         """Prepare for `count` more members: convert to the large form if they need it."""
         if count > limits.zset_max_listpack_entries:
             self._encoding = SKIPLIST
@@ -262,7 +263,7 @@ class SortedSetValue(Value):
         """Convert to the large form (SORT)."""
         self._encoding = SKIPLIST
 
-    def set(self, member: bytes, score: float, limits: EncodingLimits) -> None:
+    def set(self, member: bytes, score: cython.double, limits: EncodingLimits) -> None:
         """Give `member` a score; it is added if it is not there."""
         old = self._scores.get(member)
         if old is not None:

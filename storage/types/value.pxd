@@ -1,5 +1,8 @@
 # The C types of storage/types/value.py.
 
 cdef class Value:
-    cdef public object access_ms
-    cdef public object serial
+    cdef public long long access_ms
+    cdef public long long serial
+
+    cpdef object first_deadline_ms(self)
+    cpdef use_cache(self, object cache)

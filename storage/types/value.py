@@ -47,8 +47,7 @@ class Value:
         """The time to copy or write the value, in steps of about 0.1 ms."""
         return 1
 
-    @property
-    def deadline_ms(self) -> int | None:
+    def first_deadline_ms(self) -> int | None:
         """The first deadline of its items (Unix ms); None if no item expires by itself."""
         return None
 

@@ -59,7 +59,7 @@ def _pieces(value: HashValue, options: SnapshotOptions, now_ms: int) -> Iterator
         words = []
         for name, text in value.live_fields(None).items():
             words += [name, text, b"%d" % value.expires.get(name, 0)]
-        yield _time(value.deadline_ms or 0) + _listpack(words, options)
+        yield _time(value.first_deadline_ms() or 0) + _listpack(words, options)
     else:
         yield from _one_by_one(value, options, with_times=code == opcodes.HASH_WITH_TIMES)
 
@@ -73,7 +73,7 @@ def _time(when_ms: int) -> bytes:
 
 
 def _one_by_one(value: HashValue, options: SnapshotOptions, *, with_times: bool) -> Iterator[bytes]:
-    first_ms, expires, compress = value.deadline_ms or 0, value.expires, options.compress
+    first_ms, expires, compress = value.first_deadline_ms() or 0, value.expires, options.compress
     count = encode_length(len(value.fields))
     yield _time(first_ms) + count if with_times else count
     pairs = iter(value.fields.items())

@@ -30,6 +30,7 @@ def events(server: InProcessServer) -> list[tuple[str, str]]:
     seen: list[tuple[str, str]] = []
     instance = server.instance
     instance.config.notify_keyspace_events = -1  # every class
+    instance.look_up_settings()
 
     def notify(event_class: int, event: bytes, key: bytes, db_index: int) -> None:
         seen.append((event.decode(), key.decode()))

@@ -23,16 +23,16 @@ from tests.support.examples import examples
 
 
 @pytest.fixture
-def filled() -> OrderedIndex[str]:
+def filled() -> OrderedIndex:
     """The even keys from 0 to 20."""
-    index: OrderedIndex[str] = OrderedIndex()
+    index: OrderedIndex = OrderedIndex()
     for key in range(0, 22, 2):
         index[key] = f"item {key}"
     return index
 
 
 def test_an_empty_index_has_nothing_to_show() -> None:
-    index: OrderedIndex[str] = OrderedIndex()
+    index: OrderedIndex = OrderedIndex()
     assert len(index) == 0
     assert index.first_key() is None
     assert index.last_key() is None
@@ -42,7 +42,7 @@ def test_an_empty_index_has_nothing_to_show() -> None:
     assert index.pop(1) is None
 
 
-def test_an_item_is_found_by_its_key(filled: OrderedIndex[str]) -> None:
+def test_an_item_is_found_by_its_key(filled: OrderedIndex) -> None:
     assert filled[4] == "item 4"
     assert filled.get(4) == "item 4"
     assert 4 in filled
@@ -52,14 +52,14 @@ def test_an_item_is_found_by_its_key(filled: OrderedIndex[str]) -> None:
         filled[5]
 
 
-def test_an_item_is_replaced_at_its_place(filled: OrderedIndex[str]) -> None:
+def test_an_item_is_replaced_at_its_place(filled: OrderedIndex) -> None:
     filled[4] = "another"
     assert filled[4] == "another"
     assert list(filled)[:4] == [0, 2, 4, 6]
     assert len(filled) == 11
 
 
-def test_a_key_out_of_order_is_walked_in_order(filled: OrderedIndex[str]) -> None:
+def test_a_key_out_of_order_is_walked_in_order(filled: OrderedIndex) -> None:
     filled[5] = "late"
     filled[1] = "later"
     assert list(filled)[:6] == [0, 1, 2, 4, 5, 6]
@@ -67,20 +67,20 @@ def test_a_key_out_of_order_is_walked_in_order(filled: OrderedIndex[str]) -> Non
     assert filled.last_key() == 20
 
 
-def test_a_walk_begins_at_the_key_or_the_next_one(filled: OrderedIndex[str]) -> None:
+def test_a_walk_begins_at_the_key_or_the_next_one(filled: OrderedIndex) -> None:
     assert [key for key, _ in filled.items_from(15)] == [16, 18, 20]
     assert [key for key, _ in filled.items_from(16)] == [16, 18, 20]
     assert list(filled.items_from(21)) == []
     assert list(filled.items_from(2**128)) == []
 
 
-def test_a_walk_down_begins_at_the_key_or_the_one_before(filled: OrderedIndex[str]) -> None:
+def test_a_walk_down_begins_at_the_key_or_the_one_before(filled: OrderedIndex) -> None:
     assert [key for key, _ in filled.items_down_from(5)] == [4, 2, 0]
     assert [key for key, _ in filled.items_down_from(4)] == [4, 2, 0]
     assert next(filled.items_down_from(2**128 - 1)) == (20, "item 20")
 
 
-def test_a_removed_item_is_returned(filled: OrderedIndex[str]) -> None:
+def test_a_removed_item_is_returned(filled: OrderedIndex) -> None:
     assert filled.pop(0) == "item 0"
     assert filled.pop(20) == "item 20"
     assert filled.pop(20, "nothing") == "nothing"
@@ -89,19 +89,19 @@ def test_a_removed_item_is_returned(filled: OrderedIndex[str]) -> None:
     assert len(filled) == 9
 
 
-def test_items_are_listed_in_the_order_of_their_keys(filled: OrderedIndex[str]) -> None:
+def test_items_are_listed_in_the_order_of_their_keys(filled: OrderedIndex) -> None:
     assert list(filled.values())[:2] == ["item 0", "item 2"]
     assert list(filled.items())[-1] == (20, "item 20")
 
 
-def test_clearing_removes_everything(filled: OrderedIndex[str]) -> None:
+def test_clearing_removes_everything(filled: OrderedIndex) -> None:
     filled.clear()
     assert len(filled) == 0
     filled[3] = "new"
     assert list(filled) == [3]
 
 
-def test_many_items_are_added_at_once(filled: OrderedIndex[str]) -> None:
+def test_many_items_are_added_at_once(filled: OrderedIndex) -> None:
     keys = list(range(100, 100 + 3 * BLOCK_ITEMS))
     filled.extend(keys, [str(key) for key in keys])
     assert list(filled)[11:] == keys
@@ -114,7 +114,7 @@ def test_many_items_are_added_at_once(filled: OrderedIndex[str]) -> None:
 
 
 def test_keys_below_those_added_at_once_find_their_place() -> None:
-    index: OrderedIndex[str] = OrderedIndex()
+    index: OrderedIndex = OrderedIndex()
     index.extend([1, 3, 5], ["one", "three", "five"])
     index[3] = "another"
     index[4] = "four"
@@ -123,7 +123,7 @@ def test_keys_below_those_added_at_once_find_their_place() -> None:
 
 
 def test_a_walk_survives_the_removal_of_what_it_yields() -> None:
-    index: OrderedIndex[int] = OrderedIndex()
+    index: OrderedIndex = OrderedIndex()
     keys = list(range(5 * BLOCK_ITEMS))
     index.extend(keys, keys)
     assert [index.pop(key) for key, _ in index.items()] == keys
@@ -131,7 +131,7 @@ def test_a_walk_survives_the_removal_of_what_it_yields() -> None:
 
 
 def test_a_walk_down_survives_the_removal_of_what_it_yields() -> None:
-    index: OrderedIndex[int] = OrderedIndex()
+    index: OrderedIndex = OrderedIndex()
     keys = list(range(5 * BLOCK_ITEMS))
     index.extend(keys, keys)
     walk = index.items_down_from(2**128 - 1)
@@ -140,7 +140,7 @@ def test_a_walk_down_survives_the_removal_of_what_it_yields() -> None:
 
 
 def test_no_block_grows_large_whatever_the_order_of_arrival() -> None:
-    index: OrderedIndex[int] = OrderedIndex()
+    index: OrderedIndex = OrderedIndex()
     keys = random.Random(1).sample(range(10**6), 20 * BLOCK_ITEMS)
     for key in keys:
         index[key] = key
@@ -149,7 +149,7 @@ def test_no_block_grows_large_whatever_the_order_of_arrival() -> None:
 
 
 def test_blocks_that_lose_most_of_their_items_are_merged() -> None:
-    index: OrderedIndex[int] = OrderedIndex()
+    index: OrderedIndex = OrderedIndex()
     keys = list(range(100 * BLOCK_ITEMS))
     index.extend(keys, keys)
     full = index.memory_bytes()
@@ -163,7 +163,7 @@ def test_blocks_that_lose_most_of_their_items_are_merged() -> None:
 
 
 def test_items_that_leave_in_order_free_their_blocks() -> None:
-    index: OrderedIndex[int] = OrderedIndex()
+    index: OrderedIndex = OrderedIndex()
     for key in range(50 * BLOCK_ITEMS):
         index[key] = key
         if key >= 100:
@@ -174,7 +174,7 @@ def test_items_that_leave_in_order_free_their_blocks() -> None:
 
 def test_a_block_that_waits_to_be_sorted_is_sorted_when_it_is_merged() -> None:
     with mock.patch.multiple(ordered_index, BLOCK_ITEMS=4, MERGE_AT=frozenset({0, 1})):
-        index: OrderedIndex[int] = OrderedIndex()
+        index: OrderedIndex = OrderedIndex()
         for key in (0, 10, 20, 30, 40, 50, 60, 70, 45, 80):
             index[key] = key
         assert len(index._blocks) == 3
@@ -192,7 +192,7 @@ class IndexMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.index: OrderedIndex[str] = OrderedIndex()
+        self.index: OrderedIndex = OrderedIndex()
         self.model: dict[int, str] = {}
 
     @rule(keys=st.lists(KEYS, min_size=1, max_size=12), item=st.text(max_size=2))

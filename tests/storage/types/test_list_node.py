@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from storage.types.list_node import ListNode, exceeds, is_large, listpack_bytes, node_limits
+from storage.types.list_node import (
+    ListNode,
+    exceeds,
+    is_large,
+    listpack_bytes,
+    max_bytes,
+    max_count,
+)
 
 
 def test_a_fill_below_zero_limits_bytes_and_another_one_elements() -> None:
-    assert [node_limits(fill) for fill in (-1, -2, -5, -6, -100)] == [
-        (4096, None),
-        (8192, None),
-        (65536, None),
-        (65536, None),
-        (65536, None),
-    ]
-    assert [node_limits(fill) for fill in (0, 1, 128)] == [(None, 1), (None, 1), (None, 128)]
+    below_zero = [-1, -2, -5, -6, -100]
+    assert list(map(max_bytes, below_zero)) == [4096, 8192, 65536, 65536, 65536]
+    assert min(map(max_count, below_zero)) > 65536
+    assert list(map(max_bytes, [0, 1, 128])) == [8192, 8192, 8192]
+    assert list(map(max_count, [0, 1, 128])) == [1, 1, 128]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,5 @@
+# The C types of commands/sets/members.py.
+
+from commands.core.client cimport Client
+from protocol.request cimport Request
+from storage.types.sets cimport SetValue
