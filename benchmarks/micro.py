@@ -129,20 +129,35 @@ def other_cases() -> Iterator[tuple[str, Case]]:
     yield "ping/p64", each(lambda _: request("PING"))
     yield "ping/p1", each(lambda _: request("PING"), depth=1)
     yield "set/p64", each(lambda i: request("SET", f"key:{i % 100}", f"value:{i}"))
-    yield "get/p64", each(lambda i: request("GET", f"key:{i % 100}"))
+    # A server that has a key with a time to live, as most have.
+    kept = request("SET", "with time", "v", "PX", 10**9)
+    kept += b"".join(request("SET", f"key:{i}", f"value:{i}") for i in range(100))
+    yield "get/p64", each(lambda i: request("GET", f"key:{i % 100}"), kept)
     yield "incr/p64", each(lambda i: request("INCR", f"count:{i % 10}"))
     yield "hset/p64", each(lambda i: request("HSET", "h", f"field:{i % 100}", i))
-    yield "hget/p64", each(lambda i: request("HGET", "h", f"field:{i % 100}"))
+    filled = b"".join(request("HSET", "h", f"field:{i}", i) for i in range(100))
+    yield "hget/p64", each(lambda i: request("HGET", "h", f"field:{i % 100}"), filled)
+    few = b"".join(request("HSET", "h", f"field:{i}", i) for i in range(20))
+    yield "hgetall/p64", each(lambda _: request("HGETALL", "h"), request("DEL", "h") + few)
+    yield "hincrby/p64", each(lambda i: request("HINCRBY", "h", f"field:{i % 100}", 1), filled)
     yield (
         "lpush+rpop/p64",
         each(lambda i: request("RPOP", "l") if i % 2 else request("LPUSH", "l", i)),
     )
+    items = request("DEL", "l") + request("RPUSH", "l", *range(512))
+    yield "lmove/p64", each(lambda _: request("LMOVE", "l", "l", "LEFT", "RIGHT"), items)
+    yield "lrange/p64", each(lambda _: request("LRANGE", "l", 0, 99), items)
     yield "sadd/p64", each(lambda i: request("SADD", "m", f"member:{i}"), request("DEL", "m"))
     yield (
         "zadd/p64",
         each(lambda i: request("ZADD", "z", i * 7 % 512, f"m:{i}"), request("DEL", "z")),
     )
-    yield "zrange/p64", each(lambda i: request("ZRANGE", "z", i % 400, i % 400 + 9))
+    ranked = b"".join(request("ZADD", "z", i, f"m:{i}") for i in numbers)
+    yield "zrange/p64", each(lambda i: request("ZRANGE", "z", i % 400, i % 400 + 9), ranked)
+    yield (
+        "zrangebyscore/p64",
+        each(lambda i: request("ZRANGEBYSCORE", "z", i % 400, i % 400 + 9), ranked),
+    )
     limiter = (
         "local n = redis.call('INCR', KEYS[1]) "
         "if n == 1 then redis.call('EXPIRE', KEYS[1], 60) end return n"

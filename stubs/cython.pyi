@@ -11,6 +11,7 @@ Py_ssize_t = int
 bint = bool
 double = float
 int = int
+long = int
 longlong = int
 uchar: Any
 uint = int

@@ -4,13 +4,14 @@ from commands.core.instance cimport Instance
 from storage.append_only.request_writer cimport RequestWriter
 from storage.keyspace.database cimport Database
 from storage.stream cimport Stream
+from storage.types.strings cimport StringValue
 from storage.types.value cimport Value
 
 
 cdef class Client:
-    cdef dict __dict__
     cdef object __weakref__
     cdef public Instance instance
+    cdef public object id
     cdef public Database db
     cdef public long resp
     cdef public list output
@@ -34,13 +35,30 @@ cdef class Client:
     cdef public Py_ssize_t query_buffer_bytes
     cdef public object transport
     cdef public long subscriptions
+    cdef public bytes address
+    cdef public long long created_ms
+    cdef public bytes user
+    cdef public bytes name
+    cdef public bytes reply_mode
+    cdef public bint no_evict
+    cdef public object tracking
 
     cpdef object feature(self, object kind)
+    cpdef Value lookup(self, bytes key)
     cpdef Value lookup_for_write(self, bytes key)
+    cpdef Stream lookup_stream(self, bytes key)
+    cpdef Stream lookup_stream_for_write(self, bytes key)
+    cpdef StringValue lookup_string(self, bytes key)
+    cpdef StringValue lookup_string_for_write(self, bytes key)
+    cpdef Value lookup_typed(self, bytes key, object kind)
     cpdef Value lookup_typed_for_write(self, bytes key, object kind)
     cpdef store(self, bytes key, Value value)
-    cpdef modified(self, bytes key, Py_ssize_t changes=*)
-    cpdef notify(self, long long event_class, bytes event, bytes key)
+    cpdef remove(self, bytes key)
+    cpdef modified(self, bytes key, long long changes=*)
+    cpdef changed(self, long long changes=*)
+    cpdef notify(self, long event_class, bytes event, bytes key)
+    cpdef notify_fields(self, bytes event, bytes key, object fields)
     cpdef signal_key_as_ready(self, bytes key)
+    cpdef propagate_nothing(self)
     cpdef RequestWriter begin_propagated(self)
     cpdef note_write(self)

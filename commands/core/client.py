@@ -126,7 +126,7 @@ class Client:
     def lookup_for_write(self, key: bytes) -> Value | None:
         """The value for a command that changes it, None if there is none or it has expired."""
         db = self.db
-        value = db.values.get(key)
+        value: Value | None = db.values.get(key)
         if value is None:
             return None
         if db.expires and not self.replays and db.is_expired(key, self.instance.now_ms):
@@ -204,7 +204,7 @@ class Client:
         """Delete `key` and wake the clients that wait for its absence."""
         self.instance.remove(self.db, key)
 
-    def modified(self, key: bytes, changes: cython.Py_ssize_t = 1) -> None:
+    def modified(self, key: bytes, changes: cython.longlong = 1) -> None:
         """`key` was changed: transactions that watch it fail, caches are invalidated.
 
         `changes` counts towards the `save` points. A command that changed something and did not
@@ -215,14 +215,14 @@ class Client:
         if instance.watchers or instance.tracking.active:
             instance.key_modified(self.db, key, self)
 
-    def changed(self, changes: int = 1) -> None:
+    def changed(self, changes: cython.longlong = 1) -> None:
         """State changed that neither WATCH nor client-side caching covers: that of a group.
 
         As in Redis, XACK, XCLAIM, XREADGROUP and most of XGROUP do not fail a WATCH.
         """
         self.instance.dirty += changes
 
-    def notify(self, event_class: cython.longlong, event: bytes, key: bytes) -> None:
+    def notify(self, event_class: cython.long, event: bytes, key: bytes) -> None:
         """Publish a keyspace event, if its class is enabled (commands/state/notifications.py)."""
         instance = self.instance
         if instance.is_observed and instance.config.notify_keyspace_events & event_class:

@@ -35,3 +35,4 @@ cdef class Instance:
     cpdef object feature(self, object kind)
     cpdef look_up_settings(self)
     cpdef store(self, Database db, bytes key, Value value)
+    cpdef remove(self, Database db, bytes key)

@@ -70,7 +70,7 @@ class ScriptClient(Client):
         self.resp = 2
         self.propagates = False
 
-    def modified(self, key: bytes, changes: cython.Py_ssize_t = 1) -> None:
+    def modified(self, key: bytes, changes: cython.longlong = 1) -> None:
         """`key` was changed by the caller: watching transactions fail, caches are invalidated."""
         instance = self.instance
         instance.dirty += changes

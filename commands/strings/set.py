@@ -63,7 +63,7 @@ def _set_plainly(client: Client, request: Request) -> bytes | None:
     if (
         (value is not None and type(value) is not StringValue)
         or request.count != 3
-        or db.expires
+        or (db.expires and key in db.expires)
         or (instance.watchers and (db.index, key) in instance.watchers)
         or instance.is_observed
         or instance.ready_keys.awaited

@@ -5,13 +5,22 @@ from storage.types.value cimport Value
 
 
 cdef class Database:
-    cdef dict __dict__
     cdef public Py_ssize_t index
     cdef public dict values
     cdef public dict expires
     cdef public dict field_expires
+    cdef public object _cache
+    cdef public object _free
     cdef public OrderedIndex _order
     cdef public long long _next_serial
-    cdef object _cache
+    cdef public object _deadlines
+    cdef public object _field_deadlines
+    cdef public list _walks
 
+    cpdef Value get(self, bytes key)
     cpdef set(self, bytes key, Value value)
+    cpdef Value remove(self, bytes key)
+    cpdef Value take(self, bytes key)
+    cpdef bint persist(self, bytes key)
+    cpdef bint is_expired(self, bytes key, long long now_ms)
+    cpdef watch_fields(self, bytes key)

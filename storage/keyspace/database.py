@@ -105,7 +105,7 @@ class Database:
 
         The value must not be stored at another key.
         """
-        old = self.values.get(key)
+        old: Value | None = self.values.get(key)
         if old is None:
             value.serial = self._next_serial
             self._next_serial += 1
@@ -153,7 +153,7 @@ class Database:
         """Remove `key` with its time to live, to move its value elsewhere; None if it was
         missing.
         """
-        value = self.values.get(key)
+        value: Value | None = self.values.get(key)
         if value is None:
             return None
         if self._walks:
@@ -218,7 +218,7 @@ class Database:
         self._deadlines.pop(when_ms << 64 | self.values[key].serial)
         return True
 
-    def is_expired(self, key: bytes, now_ms: int) -> bool:
+    def is_expired(self, key: bytes, now_ms: cython.longlong) -> bool:
         """Redis calls a key expired once its time is past, not in the millisecond itself."""
         when_ms = self.expires.get(key)
         return when_ms is not None and now_ms > when_ms

@@ -277,7 +277,7 @@ class SnapshotReader:
         key = cursor.string()
         expires_ms, idle_s = self._expires_ms, self._idle_s
         self._expires_ms = self._idle_s = None
-        access_ms = self._now_ms - (idle_s or 0) * 1000
+        access_ms = max(self._now_ms - (idle_s or 0) * 1000, 0)
         decode = DECODERS.get(code)
         if decode is None:
             self._skip(code, start, key)

@@ -1,0 +1,91 @@
+# The C types of protocol/replies.py.
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
+from libc.string cimport memcpy
+
+
+cdef inline char* put_line(char* end, int sign, unsigned long long number, bint is_negative) noexcept:
+    """Write a sign, a number and the end of the line before `end`; where they begin."""
+    end -= 2
+    memcpy(end, b"\r\n", 2)
+    while True:
+        end -= 1
+        end[0] = <char> (48 + number % 10)
+        number //= 10
+        if not number:
+            break
+    if is_negative:
+        end -= 1
+        end[0] = 45
+    end -= 1
+    end[0] = <char> sign
+    return end
+
+cdef inline bytes make_line(int sign, long long number):
+    """A sign, a number and the end of the line."""
+    cdef char text[24]
+    cdef bint is_negative = number < 0
+    # -2^63 has no positive counterpart; the subtraction of unsigned numbers is defined.
+    cdef unsigned long long size = 0ULL - <unsigned long long> number if is_negative else number
+    cdef char* start = put_line(text + 24, sign, size, is_negative)
+    return PyBytes_FromStringAndSize(start, text + 24 - start)
+
+cdef inline char* put_bulk(char* out, bytes value):
+    """Write a bulk string, for which there is room; the place after it."""
+    cdef char line[24]
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(value)
+    cdef char* start = put_line(line + 24, 36, size, False)  # $
+    memcpy(out, start, line + 24 - start)
+    out += line + 24 - start
+    memcpy(out, PyBytes_AS_STRING(value), size)
+    memcpy(out + size, b"\r\n", 2)
+    return out + size + 2
+
+cdef inline Py_ssize_t bulk_size(Py_ssize_t size) noexcept:
+    """The bytes that a value of `size` bytes takes as a bulk string."""
+    cdef Py_ssize_t total = size + 6
+    while size >= 10:
+        size //= 10
+        total += 1
+    return total
+
+cdef inline bytes make_bulk(bytes value):
+    """A bulk string."""
+    made = PyBytes_FromStringAndSize(NULL, bulk_size(PyBytes_GET_SIZE(value)))
+    put_bulk(PyBytes_AS_STRING(made), value)
+    return made
+
+cdef inline bytes make_bulks(bytes head, list values):
+    """Bulk strings, one after the other, after a line."""
+    cdef Py_ssize_t total = PyBytes_GET_SIZE(head)
+    cdef Py_ssize_t index
+    cdef char* out
+    cdef bytes value
+    for index in range(PyList_GET_SIZE(values)):
+        value = <object> PyList_GET_ITEM(values, index)
+        total += bulk_size(len(value))
+    made = PyBytes_FromStringAndSize(NULL, total)
+    out = PyBytes_AS_STRING(made)
+    memcpy(out, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
+    out += PyBytes_GET_SIZE(head)
+    for index in range(PyList_GET_SIZE(values)):
+        out = put_bulk(out, <bytes> PyList_GET_ITEM(values, index))
+    return made
+
+
+cdef Py_ssize_t _FEW_BULKS
+cdef int _COLON
+cdef int _STAR
+
+cdef bytes _after(bytes head, object values)
+
+cpdef bytes integer(long long value)
+cpdef bytes bulk(bytes value)
+cpdef bytes bulk_or_nil(bytes value, long resp)
+cpdef bytes array_header(long long length)
+cpdef bytes array(object items)
+cpdef bytes bulk_array(object values)
+cpdef bytes bulks(object values)
+cpdef bytes map_header(long long pairs, long resp)
+cpdef bytes set_header(long long length, long resp)
