@@ -74,6 +74,7 @@ cdef inline bytes make_bulks(bytes head, list values):
     return made
 
 
+cdef tuple _SMALL_INTEGERS
 cdef Py_ssize_t _FEW_BULKS
 cdef int _COLON
 cdef int _STAR
