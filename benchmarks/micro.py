@@ -174,9 +174,9 @@ LOADED_ITEMS: dict[str, Callable[[int], bytes]] = {
     "load/hset": lambda i: request("HSET", f"key:{i // 10}", f"field:{i % 10}", f"value:{i}"),
     "load/sadd": lambda i: request("SADD", f"key:{i // 10}", f"member:{i}"),
     "load/zadd": lambda i: request("ZADD", f"key:{i // 10}", i, f"member:{i}"),
-    "load/zadd/one key": lambda i: request("ZADD", "key", i, f"member:{i}"),
+    "load/one zset": lambda i: request("ZADD", "key", i, f"member:{i}"),
     "load/rpush": lambda i: request("RPUSH", f"key:{i // 10}", f"item:{i}"),
-    "load/lpush/one key": lambda i: request("LPUSH", "key", f"item:{i}"),
+    "load/one list": lambda i: request("LPUSH", "key", f"item:{i}"),
 }
 LOADING = ("load/xadd", "load/groups", *LOADED_ITEMS)
 

@@ -20,7 +20,7 @@ def cclass(decorated: T) -> T:
     return decorated
 
 
-cfunc = ccall = cclass
+cfunc = ccall = inline = cclass
 
 
 def boundscheck(_: bool) -> Callable[[T], T]:

@@ -58,6 +58,7 @@ def test_annotations_change_nothing() -> None:
         uncompiled.cclass,
         uncompiled.cfunc,
         uncompiled.ccall,
+        uncompiled.inline,
         uncompiled.boundscheck(False),
         uncompiled.wraparound(False),
     ):
