@@ -100,6 +100,7 @@ COMPILED = (
     "storage/redis_format/lzf.py",
     "storage/redis_format/radix_tree.py",
     "storage/snapshot/node_encoder.py",
+    "storage/snapshot/node_writer.py",
     "storage/snapshot/stream_encoder.py",
     "commands/config/output_limits.py",
     "commands/connection/basics.py",

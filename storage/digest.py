@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from protocol.replies import format_double
-from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, id_ms
+from storage.entries.entry_id import MAX_ID, EntryID, id_ms
 from storage.groups.group import Group
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
 from storage.keyspace.database import Database
@@ -113,7 +113,7 @@ def _stream_parts(stream: Stream, now_ms: int) -> Iterator[bytes]:
     for node in stream.iter_nodes():
         if node.live:
             # The encoded form of an entry has its length, so that a concatenation is unambiguous.
-            yield from _opened(node).select(MIN_ID, MAX_ID, node.live)[1]
+            yield _opened(node).payload()
     for name in sorted(stream.groups):
         yield from _group_parts(stream, stream.groups[name])
     if stream.idempotence is not None:

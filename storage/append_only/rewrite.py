@@ -100,7 +100,7 @@ def _entries(stream: Stream) -> Iterator[tuple[EntryID, list[bytes]]]:
     for kept in stream.iter_nodes():
         node = kept.unpack() if isinstance(kept, ListpackNode) else kept
         ids = node.select_ids(MIN_ID, MAX_ID, node.live)
-        payload = b"".join(node.select(MIN_ID, MAX_ID, node.live)[1])
+        payload = node.payload()
         yield from zip(ids, decode_payload(payload, len(ids)), strict=True)
 
 

@@ -165,17 +165,31 @@ class FrozenNode:
 
     # -- entries -------------------------------------------------------------------------------
 
-    def _unpack(self) -> bytes:
-        """All entries, concatenated."""
+    def payload(self) -> bytes:
+        """All live entries, one after the other, for those who read each node once.
+
+        The cache is left as it is. A child must not count references to the blob, which is in
+        memory that it shares with the server: a page would be copied for each. So it is read from
+        a copy.
+        """
+        blob: cython.p_const_uchar = self._blob
+        payload = self._unpack(blob[: len(self._blob)])
+        if self._alive is None:
+            return payload
+        runs = self._live_runs(0, len(self._ids))
+        return b"".join([payload[self._offset(low) : self._offset(end)] for low, end in runs])
+
+    def _unpack(self, blob: bytes) -> bytes:
+        """All entries of the node's blob, concatenated."""
         form = self._form
         if self.opened is not None and not self._is_turned:
             return self.opened
         if form is AS_IS:
-            return self._blob
+            return blob
         if isinstance(form, Layout):
             count = len(self._ids)
-            return form.part(self._id_at(0), self._blob, count, 0, count)
-        packed = decompress(self._blob)
+            return form.part(self._id_at(0), blob, count, 0, count)
+        packed = decompress(blob)
         if isinstance(form, Frame):
             count = len(self._ids)
             return form.build(self._id_at(0), packed, count, self._offset(count))
@@ -195,7 +209,7 @@ class FrozenNode:
 
     def _turn(self, down: bool) -> None:
         """Reorder the cached entries in this direction: the next read is probably the same."""
-        payload = self._unpack()
+        payload = self._unpack(self._blob)
         if down:
             entries = self._cut(payload, 0, len(self._ids))
             entries.reverse()
@@ -218,7 +232,7 @@ class FrozenNode:
             is_wanted = cache is not None and cache.wants(self, is_whole=is_whole)
             if isinstance(form, Layout) and not is_wanted:
                 return form.part(self._id_at(low), self._blob, len(self._ids), low, high)
-            payload = self._unpack()
+            payload = self._unpack(self._blob)
             if cache is not None:
                 cache.add(self, payload, is_wanted=is_wanted)
         if high - low == len(self._ids):
@@ -438,7 +452,7 @@ class FrozenNode:
         """
         count = len(self._ids)
         ids = self._ids.between(self.key, 0, count)
-        payload = self._unpack()
+        payload = self._unpack(self._blob)
         losses = self._losses
         size, lost_end = 0, self.key
         if losses is not None:

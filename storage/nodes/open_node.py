@@ -189,6 +189,10 @@ class OpenNode:
         high = min(high, low + limit)
         return (high - low, self._buffer.parts(low, high)) if low < high else (0, [])
 
+    def payload(self) -> bytes:
+        """All entries, one after the other."""
+        return self._buffer.part(0, self._buffer.count)
+
     def select_down(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
         """The last `limit` entries of a range, descending."""
         low, high = self._places(start, end)

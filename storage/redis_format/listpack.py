@@ -72,7 +72,8 @@ def encode_listpack(elements: Iterable[Element]) -> bytes:
             _WRITER.put_word(element, 0, len(element))
         else:
             _WRITER.put_integer((element + 2**63) % 2**64 - 2**63)
-    return _WRITER.finish()
+    _WRITER.finish()
+    return _WRITER.content()
 
 
 # -- decoding ----------------------------------------------------------------------------------

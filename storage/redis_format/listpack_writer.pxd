@@ -6,7 +6,7 @@ from storage.raw_bytes cimport put_bytes
 
 cdef class ListpackWriter:
     cdef bytearray _memory
-    cdef unsigned char* _out
+    cdef unsigned char* out
     cdef public Py_ssize_t place
     cdef public Py_ssize_t count
 
@@ -18,4 +18,5 @@ cdef class ListpackWriter:
     cdef void _put_text(
         self, const unsigned char* data, Py_ssize_t start, Py_ssize_t length
     ) noexcept
-    cpdef bytes finish(self)
+    cpdef finish(self)
+    cpdef bytes content(self)

@@ -27,7 +27,7 @@ ELEMENT_FRAME_BYTES = 10
 
 _HEADER_BYTES = 6
 
-# Memory is used again for the next listpack, unless it was as much as that.
+# Memory is used again for the next listpack, unless it is as much as that.
 _KEPT_BYTES = 1 << 20
 
 
@@ -35,28 +35,28 @@ _KEPT_BYTES = 1 << 20
 class ListpackWriter:
     """A writer of listpacks, one after the other.
 
-    `place` is the end of the bytes written, and `count` the number of elements: setting both back
-    removes the last elements.
+    `out` has the bytes written, up to `place`, and `count` is the number of elements: setting both
+    back removes the last elements.
     """
 
     def __init__(self) -> None:
         self._memory = bytearray()
-        self._out = self._memory
+        self.out = self._memory
         self.place = 0
         self.count = 0
 
     def begin(self, room: cython.Py_ssize_t) -> None:
         """An empty listpack. `room`: the most that its elements will take."""
         room += EMPTY_LISTPACK_BYTES
-        if len(self._memory) < room:
+        if len(self._memory) < room or len(self._memory) > _KEPT_BYTES:
             self._memory = bytearray(room)
-        self._out = self._memory
+        self.out = self._memory
         self.place = _HEADER_BYTES
         self.count = 0
 
     def put_integer(self, number: cython.longlong) -> None:
         """An element that holds a number of 64 bits with a sign."""
-        out = self._out
+        out = self.out
         place: cython.Py_ssize_t = self.place
         size: cython.Py_ssize_t
         index: cython.Py_ssize_t
@@ -90,7 +90,7 @@ class ListpackWriter:
     def _put_text(
         self, data: cython.p_const_uchar, start: cython.Py_ssize_t, length: cython.Py_ssize_t
     ) -> None:
-        out = self._out
+        out = self.out
         place: cython.Py_ssize_t = self.place
         index: cython.Py_ssize_t
         if length < 64:
@@ -114,9 +114,9 @@ class ListpackWriter:
         self.count += 1
         self.place = place + count
 
-    def finish(self) -> bytes:
-        """The listpack."""
-        out = self._out
+    def finish(self) -> None:
+        """End the listpack."""
+        out = self.out
         size: cython.Py_ssize_t = self.place + 1
         count: cython.Py_ssize_t = min(self.count, UNCOUNTED)
         index: cython.Py_ssize_t
@@ -125,7 +125,9 @@ class ListpackWriter:
             out[index] = size >> 8 * index & 0xFF
         out[4] = count & 0xFF
         out[5] = count >> 8
-        listpack = bytes(out[:size])
-        if len(self._memory) > _KEPT_BYTES:
-            self._memory = bytearray()
-        return listpack
+        self.place = size
+
+    def content(self) -> bytes:
+        """The bytes written."""
+        out = self.out
+        return bytes(out[: self.place])

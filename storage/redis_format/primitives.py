@@ -32,7 +32,7 @@ _LENGTH_64 = 0x81
 _INT8 = 0xC0
 _INT16 = 0xC1
 _INT32 = 0xC2
-_LZF = 0xC3
+LZF = 0xC3
 
 _INTEGERS = {_INT8: 1, _INT16: 2, _INT32: 4}  # form -> bytes
 _U32 = struct.Struct(">I")
@@ -237,7 +237,7 @@ class Cursor:
                 raise self._cut_off(1 + first)
             self.position = end
             return self.buffer[position + 1 : end]
-        if first == _LZF:
+        if first == LZF:
             self.position = position + 1
             blob_length = self.length()
             length = self.length()
@@ -253,7 +253,7 @@ class Cursor:
         """Pass over a string in any form."""
         start = self.position
         first = self.byte()
-        if first == _LZF:
+        if first == LZF:
             blob_length = self.length()
             self.length()
             self.skip(blob_length)

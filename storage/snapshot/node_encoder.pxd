@@ -1,5 +1,6 @@
 # The C types of storage/snapshot/node_encoder.py.
 
+from storage.entries.entry_id cimport id_ms, id_seq
 from storage.entries.entry_reader cimport EntryReader
 from storage.redis_format.listpack_writer cimport ListpackWriter
 
@@ -15,11 +16,11 @@ cdef long long _difference(unsigned long long number, unsigned long long base)
 
 
 cdef class NodeEncoder:
-    cdef ListpackWriter _listpack
+    cdef readonly ListpackWriter listpack
     cdef EntryReader _reader
     cdef list _names
 
-    cpdef bytes encode(self, object key, Py_ssize_t live, bytes payload)
+    cpdef encode(self, object node)
     cdef _put_names(self, bytes payload, const unsigned char* data, Py_ssize_t words)
     cdef _put_id(self, Py_ssize_t flag, unsigned long long key_ms, unsigned long long key_seq)
     cdef bint _put_values(self, const unsigned char* data)

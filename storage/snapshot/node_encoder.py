@@ -2,14 +2,14 @@
 
 What the elements of such a listpack are says storage/snapshot/stream_node.py, which reads them.
 Entries are taken as they are kept, in the form of a reply: compiled, the encoder walks over their
-bytes, and makes no object of an ID or a word. Deleted entries are left out.
+bytes, and makes no object of an ID or a word, nor of the listpack. Deleted entries are left out.
 """
 
 from __future__ import annotations
 
 import cython
 
-from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
+from storage.entries.entry_id import EntryID, id_ms, id_seq
 from storage.entries.entry_reader import EntryReader
 from storage.nodes.node import Node
 from storage.redis_format.listpack_writer import ELEMENT_FRAME_BYTES, ListpackWriter
@@ -30,25 +30,28 @@ _OWN_NAMES_FRAME: cython.Py_ssize_t = OWN_NAMES_FRAME_ELEMENTS
 
 def encode_node(node: Node) -> bytes:
     """The listpack of a node's live entries, of which there must be one."""
-    _, entries = node.select(MIN_ID, MAX_ID, node.live)
-    return _ENCODER.encode(node.key, node.live, b"".join(entries))
+    _ENCODER.encode(node)
+    return _ENCODER.listpack.content()
 
 
 @cython.cclass
 class NodeEncoder:
-    """Encodes one node after the other."""
+    """Encodes one node after the other; `listpack` has the last one."""
 
     def __init__(self) -> None:
-        self._listpack = ListpackWriter()
+        self.listpack = ListpackWriter()
         self._reader = EntryReader()
         self._names: list[bytes] = []  # of the first entry, as bulk strings
 
-    def encode(self, key: EntryID, live: cython.Py_ssize_t, payload: bytes) -> bytes:
-        """The listpack of the node with this key and these entries, `live` of them."""
+    def encode(self, node: Node) -> None:
+        """Write the listpack of a node's live entries, of which there must be one."""
+        key: EntryID = node.key
+        live: cython.Py_ssize_t = node.live
+        payload: bytes = node.payload()
         data: cython.p_const_uchar = payload
-        key_ms: cython.ulonglong = key >> SEQ_BITS
-        key_seq: cython.ulonglong = key & MAX_SEQ
-        listpack: ListpackWriter = self._listpack
+        key_ms: cython.ulonglong = id_ms(key)
+        key_seq: cython.ulonglong = id_seq(key)
+        listpack: ListpackWriter = self.listpack
         reader: EntryReader = self._reader
         reader.load(payload)
         first_words: cython.Py_ssize_t = reader.read_head()
@@ -77,7 +80,7 @@ class NodeEncoder:
             listpack.put_integer(words // 2)
             self._put_words(data, words)
             listpack.put_integer(words + _OWN_NAMES_FRAME - 1)
-        return listpack.finish()
+        listpack.finish()
 
     @cython.cfunc
     def _put_names(
@@ -90,7 +93,7 @@ class NodeEncoder:
         for _ in range(words // 2):
             start = reader.place
             reader.read_word()
-            self._listpack.put_word(data, reader.start, reader.length)
+            self.listpack.put_word(data, reader.start, reader.length)
             self._names.append(payload[start : reader.place])
             reader.read_word()
 
@@ -99,7 +102,7 @@ class NodeEncoder:
         self, flag: cython.Py_ssize_t, key_ms: cython.ulonglong, key_seq: cython.ulonglong
     ) -> None:
         """Write what an entry begins with."""
-        listpack: ListpackWriter = self._listpack
+        listpack: ListpackWriter = self.listpack
         listpack.put_integer(flag)
         listpack.put_integer(_difference(self._reader.ms, key_ms))
         listpack.put_integer(_difference(self._reader.seq, key_seq))
@@ -113,7 +116,7 @@ class NodeEncoder:
             if not reader.pass_over(name):
                 return False
             reader.read_word()
-            self._listpack.put_word(data, reader.start, reader.length)
+            self.listpack.put_word(data, reader.start, reader.length)
         return True
 
     @cython.cfunc
@@ -122,7 +125,7 @@ class NodeEncoder:
         reader: EntryReader = self._reader
         for _ in range(words):
             reader.read_word()
-            self._listpack.put_word(data, reader.start, reader.length)
+            self.listpack.put_word(data, reader.start, reader.length)
 
 
 _MASTER_BYTES: cython.Py_ssize_t = MASTER_FRAME_ELEMENTS * ELEMENT_FRAME_BYTES

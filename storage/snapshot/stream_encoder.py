@@ -34,14 +34,13 @@ from storage.groups.consumer import NEVER, Consumer
 from storage.groups.group import UNKNOWN, Group
 from storage.idempotence import Idempotence
 from storage.nodes.listpack_node import ListpackNode, listpack_data
-from storage.nodes.node_list import AnyNode
 from storage.redis_format.primitives import (
     Compressed,
     encode_compressed,
     encode_length,
     encode_string,
 )
-from storage.snapshot.node_encoder import encode_node
+from storage.snapshot.node_writer import NodeWriter
 from storage.stream import Stream
 
 # A consumer as it is written: name, seen_ms, active_ms, and the IDs of what it has, ascending.
@@ -64,6 +63,9 @@ _MILLISECONDS = struct.Struct("<q")
 # Most counts of deliveries are small: each is encoded once.
 _encode_count = lru_cache(maxsize=256)(encode_length)
 
+# Nodes are written in pieces of this size, or little more.
+PIECE_BYTES = 64 * 1024
+
 # The number of IDs that are encoded before they are written.
 _BATCH = 1024
 
@@ -78,7 +80,7 @@ def stream_type(stream: Stream) -> int:
 def stream_pieces(
     stream: Stream, stream_type: int, *, compress: bool, now_ms: int
 ) -> Iterator[bytes]:
-    """The body of a stream in pieces: a node, or some hundred pending entries.
+    """The body of a stream in pieces: some nodes, or some hundred pending entries.
 
     The type byte itself is the caller's. `now_ms`: messages of producers that have expired by then
     are left out.
@@ -106,14 +108,18 @@ def _id_lengths(entry_id: EntryID) -> bytes:
 def _nodes(stream: Stream, compress: bool) -> Iterator[bytes]:
     nodes = [node for node in stream.iter_nodes() if node.live]
     yield encode_length(len(nodes))
+    writer = NodeWriter(compress=compress)
     for node in nodes:
-        key = encode_string(node.key.to_bytes(16, "big"), compress=False)
-        yield key + _encoded_node(node, compress)
+        if isinstance(node, ListpackNode):
+            writer.put_string(node.key, _kept_listpack(node, compress))
+        else:
+            writer.put(node)
+        if writer.size >= PIECE_BYTES:
+            yield writer.take()
+    yield writer.take()
 
 
-def _encoded_node(node: AnyNode, compress: bool) -> bytes:
-    if not isinstance(node, ListpackNode):
-        return encode_string(encode_node(node), compress=compress)
+def _kept_listpack(node: ListpackNode, compress: bool) -> bytes:
     listpack = node.listpack
     if not isinstance(listpack, Compressed):
         return encode_string(listpack_data(listpack), compress=compress)

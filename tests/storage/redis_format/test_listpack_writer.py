@@ -68,4 +68,5 @@ def test_a_writer_begins_again_after_each_listpack() -> None:
         writer.begin(size + 2 * ELEMENT_FRAME_BYTES)
         writer.put_word(b"-" + b"x" * size + b"-", 1, size)
         writer.put_integer(-7)
-        assert decode_listpack(writer.finish()) == [b"x" * size, -7]
+        writer.finish()
+        assert decode_listpack(writer.content()) == [b"x" * size, -7]
