@@ -110,7 +110,13 @@ def started_run(path: Path, *cases: str) -> subprocess.Popen[str]:
     command += [word for case in cases for word in ("--only", case)]
     environment = os.environ | {"PYTHONPATH": "."}
     return subprocess.Popen(
-        command, cwd=servers.ROOT, env=environment, stdout=subprocess.PIPE, text=True
+        command,
+        cwd=servers.ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        # A shell has its programs in the background ignore SIGINT.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

@@ -71,7 +71,8 @@ def test_a_terminal_gets_a_bar_and_a_file_gets_lines() -> None:
     assert isinstance(choose_display(io.StringIO()), LineDisplay)
 
 
-def test_a_bar_shows_the_line_and_keeps_notes() -> None:
+def test_a_bar_shows_the_line_and_keeps_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")  # others may not be able to draw one
     terminal = Terminal()
     with Progress("reading", 100, display=BarDisplay(terminal)) as progress:
         progress.advance(50)
