@@ -1,6 +1,6 @@
-"""Measures a case: both servers side by side, alternating, A B A B.
+"""Measures a case: the servers side by side, alternating, A B A B, or A B C A B C.
 
-A case opens a session for each server. Both sessions are open while their measurements alternate;
+A case opens a session for each server. All sessions are open while their measurements alternate;
 each is prepared once, and each measurement leaves its server unchanged.
 """
 
@@ -47,6 +47,16 @@ class Setting:
 
 EMPTY = Setting("empty")
 
+# The cases that are measured beside an older Redis, too.
+HEADLINES = frozenset(
+    {
+        *("xadd/small-p1-c50", "xadd/small-p64-c50", "xadd/mixed-p16-c50"),
+        *("xrange/count-1000", "fan-out/100-readers"),
+        *("group/count-1-consumers-10", "group/count-100-consumers-10"),
+        *("set/p64-c50", "get/p64-c50", "durable/xadd-small-p64-c50-everysec"),
+    }
+)
+
 
 @dataclass
 class Contender:
@@ -55,6 +65,7 @@ class Contender:
     program: Program
     cores: Cores
     is_ours: bool
+    is_older: bool = False  # an earlier Redis, beside which the headlines are measured, too
     _setting: Setting | None = None
     _server: Server | None = None
 
@@ -116,6 +127,11 @@ class Case:
     has_warm_up: bool = True
     most_pairs: int | None = None
 
+    def contenders(self, available: Sequence[Contender]) -> list[Contender]:
+        """Those that it is measured with: an older Redis for headlines only."""
+        is_headline = self.name in HEADLINES
+        return [contender for contender in available if is_headline or not contender.is_older]
+
     def pairs(self, scale: Scale) -> int:
         return scale.pairs if self.most_pairs is None else min(self.most_pairs, scale.pairs)
 
@@ -123,12 +139,12 @@ class Case:
 def compare(case: Case, contenders: Sequence[Contender], scale: Scale) -> list[Result]:
     """A result for each row. Raises what a server or a load raises."""
     results = {row.name: Result(row) for row in case.rows}
-    for contender in contenders:
+    chosen = case.contenders(contenders)
+    for contender in chosen:
         contender.use(case.setting, scale)
     with ExitStack() as stack:
         sessions = [
-            (contender, stack.enter_context(case.open(contender, scale)))
-            for contender in contenders
+            (contender, stack.enter_context(case.open(contender, scale))) for contender in chosen
         ]
         _check_replies([session for _, session in sessions])
         if case.has_warm_up:
@@ -137,9 +153,15 @@ def compare(case: Case, contenders: Sequence[Contender], scale: Scale) -> list[R
         for _ in range(case.pairs(scale)):
             for contender, session in sessions:
                 for name, figure in _measured(contender, session).items():
-                    result = results[name]
-                    (result.ours if contender.is_ours else result.theirs).append(figure)
+                    _figures_of(results[name], contender).append(figure)
     return list(results.values())
+
+
+def _figures_of(result: Result, contender: Contender) -> list[Figure]:
+    """Where the figures of a contender belong."""
+    if contender.is_older:
+        return result.older
+    return result.ours if contender.is_ours else result.theirs
 
 
 def _check_replies(sessions: Sequence[Session]) -> None:

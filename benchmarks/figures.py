@@ -78,6 +78,7 @@ class Result:
     row: Row
     ours: list[Figure] = field(default_factory=list)
     theirs: list[Figure] = field(default_factory=list)
+    older: list[Figure] = field(default_factory=list)  # of an earlier Redis; headlines only
 
     @property
     def our_value(self) -> float:
@@ -90,9 +91,12 @@ class Result:
     @property
     def ratio(self) -> Spread | None:
         """Rillway / Redis, of each pair; None if Redis's figures are all zero."""
-        pairs = zip(self.ours, self.theirs, strict=True)
-        ratios = [ours.value / theirs.value for ours, theirs in pairs if theirs.value]
-        return Spread.of(ratios) if ratios else None
+        return _ratio(self.ours, self.theirs)
+
+    @property
+    def older_ratio(self) -> Spread | None:
+        """Rillway / the earlier Redis; None if it was not measured."""
+        return _ratio(self.ours, self.older) if self.older else None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -105,6 +109,12 @@ class Result:
         """The worst limit of both figures, if it was not the server."""
         limits = {limit(figures) for figures in (self.ours, self.theirs)}
         return next(name for name in ("others", "load", "waiting", "") if name in limits)
+
+
+def _ratio(ours: Sequence[Figure], theirs: Sequence[Figure]) -> Spread | None:
+    pairs = zip(ours, theirs, strict=True)
+    ratios = [our.value / their.value for our, their in pairs if their.value]
+    return Spread.of(ratios) if ratios else None
 
 
 def limit(figures: Sequence[Figure]) -> str:

@@ -36,6 +36,8 @@ def console_lines(result: Result) -> Iterator[str]:
     parts += [target_text(target, result) for target in result.row.targets]
     if result.notes:
         parts.append(f"[{', '.join(result.notes)}]")
+    if older := result.older_ratio:
+        parts.append(f"beside the older Redis {older.median:.2f}")
     yield "  ".join(parts)
     for server, figures in (("Rillway", result.ours), ("Redis", result.theirs)):
         for line in median_lines(figures):
@@ -78,10 +80,12 @@ def _result_json(result: Result) -> dict[str, Any]:
         "rillway": result.our_value,
         "redis": result.their_value,
         "ratio": asdict(result.ratio) if result.ratio else None,
+        "older_ratio": asdict(result.older_ratio) if result.older_ratio else None,
         "targets": [target_text(target, result) for target in result.row.targets],
         "notes": result.notes,
         "pairs": {
             "rillway": [asdict(figure) for figure in result.ours],
             "redis": [asdict(figure) for figure in result.theirs],
+            "older": [asdict(figure) for figure in result.older],
         },
     }

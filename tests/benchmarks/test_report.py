@@ -63,3 +63,11 @@ def test_every_figure_is_written() -> None:
     first, second = written["results"]
     assert (first["case"], first["ratio"]["median"], second["redis"]) == ("xadd/small", 1.2, 2)
     assert [figure["value"] for figure in first["pairs"]["rillway"]] == [110, 120, 130]
+
+
+def test_a_headline_shows_its_ratio_to_the_older_redis() -> None:
+    headline = Result(FASTER.row, FASTER.ours, FASTER.theirs, [Figure(60)] * 3)
+    (line,) = console_lines(headline)
+    assert line.endswith("  beside the older Redis 2.00")
+    (written,) = as_json({}, {"xadd/small": headline}, {})["results"]
+    assert written["older_ratio"]["median"] == 2.0

@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks import machine, run, servers
 from benchmarks.cases.latency import seeds_lines
-from benchmarks.comparison import QUICK, Case, Contender, Scale, Session
+from benchmarks.comparison import QUICK, Case, Contender, Scale, Session, compare
 from benchmarks.figures import Figure, Row
 from benchmarks.servers import Program, ServerError
 from tests.support.waiting import until
@@ -190,3 +190,26 @@ def test_a_case_that_fails_is_noted_and_the_others_go_on(tmp_path: Path) -> None
     assert made.failures == {"xadd/broken": "ServerError: it is gone"}
     (result,) = json.loads(path.read_text())["results"]
     assert (result["case"], result["ratio"]["median"]) == ("ping/p1-c50", 2.0)
+
+
+def test_headlines_alone_are_measured_beside_an_older_redis() -> None:
+    @contextmanager
+    def opened(contender: Contender, _scale: Scale) -> Iterator[Session]:
+        speed = 6.0 if contender.is_ours else 4.0 if contender.is_older else 3.0
+        yield Session(lambda: dict.fromkeys(("set/p64-c50", "ping/p1-c50"), Figure(speed)))
+
+    def case(name: str) -> Case:
+        return Case(name, tuple(Row(one) for one in ("set/p64-c50", "ping/p1-c50")), opened)
+
+    cores = machine.choose_cores(list(os.sched_getaffinity(0)))
+    program = Program("any", ("any",), (1,))
+    contenders = [
+        Contender(program, cores, True),
+        Contender(program, cores, False),
+        Contender(program, cores, False, is_older=True),
+    ]
+    headline, _ = compare(case("set/p64-c50"), contenders, QUICK)
+    other, _ = compare(case("ping/p1-c50"), contenders, QUICK)
+    assert headline.ratio is not None and headline.ratio.median == 2.0
+    assert headline.older_ratio is not None and headline.older_ratio.median == 1.5
+    assert (len(other.ours), other.older, other.older_ratio) == (3, [], None)
