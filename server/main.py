@@ -17,6 +17,7 @@ from server.config_file import ConfigurationError, load_configuration
 from server.log_file import LogFile, set_up_log
 from server.loop.service import Service
 from server.process import detach, notify_systemd, supervisor
+from server.tls.contexts import TlsError
 
 # Descriptors beside those of clients: listeners, the log, the loop's own (32 in Redis as well).
 RESERVED_FILES = 32
@@ -62,6 +63,10 @@ async def _serve(
         _watch_log(loop, log_file)
     try:
         await service.start()
+    except TlsError as error:
+        service.log("warning", str(error))
+        service.log("warning", "Failed to configure TLS. Check logs for more info.")
+        return 1
     except OSError as error:
         service.log("warning", f"Could not start: {error}")
         return 1

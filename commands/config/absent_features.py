@@ -20,10 +20,6 @@ ABSENT: dict[str, dict[str, str]] = {
         "maxmemory-clients": "0",
     },
     "cluster mode": {"cluster-enabled": "no"},
-    "TLS": {
-        "tls-port": "0",
-        "tls-replication": "no",
-    },
     "access control lists": {"aclfile": ""},
     "the system log": {"syslog-enabled": "no"},
     "a choice of how text is ordered": {"locale-collate": ""},

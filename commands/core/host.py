@@ -7,9 +7,19 @@ access to the process. `Transport` is the connection of one client.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NoReturn, Protocol
 
 from protocol.records import record
+
+
+@record
+class Certificate:
+    """A certificate in force."""
+
+    owner: str  # "server", "client" (for outgoing connections) or "ca"
+    serial: str  # hexadecimal
+    ends_s: int  # Unix time
 
 
 @record
@@ -29,11 +39,12 @@ class ProcessFacts:
     cpu_system_s: float
     cpu_user_children_s: float
     cpu_system_children_s: float
-    listeners: list[tuple[str, str, int]]  # (kind: "tcp" or "unix", address, port)
+    listeners: list[tuple[str, str, int]]  # (kind: "tcp", "tls" or "unix", address, port)
     event_loop: str  # e.g. "uvloop"
     startup_resident_bytes: int = 0  # once the server listened, before the first key
     cpu_user_main_thread_s: float = 0.0
     cpu_system_main_thread_s: float = 0.0
+    certificates: Sequence[Certificate] = ()
 
 
 class Host(Protocol):

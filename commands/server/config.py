@@ -99,13 +99,16 @@ def _set_values(client: Client, pairs: dict[str, str]) -> None:
 
 
 def _apply(client: Client, pairs: dict[str, str], before: dict[str, object]) -> None:
-    """Apply the new values to the server; restore the old ones if that fails."""
+    """Apply the new values to the server; restore the old ones if that fails.
+
+    Those of TLS are applied even if they are the old ones: their files may have changed.
+    """
     values, host = vars(client.instance.config), client.instance.host
     changed = [
         found
         for name in pairs
         if (found := DIRECTIVES.get(name)) is not None
-        and values[found.attribute] != before[found.attribute]
+        and (values[found.attribute] != before[found.attribute] or name.startswith("tls-"))
     ]
     for position, directive in enumerate(changed):
         try:

@@ -1,6 +1,7 @@
 """The event loop: the process's sockets and timers, and the order of its work.
 
 service:      the server process
+listeners:    the sockets that accept clients
 connection:   a client's socket
 cycle:        the end of a cycle
 cron:         periodic work

@@ -9,13 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
-import errno
 import gc
 import logging
 import os
 import resource
 import signal
-import socket
 import sys
 import time
 from typing import NoReturn, cast
@@ -35,6 +33,7 @@ from server.log_file import LEVELS
 from server.loop.connection import Connection, write_output
 from server.loop.cron import close_idle_clients, expire_fields, expire_keys, forget_idempotent_ids
 from server.loop.cycle import EventLoopCycle
+from server.loop.listeners import Listeners
 from server.loop.long_replies import LongReplies
 from server.loop.scheduler import BackgroundScheduler
 from server.open_access import exposure_warning
@@ -48,7 +47,9 @@ from server.replication.sockets import Sockets
 from server.requests.dispatch import Dispatcher
 from server.requests.session import request_limits
 from server.shutdown import Ending
-from server.unix_socket import SocketFile, make_way
+from server.tls.contexts import TlsError
+from server.tls.credentials import Credentials
+from server.tls.handshakes import Handshakes
 from storage.append_only.manifest import ManifestError
 
 # The thresholds of Python's garbage collector. It looks at the 10,000 newest objects in half a
@@ -83,15 +84,17 @@ class Service:
             self.instance, loop.call_soon, loop.call_later, self._free_memory
         )
         self.cycle.after.append(self.background_scheduler.schedule_if_needed)
-        self.listeners: list[tuple[str, str, int]] = []
-        self._servers: dict[tuple[str, int], asyncio.Server] = {}  # by (address, port)
-        self._unix_server: asyncio.Server | None = None
-        self._socket_file: SocketFile | None = None
+        self.credentials = Credentials(config, self.log)
+        self.handshakes = Handshakes(loop, self.credentials, self._connection, self.log)
+        accept = {
+            "tcp": self._connection,
+            "unix": lambda: self._connection(unix_socket=True),
+        }
+        self.listeners = Listeners(loop, config, accept, self.handshakes, self.log)
         self._stopped = asyncio.Event()
         self._is_interrupted = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms: int | None = None
-        self._rebinding: asyncio.Task[None] | None = None
         self._files = files = OsFiles()
         # A child reads each node once.
         no_cache = self.instance.entry_cache.disable
@@ -106,7 +109,7 @@ class Service:
         self.dispatcher.script_runs.schedule = loop.call_soon
         self.replication = Replication(
             self.dispatcher,
-            Sockets(loop, self._begin_event, self.cycle.wake),
+            Sockets(loop, self._begin_event, self.cycle.wake, lambda: self.credentials.for_primary),
             ForkedChildren(files, no_cache),
             files,
             self._send,
@@ -119,25 +122,18 @@ class Service:
             self._end,
         )
         self._startup_resident_bytes = 0
-        self._picked_port: int | None = None  # by the system, where the configuration says 0
 
     # -- life ----------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Listen. Raises OSError if an address cannot be bound.
+        """Listen. Raises OSError if an address cannot be bound, TlsError for unusable files.
 
         Clients are answered -LOADING until `load` has returned True.
         """
         config = self.instance.config
         self.instance.set_loading(True)
-        sockets = bind_addresses(config.bind, config.port)
-        if sockets:
-            if not config.port:
-                self._picked_port = sockets[0][1].getsockname()[1]
-            config.port = sockets[0][1].getsockname()[1]
-        await self._listen(sockets)
-        if config.unixsocket:
-            await self._listen_unix(config.unixsocket, config.unixsocketperm)
+        self.credentials.load()
+        await self.listeners.open()
         if config.pidfile:  # last, so that a failed start does not overwrite another server's
             self._write_pid_file(config.pidfile)
         self._watch_signals()
@@ -197,20 +193,15 @@ class Service:
         await self._stopped.wait()
         if self.instance.config.pidfile:
             self.log("notice", "Removing the pid file.")
-        if self._socket_file is not None:
+        if self.listeners.socket_file is not None:
             self.log("notice", "Removing the unix socket file.")
         await self.leave()
         self.log("warning", "Rillway is now ready to exit, bye bye...")
 
     async def leave(self) -> None:
         """Close everything; remove the PID file and the Unix socket."""
-        for place in list(self._servers):
-            self._close_listener(place)
-        if self._unix_server is not None:
-            self._unix_server.close()
-            await self._unix_server.wait_closed()
-            if self._socket_file is not None:
-                self._socket_file.remove()
+        self.handshakes.stop()
+        await self.listeners.close()
         if self.instance.config.pidfile:
             _remove(self.instance.config.pidfile)
         self._files.release()
@@ -240,12 +231,14 @@ class Service:
 
     def announce(self) -> None:
         """Log all listeners in one line, and a warning if they accept anyone."""
-        warning = exposure_warning(self.instance.config, self.listeners)
+        warning = exposure_warning(self.instance.config, self.listeners.places)
         if warning is not None:
             self.log("warning", warning)
         served = [
-            f"port {port} on {address}" if kind == "tcp" else f"unix socket {address}"
-            for kind, address, port in self.listeners
+            f"unix socket {address}"
+            if kind == "unix"
+            else f"{'TLS ' if kind == 'tls' else ''}port {port} on {address}"
+            for kind, address, port in self.listeners.places
         ]
         self.log("notice", "Ready to accept connections: " + ", ".join(served))
 
@@ -341,50 +334,6 @@ class Service:
         connection = Connection(self.loop, self.cycle, self._on_room, unix_socket=unix_socket)
         return cast("asyncio.Protocol", connection)
 
-    async def _listen(self, sockets: list[tuple[str, socket.socket]]) -> None:
-        """Accept connections on bound sockets."""
-        for address, sock in sockets:
-            port = sock.getsockname()[1]
-            self._servers[address, port] = await self.loop.create_server(
-                self._connection, sock=sock, backlog=self.instance.config.tcp_backlog
-            )
-            self.listeners.append(("tcp", address, port))
-
-    def _rebind(self) -> None:
-        """CONFIG SET port or bind: open new listeners, then close those no longer wanted."""
-        config = self.instance.config
-        wanted = {(word.removeprefix("-"), config.port) for word in config.bind}
-        missing = [
-            word
-            for word in config.bind
-            if (word.removeprefix("-"), config.port) not in self._servers
-        ]
-        try:
-            sockets = bind_addresses(missing, config.port)
-        except OSError as error:
-            self.log("warning", f"Could not listen: {error}")
-            raise ValueError("Unable to listen on this port. Check server logs.") from None
-        for place in [place for place in self._servers if place not in wanted]:
-            self._close_listener(place)
-        self._rebinding = self.loop.create_task(self._listen(sockets))
-
-    def _close_listener(self, place: tuple[str, int]) -> None:
-        self._servers.pop(place).close()
-        self.listeners.remove(("tcp", *place))
-
-    async def _listen_unix(self, path: str, permissions: str) -> None:
-        try:
-            make_way(path)
-            self._unix_server = await self.loop.create_unix_server(
-                lambda: self._connection(unix_socket=True), path
-            )
-        except OSError as error:
-            raise OSError(error.errno, f"{path}: {error.strerror or error}") from None
-        self._socket_file = SocketFile(path)
-        if permissions != "0":
-            os.chmod(path, int(permissions, 8))
-        self.listeners.append(("unix", path, 0))
-
     # -- timers --------------------------------------------------------------------------------
 
     def _tick(self) -> None:
@@ -404,6 +353,7 @@ class Service:
             self.background_scheduler.tick()
         self.persistence.tick()
         self.replication.tick()
+        self.credentials.reload_if_due(instance.now_ms)
         if due := self.ending.due_signal:
             self._end_for_signal(due)
         self.ending.tick()
@@ -511,7 +461,8 @@ class Service:
             cpu_system_s=mine.ru_stime,
             cpu_user_children_s=children.ru_utime,
             cpu_system_children_s=children.ru_stime,
-            listeners=list(self.listeners),
+            listeners=list(self.listeners.places),
+            certificates=list(self.credentials.certificates),
             event_loop=type(self.loop).__module__.partition(".")[0],
             startup_resident_bytes=self._startup_resident_bytes,
             cpu_user_main_thread_s=thread.ru_utime,
@@ -526,8 +477,10 @@ class Service:
     def apply_config(self, names: list[str]) -> None:
         """Apply changed directives."""
         config = self.instance.config
-        if "port" in names or "bind" in names:
-            self._rebind()
+        if any(name.startswith("tls-") for name in names):
+            self._reload_credentials()
+        if "port" in names or "bind" in names or "tls-port" in names:
+            self.listeners.rebind()
         if "dir" in names:
             try:
                 if config.appendonly or config.save:
@@ -545,12 +498,21 @@ class Service:
             self.persistence.apply_config(name)
             self.replication.apply_config(name)
 
+    def _reload_credentials(self) -> None:
+        """Read certificates and keys again. Raises ValueError; nothing is changed then."""
+        try:
+            self.credentials.load()
+        except TlsError as error:
+            self.log("warning", str(error))
+            text = "Unable to update TLS configuration. Check server logs."
+            raise ValueError(text) from None
+
     def rewrite_config(self) -> None:
         """CONFIG REWRITE."""
         if not self.config_file:
             raise ValueError("The server is running without a config file")
         config = self.instance.config
-        if config.port == self._picked_port:
+        if config.port == self.listeners.picked_port:
             config = copy.copy(config)
             config.port = 0  # the next start picks one again
         rewrite_configuration(self.config_file, config)
@@ -574,31 +536,3 @@ def resident_bytes() -> int:
     """The memory that the process occupies."""
     with open("/proc/self/statm") as statm:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def bind_addresses(addresses: list[str], port: int) -> list[tuple[str, socket.socket]]:
-    """Bind every address; port 0 picks a free one, the same for all. Raises OSError.
-
-    As in Redis, an address with a minus sign before it may be missing on this machine.
-    """
-    bound: list[tuple[str, socket.socket]] = []
-    for word in addresses:
-        optional, address = word.startswith("-"), word.removeprefix("-")
-        host = {"*": "0.0.0.0", "::*": "::"}.get(address, address)
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        sock = socket.socket(family, socket.SOCK_STREAM)
-        try:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            sock.bind((host, port))
-        except OSError as error:
-            sock.close()
-            if optional and error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
-                continue
-            for _, other in bound:
-                other.close()
-            raise OSError(error.errno, f"{host}:{port}: {error.strerror}") from None
-        port = sock.getsockname()[1]
-        bound.append((address, sock))
-    return bound

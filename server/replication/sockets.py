@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import ssl
 from collections.abc import Callable
 from typing import TypeAlias, cast
 
@@ -28,14 +29,17 @@ class Sockets:
         loop: asyncio.AbstractEventLoop,
         enter: Callable[[], object],
         leave: Callable[[], object],
+        encryption: Callable[[], ssl.SSLContext | None],
     ) -> None:
+        """`encryption`: the context for connections from now on, None for plain ones."""
+        self._encryption = encryption
         self._loop = loop
         self._enter = enter
         self._leave = leave
 
     def connect(self, host: str, port: int, receiver: Receiver) -> Wire:
-        """Begin to connect over TCP."""
-        return _LinkWire(self._loop, host, port, receiver, self._run)
+        """Begin to connect over TCP, or TLS."""
+        return _LinkWire(self._loop, host, port, self._encryption(), receiver, self._run)
 
     def open_pipe(self) -> Pipe:
         """Return a new pipe of the operating system. Raises OSError."""
@@ -54,13 +58,14 @@ class Sockets:
 
 
 class _LinkWire(asyncio.Protocol):
-    """`Wire` over TCP."""
+    """`Wire` over TCP, or TLS."""
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         host: str,
         port: int,
+        encryption: ssl.SSLContext | None,
         receiver: Receiver,
         run: Run,
     ) -> None:
@@ -68,11 +73,17 @@ class _LinkWire(asyncio.Protocol):
         self._run = run
         self._transport: asyncio.Transport | None = None
         self._is_closed = False
-        self._connecting = loop.create_task(self._connect(loop, host, port))
+        self._connecting = loop.create_task(self._connect(loop, host, port, encryption))
 
-    async def _connect(self, loop: asyncio.AbstractEventLoop, host: str, port: int) -> None:
+    async def _connect(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        host: str,
+        port: int,
+        encryption: ssl.SSLContext | None,
+    ) -> None:
         try:
-            await loop.create_connection(lambda: self, host, port)
+            await loop.create_connection(lambda: self, host, port, ssl=encryption)
         except OSError as error:
             if not self._is_closed:
                 self._is_closed = True

@@ -103,7 +103,7 @@ def test_a_connection_that_is_closed_needs_no_garbage_collector(
     on_service: Callable[[Callable[[Service], Coroutine[Any, Any, None]]], None],
 ) -> None:
     async def connect_and_leave(service: Service) -> None:
-        port = service.listeners[0][2]
+        port = service.listeners.places[0][2]
         gc.collect()
         gc.disable()
         before = alive()

@@ -97,7 +97,7 @@ def test_a_damaged_file_stops_the_start(tmp_path: Path) -> None:
 
 async def ask(service: Service, request: bytes) -> bytes:
     """The reply to a request; nothing if it is not answered."""
-    port = service.listeners[0][2]
+    port = service.listeners.places[0][2]
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(request)
     try:

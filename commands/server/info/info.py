@@ -23,6 +23,8 @@ def info(client: Client, argv: Request) -> bytes:
     """A verbatim string. Names of sections ignore case; unknown ones give no text."""
     words = [word.decode("latin-1").lower() for word in argv[1:]] or ["default"]
     wanted = {name for word in words for name in _GROUPS.get(word, {word})}
+    if "tls" in wanted and not client.instance.host.facts().certificates:
+        wanted.discard("tls")  # Redis has no such section
     texts = [section_text(client.instance, name) for name in SECTIONS if name in wanted]
     return replies.verbatim("\r\n".join(texts).encode("utf-8", "surrogateescape"), client.resp)
 

@@ -54,7 +54,7 @@ def server(instance: Instance) -> Iterator[Field]:
     yield "process_id", facts.pid
     yield "process_supervised", facts.supervisor
     yield "run_id", instance.run_id
-    yield "tcp_port", config.port
+    yield "tcp_port", config.port or config.tls_port
     yield "server_time_usec", now_us
     yield "uptime_in_seconds", uptime_s
     yield "uptime_in_days", uptime_s // 86400
@@ -70,12 +70,13 @@ def server(instance: Instance) -> Iterator[Field]:
 
 
 def _listeners(listeners: list[tuple[str, str, int]]) -> Iterator[Field]:
-    """One line for TCP with all of its addresses, one for a Unix socket."""
-    tcp = [(address, port) for kind, address, port in listeners if kind == "tcp"]
+    """A line for each kind of port with all of its addresses, one for a Unix socket."""
     lines = []
-    if tcp:
-        addresses = ",".join(f"bind={address}" for address, _ in tcp)
-        lines.append(f"name=tcp,{addresses},port={tcp[0][1]}")
+    for name in ("tcp", "tls"):
+        places = [(address, port) for kind, address, port in listeners if kind == name]
+        if places:
+            addresses = ",".join(f"bind={address}" for address, _ in places)
+            lines.append(f"name={name},{addresses},port={places[0][1]}")
     lines += [f"name=unix,bind={path}" for kind, path, _ in listeners if kind == "unix"]
     yield from ((f"listener{number}", line) for number, line in enumerate(lines))
 
@@ -396,6 +397,16 @@ def cpu(instance: Instance) -> Iterator[Field]:
     yield "used_cpu_user_main_thread", f"{facts.cpu_user_main_thread_s:.6f}"
 
 
+def tls(instance: Instance) -> Iterator[Field]:
+    """The certificates in force. Source: Valkey 9.1; the days are Rillway's own."""
+    now_s = instance.now_ms // 1000
+    for certificate in instance.host.facts().certificates:
+        name = f"tls_{certificate.owner}_cert"
+        yield f"{name}_serial", certificate.serial
+        yield f"{name}_expires_in_seconds", max(0, certificate.ends_s - now_s)
+        yield f"{name}_expires_in_days", max(0, certificate.ends_s - now_s) // 86400
+
+
 def modules(instance: Instance) -> Iterator[Field]:
     """There are none."""
     yield from ()
@@ -492,6 +503,7 @@ SECTIONS: dict[str, Section] = {
     "stats": stats,
     "replication": replication,
     "cpu": cpu,
+    "tls": tls,
     "modules": modules,
     "commandstats": commandstats,
     "errorstats": errorstats,
@@ -500,5 +512,5 @@ SECTIONS: dict[str, Section] = {
     "keyspace": keyspace,
     "keysizes": keysizes,
 }
-TITLES = {"cpu": "CPU"}  # the others begin with a capital letter
+TITLES = {"cpu": "CPU", "tls": "TLS"}  # the others begin with a capital letter
 ONLY_WHEN_ASKED_FOR = {"commandstats", "latencystats", "keysizes"}  # not part of a plain INFO

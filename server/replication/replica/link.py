@@ -272,7 +272,8 @@ class Link:
         if config.masterauth:
             user = [_encode(config.masteruser)] if config.masteruser else []
             self._ask([b"AUTH", *user, _encode(config.masterauth)], self._after_auth)
-        port = config.replica_announce_port or config.port
+        port = config.tls_port if config.tls_replication and config.tls_port else config.port
+        port = config.replica_announce_port or port
         self._ask_option("listening-port", b"%d" % port)
         if config.replica_announce_ip:
             self._ask_option("ip-address", _encode(config.replica_announce_ip))

@@ -1,0 +1,7 @@
+"""TLS: what the files of the `tls-` directives say, and connections that are encrypted with it.
+
+contexts      the settings of OpenSSL for the two sides of a connection
+certificate   a certificate's serial number and end
+credentials   the contexts in force, read again when the files change
+handshakes    accepted connections, until they are encrypted
+"""

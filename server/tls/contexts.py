@@ -1,0 +1,165 @@
+"""The settings of OpenSSL that the `tls-` directives describe, for both sides of a connection.
+
+A context is made anew from the files each time; connections keep the one that they began with.
+
+What Python's ssl module cannot set has no effect, and the log says so: tls-ciphersuites (of TLS
+1.3) and the cache of sessions keep OpenSSL's defaults.
+
+Source: redis.conf of Redis 7.0 and later; the texts are those of redis-server 7.0.15.
+"""
+
+from __future__ import annotations
+
+import ssl
+import warnings
+
+from commands.config.configuration import Configuration
+
+VERSIONS = {
+    "tlsv1": ssl.TLSVersion.TLSv1,
+    "tlsv1.1": ssl.TLSVersion.TLSv1_1,
+    "tlsv1.2": ssl.TLSVersion.TLSv1_2,
+    "tlsv1.3": ssl.TLSVersion.TLSv1_3,
+}
+_DEFAULT_VERSIONS = "TLSv1.2 TLSv1.3"
+# How a version between two others is left out.
+_WITHOUT = {
+    ssl.TLSVersion.TLSv1_1: ssl.OP_NO_TLSv1_1,
+    ssl.TLSVersion.TLSv1_2: ssl.OP_NO_TLSv1_2,
+}
+_CERTIFICATES_WANTED = {
+    "no": ssl.CERT_NONE,
+    "optional": ssl.CERT_OPTIONAL,
+    "yes": ssl.CERT_REQUIRED,
+}
+
+
+class TlsError(Exception):
+    """TLS cannot be configured so; the text is for the log."""
+
+
+def server_context(config: Configuration) -> ssl.SSLContext:
+    """The context for connections that are accepted. Raises TlsError."""
+    _check_files(config)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.verify_mode = _CERTIFICATES_WANTED[config.tls_auth_clients]
+    _configure(context, config)
+    _load_certificate(context, config.tls_cert_file, config.tls_key_file, config.tls_key_file_pass)
+    if config.tls_prefer_server_ciphers:
+        context.options |= ssl.OP_CIPHER_SERVER_PREFERENCE
+    else:
+        context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
+    if path := config.tls_dh_params_file:
+        try:
+            context.load_dh_params(path)
+        except OSError as error:
+            raise TlsError(f"Failed to load {path}: {_reason(error)}") from None
+    return context
+
+
+def client_context(config: Configuration) -> ssl.SSLContext:
+    """The context for connections to other servers. Raises TlsError.
+
+    The certificate's chain is verified, the name in it is not. Without a certificate for clients
+    this one shows that of the server.
+    """
+    _check_files(config)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    _configure(context, config)
+    if config.tls_client_cert_file and config.tls_client_key_file:
+        _load_certificate(
+            context,
+            config.tls_client_cert_file,
+            config.tls_client_key_file,
+            config.tls_client_key_file_pass,
+        )
+    else:
+        _load_certificate(
+            context, config.tls_cert_file, config.tls_key_file, config.tls_key_file_pass
+        )
+    return context
+
+
+def needs_authority(config: Configuration) -> bool:
+    """Return True if certificates of others are to be verified."""
+    return config.tls_auth_clients != "no" or config.tls_replication or config.tls_cluster
+
+
+def _check_files(config: Configuration) -> None:
+    if not config.tls_cert_file:
+        raise TlsError("No tls-cert-file configured!")
+    if not config.tls_key_file:
+        raise TlsError("No tls-key-file configured!")
+    if needs_authority(config) and not (config.tls_ca_cert_file or config.tls_ca_cert_dir):
+        raise TlsError(
+            "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when tls-cluster,"
+            " tls-replication or tls-auth-clients are enabled!"
+        )
+
+
+def _configure(context: ssl.SSLContext, config: Configuration) -> None:
+    """What both sides share: versions, authorities, ciphers."""
+    _choose_versions(context, config.tls_protocols or _DEFAULT_VERSIONS)
+    file, folder = config.tls_ca_cert_file or None, config.tls_ca_cert_dir or None
+    if file or folder:
+        try:
+            context.load_verify_locations(file, folder)
+        except OSError as error:
+            text = "Failed to configure CA certificate(s) file/directory"
+            raise TlsError(f"{text}: {_reason(error)}") from None
+    if config.tls_ciphers:
+        try:
+            context.set_ciphers(config.tls_ciphers)
+        except ssl.SSLError:
+            raise TlsError(f"Failed to configure ciphers: {config.tls_ciphers}") from None
+
+
+def _choose_versions(context: ssl.SSLContext, names: str) -> None:
+    try:
+        chosen = {VERSIONS[name] for name in names.lower().split()}
+        lowest, highest = min(chosen), max(chosen)
+    except (KeyError, ValueError):
+        raise TlsError(
+            "Invalid tls-protocols specified. Use a combination of 'TLSv1', 'TLSv1.1', 'TLSv1.2'"
+            " and 'TLSv1.3'."
+        ) from None
+    with warnings.catch_warnings():
+        # Python deprecates the old versions; here an operator asks for them.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version, context.maximum_version = lowest, highest
+        for version, option in _WITHOUT.items():
+            if lowest < version < highest and version not in chosen:
+                context.options |= option
+
+
+def _load_certificate(context: ssl.SSLContext, path: str, key_path: str, password: str) -> None:
+    """Load a certificate with its key. Raises TlsError, which names the file that is to blame."""
+    for kind, file in (("certificate", path), ("private key", key_path)):
+        try:
+            with open(file, "rb"):
+                pass
+        except OSError as error:
+            raise TlsError(f"Failed to load {kind}: {file}: {_reason(error)}") from None
+    try:
+        # A password that is always given: OpenSSL would ask for one at the terminal.
+        context.load_cert_chain(path, key_path, lambda: password)
+    except ssl.SSLError as error:
+        kind, file = ("private key", key_path) if _is_pem(path) else ("certificate", path)
+        raise TlsError(f"Failed to load {kind}: {file}: {_reason(error)}") from None
+
+
+def _is_pem(path: str) -> bool:
+    """Return True if a file holds a certificate that OpenSSL can read."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(path)
+    except OSError:
+        return False
+    return True
+
+
+def _reason(error: OSError) -> str:
+    """The text of an error, without the place in Python's source."""
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return error.reason.replace("_", " ").lower()
+    return error.strerror or str(error)

@@ -1,0 +1,105 @@
+"""The contexts in force: made at the start, and again by CONFIG SET or when the files change.
+
+If the new files are not usable, the old contexts stay. Connections that are open keep theirs.
+
+Source: Redis 7.0; `tls-auto-reload-interval` and the fields of INFO are those of Valkey 9.1.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Callable, Iterator
+
+from commands.config.configuration import Configuration
+from commands.core.host import Certificate
+from server.tls.certificate import first_certificate
+from server.tls.contexts import TlsError, client_context, server_context
+
+_FILES = {
+    "server": "tls_cert_file",
+    "client": "tls_client_cert_file",
+    "ca": "tls_ca_cert_file",
+}
+_OTHER_FILES = ("tls_key_file", "tls_client_key_file", "tls_ca_cert_dir", "tls_dh_params_file")
+
+
+class Credentials:
+    """The certificates of one server."""
+
+    def __init__(self, config: Configuration, log: Callable[[str, str], None]) -> None:
+        self.certificates: list[Certificate] = []  # what INFO shows
+        self._config = config
+        self._log = log
+        self._server: ssl.SSLContext | None = None
+        self._client: ssl.SSLContext | None = None
+        self._seen: list[tuple[int, ...]] = []  # what distinguishes the files that are in force
+        self._look_at_ms = 0
+
+    @property
+    def is_needed(self) -> bool:
+        """True if any connection is encrypted."""
+        config = self._config
+        return bool(config.tls_port or config.tls_replication or config.tls_cluster)
+
+    @property
+    def for_clients(self) -> ssl.SSLContext:
+        """The context for connections that are accepted. There is a listener for them."""
+        assert self._server is not None
+        return self._server
+
+    @property
+    def for_primary(self) -> ssl.SSLContext | None:
+        """The context for the link to a primary; None if that is not encrypted."""
+        return self._client if self._config.tls_replication else None
+
+    def load(self) -> None:
+        """Read all files. Raises TlsError; the contexts in force are then unchanged."""
+        if not self.is_needed:
+            return
+        seen = self._marks()
+        server, client = server_context(self._config), None
+        if self._config.tls_replication or self._config.tls_cluster:
+            client = client_context(self._config)
+        self._server, self._client, self._seen = server, client, seen
+        self.certificates = list(self._described())
+
+    def reload_if_due(self, now_ms: int) -> None:
+        """Once in `tls-auto-reload-interval`, read the files again if one was replaced."""
+        interval_s = self._config.tls_auto_reload_interval
+        if not interval_s or not self.is_needed or now_ms < self._look_at_ms:
+            return
+        self._look_at_ms = now_ms + 1000 * interval_s
+        seen = self._marks()
+        if seen == self._seen:
+            return
+        try:
+            self.load()
+        except TlsError as error:
+            self._seen = seen  # the same files are not tried again
+            self._log("warning", f"TLS: the files have changed and are not usable: {error}")
+            self._log("warning", "TLS: new connections get the certificate from before.")
+        else:
+            self._log("notice", "TLS: the files have changed, and were read again.")
+
+    def _marks(self) -> list[tuple[int, ...]]:
+        return [
+            _mark(path)
+            for attribute in (*_FILES.values(), *_OTHER_FILES)
+            if (path := getattr(self._config, attribute))
+        ]
+
+    def _described(self) -> Iterator[Certificate]:
+        for owner, attribute in _FILES.items():
+            path = getattr(self._config, attribute)
+            if path and (found := first_certificate(path, owner)) is not None:
+                yield found
+
+
+def _mark(path: str) -> tuple[int, ...]:
+    """What changes when a file is replaced or written; () if it cannot be read."""
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return ()
+    return facts.st_dev, facts.st_ino, facts.st_mtime_ns, facts.st_size

@@ -1,0 +1,120 @@
+"""Accepted connections until they are encrypted: then they become clients like all others.
+
+The context is chosen when a connection comes, so that new certificates need no new listener. A peer
+that fails costs one line in the log, and is not a client. asyncio's own servers do not report that;
+so sockets are accepted here.
+
+Source: the text of the log is that of Redis 7.2 and later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+
+from server.tls.credentials import Credentials
+
+# A peer that says nothing holds a socket for no longer.
+HANDSHAKE_SECONDS = 10.0
+# Others have their turn after this many; a handshake takes about a millisecond.
+_ACCEPTED_AT_ONCE = 10
+# What to wait for if the process has too many files open.
+_PAUSE_SECONDS = 0.1
+
+Address = tuple[str, int]
+
+
+class Handshakes:
+    """The handshakes under way."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        credentials: Credentials,
+        make_client: Callable[[], asyncio.Protocol],
+        log: Callable[[str, str], None],
+    ) -> None:
+        self._loop = loop
+        self._credentials = credentials
+        self._make_client = make_client
+        self._log = log
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def listen(self, sock: socket.socket, backlog: int) -> Listener:
+        """Accept connections on a bound socket."""
+        return Listener(self._loop, sock, backlog, self._begin)
+
+    def stop(self) -> None:
+        """End those that are under way."""
+        for task in list(self._tasks):
+            task.cancel()
+
+    def _begin(self, sock: socket.socket, peer: Address) -> None:
+        task = self._loop.create_task(self._encrypt(sock, peer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _encrypt(self, sock: socket.socket, peer: Address) -> None:
+        """The handshake. After it, the loop tells the client of its connection."""
+        own = sock.getsockname()
+        try:
+            await self._loop.connect_accepted_socket(
+                self._make_client,
+                sock,
+                ssl=self._credentials.for_clients,
+                ssl_handshake_timeout=HANDSHAKE_SECONDS,
+            )
+        except OSError as error:
+            ends = f"addr={peer[0]}:{peer[1]} laddr={own[0]}:{own[1]}"
+            self._log("warning", f"Error accepting a client connection: {_reason(error)} ({ends})")
+
+
+class Listener:
+    """A socket that accepts connections for a handshake."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        sock: socket.socket,
+        backlog: int,
+        begin: Callable[[socket.socket, Address], None],
+    ) -> None:
+        self._loop = loop
+        self._sock = sock
+        self._begin = begin
+        self._pause: asyncio.TimerHandle | None = None
+        sock.setblocking(False)
+        sock.listen(backlog)
+        loop.add_reader(sock, self._accept)
+
+    def close(self) -> None:
+        """Accept no more."""
+        if self._pause is not None:
+            self._pause.cancel()
+        self._loop.remove_reader(self._sock)
+        self._sock.close()
+
+    def _accept(self) -> None:
+        for _ in range(_ACCEPTED_AT_ONCE):
+            try:
+                sock, peer = self._sock.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError:  # too many open files
+                self._loop.remove_reader(self._sock)
+                self._pause = self._loop.call_later(_PAUSE_SECONDS, self._go_on)
+                return
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._begin(sock, (peer[0], peer[1]))
+
+    def _go_on(self) -> None:
+        self._loop.add_reader(self._sock, self._accept)
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return error.reason.replace("_", " ").lower()
+    return error.strerror or str(error) or type(error).__name__
