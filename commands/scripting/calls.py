@@ -126,10 +126,10 @@ class Calls:
         if count != arity and (arity >= 0 or count < -arity):
             return self._call_any(words)
         request = Request(list(words))
+        if self._running.replicates != REPLICATE_ALL:
+            return self._run(command, request)
         if writes:
             self._running.has_written = True
-            if self._running.replicates != REPLICATE_ALL:
-                return self._run(command, request)
         reply = self._account(self._client, command, request, handler)
         if type(reply) is bytes and not self._is_tracked and self._interpreter.has_room(len(reply)):
             self._note_time()

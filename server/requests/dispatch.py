@@ -29,7 +29,7 @@ from commands.core.client import Client
 from commands.core.gates import GATE_MULTI, GATE_PRIMARY, GATE_REPLICA, GATE_SILENT, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
-from commands.core.propagation.propagation import Propagation
+from commands.core.propagation.propagation import TO_ALL, Propagation
 from commands.core.registry import (
     ADMIN,
     COMMANDS,
@@ -476,11 +476,17 @@ class Dispatcher:
         return self._depth > 1
 
     def propagate(self, db_index: int, request: Argv) -> None:
-        """Propagate a change that no client requested (an expired key), in order with the rest."""
-        if self.propagation.sinks:
-            self.propagation.add(db_index, request)
+        """Propagate a change that no client requested (an expired key), in order with the rest.
+
+        As in Redis, redis.set_repl does not hold it back.
+        """
+        propagation = self.propagation
+        if propagation.sinks:
+            held, propagation.held = propagation.held, TO_ALL
+            propagation.add(db_index, request)
+            propagation.held = held
             if not self._depth:
-                self.propagation.end_unit()
+                propagation.end_unit()
 
     def propagate_message(self, request: Argv) -> None:
         """Send a request that changes no data (PUBLISH) to replicas, in order with the rest."""

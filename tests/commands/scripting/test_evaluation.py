@@ -68,6 +68,19 @@ def test_set_repl_decides_which_writes_are_propagated(
     ]  # fmt: skip
 
 
+def test_set_repl_holds_no_expiry_back(server: InProcessServer, client: InProcessClient) -> None:
+    client.pipeline(("SET", "k", "v", "PX", 1), ("HSET", "h", "f", "v", "g", "v"))
+    client.execute("HPEXPIRE", "h", 1, "FIELDS", 1, "f")
+    server.propagated.clear()
+    server.instance.active_expiry = False
+    server.now_ms += 10
+    script = "redis.set_repl(redis.REPL_NONE) redis.call('incr', 'k') redis.call('hdel', 'h', 'f')"
+    client.execute("EVAL", script, 0)
+    assert server.propagated == [
+        (0, [[b"MULTI"], [b"DEL", b"k"], [b"HDEL", b"h", b"f"], [b"EXEC"]])
+    ]
+
+
 @pytest.mark.parametrize(
     ("script", "failed", "error"),
     [

@@ -81,10 +81,12 @@ def test_a_script_keeps_messages_from_replicas_as_it_keeps_writes() -> None:
         for _, replicates in ipairs({redis.REPL_NONE, redis.REPL_AOF, redis.REPL_REPLICA}) do
             redis.set_repl(replicates)
             redis.call('PUBLISH', 'c', replicates)
+            redis.call('publish', 'c', tostring(replicates))
         end
     """
     server.connect().execute("EVAL", script, 0)
-    assert stream(server, feed) == command([b"PUBLISH", b"c", b"2"])
+    publish = [command([name, b"c", b"2"]) for name in (b"PUBLISH", b"publish")]
+    assert stream(server, feed) == command([b"MULTI"]) + b"".join(publish) + command([b"EXEC"])
 
 
 def test_a_message_without_replicas_does_not_change_the_offset(server: InProcessServer) -> None:
