@@ -21,6 +21,7 @@ import os
 from dataclasses import field
 
 from commands.config.output_limits import output_limit
+from commands.core.gates import GATE_BUSY
 from commands.core.instance import Instance
 from commands.core.services import Services
 from commands.replication.replica_table import Replica, ReplicaPhase, ReplicaTable
@@ -146,6 +147,8 @@ class Transfers:
         return plan
 
     def _start_when_due(self) -> None:
+        if self._instance.gates & GATE_BUSY:
+            return  # a script runs: the stream will repeat all of it, so no part may be in the data
         plan = self._plan()
         if not plan.replicas:
             return

@@ -94,6 +94,27 @@ def test_diskless_waits_for_others_and_sends_newlines_meanwhile() -> None:
     assert server.instance.stats.forks == 1
 
 
+def test_no_snapshot_begins_in_the_middle_of_a_script() -> None:
+    server = serving()
+    server.clock_step_us, server.dispatcher.script_runs.slice_ns = 10_000_000, 0
+    follow(server, "eof")
+    second = server.connect()
+    second.execute("REPLCONF", "capa", "eof")
+    assert second.execute("PSYNC", "?", -1) == b""
+    client = server.connect()
+    script = "redis.call('incr', 'k') for i = 1, 11000 do end redis.call('incr', 'k')"
+    assert client.execute("EVAL", script, 0) == b""
+    server.network.settle()  # the end of the first one's snapshot
+    while server.dispatcher.script_runs.paused is not None:
+        assert server.instance.stats.forks == 1
+        server.dispatcher.script_runs.go_on()
+    second.received()
+    server.tick()
+    line, rest = second.received().split(b"\r\n", 1)
+    offset = server.instance.replication.offset
+    assert line.endswith(b" %d" % offset) and rest.startswith(b"$EOF:")
+
+
 @pytest.mark.parametrize("knows_ids", [True, False])
 def test_a_replica_that_lacks_little_goes_on(knows_ids: bool) -> None:
     server = serving()
