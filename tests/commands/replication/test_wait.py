@@ -6,6 +6,7 @@ import errno
 
 import pytest
 
+from commands.core.services import Services
 from server.inprocess.server import InProcessClient, InProcessServer
 
 OK = b"+OK\r\n"
@@ -93,6 +94,13 @@ def test_who_has_written_nothing_does_not_wait() -> None:
     server, client = durable("everysec")
     server.connect().execute("SET", "k", "v")
     assert client.execute("WAITAOF", "1", "0", "0") == SYNCED
+
+
+@pytest.mark.parametrize("policy", ["always", "everysec"])
+def test_nobody_waits_for_what_the_file_does_not_get(policy: str) -> None:
+    server, client = durable(policy)
+    server.instance.feature(Services).replication.synchronise_blindly(server.connect().state)
+    assert client.pipeline(("PUBLISH", "c", "m"), ("WAITAOF", "1", "0", "0")) == b":0\r\n" + SYNCED
 
 
 def test_with_everysec_it_waits_for_the_next_sync() -> None:
