@@ -1,0 +1,6 @@
+"""The members of collections: tables of records, for sets, hashes and sorted sets.
+
+record_table:  a compact hash table of records, in the order of insertion
+key_part:      where the key of a record is, and its hash
+pairs:         the records of hashes: field and value
+"""

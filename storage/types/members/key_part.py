@@ -1,0 +1,63 @@
+"""The key of a record: where it is in the record, and its hash.
+
+A record is one bytes object. Its kind says where its key is:
+
+MEMBERS   the record is the key                                      sets
+SCORED    8 bytes, and then the key                                  sorted sets
+PAIRS     the key's length, the key, and then a value                hashes
+
+The length in front of a key takes one byte up to 254; a longer key has 255 there and its length in
+the 8 bytes after it, least significant first.
+
+The hash is that of a bytes object with the same content: keyed with a random number by each
+process, so that nobody can choose keys that collide.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+MEMBERS = 0
+SCORED = 8
+PAIRS = -1
+
+# In place of the length of a key that one byte cannot hold, and the length of the header then.
+LONG = 255
+LONG_HEADER = 9
+
+_MASK = (1 << 64) - 1
+
+# Compiled, these are C functions, which the modules that use them import from key_part.pxd.
+
+
+def key_start(kind: int, record: bytes) -> int:
+    """Where the key of a record begins."""
+    if kind >= 0:
+        return kind
+    return 1 if record[0] != LONG else LONG_HEADER
+
+
+def key_length(kind: int, record: bytes, size: int, start: int) -> int:
+    """The length of the key of a record of `size` bytes, which begins at `start`."""
+    if kind >= 0:
+        return size - start
+    return record[0] if start == 1 else int.from_bytes(record[1:LONG_HEADER], "little")
+
+
+def hash_of(text: bytes, start: int, length: int) -> int:
+    """The hash of a part of `text`, as a number of 64 bits."""
+    return hash(text[start : start + length]) & _MASK
+
+
+def has_key(kind: int, record: bytes, text: bytes, start: int, length: int) -> bool:
+    """Return True if the key of a record is this part of `text`."""
+    own = key_start(kind, record)
+    return (
+        key_length(kind, record, len(record), own) == length
+        and record[own : own + length] == text[start : start + length]
+    )
+
+
+def slots_of(index: array[int]) -> array[int]:
+    """The array; compiled, a pointer to its numbers."""
+    return index

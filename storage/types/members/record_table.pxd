@@ -1,0 +1,34 @@
+# The C types of storage/types/members/record_table.py.
+
+from cpython.array cimport array
+
+from storage.types.members.key_part cimport has_key, hash_of, key_length, key_start, slots_of
+
+
+cdef Py_ssize_t _FEW
+cdef Py_ssize_t _FEW_GAPS
+
+
+cdef class RecordTable:
+    cdef readonly list _records
+    cdef array _index
+    cdef Py_ssize_t _kind
+    cdef Py_ssize_t _gaps
+    cdef Py_ssize_t _room
+    cdef unsigned int _bits
+    cdef unsigned int _mask
+
+    cpdef bytes get(self, bytes key)
+    cpdef list records(self)
+    cpdef bytes put(self, bytes record)
+    cpdef bytes remove(self, bytes key)
+    cpdef reserve(self, Py_ssize_t count)
+
+    cdef Py_ssize_t _find(self, bytes key) except -2
+    cdef Py_ssize_t _place(
+        self, bytes text, Py_ssize_t start, Py_ssize_t length, unsigned long long code
+    ) except -2
+    cdef int _enter(self, unsigned long long code, Py_ssize_t number) except -1
+    cdef int _rebuild_for(self, Py_ssize_t more) except -1
+    cdef int _rebuild(self, Py_ssize_t count) except -1
+    cdef int _enter_all(self) except -1

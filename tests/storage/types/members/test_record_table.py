@@ -1,0 +1,194 @@
+"""A table of records beside a dict, its order, scans, gaps, copies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.keyspace.deferred_free import RemovedData
+from storage.types.members.key_part import MEMBERS, PAIRS, SCORED
+from storage.types.members.pairs import pair
+from storage.types.members.record_table import FEW, FEW_GAPS, RecordTable
+
+# Makes a record of a key and a number, by kind.
+MAKERS: dict[int, Callable[[bytes, int], bytes]] = {
+    MEMBERS: lambda key, _: key,
+    SCORED: lambda key, number: number.to_bytes(8, "big") + key,
+    PAIRS: lambda key, number: pair(key, b"%d" % number),
+}
+
+
+def names(*numbers: int) -> list[bytes]:
+    return [b"%d" % number for number in numbers]
+
+
+def table_of(*numbers: int) -> RecordTable:
+    table = RecordTable(MEMBERS)
+    for name in names(*numbers):
+        assert table.put(name) is None
+    return table
+
+
+KEYS = st.one_of(
+    st.integers(0, 60).map(lambda number: b"%d" % number),
+    st.sampled_from([b"", b"\0", b"k" * 254, b"k" * 255, b"k" * 256, b"l" * 300]),
+)
+
+
+@given(
+    st.sampled_from(sorted(MAKERS)),
+    st.lists(st.tuples(st.sampled_from("ppprrgc"), KEYS, st.integers(0, 9)), max_size=400),
+)
+def test_it_holds_what_a_dict_holds(kind: int, steps: list[tuple[str, bytes, int]]) -> None:
+    make, table, model = MAKERS[kind], RecordTable(kind), dict[bytes, bytes]()
+    for step, key, number in steps:
+        if step == "p":
+            record = make(key, number)
+            assert table.put(record) == model.get(key)
+            model[key] = record
+        elif step == "r":
+            assert table.remove(key) == model.pop(key, None)
+        elif step == "c":
+            table = table.copy()
+        assert table.get(key) == model.get(key)
+        assert (key in table) is (key in model)
+        assert len(table) == len(model)
+    assert table.records() == list(model.values())
+
+
+@pytest.mark.parametrize("kind", sorted(MAKERS))
+def test_many_records_are_found_and_removed(kind: int) -> None:
+    table = RecordTable(kind)
+    records = {name: MAKERS[kind](name, int(name)) for name in names(*range(3000))}
+    for record in records.values():
+        table.put(record)
+    assert all(table.get(name) == record for name, record in records.items())
+    assert not any(table.get(name) for name in names(*range(3000, 6000)))
+    assert [table.remove(name) for name in names(*range(0, 3000, 2))] == list(records.values())[::2]
+    assert table.records() == list(records.values())[1::2]
+    assert all(table.get(name) == records[name] for name in names(*range(1, 3000, 2)))
+
+
+def test_a_table_used_as_a_queue_stays_small() -> None:
+    table = table_of(*range(100))
+    before = table.memory_bytes()
+    for number in range(100, 10_000):
+        table.put(b"%d" % number)
+        table.remove(b"%d" % (number - 100))
+    assert table.records() == names(*range(9_900, 10_000))
+    assert table.memory_bytes() < 3 * before
+
+
+def test_room_made_beforehand_changes_nothing() -> None:
+    table = table_of(1, 2)
+    table.reserve(1000)
+    for name in names(*range(500)):
+        table.put(name)
+    assert sorted(table.records()) == sorted(names(*range(500)))
+
+
+# -- scans and random picks --------------------------------------------------------------------
+
+
+def test_a_scan_returns_each_record_once_where_nothing_changes() -> None:
+    table = table_of(*range(25))
+    cursor, pages = 0, []
+    while True:
+        cursor, found = table.scan(cursor, 10)
+        pages.append(found)
+        if not cursor:
+            break
+    assert [len(page) for page in pages] == [10, 10, 5]
+    assert sorted(record for page in pages for record in page) == sorted(names(*range(25)))
+
+
+def test_an_empty_table_is_scanned_at_once() -> None:
+    assert RecordTable(MEMBERS).scan(0, 10) == (0, [])
+
+
+def test_a_cursor_beyond_the_end_begins_at_the_end() -> None:
+    assert table_of(1, 2).scan(1 << 60, 10) == (0, names(1, 2))
+
+
+def test_the_places_of_removed_records_are_closed() -> None:
+    count = 4 * FEW_GAPS
+    table = table_of(*range(count))
+    for name in names(*range(count - 1)):
+        table.remove(name)
+    assert table.scan(0, FEW_GAPS + 1) == (0, names(count - 1))
+    assert table.pick(Random(1).randrange) == b"%d" % (count - 1)
+
+
+@pytest.mark.parametrize("count", [FEW, 10])
+def test_every_record_is_picked_about_as_often(count: int) -> None:
+    table = table_of(*range(count))
+    table.remove(b"3")
+    random = Random(5)
+    picks = Counter(table.pick(random.randrange) for _ in range(1000 * (count - 1)))
+    assert len(picks) == count - 1
+    assert all(800 < times < 1200 for times in picks.values())
+
+
+@given(
+    st.sets(st.integers(0, 300)),
+    st.lists(st.tuples(st.booleans(), st.integers(0, 400)), max_size=600),
+    st.integers(1, 20),
+)
+def test_what_is_there_throughout_is_returned(
+    begin: set[int], changes: list[tuple[bool, int]], count: int
+) -> None:
+    table = table_of(*sorted(begin))
+    present, throughout = set(begin), set(begin)
+    seen: set[bytes] = set()
+    cursor = -1
+    todo = iter(changes)
+    while cursor:
+        cursor, found = table.scan(max(cursor, 0), count)
+        seen.update(found)
+        for adds, number in [change for change, _ in zip(todo, range(30), strict=False)]:
+            if adds:
+                present.add(number)
+                table.put(b"%d" % number)
+            else:
+                present.discard(number)
+                throughout.discard(number)
+                table.remove(b"%d" % number)
+        assert len(table) == len(present)
+    assert seen >= set(names(*throughout))
+    assert sorted(table.records()) == sorted(names(*present))
+
+
+# -- as a whole --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [3, 100])
+def test_a_copy_is_independent(count: int) -> None:
+    table = table_of(*range(count))
+    table.remove(b"1")
+    twin = table.copy()
+    table.put(b"new")
+    twin.remove(b"0")
+    assert twin.records() == names(*range(2, count))
+    assert table.records() == [*names(0, *range(2, count)), b"new"]
+
+
+def test_memory_is_estimated_from_some_records() -> None:
+    table = table_of(*range(10_000, 11_000))
+    assert table.memory_bytes(5) == table.memory_bytes(0)
+    own = table.memory_bytes() - 1000 * (33 + 5)
+    assert 1000 * 12 < own < 1000 * 20
+    assert RecordTable(MEMBERS).memory_bytes() > 0
+
+
+def test_a_table_gives_up_its_records() -> None:
+    table, removed_data = table_of(*range(20_000)), RemovedData()
+    table.release(removed_data)
+    assert removed_data.is_large
+    assert (len(table), table.records(), table.get(b"1")) == (0, [], None)
+    assert table.put(b"1") is None
+    assert table.records() == [b"1"]
