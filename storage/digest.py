@@ -99,9 +99,9 @@ def _sorted_set_parts(value: SortedSetValue, now_ms: int) -> Iterator[bytes]:
 
 def _hash_parts(value: HashValue, now_ms: int) -> Iterator[bytes]:
     """Fields that have expired count until they are removed, as keys of a file do."""
-    yield _joined(b"hash") + _numbers(len(value.fields))
-    for name in sorted(value.fields):
-        yield _joined(name, value.fields[name])
+    yield _joined(b"hash") + _numbers(len(value))
+    for name, text in sorted(value.pairs()):
+        yield _joined(name, text)
     for name in sorted(value.expires):
         yield _joined(b"expires", name) + _numbers(value.expires[name])
 

@@ -114,7 +114,7 @@ def _expire(client: Client, argv: Request, name: bytes, unit_ms: int, base_ms: i
 def _expire_field(
     value: HashValue, field: bytes, when_ms: int, condition: bytes, is_past: bool
 ) -> int:
-    if field not in value.fields:
+    if field not in value:
         return NO_FIELD
     if not _allows(condition, value.expires.get(field), when_ms):
         return REFUSED
@@ -181,7 +181,7 @@ def hpersist(client: Client, argv: Request) -> bytes:
             persisted.remove(field)  # named again, it has none any more
             results.append(SET)
         else:
-            results.append(NO_TIME if field in value.fields else NO_FIELD)
+            results.append(NO_TIME if field in value else NO_FIELD)
     return _integers(results)
 
 
@@ -238,7 +238,7 @@ def _times(client: Client, argv: Request, unit_ms: int, base_ms: int) -> bytes:
 def _time(value: HashValue, field: bytes, unit_ms: int, base_ms: int) -> int:
     when_ms = value.expires.get(field)
     if when_ms is None:
-        return NO_TIME if field in value.fields else NO_FIELD
+        return NO_TIME if field in value else NO_FIELD
     return -((base_ms - when_ms) // unit_ms)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
@@ -12,6 +11,7 @@ from commands.hashes.lookup import read_all, read_fields
 from protocol import replies
 from protocol.request import Request
 from storage.types.hashes import HashValue
+from storage.types.members.pairs import field_of, pair_bulks, value_bulk, value_of
 
 # A reply with this many fields takes about a millisecond; a longer one is made in pieces.
 MANY_FIELDS = 4000
@@ -22,7 +22,8 @@ FIELDS_PER_PIECE = 1000
 def hget(client: Client, argv: Request) -> bytes:
     """Bulk string, or null. Source: Redis 7.0."""
     value = read_fields(client, argv[1], argv[2:])
-    return replies.bulk_or_nil(None if value is None else value.fields.get(argv[2]), client.resp)
+    record = None if value is None else value.record(argv[2])
+    return replies.NIL[client.resp] if record is None else value_bulk(record)
 
 
 @command("HMGET", arity=-3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
@@ -36,57 +37,43 @@ def values_reply(client: Client, value: HashValue | None, names: list[bytes]) ->
     """The values of fields, null for those that are not there."""
     if value is None:
         return replies.array([replies.NIL[client.resp]] * len(names))
-    found = map(value.fields.get, names)
-    return replies.array([replies.bulk_or_nil(one, client.resp) for one in found])
+    nil = replies.NIL[client.resp]
+    found = map(value.record, names)
+    return replies.array([nil if one is None else value_bulk(one) for one in found])
 
 
 @command("HGETALL", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def hgetall(client: Client, argv: Request) -> bytes | LongReply:
     """Map of bulk strings. Source: Redis 7.0."""
-    fields = read_all(client, argv[1])
-    if fields is None:
-        return replies.map_header(0, client.resp)
-    header = replies.map_header(len(fields), client.resp)
-    if len(fields) > MANY_FIELDS:
-        return LongReply(_pairs_in_pieces(header, fields.copy().items()))
-    return header + encode_pairs(fields.items())
+    records = read_all(client, argv[1])
+    header = replies.map_header(len(records), client.resp)
+    if len(records) > MANY_FIELDS:
+        return LongReply(_pairs_in_pieces(header, records))
+    return pair_bulks(header, records)
 
 
-def encode_pairs(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Fields and values as bulk strings, one after the other."""
-    return b"".join(
-        [
-            b"$%d\r\n%b\r\n$%d\r\n%b\r\n" % (len(name), name, len(value), value)
-            for name, value in pairs
-        ]
-    )
-
-
-def _pairs_in_pieces(header: bytes, pairs: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:
+def _pairs_in_pieces(header: bytes, records: list[bytes]) -> Iterator[bytes]:
     yield header
-    walk = iter(pairs)
-    while piece := encode_pairs(islice(walk, FIELDS_PER_PIECE)):
-        yield piece
+    for start in range(0, len(records), FIELDS_PER_PIECE):
+        yield pair_bulks(b"", records[start : start + FIELDS_PER_PIECE])
 
 
 @command("HKEYS", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def hkeys(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings. Source: Redis 7.0."""
-    fields = read_all(client, argv[1])
-    return replies.EMPTY_ARRAY if fields is None else _bulks(fields)
+    return _bulks(list(map(field_of, read_all(client, argv[1]))))
 
 
 @command("HVALS", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def hvals(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings. Source: Redis 7.0."""
-    fields = read_all(client, argv[1])
-    return replies.EMPTY_ARRAY if fields is None else _bulks(fields.values())
+    return _bulks(list(map(value_of, read_all(client, argv[1]))))
 
 
-def _bulks(texts: Collection[bytes]) -> bytes | LongReply:
+def _bulks(texts: list[bytes]) -> bytes | LongReply:
     if len(texts) > MANY_FIELDS:
-        return LongReply(_bulks_in_pieces(list(texts)))
-    return replies.bulk_array(list(texts))
+        return LongReply(_bulks_in_pieces(texts))
+    return replies.bulk_array(texts)
 
 
 def _bulks_in_pieces(texts: list[bytes]) -> Iterator[bytes]:
@@ -106,11 +93,12 @@ def hlen(client: Client, argv: Request) -> bytes:
 def hexists(client: Client, argv: Request) -> bytes:
     """Integer: 1 if it is there. Source: Redis 7.0."""
     value = read_fields(client, argv[1], argv[2:])
-    return replies.ONE if value is not None and argv[2] in value.fields else replies.ZERO
+    return replies.ONE if value is not None and argv[2] in value else replies.ZERO
 
 
 @command("HSTRLEN", arity=3, flags=READONLY | FAST, keys=one_key(b"RO"))
 def hstrlen(client: Client, argv: Request) -> bytes:
     """Integer: bytes, 0 without the field. Source: Redis 7.0."""
     value = read_fields(client, argv[1], argv[2:])
-    return replies.integer(0 if value is None else len(value.fields.get(argv[2], b"")))
+    text = None if value is None else value.get(argv[2])
+    return replies.integer(0 if text is None else len(text))

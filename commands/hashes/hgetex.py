@@ -39,7 +39,7 @@ def hgetdel(client: Client, argv: Request) -> bytes:
         return values_reply(client, None, names)
     found, removed = [], []
     for name in names:  # a field that is named twice is already removed
-        found.append(value.fields.get(name))
+        found.append(value.get(name))
         if value.delete(name):
             removed.append(name)
     if removed:
@@ -135,7 +135,7 @@ def _give_time(
     client: Client, key: bytes, value: HashValue, names: list[bytes], when_ms: int
 ) -> None:
     """Let those of the fields that are there expire, or remove them if the time has come."""
-    present = [name for name in dict.fromkeys(names) if name in value.fields]
+    present = [name for name in dict.fromkeys(names) if name in value]
     if not present:
         return
     if when_ms <= client.instance.now_ms and not client.replays:
@@ -159,7 +159,7 @@ def hsetex(client: Client, argv: Request) -> bytes:
         check_field_times(client, b"hsetex")
     value = write_fields(client, key, names)
     if options.condition:
-        present = 0 if value is None else sum(name in value.fields for name in names)
+        present = 0 if value is None else sum(name in value for name in names)
         if present != (len(names) if options.condition == b"FXX" else 0):
             return replies.ZERO
     if value is None:

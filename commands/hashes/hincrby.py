@@ -26,7 +26,7 @@ def hincrby(client: Client, argv: Request) -> bytes:
     _, key, field, increment = argv
     total = parse_int(increment)
     value = write_fields(client, key, [field])
-    if value is not None and (old := value.fields.get(field)) is not None:
+    if value is not None and (old := value.get(field)) is not None:
         total += parse_int(old, errors.HASH_VALUE_NOT_AN_INTEGER)
         if not INT64_MIN <= total <= INT64_MAX:
             raise ReplyError(errors.INCREMENT_OVERFLOW)
@@ -57,9 +57,9 @@ def hincrbyfloat(client: Client, argv: Request) -> bytes:
     except long_double.NotFinite:
         raise ReplyError(errors.NOT_FINITE) from None
     value = write_fields(client, key, [field])
-    old = b"0" if value is None else value.fields.get(field, b"0")
+    old = None if value is None else value.get(field)
     try:
-        augend = _parse(old, errors.HASH_VALUE_NOT_A_FLOAT)
+        augend = _parse(b"0" if old is None else old, errors.HASH_VALUE_NOT_A_FLOAT)
         number = long_double.format_number(long_double.add(augend, increment))
     except long_double.NotFinite:
         raise ReplyError(errors.INCREMENT_NOT_FINITE) from None

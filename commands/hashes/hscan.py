@@ -8,13 +8,14 @@ from commands.core.arguments import INT64_MAX, INT64_MIN, Arguments, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import READONLY, command, one_key
-from commands.hashes.hget import MANY_FIELDS, encode_pairs
+from commands.hashes.hget import MANY_FIELDS
 from commands.hashes.lookup import time_for
 from commands.keys.scan import matching, parse_cursor, parse_member_scan_options
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.types.hashes import HashValue
+from storage.types.members.pairs import field_of, pair_bulks, value_of
 
 PICKS_PER_PIECE = 1000
 
@@ -30,15 +31,16 @@ def hscan(client: Client, argv: Request) -> bytes:
     if value is None:
         return replies.array([replies.bulk(b"0"), replies.EMPTY_ARRAY])
     options = parse_member_scan_options(Arguments(argv, 3), takes_novalues=True)
-    cursor, names = value.scan(cursor, options.count)
+    cursor, records = value.scan(cursor, options.count)
+    names = list(map(field_of, records))
     if value.expires and (now_ms := time_for(client)) is not None:
         names = [name for name in names if not value.is_expired(name, now_ms)]
     found = list(matching(names, options.pattern))
     if options.novalues:
         fields = replies.bulk_array(found)
     else:
-        pairs = [(name, value.fields[name]) for name in found]
-        fields = replies.array_header(2 * len(pairs)) + encode_pairs(pairs)
+        records = [record for name in found if (record := value.record(name)) is not None]
+        fields = pair_bulks(replies.array_header(2 * len(records)), records)
     return replies.array([replies.bulk(b"%d" % cursor), fields])
 
 
@@ -49,7 +51,7 @@ def hrandfield(client: Client, argv: Request) -> bytes | LongReply:
         value = _without_expired(client, argv[1])
         if value is None:
             return replies.NIL[client.resp]
-        return replies.bulk(value.pick(client.instance.host.random_below))
+        return replies.bulk(field_of(value.pick(client.instance.host.random_below)))
     count, with_values = _parse_hrandfield(argv)
     value = _without_expired(client, argv[1])
     if value is None or not count:
@@ -59,17 +61,17 @@ def hrandfield(client: Client, argv: Request) -> bytes | LongReply:
     below, resp = client.instance.host.random_below, client.resp
     if expected > MANY_FIELDS:
         # The fields may change before all pieces are made.
-        fields, names = value.fields.copy(), list(value.fields)
+        records = value.records()
         if count < 0:
-            picks = (names[below(len(names))] for _ in range(expected))
+            picks = (records[below(len(records))] for _ in range(expected))
         else:
-            picks = _shuffled(names, expected, below)
-        return LongReply(_in_pieces(picks, expected, fields, with_values, resp))
+            picks = _shuffled(records, expected, below)
+        return LongReply(_in_pieces(picks, expected, with_values, resp))
     if count < 0:
         picks = (value.pick(below) for _ in range(expected))
     else:
         picks = _different(value, expected, below)
-    return b"".join(_in_pieces(picks, expected, value.fields, with_values, resp))
+    return b"".join(_in_pieces(picks, expected, with_values, resp))
 
 
 def _parse_hrandfield(argv: Request) -> tuple[int, bool]:
@@ -96,37 +98,34 @@ def _without_expired(client: Client, key: bytes) -> HashValue | None:
     if deadline_ms is None or now_ms <= deadline_ms:
         return value
     twin = HashValue()
-    twin.fields = value.live_fields(now_ms)
-    return twin if twin.fields else None
+    for record in value.records(now_ms):
+        twin.load(field_of(record), value_of(record))
+    return twin if len(twin) else None
 
 
 def _different(value: HashValue, count: int, below: Callable[[int], int]) -> Iterator[bytes]:
-    """`count` of the fields, none of them twice; all of them come in their order."""
+    """`count` of the records, none of them twice; all of them come in their order."""
     size = len(value)
     if count == size:
-        return iter(list(value.live_fields(None)))
+        return iter(value.records())
     if count > size * FEW_SHARE:
-        return _shuffled(list(value.fields), count, below)
+        return _shuffled(value.records(), count, below)
     chosen: dict[bytes, None] = {}
     while len(chosen) < count:
         chosen[value.pick(below)] = None
     return iter(chosen)
 
 
-def _shuffled(names: list[bytes], count: int, below: Callable[[int], int]) -> Iterator[bytes]:
-    """The first `count` of the names in a random order."""
+def _shuffled(records: list[bytes], count: int, below: Callable[[int], int]) -> Iterator[bytes]:
+    """The first `count` of the records in a random order."""
     for place in range(count):
-        other = place + below(len(names) - place)
-        names[place], names[other] = names[other], names[place]
-        yield names[place]
+        other = place + below(len(records) - place)
+        records[place], records[other] = records[other], records[place]
+        yield records[place]
 
 
 def _in_pieces(
-    picks: Iterator[bytes],
-    expected: int,
-    fields: dict[bytes, bytes],
-    with_values: bool,
-    resp: int,
+    picks: Iterator[bytes], expected: int, with_values: bool, resp: int
 ) -> Iterator[bytes]:
     """The reply: fields, or fields with values; RESP3 has an array for each pair."""
     yield replies.array_header(2 * expected if with_values and resp == 2 else expected)
@@ -135,8 +134,10 @@ def _in_pieces(
     while left:
         count = min(left, PICKS_PER_PIECE)
         left -= count
-        names = [next(picks) for _ in range(count)]
+        records = [next(picks) for _ in range(count)]
         if not with_values:
-            yield b"".join(map(replies.bulk, names))
+            yield replies.bulks(list(map(field_of, records)))
+        elif prefix:
+            yield b"".join([pair_bulks(prefix, [record]) for record in records])
         else:
-            yield b"".join([prefix + encode_pairs([(name, fields[name])]) for name in names])
+            yield pair_bulks(b"", records)

@@ -49,7 +49,7 @@ def hsetnx(client: Client, argv: Request) -> bytes:
     """Integer: 1 if it was set. Source: Redis 7.0."""
     _, key, field, _ = argv
     value = write_fields(client, key, [field])
-    if value is not None and field in value.fields:
+    if value is not None and field in value:
         return replies.ZERO
     if value is None:
         value = HashValue()

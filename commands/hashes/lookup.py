@@ -23,10 +23,10 @@ def read_fields(client: Client, key: bytes, names: Sequence[bytes]) -> HashValue
     return found if found is None or not found.expires else remove_named(client, key, found, names)
 
 
-def read_all(client: Client, key: bytes) -> dict[bytes, bytes] | None:
-    """The fields for a command that reads the whole hash, not to be changed. Raises WRONGTYPE."""
+def read_all(client: Client, key: bytes) -> list[bytes]:
+    """The records for a command that reads the whole hash; none without it. Raises WRONGTYPE."""
     found = client.lookup_typed(key, HashValue)
-    return None if found is None else found.live_fields(time_for(client))
+    return [] if found is None else found.records(time_for(client))
 
 
 def write_fields(client: Client, key: bytes, names: Sequence[bytes]) -> HashValue | None:
@@ -59,7 +59,7 @@ def remove_named(
             found.delete(name)
     else:
         remove_expired(client.instance, client.db, key, found, due)
-    return found if found.fields else None
+    return found if len(found) else None
 
 
 def remove_expired(
@@ -71,7 +71,7 @@ def remove_expired(
         instance.propagate(db.index, [b"HDEL", key, field])
     instance.stats.expired_subkeys += len(due)
     instance.notify_fields(b"hexpired", key, due, db.index)
-    if value.fields:
+    if len(value):
         db.watch_fields(key)
     else:
         instance.remove(db, key)
@@ -99,7 +99,7 @@ def removed_fields(client: Client, key: bytes, value: HashValue, removed: Sequen
 
 def finish_change(client: Client, key: bytes, value: HashValue) -> None:
     """After fields or their times were changed: remove a hash without fields."""
-    if value.fields:
+    if len(value):
         client.db.watch_fields(key)
     else:
         client.remove(key)

@@ -229,7 +229,7 @@ def _get(client: Client, pattern: bytes, item: bytes) -> bytes | None:
     owner = client.lookup(prefix + item + end)
     if not isinstance(owner, HashValue) or owner.is_expired(name, client.instance.now_ms):
         return None
-    return owner.fields.get(name)
+    return owner.get(name)
 
 
 def _store(client: Client, key: bytes, items: list[bytes]) -> None:

@@ -31,7 +31,7 @@ from protocol.request import Request
 from storage.types.sets import SetValue
 
 # The resulting members, in Redis's order: an iterator that finds each when it is asked for, or a
-# table of its own. Members are compared in the C code of tables and filters: sets may be large.
+# table of its own. Members are compared in the C code of sets and filters: sets may be large.
 Operation = Callable[[Sequence[SetValue | None]], Iterable[bytes]]
 
 _SOURCES = keys_to_end(b"RO", b"ACCESS", at=2)
@@ -44,9 +44,9 @@ def intersection(sets: Sequence[SetValue | None]) -> Iterable[bytes]:
     if len(present) < len(sets):
         return ()
     smallest, *others = present
-    members = iter(smallest.ordered_table())
+    members = iter(smallest)
     for other in others:
-        members = filter(other.table().__contains__, members)
+        members = filter(other.__contains__, members)
     return members
 
 
@@ -55,7 +55,7 @@ def union(sets: Sequence[SetValue | None]) -> Iterable[bytes]:
     found: dict[bytes, None] = {}
     for one in sets:
         if one is not None:
-            found.update(one.ordered_table())
+            found.update(dict.fromkeys(one))
     return found
 
 
@@ -64,10 +64,10 @@ def difference(sets: Sequence[SetValue | None]) -> Iterable[bytes]:
     first, *others = sets
     if first is None:
         return ()
-    members = iter(first.ordered_table())
+    members = iter(first)
     for other in others:
         if other is not None:
-            members = filterfalse(other.table().__contains__, members)
+            members = filterfalse(other.__contains__, members)
     return members
 
 

@@ -61,7 +61,7 @@ _AGGREGATES: dict[bytes, Aggregate] = {b"SUM": _sum, b"MIN": min, b"MAX": max, b
 class _Source:
     """The members and scores of one key, with its weight."""
 
-    table: Mapping[bytes, object]  # its members
+    table: Mapping[bytes, object] | SetValue  # its members
     scores: Mapping[bytes, float] | None = None  # None: all are 1, as those of a set
     weight: float = 1.0
     is_counted: bool = False  # AGGREGATE COUNT: the score does not matter
@@ -189,7 +189,7 @@ def _source(client: Client, key: bytes) -> _Source:
     if isinstance(value, SortedSetValue):
         return _Source(value.scores(), value.scores())
     if isinstance(value, SetValue):
-        return _Source(value.table())
+        return _Source(value)
     raise ReplyError(errors.WRONG_TYPE)
 
 

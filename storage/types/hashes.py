@@ -1,9 +1,10 @@
 """A hash: fields with values, and, for some of them, a time at which they expire.
 
-Everything is in one dict, in the order of insertion. Redis's compact encodings are a flag, with the
-effects that clients see: OBJECT ENCODING, and the order of the fields. In a listpack a field keeps
-its position when its value changes. In a listpack with times (listpackex) fields are ordered by
-their time, those without one last. A hash table has no defined order.
+A field and its value are one record of a table, in the order of insertion. Redis's compact
+encodings are a flag, with the effects that clients see: OBJECT ENCODING, and the order of the
+fields. In a listpack a field keeps its position when its value changes. In a listpack with times
+(listpackex) fields are ordered by their time, those without one last. A hash table has no defined
+order.
 
 Expired fields stay until they are removed: methods that take `now_ms` skip them, the others ignore
 expiry.
@@ -14,24 +15,23 @@ server/loop/cron.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
-from itertools import islice
 from sys import getsizeof
 
 import cython
 
 from storage.keyspace.deferred_free import FEW_STEPS, NO_WASTE, SMALL_ITEMS, RemovedData
 from storage.redis_format.encoding_limits import EncodingLimits
-from storage.types.scan_order import ScanOrder
+from storage.types.members.key_part import PAIRS
+from storage.types.members.pairs import field_of, pair, value_of
+from storage.types.members.record_table import RecordTable
 from storage.types.value import Value
 
 LISTPACK = b"listpack"
 LISTPACK_EX = b"listpackex"
 HASHTABLE = b"hashtable"
 
-# A field with its value is two objects to free.
-FIELDS_PER_STEP = SMALL_ITEMS // 2
 # The number of fields that are copied or written in a step of Value.effort.
 FIELDS_PER_EFFORT = 500
 
@@ -44,22 +44,24 @@ NEVER_MS = 1 << 64
 
 @cython.cclass
 class HashValue(Value):
-    """One hash. `fields` and `expires` are there to be read; the methods change them."""
+    """One hash. `expires` is there to be read; the methods change it."""
 
-    __slots__ = ("_alarms", "_order", "encoding_name", "expires", "fields")
+    __slots__ = ("_alarms", "_table", "encoding_name", "expires")
 
     type_name = b"hash"
 
     def __init__(self, access_ms: int = 0) -> None:
         super().__init__(access_ms)
-        self.fields: dict[bytes, bytes] = {}
+        self._table = RecordTable(PAIRS)
         self.expires: dict[bytes, int] = {}  # field -> Unix ms; few fields have one
         self.encoding_name = LISTPACK
-        self._order: ScanOrder | None = None  # until a large hash is scanned
         self._alarms: list[tuple[int, bytes]] | None = None  # a heap, once it is asked for
 
     def __len__(self) -> int:
-        return len(self.fields)
+        return len(self._table)
+
+    def __contains__(self, field: bytes) -> bool:
+        return field in self._table
 
     @property
     def encoding(self) -> bytes:
@@ -69,12 +71,12 @@ class HashValue(Value):
     @property
     def size(self) -> int:
         """The number of fields, expired ones included."""
-        return len(self.fields)
+        return len(self._table)
 
     @property
     def effort(self) -> int:
         """A step for some hundred fields."""
-        return 1 + len(self.fields) // FIELDS_PER_EFFORT
+        return 1 + len(self._table) // FIELDS_PER_EFFORT
 
     # -- encodings -----------------------------------------------------------------------------
 
@@ -91,11 +93,10 @@ class HashValue(Value):
 
     def adapt(self, limits: EncodingLimits) -> None:
         """Choose the encoding after the hash was loaded, from its content."""
-        fields = self.fields
-        longest = max(max(map(len, fields), default=0), max(map(len, fields.values()), default=0))
-        if (
-            len(fields) > limits.hash_max_listpack_entries
-            or longest > limits.hash_max_listpack_value
+        longest = limits.hash_max_listpack_value
+        if len(self._table) > limits.hash_max_listpack_entries or any(
+            len(record) > longest and max(len(field_of(record)), len(value_of(record))) > longest
+            for record in self._table
         ):
             self.encoding_name = HASHTABLE
 
@@ -103,18 +104,18 @@ class HashValue(Value):
 
     def set(self, field: bytes, value: bytes, limits: EncodingLimits) -> bool:
         """Set a field; its time to live stays. True if the field is new."""
-        fields = self.fields
-        is_new = field not in fields
-        fields[field] = value
-        if is_new and self._order is not None:
-            self._order.add(field)
+        is_new: cython.bint = self.load(field, value)
         if self.encoding_name is not HASHTABLE and (
-            len(fields) > limits.hash_max_listpack_entries
+            len(self._table) > limits.hash_max_listpack_entries
             or len(field) > limits.hash_max_listpack_value
             or len(value) > limits.hash_max_listpack_value
         ):
             self.encoding_name = HASHTABLE
         return is_new
+
+    def load(self, field: bytes, value: bytes) -> bool:
+        """Set a field of a hash that is loaded; `adapt` follows. True if the field is new."""
+        return self._table.put(pair(field, value)) is None
 
     def update(self, fields_and_values: list[bytes], limits: EncodingLimits) -> int:
         """Set fields (field, value, ...) and remove their times; the number of new ones."""
@@ -123,28 +124,22 @@ class HashValue(Value):
                 self.persist(fields_and_values[:1])
             return self.set(fields_and_values[0], fields_and_values[1], limits)
         self.prepare(fields_and_values, limits)
-        names = fields_and_values[::2]
         if self.expires:
-            self.persist(names)
-        fields = self.fields
-        if self._order is not None:
-            for name in dict.fromkeys(names):
-                if name not in fields:
-                    self._order.add(name)
-        before = len(fields)
-        fields.update(zip(names, fields_and_values[1::2], strict=True))
-        if len(fields) > limits.hash_max_listpack_entries:
+            self.persist(fields_and_values[::2])
+        added: cython.Py_ssize_t = 0
+        place: cython.Py_ssize_t
+        for place in range(0, len(fields_and_values), 2):
+            added += self.load(fields_and_values[place], fields_and_values[place + 1])
+        if len(self._table) > limits.hash_max_listpack_entries:
             self.encoding_name = HASHTABLE
-        return len(fields) - before
+        return added
 
     def delete(self, field: bytes) -> bool:
         """Remove a field with its time. False if it was not there."""
-        if self.fields.pop(field, None) is None:
+        if self._table.remove(field) is None:
             return False
         if self.expires:
             self.expires.pop(field, None)
-        if self._order is not None:
-            self._order.remove(field)
         return True
 
     # -- times ---------------------------------------------------------------------------------
@@ -166,7 +161,9 @@ class HashValue(Value):
         persisted = [name for name in names if self.expires.pop(name, None) is not None]
         if self.encoding_name is LISTPACK_EX:
             for name in persisted:  # it moves to the fields without a time, at the end
-                self.fields[name] = self.fields.pop(name)
+                record = self._table.remove(name)
+                assert record is not None
+                self._table.put(record)
         return persisted
 
     def is_expired(self, field: bytes, now_ms: int) -> bool:
@@ -205,71 +202,65 @@ class HashValue(Value):
 
     # -- reading -------------------------------------------------------------------------------
 
-    def live_fields(self, now_ms: int | None) -> dict[bytes, bytes]:
-        """The fields that have not expired by `now_ms` (None: all), in order. Do not modify it."""
-        fields = self.fields
+    def get(self, field: bytes) -> bytes | None:
+        """The value of a field, or None."""
+        record = self._table.get(field)
+        return None if record is None else value_of(record)
+
+    def record(self, field: bytes) -> bytes | None:
+        """The record of a field, or None."""
+        return self._table.get(field)
+
+    def records(self, now_ms: int | None = None) -> list[bytes]:
+        """The records of the fields that have not expired by `now_ms` (None: all), in order."""
+        records = self._table.records()
         expires = self.expires
         if not expires:
-            return fields
+            return records
         if self.encoding_name is LISTPACK_EX:
-            names = sorted(fields, key=lambda name: expires.get(name, NEVER_MS))
-            fields = {name: fields[name] for name in names}
+            records.sort(key=lambda record: expires.get(field_of(record), NEVER_MS))
         if now_ms is None or now_ms <= self._next_alarms()[0][0]:
-            return fields
-        due = [name for name, when_ms in expires.items() if now_ms > when_ms]
-        live = fields.copy()
-        for name in due:
-            del live[name]
-        return live
+            return records
+        return [record for record in records if not self.is_expired(field_of(record), now_ms)]
+
+    def pairs(self) -> list[tuple[bytes, bytes]]:
+        """All fields with their values, in order."""
+        return [(field_of(record), value_of(record)) for record in self.records()]
 
     def scan(self, cursor: int, count: int) -> tuple[int, list[bytes]]:
-        """One step of HSCAN: (next cursor, fields, expired ones too). Cursor 0 begins and ends.
+        """One step of HSCAN: (next cursor, records, expired ones too). Cursor 0 begins and ends.
 
         A compact hash is returned whole.
         """
         if self.encoding_name is not HASHTABLE:
-            return 0, list(self.live_fields(None))
-        return self._ordered().scan(cursor, count)
+            return 0, self.records()
+        return self._table.scan(cursor, count)
 
     def pick(self, below: Callable[[int], int]) -> bytes:
-        """A field chosen with `below(n)`, which gives a number in [0, n). There must be one."""
-        return self._ordered().pick(below)
-
-    def _ordered(self) -> ScanOrder:
-        if self._order is None:
-            self._order = ScanOrder(self.fields)
-        return self._order
+        """A record chosen with `below(n)`, which gives a number in [0, n). There must be one."""
+        return self._table.pick(below)
 
     # -- as a whole ----------------------------------------------------------------------------
 
     def copy(self) -> HashValue:
         """An independent hash with the same fields, times and encoding."""
         twin = HashValue(self.access_ms)
-        twin.fields = self.fields.copy()
+        twin._table = self._table.copy()
         twin.expires = self.expires.copy()
         twin.encoding_name = self.encoding_name
         return twin
 
     def release(self) -> RemovedData:
         """Give up the fields if they are many."""
-        if len(self.fields) <= FEW_STEPS * FIELDS_PER_STEP:
+        if len(self._table) <= FEW_STEPS * SMALL_ITEMS:
             return NO_WASTE
         removed_data = RemovedData()
-        removed_data.add(self.fields, FIELDS_PER_STEP)
+        self._table.release(removed_data)
         removed_data.add(self.expires, SMALL_ITEMS)
-        self.fields, self.expires = {}, {}
-        self._order = self._alarms = None
+        self.expires = {}
+        self._alarms = None
         return removed_data
 
     def memory_bytes(self, samples: int = 5) -> int:
         """An estimate of the memory the hash takes, from `samples` of its fields (0: from all)."""
-        count = len(self.fields)
-        size = getsizeof(self) + getsizeof(self.fields) + getsizeof(self.expires)
-        if self._order is not None:
-            size += self._order.memory_bytes()
-        sampled = min(samples, count) if samples else count
-        if not sampled:
-            return size
-        pairs: Iterator[tuple[bytes, bytes]] = islice(self.fields.items(), sampled)
-        content = sum(getsizeof(name) + getsizeof(value) for name, value in pairs)
-        return size + content * count // sampled
+        return getsizeof(self) + getsizeof(self.expires) + self._table.memory_bytes(samples)

@@ -1,4 +1,4 @@
-"""The scan order of a large hash or set: for HSCAN, SSCAN and random picks.
+"""The scan order of a large sorted set: for ZSCAN and random picks.
 
 A collection creates one when it is first needed, from its own table, and reports additions and
 removals from then on. That costs a pointer for each member.

@@ -1,13 +1,17 @@
 # The C types of storage/types/sets.py.
 
+from storage.types.members.record_table cimport RecordTable
 from storage.types.value cimport Value
 
 
 cdef class SetValue(Value):
     cdef public bytes _encoding
-    cdef public dict _members
-    cdef object _order
+    cdef RecordTable _table
 
     cpdef expect(self, Py_ssize_t count, object limits)
     cpdef bint add(self, bytes member, object limits) except -1
+    cpdef bint remove(self, bytes member) except -1
     cdef bytes _encoding_with(self, bytes member, object limits)
+
+
+cdef RecordTable _table_of(object members)

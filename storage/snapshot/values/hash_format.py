@@ -14,7 +14,7 @@ Expired fields are read like the others, and removed later by expiry.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain
 
 from storage.redis_format.listpack import Element, decode_listpack, encode_listpack
 from storage.redis_format.primitives import Cursor, encode_length, encode_string
@@ -24,6 +24,7 @@ from storage.snapshot import opcodes
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
 from storage.types.hashes import HASHTABLE, LISTPACK_EX, HashValue
+from storage.types.members.pairs import field_of, value_of
 
 # The number of fields in one piece.
 _FIELDS_PER_PIECE = 500
@@ -53,11 +54,10 @@ def _type_code(value: HashValue, options: SnapshotOptions) -> int:
 def _pieces(value: HashValue, options: SnapshotOptions, now_ms: int) -> Iterator[bytes]:
     code = _type_code(value, options)
     if code == opcodes.HASH_LISTPACK:
-        words = list(chain.from_iterable(value.live_fields(None).items()))
-        yield _listpack(words, options)
+        yield _listpack(list(chain.from_iterable(value.pairs())), options)
     elif code == opcodes.HASH_LISTPACK_EX:
         words = []
-        for name, text in value.live_fields(None).items():
+        for name, text in value.pairs():
             words += [name, text, b"%d" % value.expires.get(name, 0)]
         yield _time(value.first_deadline_ms() or 0) + _listpack(words, options)
     else:
@@ -74,12 +74,13 @@ def _time(when_ms: int) -> bytes:
 
 def _one_by_one(value: HashValue, options: SnapshotOptions, *, with_times: bool) -> Iterator[bytes]:
     first_ms, expires, compress = value.first_deadline_ms() or 0, value.expires, options.compress
-    count = encode_length(len(value.fields))
+    count = encode_length(len(value))
     yield _time(first_ms) + count if with_times else count
-    pairs = iter(value.fields.items())
-    while some := list(islice(pairs, _FIELDS_PER_PIECE)):
+    records = value.records()
+    for start in range(0, len(records), _FIELDS_PER_PIECE):
         parts: list[bytes] = []
-        for name, text in some:
+        for record in records[start : start + _FIELDS_PER_PIECE]:
+            name, text = field_of(record), value_of(record)
             if with_times:
                 when_ms = expires.get(name)
                 parts.append(encode_length(0 if when_ms is None else when_ms - first_ms + 1))
@@ -99,7 +100,7 @@ def _finished(
     cursor: Cursor, reading: Reading, count: int, value: HashValue, *, keeps_times: bool = False
 ) -> HashValue:
     """The finished hash, after `count` fields were read."""
-    if len(value.fields) != count:
+    if len(value) != count:
         raise cursor.corrupt("a field of a hash comes twice")
     if not count:
         raise EmptyCollection
@@ -114,7 +115,8 @@ def _from_words(cursor: Cursor, reading: Reading, words: Sequence[bytes]) -> Has
     if len(words) % 2:
         raise cursor.corrupt("a field of a hash has no value")
     value = HashValue(reading.access_ms)
-    value.fields = dict(zip(words[::2], words[1::2], strict=True))
+    for name, text in zip(words[::2], words[1::2], strict=True):
+        value.load(name, text)
     return _finished(cursor, reading, len(words) // 2, value)
 
 
@@ -160,7 +162,7 @@ def _with_times(cursor: Cursor, reading: Reading, first_ms: int) -> HashValue:
     for _ in range(count):
         after_ms = cursor.length()
         name = cursor.string()
-        value.fields[name] = cursor.string()
+        value.load(name, cursor.string())
         if after_ms:
             value.expires[name] = _checked(cursor, first_ms + after_ms - 1)
     return _finished(cursor, reading, count, value, keeps_times=True)
@@ -179,7 +181,7 @@ def _decode_triples(cursor: Cursor, reading: Reading) -> HashValue:
         raise cursor.corrupt("a field of a hash has no value or no time")
     value = HashValue(reading.access_ms)
     for name, text, when_ms in zip(elements[::3], elements[1::3], elements[2::3], strict=True):
-        value.fields[_text(name)] = _text(text)
+        value.load(_text(name), _text(text))
         if not isinstance(when_ms, int):
             raise cursor.corrupt("the time of a field is no number")
         if when_ms:

@@ -1,8 +1,10 @@
 # The C types of storage/types/members/pairs.py.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from libc.string cimport memcpy
 
+from protocol.replies cimport bulk_size, put_line
 from storage.types.members.key_part cimport key_length, key_start
 
 
@@ -39,6 +41,50 @@ cdef inline bytes get_value(bytes record):
     )
 
 
+cdef inline char* put_text(char* out, const char* text, Py_ssize_t size) noexcept:
+    """Write a bulk string, for which there is room; the place after it."""
+    cdef char line[24]
+    cdef char* start = put_line(line + 24, 36, size, False)  # $
+    memcpy(out, start, line + 24 - start)
+    out += line + 24 - start
+    memcpy(out, text, size)
+    memcpy(out + size, b"\r\n", 2)
+    return out + size + 2
+
+
+cdef inline bytes make_value_bulk(bytes record):
+    cdef Py_ssize_t start = value_start(record)
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(record) - start
+    made = PyBytes_FromStringAndSize(NULL, bulk_size(size))
+    put_text(PyBytes_AS_STRING(made), PyBytes_AS_STRING(record) + start, size)
+    return made
+
+
+cdef inline bytes make_pair_bulks(bytes head, list records):
+    cdef Py_ssize_t total = PyBytes_GET_SIZE(head)
+    cdef Py_ssize_t place, start, end
+    cdef bytes record
+    cdef char* out
+    for place in range(PyList_GET_SIZE(records)):
+        record = <bytes> PyList_GET_ITEM(records, place)
+        end = value_start(record)
+        start = key_start(-1, <const unsigned char*> record)
+        total += bulk_size(end - start) + bulk_size(PyBytes_GET_SIZE(record) - end)
+    made = PyBytes_FromStringAndSize(NULL, total)
+    out = PyBytes_AS_STRING(made)
+    memcpy(out, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
+    out += PyBytes_GET_SIZE(head)
+    for place in range(PyList_GET_SIZE(records)):
+        record = <bytes> PyList_GET_ITEM(records, place)
+        end = value_start(record)
+        start = key_start(-1, <const unsigned char*> record)
+        out = put_text(out, PyBytes_AS_STRING(record) + start, end - start)
+        out = put_text(out, PyBytes_AS_STRING(record) + end, PyBytes_GET_SIZE(record) - end)
+    return made
+
+
 cpdef bytes pair(bytes field, bytes value)
 cpdef bytes field_of(bytes record)
 cpdef bytes value_of(bytes record)
+cpdef bytes value_bulk(bytes record)
+cpdef bytes pair_bulks(bytes head, list[bytes] records)

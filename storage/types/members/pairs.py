@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import cython
 
+from protocol import replies
+
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
     from storage.types.members.key_part import LONG, PAIRS, key_length, key_start
@@ -32,3 +34,18 @@ def value_of(record: bytes) -> bytes:
         return get_value(record)  # type: ignore[name-defined, no-any-return]  # noqa: F821
     start = key_start(PAIRS, record)
     return record[start + key_length(PAIRS, record, len(record), start) :]
+
+
+def value_bulk(record: bytes) -> bytes:
+    """The value of a record's field as a bulk string."""
+    if cython.compiled:
+        return make_value_bulk(record)  # type: ignore[name-defined, no-any-return]  # noqa: F821
+    return replies.bulk(value_of(record))
+
+
+def pair_bulks(head: bytes, records: list[bytes]) -> bytes:
+    """The fields and values of records as bulk strings, one after the other, after `head`."""
+    if cython.compiled:
+        return make_pair_bulks(head, records)  # type: ignore[name-defined, no-any-return]  # noqa: F821
+    words = [word for record in records for word in (field_of(record), value_of(record))]
+    return head + replies.bulks(words)

@@ -239,7 +239,7 @@ def test_times_follow_the_value(talk: Conversation) -> None:
     for db in (first, second):
         (value,) = db.values.values()
         assert isinstance(value, HashValue)
-        assert b"a" not in value.fields
+        assert b"a" not in value
     assert talk.server.instance.stats.expired_subkeys == 2
     talk.all("FLUSHALL")
     assert not first.field_expires

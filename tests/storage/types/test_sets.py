@@ -179,9 +179,6 @@ def test_memory_grows_with_the_members() -> None:
     small, large = filled(*numbers(10)), filled(*numbers(1000))
     assert large.memory_bytes() > 20 * small.memory_bytes() / 2
     assert large.memory_bytes(0) > 1000 * 34
-    before = large.memory_bytes()
-    large.pick(Random(0).randrange)
-    assert large.memory_bytes() > before
 
 
 def test_a_large_set_is_freed_in_steps() -> None:
@@ -191,11 +188,11 @@ def test_a_large_set_is_freed_in_steps() -> None:
     removed_data = large.release()
     assert removed_data.is_large
     assert len(large) == 0
-    assert sum(1 for _ in removed_data.free()) == 10
+    assert sum(1 for _ in removed_data.free()) == 5
 
 
-def test_a_table_in_order_is_that_of_the_members() -> None:
+def test_iteration_is_in_the_order_of_the_members() -> None:
     integers = SetValue.of([b"3", b"-1", b"2"], LIMITS)
-    assert list(integers.ordered_table()) == integers.members() == [b"-1", b"2", b"3"]
+    assert list(integers) == integers.members() == [b"-1", b"2", b"3"]
     texts = SetValue.of({b"b": None, b"a": None}, LIMITS)
-    assert list(texts.ordered_table()) == texts.members() == [b"b", b"a"]
+    assert list(texts) == texts.members() == [b"b", b"a"]
