@@ -116,6 +116,7 @@ COMPILED = (
     "commands/geo/distances.py",
     "commands/hashes/lookup.py",
     "commands/hashes/hget.py",
+    "commands/hashes/hincrby.py",
     "commands/hashes/hset.py",
     "commands/keys/expiry.py",
     "commands/lists/ends.py",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import FAST, READONLY, command, one_key
-from commands.hashes.lookup import read_all, read_fields
+from commands.hashes.lookup import read_all, read_fields, remove_named
 from protocol import replies
 from protocol.request import Request
 from storage.types.hashes import HashValue
@@ -21,8 +21,11 @@ FIELDS_PER_PIECE = 1000
 @command("HGET", arity=3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def hget(client: Client, argv: Request) -> bytes:
     """Bulk string, or null. Source: Redis 7.0."""
-    value = read_fields(client, argv[1], argv[2:])
-    record = None if value is None else value.record(argv[2])
+    value: HashValue | None = client.lookup_typed(argv.word(1), HashValue)
+    if value is not None and value.expires:
+        value = remove_named(client, argv.word(1), value, argv[2:])
+    record = None if value is None else value.record(argv.word(2))
+    argv.mark_quick(0 if record is None else len(record))
     return replies.NIL[client.resp] if record is None else value_bulk(record)
 
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from commands.core.arguments import INT64_MAX, INT64_MIN, parse_int
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
-from commands.hashes.lookup import write_fields
+from commands.hashes.lookup import remove_named, write_fields
 from commands.strings import long_double
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -23,15 +23,20 @@ from storage.types.hashes import HashValue
 )
 def hincrby(client: Client, argv: Request) -> bytes:
     """Integer: the sum. Source: Redis 7.0."""
-    _, key, field, increment = argv
-    total = parse_int(increment)
-    value = write_fields(client, key, [field])
-    if value is not None and (old := value.get(field)) is not None:
+    key, field = argv.word(1), argv.word(2)
+    total = parse_int(argv.word(3))
+    value: HashValue | None = client.lookup_typed_for_write(key, HashValue)
+    if value is not None and value.expires:
+        value = remove_named(client, key, value, [field])
+    old = None if value is None else value.get(field)
+    if old is not None:
         total += parse_int(old, errors.HASH_VALUE_NOT_AN_INTEGER)
         if not INT64_MIN <= total <= INT64_MAX:
             raise ReplyError(errors.INCREMENT_OVERFLOW)
     _set(client, key, value, field, b"%d" % total)
-    client.notify_fields(b"hincrby", key, [field])
+    if client.instance.is_observed:
+        client.notify_fields(b"hincrby", key, [field])
+    argv.mark_quick(len(field))
     return replies.integer(total)
 
 

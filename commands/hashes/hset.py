@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import cython
+
 from commands.core.client import Client
+from commands.core.instance import Instance
 from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
 from commands.hashes.lookup import remove_fields, remove_named, write_fields
 from protocol import errors, replies
@@ -27,20 +30,27 @@ def _set(client: Client, argv: Request, name: bytes) -> int:
     """Set fields, which have no time then; how many are new."""
     if argv.count % 2:
         raise errors.wrong_arity(name)
-    key, words = argv.word(1), argv[2:]
+    key = argv.word(1)
     value: HashValue | None = client.lookup_typed_for_write(key, HashValue)
     if value is not None and value.expires:
-        value = remove_named(client, key, value, words[::2])
-    had_times = value is not None and bool(value.expires)
+        value = remove_named(client, key, value, argv[2::2])
+    had_times: cython.bint = value is not None and bool(value.expires)
     if value is None:
         value = HashValue()
         client.store(key, value)
-    created = value.update(words, client.instance.encoding_limits)
+    instance: Instance = client.instance
+    created: cython.Py_ssize_t
+    if argv.count == 4:
+        text = argv.word(3)
+        created = value.assign(argv.word(2), text, instance.encoding_limits)
+        argv.mark_quick(len(text))
+    else:
+        created = value.update(argv[2:], instance.encoding_limits)
     if had_times:
         client.db.watch_fields(key)
-    client.modified(key, len(words) // 2)
-    if client.instance.is_observed:
-        client.notify_fields(b"hset", key, words[::2])
+    client.modified(key, (argv.count - 2) // 2)
+    if instance.is_observed:
+        client.notify_fields(b"hset", key, argv[2::2])
     return created
 
 

@@ -3,3 +3,6 @@
 from commands.core.client cimport Client
 from protocol.request cimport Request
 from storage.types.sets cimport SetValue
+
+
+cdef Py_ssize_t _BYTES_PER_MEMBER

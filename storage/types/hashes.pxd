@@ -1,5 +1,6 @@
 # The C types of storage/types/hashes.py.
 
+from storage.types.members.pairs cimport field_of, pair, value_of
 from storage.types.members.record_table cimport RecordTable
 from storage.types.value cimport Value
 
@@ -14,4 +15,5 @@ cdef class HashValue(Value):
     cpdef bytes record(self, bytes field)
     cpdef bint load(self, bytes field, bytes value) except -1
     cpdef bint set(self, bytes field, bytes value, object limits) except -1
+    cpdef bint assign(self, bytes field, bytes value, object limits) except -1
     cpdef Py_ssize_t update(self, list[bytes] fields_and_values, object limits) except -1

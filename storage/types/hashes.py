@@ -117,12 +117,16 @@ class HashValue(Value):
         """Set a field of a hash that is loaded; `adapt` follows. True if the field is new."""
         return self._table.put(pair(field, value)) is None
 
+    def assign(self, field: bytes, value: bytes, limits: EncodingLimits) -> bool:
+        """Set a field and remove its time. True if the field is new."""
+        if self.expires:
+            self.persist([field])
+        return self.set(field, value, limits)
+
     def update(self, fields_and_values: list[bytes], limits: EncodingLimits) -> int:
         """Set fields (field, value, ...) and remove their times; the number of new ones."""
         if len(fields_and_values) == 2:
-            if self.expires:
-                self.persist(fields_and_values[:1])
-            return self.set(fields_and_values[0], fields_and_values[1], limits)
+            return self.assign(fields_and_values[0], fields_and_values[1], limits)
         self.prepare(fields_and_values, limits)
         if self.expires:
             self.persist(fields_and_values[::2])

@@ -9,9 +9,10 @@ cdef class SetValue(Value):
     cdef RecordTable _table
 
     cpdef expect(self, Py_ssize_t count, object limits)
+    cpdef bint has(self, bytes member) except -1
     cpdef bint add(self, bytes member, object limits) except -1
     cpdef bint remove(self, bytes member) except -1
-    cdef bytes _encoding_with(self, bytes member, object limits)
+    cdef _adapt_to(self, bytes member, object limits)
 
 
 cdef RecordTable _table_of(object members)

@@ -74,7 +74,11 @@ class SetValue(Value):
         return len(self._table)
 
     def __contains__(self, member: bytes) -> bool:
-        return member in self._table
+        return self._table.get(member) is not None
+
+    def has(self, member: bytes) -> bool:
+        """Return True if it is a member."""
+        return self._table.get(member) is not None
 
     @property
     def encoding(self) -> bytes:
@@ -113,29 +117,32 @@ class SetValue(Value):
 
     def add(self, member: bytes, limits: EncodingLimits) -> bool:
         """Add a member; False if it was there already."""
-        if self._encoding != HASHTABLE:
-            if member in self._table:
-                return False
-            encoding = self._encoding_with(member, limits)
-            if encoding == LISTPACK != self._encoding:
-                self._table = _table_of(self.members())  # begins in ascending order
-            self._encoding = encoding
-        return self._table.put(member) is None
+        if self._table.put(member) is not None:
+            return False
+        if self._encoding is not HASHTABLE:
+            self._adapt_to(member, limits)
+        return True
 
     @cython.cfunc
-    def _encoding_with(self, member: bytes, limits: EncodingLimits) -> bytes:
-        """The form of the set, which is not a hashtable, once a new member is in it."""
-        count = len(self._table) + 1
-        if self._encoding == INTSET:
-            if as_int64(member) is not None:
-                return INTSET if count <= limits.set_max_intset_entries else HASHTABLE
-            longest = max(map(len, self._table), default=0)
+    def _adapt_to(self, member: bytes, limits: EncodingLimits) -> None:
+        """Choose the form of a small set after a new member."""
+        count: cython.Py_ssize_t = len(self._table)
+        longest: cython.Py_ssize_t
+        if self._encoding is LISTPACK:  # the others are short enough already
+            longest = len(member)
+        elif as_int64(member) is not None:
+            if count > limits.set_max_intset_entries:
+                self._encoding = HASHTABLE
+            return
         else:
-            longest = 0  # the members of a listpack are short enough already
-        if count > limits.set_max_listpack_entries:
-            return HASHTABLE
-        is_short = max(longest, len(member)) <= limits.set_max_listpack_value
-        return LISTPACK if is_short else HASHTABLE
+            longest = max(map(len, self._table))
+        if count > limits.set_max_listpack_entries or longest > limits.set_max_listpack_value:
+            self._encoding = HASHTABLE
+        elif self._encoding is INTSET:
+            # A listpack begins with the integers in ascending order.
+            integers = sorted(self._table.records()[:-1], key=int)
+            self._table = _table_of([*integers, member])
+            self._encoding = LISTPACK
 
     def remove(self, member: bytes) -> bool:
         """Remove a member; False if it was not there."""

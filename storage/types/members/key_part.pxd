@@ -1,6 +1,6 @@
 # What storage/types/members/key_part.py says, in C.
 
-from cpython.array cimport array
+from cpython.array cimport array, clone
 from cpython.bytes cimport PyBytes_GET_SIZE
 from cpython.object cimport PyObject_Hash
 from libc.string cimport memcmp, memcpy
@@ -38,10 +38,13 @@ cdef inline bint has_key(
     Py_ssize_t kind, bytes record, bytes text, Py_ssize_t start, Py_ssize_t length
 ) noexcept:
     cdef const unsigned char* data = <const unsigned char*> record
+    cdef const unsigned char* wanted = <const unsigned char*> text + start
     cdef Py_ssize_t own = key_start(kind, data)
     return (
         key_length(kind, data, PyBytes_GET_SIZE(record), own) == length
-        and memcmp(data + own, <const unsigned char*> text + start, length) == 0
+        # Keys that begin alike end differently: most others are recognised by their last byte.
+        and (length == 0 or data[own + length - 1] == wanted[length - 1])
+        and memcmp(data + own, wanted, length) == 0
     )
 
 
@@ -49,6 +52,10 @@ cdef inline unsigned long long hash_of(bytes text, Py_ssize_t start, Py_ssize_t 
     if start == 0 and length == PyBytes_GET_SIZE(text):
         return <unsigned long long> PyObject_Hash(text)  # which the object keeps
     return <unsigned long long> rillway_hash(<const unsigned char*> text + start, length)
+
+
+cdef inline array zeros(array alike, Py_ssize_t count):
+    return clone(alike, count, True)
 
 
 cdef inline unsigned int* slots_of(array index) noexcept:

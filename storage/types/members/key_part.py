@@ -58,6 +58,11 @@ def has_key(kind: int, record: bytes, text: bytes, start: int, length: int) -> b
     )
 
 
+def zeros(alike: array[int], count: int) -> array[int]:
+    """An array of zeros, of the same type as another one."""
+    return array(alike.typecode, bytes(alike.itemsize * count))
+
+
 def slots_of(index: array[int]) -> array[int]:
     """The array; compiled, a pointer to its numbers."""
     return index

@@ -2,11 +2,12 @@
 
 from cpython.array cimport array
 
-from storage.types.members.key_part cimport has_key, hash_of, key_length, key_start, slots_of
+from storage.types.members.key_part cimport has_key, hash_of, key_length, key_start, slots_of, zeros
 
 
 cdef Py_ssize_t _FEW
 cdef Py_ssize_t _FEW_GAPS
+cdef array _NO_SLOTS
 
 
 cdef class RecordTable:

@@ -31,7 +31,14 @@ from storage.keyspace.deferred_free import SMALL_ITEMS, RemovedData
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
-    from storage.types.members.key_part import has_key, hash_of, key_length, key_start, slots_of
+    from storage.types.members.key_part import (
+        has_key,
+        hash_of,
+        key_length,
+        key_start,
+        slots_of,
+        zeros,
+    )
 
 # Up to this many records need no index.
 FEW = 8
@@ -39,6 +46,8 @@ _FEW: cython.Py_ssize_t = FEW
 # Gaps are closed once they are half of the list, and more than this.
 FEW_GAPS = 16
 _FEW_GAPS: cython.Py_ssize_t = FEW_GAPS
+
+_NO_SLOTS = array("I")
 
 
 @cython.cclass
@@ -244,7 +253,7 @@ class RecordTable:
                 self._room = size - size // 4
             assert bits < 32
             self._bits, self._mask = bits, size - 1
-            self._index = array("I", bytes(4 * size))
+            self._index = zeros(_NO_SLOTS, size)
             self._enter_all()
 
     @cython.boundscheck(False)

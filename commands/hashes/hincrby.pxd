@@ -1,0 +1,5 @@
+# The C types of commands/hashes/hincrby.py.
+
+from commands.core.client cimport Client
+from protocol.request cimport Request
+from storage.types.hashes cimport HashValue
