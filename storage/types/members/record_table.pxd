@@ -23,6 +23,9 @@ cdef class RecordTable:
     cpdef list records(self)
     cpdef bytes put(self, bytes record)
     cpdef bytes remove(self, bytes key)
+    cpdef put_all(self, list[bytes] records)
+    cpdef discard_all(self, list[bytes] records)
+    cdef bytes _remove_at(self, Py_ssize_t place)
     cpdef reserve(self, Py_ssize_t count)
 
     cdef Py_ssize_t _find(self, bytes key) except -2

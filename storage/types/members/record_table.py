@@ -109,7 +109,10 @@ class RecordTable:
 
     def remove(self, key: bytes) -> bytes | None:
         """Remove the record with this key; the record, None if there is none."""
-        place: cython.Py_ssize_t = self._find(key)
+        return self._remove_at(self._find(key))
+
+    def _remove_at(self, place: cython.Py_ssize_t) -> bytes | None:
+        """Remove the record at a place of the list; none at -1."""
         if place < 0:
             return None
         if self._index is None:
@@ -120,6 +123,24 @@ class RecordTable:
         if self._gaps > _FEW_GAPS and 2 * self._gaps > len(self._records):
             self._rebuild_for(0)
         return record
+
+    def put_all(self, records: list[bytes]) -> None:
+        """Put many records, of which most are new."""
+        self.reserve(len(records))
+        record: bytes
+        for record in records:
+            self.put(record)
+
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
+    def discard_all(self, records: list[bytes]) -> None:
+        """Remove the records that have the keys of these."""
+        record: bytes
+        for record in records:
+            start: cython.Py_ssize_t = key_start(self._kind, record)
+            length: cython.Py_ssize_t = key_length(self._kind, record, len(record), start)
+            code: cython.ulonglong = 0 if self._index is None else hash_of(record, start, length)
+            self._remove_at(self._place(record, start, length, code))
 
     def reserve(self, count: cython.Py_ssize_t) -> None:
         """Prepare for `count` more records, which are going to be put."""

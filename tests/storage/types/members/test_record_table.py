@@ -84,6 +84,18 @@ def test_a_table_used_as_a_queue_stays_small() -> None:
     assert table.memory_bytes() < 3 * before
 
 
+@pytest.mark.parametrize("count", [3, 300])
+def test_many_records_are_put_and_removed_at_once(count: int) -> None:
+    make = MAKERS[SCORED]
+    keys = names(*range(count))
+    table = RecordTable(SCORED)
+    table.put_all([make(key, 1) for key in keys])
+    table.put_all([make(key, 2) for key in keys[1:]])
+    assert len(table) == count
+    table.discard_all([make(key, 3) for key in keys[2:]] + [make(b"none", 3)])
+    assert table.records() == [make(keys[0], 1), make(keys[1], 2)]
+
+
 def test_room_made_beforehand_changes_nothing() -> None:
     table = table_of(1, 2)
     table.reserve(1000)
