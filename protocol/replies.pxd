@@ -31,16 +31,19 @@ cdef inline bytes make_line(int sign, long long number):
     cdef char* start = put_line(text + 24, sign, size, is_negative)
     return PyBytes_FromStringAndSize(start, text + 24 - start)
 
-cdef inline char* put_bulk(char* out, bytes value):
+cdef inline char* put_text(char* out, const char* text, Py_ssize_t size) noexcept:
     """Write a bulk string, for which there is room; the place after it."""
     cdef char line[24]
-    cdef Py_ssize_t size = PyBytes_GET_SIZE(value)
     cdef char* start = put_line(line + 24, 36, size, False)  # $
     memcpy(out, start, line + 24 - start)
     out += line + 24 - start
-    memcpy(out, PyBytes_AS_STRING(value), size)
+    memcpy(out, text, size)
     memcpy(out + size, b"\r\n", 2)
     return out + size + 2
+
+cdef inline char* put_bulk(char* out, bytes value) noexcept:
+    """Write a bulk string, for which there is room; the place after it."""
+    return put_text(out, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value))
 
 cdef inline Py_ssize_t bulk_size(Py_ssize_t size) noexcept:
     """The bytes that a value of `size` bytes takes as a bulk string."""
@@ -73,6 +76,48 @@ cdef inline bytes make_bulks(bytes head, list values):
         out = put_bulk(out, <bytes> PyList_GET_ITEM(values, index))
     return made
 
+cdef extern from *:
+    """
+    #include <math.h>
+
+    /* The most that a double takes in decimal. */
+    #define DOUBLE_BYTES 32
+
+    /* Writes a double in the form of format_double() if that is the same as Python's, and simple:
+       whole numbers, and fractions near to 1. How long it is, 0 if it is neither, -1 on an error. */
+    static Py_ssize_t put_plain_double(char* out, double value) {
+        double size = fabs(value);
+        if (size <= 4611686018427387904.0 && (double) (long long) value == value) {
+            unsigned long long number = (unsigned long long) size;
+            char digits[24];
+            Py_ssize_t place = 24, length;
+            do { digits[--place] = '0' + number % 10; number /= 10; } while (number);
+            if (signbit(value)) digits[--place] = '-';
+            length = 24 - place;
+            memcpy(out, digits + place, length);
+            return length;
+        }
+        if (size >= 0.001 && size < 10000.0) {
+            char* text = PyOS_double_to_string(value, 'r', 0, 0, NULL);
+            Py_ssize_t length;
+            if (text == NULL) return -1;
+            length = strlen(text);
+            memcpy(out, text, length);
+            PyMem_Free(text);
+            return length;
+        }
+        return 0;
+    }
+    """
+    const Py_ssize_t DOUBLE_BYTES
+    Py_ssize_t put_plain_double(char* out, double value) except -1
+
+cdef inline bytes make_plain_double(double value):
+    """The text of a double, None if its form is not simple."""
+    cdef char text[DOUBLE_BYTES]
+    cdef Py_ssize_t size = put_plain_double(text, value)
+    return PyBytes_FromStringAndSize(text, size) if size else None
+
 
 cdef tuple _SMALL_INTEGERS
 cdef Py_ssize_t _FEW_BULKS
@@ -88,5 +133,6 @@ cpdef bytes array_header(long long length)
 cpdef bytes array(object items)
 cpdef bytes bulk_array(object values)
 cpdef bytes bulks(object values)
+cpdef bytes format_double(double value)
 cpdef bytes map_header(long long pairs, long resp)
 cpdef bytes set_header(long long length, long resp)

@@ -127,12 +127,16 @@ def double(value: float, resp: int) -> bytes:
     return b",%b\r\n" % text if resp == 3 else bulk(text)
 
 
-def format_double(value: float) -> bytes:
+def format_double(value: cython.double) -> bytes:
     """The shortest text that reads back as `value`, in the form that Redis 7.2 gives it.
 
     Whole numbers up to 2**62 have no fraction and no exponent. Others have an exponent where that
     is shorter by far.
     """
+    if cython.compiled:
+        plain: bytes | None = make_plain_double(value)  # type: ignore[name-defined]  # noqa: F821
+        if plain is not None:
+            return plain
     if -_LARGEST_PLAIN <= value <= _LARGEST_PLAIN:
         number = int(value)
         if number == value:

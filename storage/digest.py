@@ -93,7 +93,7 @@ def _set_parts(value: SetValue, now_ms: int) -> Iterator[bytes]:
 
 def _sorted_set_parts(value: SortedSetValue, now_ms: int) -> Iterator[bytes]:
     yield _joined(b"zset")
-    for score, member in value.slice(0, len(value)):
+    for score, member in value.pairs():
         yield _joined(member, format_double(score + 0.0))  # -0 is 0
 
 

@@ -19,6 +19,7 @@ ulonglong = int
 p_const_uchar = bytes
 p_ulonglong: Any
 p_uchar = bytearray
+p_int: Any
 p_uint: Any
 
 def cclass(decorated: T) -> T: ...

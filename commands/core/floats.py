@@ -10,7 +10,9 @@ Leaves out: long doubles (commands/strings/long_double.py); how numbers are prin
 from __future__ import annotations
 
 import re
-from math import inf
+from math import inf, nan
+
+import cython
 
 from protocol import errors
 from protocol.errors import ReplyError
@@ -20,6 +22,16 @@ _HEXADECIMAL = rb"0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]
 _NUMBER = re.compile(rb"([+-]?)(?:(%b)|(%b)|(?i:inf(?:inity)?))" % (_HEXADECIMAL, _DECIMAL))
 # Up to this many digits, every number fits a double.
 _FEW_DIGITS = 20
+# Bounds without end, as they are written most often.
+_ENDLESS = {b"-inf": -inf, b"+inf": inf, b"inf": inf}
+
+
+def quick_double(text: bytes, start: cython.Py_ssize_t) -> cython.double:
+    """The number that a text is from a place on if that is simple: some digits. Else NaN."""
+    if cython.compiled:
+        return read_double(text, start)  # type: ignore[name-defined, no-any-return]  # noqa: F821
+    digits = text[start:]
+    return float(digits) if digits.isdigit() and len(digits) <= _FEW_DIGITS else nan
 
 
 def parse_double(text: bytes, error: bytes = errors.NOT_A_FLOAT) -> float:
@@ -27,8 +39,9 @@ def parse_double(text: bytes, error: bytes = errors.NOT_A_FLOAT) -> float:
 
     A number too large for a double, or so small that it would become 0, is refused.
     """
-    if text.isdigit() and len(text) <= _FEW_DIGITS:
-        return float(text)
+    quick: cython.double = quick_double(text, 0)
+    if quick == quick:
+        return quick
     parts = _NUMBER.fullmatch(text)
     if parts is None:
         raise ReplyError(error)
@@ -47,6 +60,11 @@ def parse_loose_double(text: bytes) -> float | None:
     The empty text is 0, and the number ends at a NUL. One too large for a double is infinite, one
     too small is 0, and a hexadecimal one is none, as since Redis 8.2.
     """
+    quick: cython.double = quick_double(text, 0)
+    if quick == quick:
+        return quick
+    if text in _ENDLESS:
+        return _ENDLESS[text]
     text = text.partition(b"\0")[0]
     if not text:
         return 0.0

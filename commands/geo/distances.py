@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import cython
 
-from storage.types.sorted_sets import Pair
+from storage.types.scored.record import Record, score_of
 
 if not cython.compiled:
     # Compiled, they are those of C, which the module's C types import.
@@ -42,8 +42,8 @@ _MASK_8: cython.ulonglong = 0x00FF00FF00FF00FF
 _MASK_16: cython.ulonglong = 0x0000FFFF0000FFFF
 _MASK_32: cython.ulonglong = 0x00000000FFFFFFFF
 
-# The places within a shape: their pairs, and how many meters each is from the center.
-Found: TypeAlias = "tuple[list[Pair], list[float]]"
+# The places within a shape: their records, and how many meters each is from the center.
+Found: TypeAlias = "tuple[list[Record], list[float]]"
 
 
 @cython.ccall
@@ -154,25 +154,25 @@ def latitude_distance_m(latitude: cython.double, other: cython.double) -> cython
 
 
 def within_circle(
-    pairs: list[Pair],
+    records: list[Record],
     longitude: cython.double,
     latitude: cython.double,
     radius_m: cython.double,
     most: cython.Py_ssize_t,
 ) -> Found:
-    """The pairs no farther from the center than the radius: the first `most`, all if that is 0."""
-    found: list[Pair] = []
+    """The places no farther from the center than the radius: the first `most`, all if that is 0."""
+    found: list[Record] = []
     distances: list[float] = []
     count: cython.Py_ssize_t = 0
     place: cython.Py_ssize_t
-    for place in range(len(pairs)):
+    for place in range(len(records)):
         if cython.compiled:
-            prefetch(pairs, place, 0)  # type: ignore[name-defined]  # noqa: F821
-        pair: tuple[float, bytes] = pairs[place]
-        bits: cython.ulonglong = _whole_bits(pair[0])
+            prefetch(records, place)  # type: ignore[name-defined]  # noqa: F821
+        record: bytes = records[place]
+        bits: cython.ulonglong = _whole_bits(score_of(record))
         far_m: cython.double = distance_m(longitude, latitude, _longitude(bits), _latitude(bits))
         if far_m <= radius_m:
-            found.append(pair)
+            found.append(record)
             distances.append(far_m)
             count += 1
             if count == most:
@@ -181,30 +181,30 @@ def within_circle(
 
 
 def within_box(
-    pairs: list[Pair],
+    records: list[Record],
     longitude: cython.double,
     latitude: cython.double,
     half_width_m: cython.double,
     half_height_m: cython.double,
     most: cython.Py_ssize_t,
 ) -> Found:
-    """Return the pairs in a box around the center: the first `most`, all if that is 0."""
-    found: list[Pair] = []
+    """Return the places in a box around the center: the first `most`, all if that is 0."""
+    found: list[Record] = []
     distances: list[float] = []
     count: cython.Py_ssize_t = 0
     place: cython.Py_ssize_t
-    for place in range(len(pairs)):
+    for place in range(len(records)):
         if cython.compiled:
-            prefetch(pairs, place, 0)  # type: ignore[name-defined]  # noqa: F821
-        pair: tuple[float, bytes] = pairs[place]
-        bits: cython.ulonglong = _whole_bits(pair[0])
+            prefetch(records, place)  # type: ignore[name-defined]  # noqa: F821
+        record: bytes = records[place]
+        bits: cython.ulonglong = _whole_bits(score_of(record))
         north: cython.double = _latitude(bits)
         east: cython.double = _longitude(bits)
         if latitude_distance_m(north, latitude) > half_height_m:
             continue
         if distance_m(east, north, longitude, north) > half_width_m:
             continue
-        found.append(pair)
+        found.append(record)
         distances.append(distance_m(longitude, latitude, east, north))
         count += 1
         if count == most:

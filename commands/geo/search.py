@@ -25,12 +25,14 @@ from commands.core.registry import (
 from commands.geo.geohash import Place, decode
 from commands.geo.places import distance_reply, parse_place, parse_unit, place_of, place_reply
 from commands.geo.shapes import Circle, Rectangle, Shape
+from commands.sorted_sets.pairs import encoded
 from commands.sorted_sets.ranges import store_result
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.types.sorted_sets import Pair, ScoreBounds, SortedSetValue
+from storage.types.scored.record import Record, make_record, member_of, pair_of
+from storage.types.sorted_sets import ScoreBounds, SortedSetValue
 
 _RADIUS_KEYS = (
     KeySpec(begin=1, flags=(b"RO", b"ACCESS")),
@@ -73,13 +75,13 @@ class _Search:
     def has_details(self) -> bool:
         return self.with_distance or self.with_hash or self.with_place
 
-    def pairs_near(self, shape: Shape) -> list[Pair]:
+    def places_near(self, shape: Shape) -> list[Record]:
         """The places in the cells around the shape, as they are now."""
         assert self.value is not None
-        near: list[Pair] = []
+        near: list[Record] = []
         for start, end in shape.spans():
             bounds = ScoreBounds(float(start), float(end), excludes_high=True)
-            near += self.value.pairs(*self.value.span_of_scores(bounds))
+            near += self.value.records(*self.value.span_of_scores(bounds))
         return near
 
     def order_of(self, distances: list[float]) -> Sequence[int]:
@@ -198,14 +200,14 @@ def _answer(client: Client, search: _Search) -> bytes | LongReply:
     if search.value is None:
         return replies.EMPTY_ARRAY
     shape = search.made_shape()
-    pairs = search.pairs_near(shape)
+    records = search.places_near(shape)
     if search.takes_any:
-        found = shape.within(pairs, search.count)
+        found = shape.within(records, search.count)
         reply = LongReply(_pieces(search, *found, client.resp))
         return reply if len(found[0]) > FEW_PLACES else reply.join()
-    if len(pairs) <= FEW_PLACES:
-        return b"".join(_pieces(search, *shape.within(pairs), client.resp))
-    return LongReply(_search_in_pieces(search, shape, pairs, client.resp))
+    if len(records) <= FEW_PLACES:
+        return b"".join(_pieces(search, *shape.within(records), client.resp))
+    return LongReply(_search_in_pieces(search, shape, records, client.resp))
 
 
 def _result(client: Client, search: _Search) -> SortedSetValue | None:
@@ -214,15 +216,16 @@ def _result(client: Client, search: _Search) -> SortedSetValue | None:
         return None
     shape = search.made_shape()
     most = search.count if search.takes_any else 0
-    pairs, distances = shape.within(search.pairs_near(shape), most)
+    records, distances = shape.within(search.places_near(shape), most)
     if search.count:
         places = search.order_of(distances)
-        pairs, distances = [pairs[one] for one in places], [distances[one] for one in places]
+        records, distances = [records[one] for one in places], [distances[one] for one in places]
     if search.stores_distance:
-        members = [member for _, member in pairs]
-        scores = [distance_m / search.unit_m for distance_m in distances]
-        pairs = list(zip(scores, members, strict=True))
-    return SortedSetValue.of_pairs(pairs, client.instance.encoding_limits) if pairs else None
+        records = [
+            make_record(distance_m / search.unit_m, member_of(record))
+            for distance_m, record in zip(distances, records, strict=True)
+        ]
+    return SortedSetValue.of_records(records, client.instance.encoding_limits) if records else None
 
 
 def _event(search: _Search) -> bytes:
@@ -230,13 +233,13 @@ def _event(search: _Search) -> bytes:
 
 
 def _search_in_pieces(
-    search: _Search, shape: Shape, pairs: list[Pair], resp: int
+    search: _Search, shape: Shape, records: list[Record], resp: int
 ) -> Iterator[bytes]:
     """The reply of a search among many places: empty pieces while it goes on."""
-    found: list[Pair] = []
+    found: list[Record] = []
     distances: list[float] = []
-    for start in range(0, len(pairs), PLACES_AT_ONCE):
-        some = shape.within(pairs[start : start + PLACES_AT_ONCE])
+    for start in range(0, len(records), PLACES_AT_ONCE):
+        some = shape.within(records[start : start + PLACES_AT_ONCE])
         found += some[0]
         distances += some[1]
         yield b""
@@ -244,7 +247,7 @@ def _search_in_pieces(
 
 
 def _pieces(
-    search: _Search, pairs: list[Pair], distances: list[float], resp: int
+    search: _Search, records: list[Record], distances: list[float], resp: int
 ) -> Iterator[bytes]:
     """The reply, some items at a time."""
     places = search.order_of(distances)
@@ -254,14 +257,14 @@ def _pieces(
     for start in range(0, len(places), step):
         some = places[start : start + step]
         if has_details:
-            yield b"".join([_item(pairs[one], distances[one], search, resp) for one in some])
+            yield b"".join([_item(records[one], distances[one], search, resp) for one in some])
         else:
-            yield b"".join([replies.bulk(pairs[one][1]) for one in some])
+            yield encoded([records[one] for one in some], resp, False)
 
 
-def _item(pair: Pair, distance_m: float, search: _Search, resp: int) -> bytes:
+def _item(record: Record, distance_m: float, search: _Search, resp: int) -> bytes:
     """A member with the details that were asked for."""
-    score, member = pair
+    score, member = pair_of(record)
     parts = [replies.bulk(member)]
     if search.with_distance:
         parts.append(distance_reply(distance_m / search.unit_m))

@@ -21,7 +21,7 @@ from commands.geo.distances import (
 )
 from commands.geo.geohash import HASH_BITS, Cell, Place
 from protocol.records import frozen_record
-from storage.types.sorted_sets import Pair
+from storage.types.scored.record import Record
 
 # Half of the way around the earth on a square map.
 _MERCATOR_MAX_M = 20037726.37
@@ -62,7 +62,7 @@ class Shape(ABC):
         """Half of the width and of the height."""
 
     @abstractmethod
-    def within(self, pairs: list[Pair], most: int = 0) -> Found:
+    def within(self, records: list[Record], most: int = 0) -> Found:
         """The places within the shape: the first `most`, all if that is 0."""
 
     def spans(self) -> Iterator[tuple[int, int]]:
@@ -154,8 +154,8 @@ class Circle(Shape):
         half = self.unit_m * self._radius
         return half, half
 
-    def within(self, pairs: list[Pair], most: int = 0) -> Found:
-        return within_circle(pairs, *self.center, self._radius * self.unit_m, most)
+    def within(self, records: list[Record], most: int = 0) -> Found:
+        return within_circle(records, *self.center, self._radius * self.unit_m, most)
 
 
 class Rectangle(Shape):
@@ -175,6 +175,6 @@ class Rectangle(Shape):
     def half_size_m(self) -> tuple[float, float]:
         return self.unit_m * (self._width / 2), self.unit_m * (self._height / 2)
 
-    def within(self, pairs: list[Pair], most: int = 0) -> Found:
+    def within(self, records: list[Record], most: int = 0) -> Found:
         half_width_m, half_height_m = self._width * self.unit_m / 2, self._height * self.unit_m / 2
-        return within_box(pairs, *self.center, half_width_m, half_height_m, most)
+        return within_box(records, *self.center, half_width_m, half_height_m, most)

@@ -26,6 +26,7 @@ from protocol.records import record
 from protocol.request import Request
 from storage.types.hashes import HashValue
 from storage.types.lists import ListValue
+from storage.types.scored.record import member_of
 from storage.types.sets import SetValue
 from storage.types.sorted_sets import SortedSetValue
 from storage.types.strings import StringValue
@@ -156,7 +157,8 @@ def _elements(client: Client, key: bytes, request: SortRequest) -> list[bytes]:
         return list(value)[::-1] if turned else list(value)
     if isinstance(value, SortedSetValue):
         value.become_skiplist()  # as in Redis, whatever the options are
-        return [member for _, member in value.slice(0, len(value), reverse=turned)]
+        members = list(map(member_of, value.records(0, len(value))))
+        return members[::-1] if turned else members
     if isinstance(value, SetValue):
         if not request.sorts and request.target is not None:
             # The order must be the same on every server that the request is propagated to.

@@ -8,10 +8,10 @@ numbers depends on the order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import filterfalse, islice
-from operator import add
+from collections.abc import Callable
 from typing import TypeAlias
+
+import cython
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
@@ -32,11 +32,11 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
+from storage.types.members.key_part import SCORED
+from storage.types.members.record_table import RecordTable
+from storage.types.scored.record import Record, make_record, member_of, score_of, sort_records
 from storage.types.sets import SetValue
 from storage.types.sorted_sets import SortedSetValue
-
-Scores: TypeAlias = "dict[bytes, float]"
-Aggregate: TypeAlias = "Callable[[float, float], float]"
 
 # The members of one propagated ZADD.
 _MEMBERS_PER_REQUEST = 1000
@@ -47,35 +47,65 @@ _STORE_KEYS = (
     *counted_keys(b"RO", b"ACCESS", at=2),
 )
 
+# How the scores of a member are combined.
+_SUM: cython.int = 0
+_MIN: cython.int = 1
+_MAX: cython.int = 2
+_AGGREGATES = {b"SUM": 0, b"MIN": 1, b"MAX": 2, b"COUNT": 0}
 
-def _sum(total: float, score: float) -> float:
-    """The sum; 0 for the sum of opposite infinities, which is NaN."""
+_NOT_THERE: cython.double = float("nan")
+
+
+@cython.cfunc
+def _combined(aggregate: cython.int, total: cython.double, score: cython.double) -> cython.double:
+    """The score so far and another one as one; 0 for the sum of opposite infinities."""
+    if aggregate == _MIN:
+        return score if score < total else total
+    if aggregate == _MAX:
+        return score if score > total else total
     total += score
     return 0.0 if total != total else total
 
 
-_AGGREGATES: dict[bytes, Aggregate] = {b"SUM": _sum, b"MIN": min, b"MAX": max, b"COUNT": add}
-
-
-@record
+@cython.cclass
 class _Source:
     """The members and scores of one key, with its weight."""
 
-    table: Mapping[bytes, object] | SetValue  # its members
-    scores: Mapping[bytes, float] | None = None  # None: all are 1, as those of a set
-    weight: float = 1.0
-    is_counted: bool = False  # AGGREGATE COUNT: the score does not matter
+    __slots__ = ("_plain", "_scored", "is_counted", "size", "weight")
 
-    def scores_of(self, members: Iterable[bytes]) -> Iterator[float]:
-        """The weighted scores of some of its members; 0 for one that would be NaN."""
-        weight = self.weight
-        if self.scores is None or self.is_counted:
-            return (weight for _ in members)
-        scores = map(self.scores.__getitem__, members)
-        if weight == 1.0:
-            return scores
-        weighted = (weight * score for score in scores)
-        return (0.0 if score != score else score for score in weighted)
+    def __init__(self, value: SortedSetValue | SetValue | None) -> None:
+        self._scored = value if isinstance(value, SortedSetValue) else None
+        self._plain = value if isinstance(value, SetValue) else None
+        self.size = 0 if value is None else len(value)
+        self.weight = 1.0
+        self.is_counted = False  # AGGREGATE COUNT: the score does not matter
+
+    def records(self) -> list[Record]:
+        """Its members, with their weighted scores."""
+        if self._plain is not None:
+            return [make_record(self.weight, member) for member in self._plain.members()]
+        if self._scored is None:
+            return []
+        records: list[Record] = self._scored.records(0, self.size)
+        if self.weight == 1.0 and not self.is_counted:
+            return records
+        return [make_record(self._weighted(one), member_of(one)) for one in records]
+
+    def score(self, member: bytes) -> cython.double:
+        """The weighted score of a member; NaN if it is not there."""
+        if self._scored is not None:
+            record: bytes | None = self._scored.find(member)
+            return _NOT_THERE if record is None else self._weighted(record)
+        if self._plain is not None and member in self._plain:
+            return self.weight
+        return _NOT_THERE
+
+    def _weighted(self, record: Record) -> cython.double:
+        """Score times weight; 0 if that is not a number."""
+        if self.is_counted:
+            return self.weight
+        score: cython.double = self.weight * score_of(record)
+        return 0.0 if score != score else score
 
 
 @record
@@ -83,56 +113,76 @@ class _Request:
     """A request of ZUNION, ZINTER, ZDIFF and their relatives, parsed."""
 
     sources: list[_Source]
-    aggregate: Aggregate = _sum
+    aggregate: int = 0
     with_scores: bool = False
     limit: int = 0
 
     def by_size(self) -> list[_Source]:
         """The sources from the smallest to the largest."""
-        return sorted(self.sources, key=lambda source: len(source.table))
+        return sorted(self.sources, key=lambda source: source.size)
 
 
-Operation: TypeAlias = "Callable[[_Request], Scores]"
+Operation: TypeAlias = "Callable[[_Request], RecordTable]"
 
 
-def union(request: _Request) -> Scores:
+def union(request: _Request) -> RecordTable:
     """The members that any source has, with their scores."""
-    found: Scores = {}
-    aggregate = request.aggregate
+    found: RecordTable = RecordTable(SCORED)
+    aggregate: cython.int = request.aggregate
+    source: _Source
+    record: bytes
     for source in request.by_size():
-        for member, score in zip(source.table, source.scores_of(source.table), strict=True):
-            old = found.get(member)
-            found[member] = score if old is None else aggregate(old, score)
+        found.reserve(source.size)
+        for record in source.records():
+            former: bytes | None = found.put(record)
+            if former is not None:
+                score: cython.double = _combined(aggregate, score_of(former), score_of(record))
+                found.put(make_record(score, member_of(record)))
     return found
 
 
-def common(request: _Request) -> list[bytes]:
-    """The members that all sources have; at most the request's limit, unless that is 0."""
+def intersection(request: _Request) -> RecordTable:
+    """The members that all sources have, with their scores; at most the request's limit, unless
+    that is 0.
+    """
+    found: RecordTable = RecordTable(SCORED)
+    aggregate: cython.int = request.aggregate
+    limit: cython.Py_ssize_t = request.limit
+    smallest: _Source
     smallest, *others = request.by_size()
-    members = iter(smallest.table)
-    for other in others:
-        members = filter(other.table.__contains__, members)
-    return list(islice(members, request.limit or None))
+    other: _Source
+    record: bytes
+    for record in smallest.records():
+        member: bytes = member_of(record)
+        score: cython.double = score_of(record)
+        for other in others:
+            others_score: cython.double = other.score(member)
+            if others_score != others_score:
+                break
+            score = _combined(aggregate, score, others_score)
+        else:
+            found.put(make_record(score, member))
+            if limit and len(found) == limit:
+                break
+    return found
 
 
-def intersection(request: _Request) -> Scores:
-    """The members that all sources have, with their scores."""
-    members = common(request)
-    smallest, *others = request.by_size()
-    scores = smallest.scores_of(members)
-    for other in others:
-        scores = map(request.aggregate, scores, other.scores_of(members))
-    return dict(zip(members, scores, strict=True))
-
-
-def difference(request: _Request) -> Scores:
+def difference(request: _Request) -> RecordTable:
     """The members that only the first source has."""
+    found: RecordTable = RecordTable(SCORED)
+    first: _Source
     first, *others = request.sources
-    members = iter(first.table)
-    for other in others:
-        members = filterfalse(other.table.__contains__, members)
-    found = list(members)
-    return dict(zip(found, first.scores_of(found), strict=True))
+    other: _Source
+    record: bytes
+    for record in first.records():
+        member: bytes = member_of(record)
+        for other in others:
+            score: cython.double = other.score(member)
+            if score == score:
+                break
+        else:
+            found.put(record)
+    return found
 
 
 # -- parsing -----------------------------------------------------------------------------------
@@ -185,10 +235,8 @@ def _source(client: Client, key: bytes) -> _Source:
     """Return the members and scores at a key. Raises WRONGTYPE."""
     value = client.lookup(key)
     if value is None:
-        return _Source({})
-    if isinstance(value, SortedSetValue):
-        return _Source(value.scores(), value.scores())
-    if isinstance(value, SetValue):
+        return _Source(None)
+    if isinstance(value, (SortedSetValue, SetValue)):
         return _Source(value)
     raise ReplyError(errors.WRONG_TYPE)
 
@@ -218,15 +266,15 @@ def _members(
     client: Client, argv: Request, operation: Operation, takes: _Options
 ) -> bytes | LongReply:
     request = _parse(client, argv, 1, takes)
-    found = operation(request)
-    pairs = sorted(zip(found.values(), found, strict=True))
-    return members_reply(pairs, len(pairs), client.resp, with_scores=request.with_scores)
+    records = operation(request).records()
+    sort_records(records)
+    return members_reply(records, client.resp, with_scores=request.with_scores)
 
 
 @command("ZINTERCARD", arity=-3, flags=READONLY | MOVABLE_KEYS, keys=_READ_KEYS)
 def zintercard(client: Client, argv: Request) -> bytes:
     """Integer, at most LIMIT unless that is 0. Source: Redis 7.2."""
-    return replies.integer(len(common(_parse(client, argv, 1, _Options(limit=True)))))
+    return replies.integer(len(intersection(_parse(client, argv, 1, _Options(limit=True)))))
 
 
 # -- stored ------------------------------------------------------------------------------------
@@ -254,7 +302,7 @@ def zdiffstore(client: Client, argv: Request) -> bytes:
 
 
 def _store_combined(
-    client: Client, key: bytes, request: _Request, found: Scores, event: bytes
+    client: Client, key: bytes, request: _Request, found: RecordTable, event: bytes
 ) -> bytes:
     """Store a result. With AGGREGATE COUNT, which Redis before 8.8 does not know, it is propagated
     as members and scores."""
@@ -263,14 +311,16 @@ def _store_combined(
     if request.sources[0].is_counted and client.instance.propagation.sinks:
         if had_key:
             client.propagate(b"DEL", key)
-        members = list(found)
-        for start in range(0, len(members), _MEMBERS_PER_REQUEST):
-            part = members[start : start + _MEMBERS_PER_REQUEST]
-            words = [word for one in part for word in (replies.format_double(found[one]), one)]
+        records = found.records()
+        for start in range(0, len(records), _MEMBERS_PER_REQUEST):
+            words: list[bytes] = []
+            for record in records[start : start + _MEMBERS_PER_REQUEST]:
+                words += (replies.format_double(score_of(record)), member_of(record))
             client.propagate(b"ZADD", key, *words)
     return reply
 
 
-def _store(client: Client, target: bytes, found: Scores, event: bytes) -> bytes:
-    result = SortedSetValue.of(found, client.instance.encoding_limits) if found else None
+def _store(client: Client, target: bytes, found: RecordTable, event: bytes) -> bytes:
+    limits = client.instance.encoding_limits
+    result = SortedSetValue.of_table(found, limits) if len(found) else None
     return store_result(client, target, result, event)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from commands.core.floats import parse_loose_double
+import cython
+
+from commands.core.arguments import parse_int
+from commands.core.floats import parse_loose_double, quick_double
 from protocol import errors
 from protocol.errors import ReplyError
 from storage.types.sorted_sets import LexBounds, ScoreBounds, Span
+
+# Up to this many digits a number is read without an object.
+_FEW_DIGITS: cython.Py_ssize_t = 9
+_ZERO: cython.int = ord("0")
 
 _LOWEST = b"-"
 _HIGHEST = b"+"
@@ -19,11 +26,41 @@ def parse_score_bounds(low: bytes, high: bytes) -> ScoreBounds:
 
 
 def _parse_score(text: bytes) -> tuple[float, bool]:
-    is_exclusive = text[:1] == b"("
-    score = parse_loose_double(text[1:] if is_exclusive else text)
+    return parse_score(text), excludes(text)
+
+
+def parse_score(text: bytes) -> cython.double:
+    """The score of a bound of a range. Raises ReplyError."""
+    start: cython.Py_ssize_t = excludes(text)
+    quick: cython.double = quick_double(text, start)
+    if quick == quick:
+        return quick
+    score = parse_loose_double(text[start:])
     if score is None:
         raise ReplyError(errors.BOUNDS_NOT_FLOATS)
-    return score, is_exclusive
+    return score
+
+
+def excludes(text: bytes) -> cython.bint:
+    """Return True if a bound of a range of scores is not itself within the range."""
+    return text.startswith(b"(")
+
+
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def parse_rank(text: bytes) -> cython.longlong:
+    """A rank, negative from the end. Raises ReplyError."""
+    length: cython.Py_ssize_t = len(text)
+    if 0 < length <= _FEW_DIGITS:
+        data: cython.p_const_uchar = text
+        rank: cython.longlong = 0
+        place: cython.Py_ssize_t = 0
+        while place < length and 0 <= data[place] - _ZERO <= 9:
+            rank = 10 * rank + data[place] - _ZERO
+            place += 1
+        if place == length and (data[0] != _ZERO or length == 1):
+            return rank
+    return parse_int(text)
 
 
 def parse_lex_bounds(low: bytes, high: bytes) -> LexBounds:
@@ -45,11 +82,17 @@ def _parse_member(text: bytes) -> tuple[bytes | None, bool]:
     return text[1:], text[:1] == b"("
 
 
-def rank_span(start: int, end: int, count: int) -> Span:
+def rank_span(start: cython.longlong, end: cython.longlong, count: cython.Py_ssize_t) -> Span:
     """The ranks from `start` to `end`, both included and negative from the end, of `count`."""
-    start = max(start + count, 0) if start < 0 else start
-    end = end + count if end < 0 else min(end, count - 1)
-    return (start, end + 1) if start <= end else (0, 0)
+    if start < 0:
+        start = start + count if start + count > 0 else 0
+    if end < 0:
+        end += count
+    elif end >= count:
+        end = count - 1
+    if start > end:
+        return 0, 0
+    return start, end + 1
 
 
 def limited(span: Span, offset: int, count: int, *, reverse: bool) -> Span:

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from commands.core.arguments import Arguments, parse_int
+import cython
+
+from commands.core.arguments import Arguments
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import DENYOOM, READONLY, WRITE, command, one_key, two_keys
 from commands.keys.existence import delete
 from commands.sorted_sets.bounds import (
+    excludes,
     limited,
     parse_lex_bounds,
+    parse_rank,
+    parse_score,
     parse_score_bounds,
     rank_span,
 )
@@ -25,6 +30,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
+from storage.types.scored.record import Record
 from storage.types.sorted_sets import SortedSetValue, Span
 
 RANK = b"RANK"
@@ -67,7 +73,7 @@ def _parse(argv: Request, at: int, form: _Form, *, is_stored: bool = False) -> _
     first, second = argv[at], argv[at + 1]
     if by == RANK:
         return _Range(
-            _by_rank(parse_int(first), parse_int(second), reverse), reverse, form.with_scores
+            _by_rank(parse_rank(first), parse_rank(second), reverse), reverse, form.with_scores
         )
     low, high = (second, first) if reverse else (first, second)
     span_in = _by_score(low, high) if by == SCORE else _by_member(low, high)
@@ -94,12 +100,15 @@ def _parse_options(arguments: Arguments, form: _Form, *, is_stored: bool) -> Non
 
 
 def _by_rank(start: int, end: int, reverse: bool) -> Callable[[SortedSetValue], Span]:
-    def span_in(value: SortedSetValue) -> Span:
-        count = len(value)
-        low, high = rank_span(start, end, count)
-        return (count - high, count - low) if reverse else (low, high)
+    return lambda value: _span_of_ranks(value, start, end, reverse)
 
-    return span_in
+
+def _span_of_ranks(
+    value: SortedSetValue, start: cython.longlong, end: cython.longlong, reverse: cython.bint
+) -> Span:
+    count: cython.Py_ssize_t = len(value)
+    low, high = rank_span(start, end, count)
+    return (count - high, count - low) if reverse else (low, high)
 
 
 def _by_score(low: bytes, high: bytes) -> Callable[[SortedSetValue], Span]:
@@ -118,8 +127,46 @@ def _answer(client: Client, argv: Request, form: _Form) -> bytes | LongReply:
     if value is None:
         return replies.EMPTY_ARRAY
     start, end = wanted.span_in(value)
-    pairs = value.slice(start, end, reverse=wanted.reverse)
-    return members_reply(pairs, end - start, client.resp, with_scores=wanted.with_scores)
+    return _reply(client, value.records(start, end), wanted.reverse, wanted.with_scores)
+
+
+def _reply(
+    client: Client, records: list[Record], reverse: cython.bint, with_scores: cython.bint
+) -> bytes | LongReply:
+    """The records of a span; `reverse`: from its end. It takes over the list."""
+    if reverse:
+        records.reverse()
+    return members_reply(records, client.resp, with_scores=with_scores)
+
+
+# -- without options: most ranges --------------------------------------------------------------
+
+
+def _ranks(client: Client, argv: Request, reverse: cython.bint) -> bytes | LongReply:
+    """Members from one rank to another one."""
+    first: cython.longlong = parse_rank(argv.word(2))
+    last: cython.longlong = parse_rank(argv.word(3))
+    value: SortedSetValue | None = client.lookup_typed(argv.word(1), SortedSetValue)
+    if value is None:
+        return replies.EMPTY_ARRAY
+    start, end = _span_of_ranks(value, first, last, reverse)
+    return _reply(client, value.records(start, end), reverse, False)
+
+
+def _scores(client: Client, argv: Request, reverse: cython.bint) -> bytes | LongReply:
+    """Members between two scores."""
+    low, high = argv.word(2), argv.word(3)
+    if reverse:
+        low, high = high, low
+    low_score: cython.double = parse_score(low)
+    high_score: cython.double = parse_score(high)
+    value: SortedSetValue | None = client.lookup_typed(argv.word(1), SortedSetValue)
+    if value is None:
+        return replies.EMPTY_ARRAY
+    start: cython.Py_ssize_t = value.rank_from(low_score, excludes(low))
+    # An empty range may end before it begins.
+    end: cython.Py_ssize_t = value.rank_from(high_score, not excludes(high))
+    return _reply(client, value.records(start, end), reverse, False)
 
 
 # -- ZRANGE ------------------------------------------------------------------------------------
@@ -128,7 +175,7 @@ def _answer(client: Client, argv: Request, form: _Form) -> bytes | LongReply:
 @command("ZRANGE", arity=-4, flags=READONLY, keys=_READS)
 def zrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, with their scores if asked for. Source: Redis 7.2."""
-    return _answer(client, argv, _Form())
+    return _ranks(client, argv, False) if argv.count == 4 else _answer(client, argv, _Form())
 
 
 @command(
@@ -169,18 +216,24 @@ def store_result(client: Client, key: bytes, result: SortedSetValue | None, even
 @command("ZREVRANGE", arity=-4, flags=READONLY, keys=_READS)
 def zrevrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, the highest score first, with their scores if asked for."""
+    if argv.count == 4:
+        return _ranks(client, argv, True)
     return _answer(client, argv, _Form(RANK, reverse=True))
 
 
 @command("ZRANGEBYSCORE", arity=-4, flags=READONLY, keys=_READS)
 def zrangebyscore(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, with their scores if asked for."""
+    if argv.count == 4:
+        return _scores(client, argv, False)
     return _answer(client, argv, _Form(SCORE, reverse=False))
 
 
 @command("ZREVRANGEBYSCORE", arity=-4, flags=READONLY, keys=_READS)
 def zrevrangebyscore(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, the highest score first, with their scores if asked for."""
+    if argv.count == 4:
+        return _scores(client, argv, True)
     return _answer(client, argv, _Form(SCORE, reverse=True))
 
 

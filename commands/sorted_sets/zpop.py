@@ -34,7 +34,8 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
 from protocol.request import Request
-from storage.types.sorted_sets import Pair, SortedSetValue
+from storage.types.scored.record import Record
+from storage.types.sorted_sets import SortedSetValue
 
 
 @frozen_record
@@ -54,12 +55,14 @@ _POPS = (b"RW", b"ACCESS", b"DELETE")
 _ALL_BUT_LAST = (KeySpec(begin=1, last=-2, flags=_POPS),)
 
 
-def _pop(client: Client, key: bytes, value: SortedSetValue, count: int, end: _End) -> list[Pair]:
+def _pop(client: Client, key: bytes, value: SortedSetValue, count: int, end: _End) -> list[Record]:
     """Remove up to `count` members, at least one, and report that; what they were."""
     size = len(value)
     start = max(size - count, 0) if end.reverse else 0
     stop = size if end.reverse else min(count, size)
-    popped = list(value.slice(start, stop, reverse=end.reverse))
+    popped = value.records(start, stop)
+    if end.reverse:
+        popped.reverse()
     client.instance.background_work.discard(value.remove_span(start, stop))
     client.modified(key, len(popped))
     client.notify(notifications.SORTED_SET, end.event, key)
@@ -92,7 +95,7 @@ def _pop_from(client: Client, argv: Request, end: _End) -> bytes | LongReply:
         return replies.EMPTY_ARRAY
     popped = _pop(client, argv[1], value, count, end)
     if has_count:
-        return members_reply(popped, len(popped), client.resp, with_scores=True)
+        return members_reply(popped, client.resp, with_scores=True)
     return replies.array_header(2) + flat_pair(popped[0], client.resp)
 
 
@@ -126,7 +129,7 @@ def _serve_several(keys: list[bytes], count: int, end: _End, client: Client) -> 
     key, value = found
     popped = _pop(client, key, value, count, end)
     client.propagate(end.command, key, b"%d" % len(popped))
-    pairs = replies.array([nested_pair(pair, client.resp) for pair in popped])
+    pairs = replies.array([nested_pair(record, client.resp) for record in popped])
     return replies.array([replies.bulk(key), pairs])
 
 

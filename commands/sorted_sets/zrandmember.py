@@ -14,6 +14,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.types.sample import distinct_numbers
+from storage.types.scored.record import member_of
 from storage.types.sorted_sets import SortedSetValue
 
 
@@ -27,18 +28,18 @@ def zrandmember(client: Client, argv: Request) -> bytes | LongReply:
         return replies.NIL[client.resp] if count is None else replies.EMPTY_ARRAY
     below, size = client.instance.host.random_below, len(value)
     if count is None:
-        return replies.bulk(value.at(below(size))[1])
+        return replies.bulk(member_of(value.at(below(size))))
     if count >= size:
         # Redis begins at the end.
-        pairs = value.slice(0, size, reverse=True)
-        return members_reply(pairs, size, client.resp, with_scores=with_scores)
+        records = value.records(0, size)[::-1]
+        return members_reply(records, client.resp, with_scores=with_scores)
     if count >= 0:
         chosen = [value.at(rank) for rank in distinct_numbers(count, size, below)]
-        return members_reply(chosen, count, client.resp, with_scores=with_scores)
+        return members_reply(chosen, client.resp, with_scores=with_scores)
     if count < -MANY_MEMBERS:
         return LongReply(_repeated(client, value.copy(), -count, with_scores))
     picked = [value.at(below(size)) for _ in range(-count)]
-    return members_reply(picked, -count, client.resp, with_scores=with_scores)
+    return members_reply(picked, client.resp, with_scores=with_scores)
 
 
 def _parse(argv: Request) -> tuple[int | None, bool]:

@@ -7,9 +7,11 @@ from commands.core.client import Client
 from commands.core.registry import READONLY, command, one_key
 from commands.keys.pattern import matcher
 from commands.keys.scan import parse_cursor, parse_scan_options
+from commands.sorted_sets.pairs import encoded
 from protocol import replies
 from protocol.request import Request
-from storage.types.sorted_sets import Pair, SortedSetValue
+from storage.types.scored.record import Record, member_of
+from storage.types.sorted_sets import SortedSetValue
 
 
 @command("ZSCAN", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
@@ -18,14 +20,14 @@ def zscan(client: Client, argv: Request) -> bytes:
     strings in RESP3, too. Source: Redis 7.2."""
     cursor = parse_cursor(argv[2])
     value = client.lookup_typed(argv[1], SortedSetValue)
-    pairs: list[Pair] = []
+    records: list[Record] = []
     following = 0
     if value is not None:
         # Without the key the options are not parsed, as in Redis.
         options = parse_scan_options(Arguments(argv, 3))
-        following, pairs = value.scan(cursor, options.count)
+        following, records = value.scan(cursor, options.count)
         if options.pattern != b"*":
             fits = matcher(options.pattern)
-            pairs = [pair for pair in pairs if fits(pair[1])]
-    items = [word for score, member in pairs for word in (member, replies.format_double(score))]
-    return replies.array([replies.bulk(b"%d" % following), replies.bulk_array(items)])
+            records = [record for record in records if fits(member_of(record))]
+    items = encoded(records, 2, True, replies.array_header(2 * len(records)))
+    return replies.array([replies.bulk(b"%d" % following), items])

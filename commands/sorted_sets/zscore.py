@@ -15,16 +15,16 @@ from storage.types.sorted_sets import SortedSetValue, Span
 @command("ZSCORE", arity=3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def zscore(client: Client, argv: Request) -> bytes:
     """The score, or null. Source: Redis 7.2."""
-    value = client.lookup_typed(argv[1], SortedSetValue)
-    return score_or_nil(None if value is None else value.score(argv[2]), client.resp)
+    value: SortedSetValue | None = client.lookup_typed(argv.word(1), SortedSetValue)
+    return score_or_nil(None if value is None else value.find(argv.word(2)), client.resp)
 
 
 @command("ZMSCORE", arity=-3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def zmscore(client: Client, argv: Request) -> bytes:
     """Array of scores, null for a member that is not there. Source: Redis 7.2."""
     value = client.lookup_typed(argv[1], SortedSetValue)
-    scores = [None if value is None else value.score(member) for member in argv[2:]]
-    return replies.array([score_or_nil(score, client.resp) for score in scores])
+    records = [None if value is None else value.find(member) for member in argv[2:]]
+    return replies.array([score_or_nil(record, client.resp) for record in records])
 
 
 @command("ZRANK", arity=-3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
@@ -54,8 +54,7 @@ def _rank(client: Client, argv: Request, *, reverse: bool) -> bytes:
         rank = len(value) - 1 - rank
     if not with_score:
         return replies.integer(rank)
-    score = value.score(member)
-    return replies.array([replies.integer(rank), score_or_nil(score, client.resp)])
+    return replies.array([replies.integer(rank), score_or_nil(value.find(member), client.resp)])
 
 
 @command("ZCARD", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))

@@ -69,7 +69,7 @@ def _rebuild_set(key: bytes, value: SetValue, now_ms: int) -> Iterator[Argv]:
 def _rebuild_sorted_set(key: bytes, value: SortedSetValue, now_ms: int) -> Iterator[Argv]:
     for start in range(0, len(value), _ITEMS_PER_REQUEST):
         request = [b"ZADD", key]
-        for score, member in value.slice(start, start + _ITEMS_PER_REQUEST):
+        for score, member in value.pairs(start, start + _ITEMS_PER_REQUEST):
             request += (format_double(score), member)
         yield request
 

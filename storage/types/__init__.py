@@ -9,7 +9,7 @@ lists:        lists
 list_node:    a node of a list
 sets:         sets
 sorted_sets:  sorted sets; places are kept in them
-members/:      tables of records, in which sets and hashes keep their members
-scan_order:   the order in which ZSCAN returns what it finds
+members/:     tables of records, in which sets, hashes and sorted sets keep their members
+scored/:      members with scores in order, for sorted sets
 sample:       numbers chosen at random
 """

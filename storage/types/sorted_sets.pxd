@@ -1,15 +1,33 @@
 # The C types of storage/types/sorted_sets.py.
 
-from storage.types.prefetch cimport prefetch
+from libc.math cimport nextafter
+
+from storage.types.members.record_table cimport RecordTable
+from storage.types.scored.record cimport find_member, make_record, member_of, score_of
+from storage.types.scored.record_order cimport RecordOrder
 from storage.types.value cimport Value
+
+
+cdef Py_ssize_t _FEW_MEMBERS
+cdef double _INFINITY
 
 
 cdef class SortedSetValue(Value):
     cdef public bytes _encoding
-    cdef public dict _scores
-    cdef public object _order
-    cdef object _scan_order
+    cdef readonly RecordOrder _order
+    cdef readonly RecordTable _table
 
     cpdef expect(self, Py_ssize_t count, object limits)
+    cpdef bytes find(self, bytes member)
     cpdef object score(self, bytes member)
+    cpdef bytes at(self, Py_ssize_t rank)
+    cpdef list records(self, Py_ssize_t start, Py_ssize_t end)
+    cpdef Py_ssize_t rank_from(self, double score, bint is_after) except -1
     cpdef set(self, bytes member, double score, object limits)
+    cpdef put(self, bytes record, bytes former, object limits)
+    cpdef bint remove(self, bytes member) except -1
+
+
+cdef RecordTable _table_of(list records)
+cdef bytes _without_sign(bytes record)
+cdef bint _is_small(Py_ssize_t count, Py_ssize_t longest, object limits) except -1

@@ -1,15 +1,15 @@
 """Sorted sets: distinct members ordered by score, then by their bytes.
 
-A dict from member to score, and a sorted list of (score, member) pairs; both exist whatever OBJECT
-ENCODING reports. The encoding is `listpack` for few, short members and `skiplist` for all others.
-It only changes from the smaller to the larger one.
+A member with its score is a record, one bytes object (storage/types/scored/record.py). The records
+are in a `RecordOrder`, and those of more than a few members in a `RecordTable` as well, which finds
+them by their members; both have them whatever OBJECT ENCODING reports. The encoding is `listpack`
+for few, short members and `skiplist` for all others. It only changes from the smaller to the larger
+one.
 
 A span is a pair of ranks, [start, end). Ranges of ranks, scores or members are converted to spans:
 
     start, end = zset.span_of_scores(bounds)
-    zset.slice(start, end)
-
-Ranks, spans and slices take O(log n), plus the length of what is returned.
+    zset.records(start, end)
 
 Guarantees: no score is NaN.
 
@@ -19,51 +19,52 @@ Leaves out: empty sorted sets (commands remove the key); the parsing of ranges
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from operator import itemgetter
+from collections.abc import Iterable
+from math import inf
 from sys import getsizeof
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import cython
-from sortedcontainers import SortedList
 
 from protocol.records import frozen_record
 from storage.keyspace.deferred_free import NO_WASTE, SMALL_ITEMS, RemovedData
 from storage.redis_format.encoding_limits import EncodingLimits
-from storage.types.scan_order import ScanOrder
+from storage.types.members.key_part import SCORED
+from storage.types.members.record_table import RecordTable
+from storage.types.scored.record import (
+    SCORE_BYTES,
+    Pair,
+    Record,
+    find_member,
+    make_record,
+    member_of,
+    pair_of,
+    score_of,
+    sort_records,
+)
+from storage.types.scored.record_order import RecordOrder
 from storage.types.value import Value
+
+if not cython.compiled:
+    # Compiled, it is that of C, which the module's C types import.
+    from math import nextafter
 
 LISTPACK = b"listpack"
 SKIPLIST = b"skiplist"
 
-Pair: TypeAlias = "tuple[float, bytes]"  # (score, member)
 Span: TypeAlias = "tuple[int, int]"  # [start, end) of ranks
 
-_SCORE = itemgetter(0)
+# Up to this many members are searched one by one: no table is made of them.
+FEW_MEMBERS = 32
+_FEW_MEMBERS: cython.Py_ssize_t = FEW_MEMBERS
 
 # The number of members that are copied or written in about 0.1 ms.
-MEMBERS_PER_STEP = 200
-
-# A part of the sorted list begins with this many pairs, and grows to twice as many: one is freed
-# per step.
-PART_PAIRS = SortedList.DEFAULT_LOAD_FACTOR
-PARTS_PER_STEP = 1
+MEMBERS_PER_STEP = 400
 
 # Up to this many members are removed one by one, and freed at once.
 FEW_REMOVED = 100
 
-
-class _AboveAll:
-    """Greater than every member."""
-
-    def __lt__(self, other: object) -> bool:
-        return False
-
-    def __gt__(self, other: object) -> bool:
-        return True
-
-
-ABOVE_ALL: Any = _AboveAll()
+_INFINITY: cython.double = inf
 
 
 @frozen_record
@@ -109,49 +110,43 @@ class LexBounds:
 class SortedSetValue(Value):
     """The value of a key of type zset."""
 
-    __slots__ = ("_encoding", "_order", "_scan_order", "_scores")
+    __slots__ = ("_encoding", "_order", "_table")
 
     type_name = b"zset"
 
     def __init__(self, access_ms: int = 0, encoding: bytes = LISTPACK) -> None:
         super().__init__(access_ms)
         self._encoding = encoding
-        self._scores: dict[bytes, float] = {}
-        self._order: SortedList[Any] = SortedList()
-        self._scan_order: ScanOrder | None = None
+        self._order: RecordOrder = RecordOrder()
+        self._table: RecordTable | None = None  # of more than a few members
 
     @classmethod
-    def of(
-        cls, scores: dict[bytes, float], limits: EncodingLimits, access_ms: int = 0
+    def of_records(
+        cls, records: list[Record], limits: EncodingLimits, access_ms: int = 0
     ) -> SortedSetValue:
-        """A sorted set that takes over the dict `scores`, in the smallest possible form."""
-        longest = max(map(len, scores), default=0)
-        is_small = _is_small(len(scores), longest, limits)
+        """A sorted set of these records, in the smallest possible form.
+
+        It takes over the list, which need not be sorted. Raises ValueError if a member comes twice.
+        """
+        longest = max(map(len, records), default=SCORE_BYTES) - SCORE_BYTES
+        is_small = _is_small(len(records), longest, limits)
         made = cls(access_ms, LISTPACK if is_small else SKIPLIST)
         if is_small:
-            scores = {member: _without_sign(score) for member, score in scores.items()}
-        made._scores = scores
-        pairs = list(zip(scores.values(), scores, strict=True))
-        # Numbers are compared in half the time of pairs, and leave little to do for the members.
-        pairs.sort(key=_SCORE)
-        pairs.sort()
-        made._order = _in_parts(pairs)
+            records = [_without_sign(record) for record in records]
+        sort_records(records)
+        made._take(records)
         return made
 
     @classmethod
-    def of_pairs(
-        cls, pairs: list[Pair], limits: EncodingLimits, access_ms: int = 0
-    ) -> SortedSetValue:
-        """A sorted set of pairs with different members, in the smallest possible form.
-
-        It takes over the list, which need not be sorted; sorted runs in it cost little.
-        """
-        if len(pairs) <= limits.zset_max_listpack_entries:
-            return cls.of({member: score for score, member in pairs}, limits, access_ms)
-        pairs.sort()
-        made = cls(access_ms, SKIPLIST)
-        made._scores = _scores_of(pairs)
-        made._order = _in_parts(pairs)
+    def of_table(cls, table: RecordTable, limits: EncodingLimits) -> SortedSetValue:
+        """A sorted set that takes over a table of records, in the smallest possible form."""
+        records = table.records()
+        if len(records) <= max(FEW_MEMBERS, limits.zset_max_listpack_entries):
+            return cls.of_records(records, limits)
+        sort_records(records)
+        made = cls(0, SKIPLIST)
+        made._table = table
+        made._order.fill(records)
         return made
 
     @classmethod
@@ -165,10 +160,10 @@ class SortedSetValue(Value):
         return cls(access_ms, LISTPACK if is_small else SKIPLIST)
 
     def __len__(self) -> int:
-        return len(self._scores)
+        return self._order.count
 
     def __contains__(self, member: bytes) -> bool:
-        return member in self._scores
+        return self.find(member) is not None
 
     @property
     def encoding(self) -> bytes:
@@ -178,85 +173,85 @@ class SortedSetValue(Value):
     @property
     def size(self) -> int:
         """The number of members."""
-        return len(self._scores)
+        return self._order.count
 
     @property
     def effort(self) -> int:
         """The time to copy or write the sorted set, in steps of about 0.1 ms."""
-        return 1 + len(self._scores) // MEMBERS_PER_STEP
+        return 1 + self._order.count // MEMBERS_PER_STEP
+
+    def _take(self, records: list[Record]) -> None:
+        """Take records that are in order, in an empty value. Raises ValueError."""
+        count = len(records)
+        if count > FEW_MEMBERS:
+            self._table = _table_of(records)
+            are_different = len(self._table) == count
+        else:
+            are_different = len(set(map(member_of, records))) == count
+        if not are_different:
+            raise ValueError("a member comes twice in a sorted set")
+        self._order.fill(records)
 
     # -- reading -------------------------------------------------------------------------------
 
+    def find(self, member: bytes) -> Record | None:
+        """The record of a member, None if it is not there."""
+        if self._table is not None:
+            return self._table.get(member)
+        few: list[Record] = self._order.first_part()
+        place: cython.Py_ssize_t = find_member(few, member)
+        return None if place < 0 else few[place]
+
     def score(self, member: bytes) -> float | None:
         """The score of a member, None if it is not there."""
-        return self._scores.get(member)
-
-    def scores(self) -> Mapping[bytes, float]:
-        """The scores of all members, in no promised order."""
-        return self._scores
+        record = self.find(member)
+        return None if record is None else score_of(record)
 
     def rank(self, member: bytes) -> int | None:
         """Return the number of members before `member`; None if it is not in the set."""
-        score = self._scores.get(member)
-        return None if score is None else self._order.bisect_left((score, member))
+        record = self.find(member)
+        return None if record is None else self._order.rank_of(record)
 
-    def at(self, rank: int) -> Pair:
-        """The (score, member) at a rank."""
-        pair: Pair = self._order[rank]
-        return pair
+    def at(self, rank: cython.Py_ssize_t) -> Record:
+        """The record at a rank from 0 on."""
+        return self._order.at(rank)
 
-    def slice(self, start: int, end: int, *, reverse: bool = False) -> Iterator[Pair]:
-        """The (score, member) pairs of a span; `reverse`: from its end to its start."""
-        pairs: Iterator[Pair] = self._order.islice(start, end, reverse=reverse)
-        return pairs
+    def records(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> list[Record]:
+        """The records of a span in order, in a list of their own."""
+        return self._order.records(start, end)
 
-    def pairs(self, start: int, end: int) -> list[Pair]:
-        """The (score, member) pairs of a span, in a list of their own: faster than a slice."""
-        if start >= end:
-            return []
-        parts = _parts(self._order)
-        first, low = _position(self._order, start)
-        last, high = _position(self._order, end - 1)
-        if first == last:
-            return parts[first][low : high + 1]
-        found = parts[first][low:]
-        for part in parts[first + 1 : last]:
-            found += part
-        return found + parts[last][: high + 1]
+    def pairs(self, start: int = 0, end: int | None = None) -> list[Pair]:
+        """The (score, member) pairs of a span, by default of all members, in order."""
+        end = self._order.count if end is None else end
+        return list(map(pair_of, self._order.records(start, end)))
 
     def span_of_scores(self, bounds: ScoreBounds) -> Span:
         """The ranks of the members whose scores are within the bounds."""
         if bounds.is_empty:
             return 0, 0
-        low = (bounds.low, ABOVE_ALL) if bounds.excludes_low else (bounds.low,)
-        high = (bounds.high,) if bounds.excludes_high else (bounds.high, ABOVE_ALL)
-        return self._order.bisect_left(low), self._order.bisect_left(high)
+        start = self.rank_from(bounds.low, bounds.excludes_low)
+        return start, self.rank_from(bounds.high, not bounds.excludes_high)
+
+    def rank_from(self, score: cython.double, is_after: cython.bint) -> cython.Py_ssize_t:
+        """The number of members with a lower score; `is_after`: with no higher one."""
+        if is_after:
+            if score == _INFINITY:
+                return self._order.count
+            score = nextafter(score, _INFINITY)
+        return self._order.rank_of(make_record(score, b""))
 
     def span_of_members(self, bounds: LexBounds) -> Span:
         """The ranks of the members within the bounds; defined only where all scores are equal."""
         if bounds.is_empty:
             return 0, 0
-        start = self._first_rank(bounds.reaches)
-        return start, max(start, self._first_rank(bounds.passes))
-
-    def _first_rank(self, holds: Callable[[bytes], bool]) -> int:
-        """The rank of the first member for which `holds` is true; it must be true for all after
-        it.
-        """
-        start, end = 0, len(self._order)
-        while start < end:
-            middle = (start + end) // 2
-            if holds(self._order[middle][1]):
-                end = middle
-            else:
-                start = middle + 1
-        return start
+        start = self._order.rank_where(bounds.reaches)
+        return start, max(start, self._order.rank_where(bounds.passes))
 
     # -- changing ------------------------------------------------------------------------------
 
     def expect(self, count: cython.Py_ssize_t, limits: EncodingLimits) -> None:
         """Prepare for `count` more members: convert to the large form if they need it."""
-        if count > limits.zset_max_listpack_entries:
+        if self._encoding is LISTPACK and count > limits.zset_max_listpack_entries:
             self._encoding = SKIPLIST
 
     def become_skiplist(self) -> None:
@@ -265,80 +260,81 @@ class SortedSetValue(Value):
 
     def set(self, member: bytes, score: cython.double, limits: EncodingLimits) -> None:
         """Give `member` a score; it is added if it is not there."""
-        old = self._scores.get(member)
-        if old is not None:
-            self._order.remove((old, member))
-        else:
-            if self._encoding == LISTPACK and not _is_small(
-                len(self._scores) + 1, len(member), limits
-            ):
+        self.put(make_record(score, member), self.find(member), limits)
+
+    def put(self, record: Record, former: Record | None, limits: EncodingLimits) -> None:
+        """Add a record, or put it in the place of the former one of its member (`find`)."""
+        if self._encoding is LISTPACK:
+            size: cython.Py_ssize_t = len(record) - SCORE_BYTES
+            if former is None and not _is_small(self._order.count + 1, size, limits):
                 self._encoding = SKIPLIST
-            if self._scan_order is not None:
-                self._scan_order.add(member)
-        if self._encoding == LISTPACK:
-            score = _without_sign(score)
-        self._scores[member] = score
-        self._order.add((score, member))
+            else:
+                record = _without_sign(record)
+        if self._table is not None:
+            self._table.put(record)
+        if former is not None:
+            self._order.replace(former, record)
+            return
+        self._order.add(record)
+        if self._table is None and self._order.count > _FEW_MEMBERS:
+            self._table = _table_of(self._order.first_part())
 
     def remove(self, member: bytes) -> bool:
         """Remove a member; False if it was not there."""
-        score = self._scores.pop(member, None)
-        if score is None:
+        record = self.find(member)
+        if record is None:
             return False
-        self._order.remove((score, member))
-        if self._scan_order is not None:
-            self._scan_order.remove(member)
+        if self._table is not None:
+            self._table.remove(member)
+        self._order.remove(record)
         return True
 
     def remove_span(self, start: int, end: int) -> RemovedData:
         """Remove the members at these ranks; the data to free."""
-        gone = list(self._order.islice(start, end))
-        is_few = len(gone) <= FEW_REMOVED
-        if is_few:
-            del self._order[start:end]
-        else:
-            self._order = _without(self._order, start, end)
+        count = max(end - start, 0)
+        is_few = count <= FEW_REMOVED
+        gone = self._order.remove_span(start, end)
         removed = NO_WASTE if is_few else RemovedData()
-        if is_few or 2 * len(gone) < len(self._scores):
-            for _, member in gone:
-                del self._scores[member]
-                if self._scan_order is not None:
-                    self._scan_order.remove(member)
-        else:
-            removed.add(self._scores, SMALL_ITEMS)
-            self._scores = {member: score for score, member in self._order}
-            if self._scan_order is not None:
-                self._scan_order.keep(self._scores)
+        table = self._table
+        if table is not None and 2 * count < len(table):
+            for part in gone:
+                table.discard_all(part)
+        elif table is not None:
+            table.release(removed if count > FEW_REMOVED else RemovedData())
+            self._table = None
+            left = self._order.records(0, self._order.count)
+            if len(left) > FEW_MEMBERS:
+                self._table = _table_of(left)
         if not is_few:
-            removed.add(gone, SMALL_ITEMS)
+            for part in gone:
+                removed.add(part, SMALL_ITEMS)
         return removed
 
     # -- walking -------------------------------------------------------------------------------
 
-    def scan(self, cursor: int, count: int) -> tuple[int, list[Pair]]:
-        """One step of ZSCAN: (next cursor, pairs). The small form is returned whole."""
-        if self._encoding == LISTPACK:
-            return 0, list(self._order)
-        if self._scan_order is None:
-            self._scan_order = ScanOrder(self._scores)
-        following, members = self._scan_order.scan(cursor, count)
-        return following, [(self._scores[member], member) for member in members]
+    def scan(self, cursor: int, count: int) -> tuple[int, list[Record]]:
+        """One step of ZSCAN: (next cursor, records). The small form is returned whole, and so are
+        few members.
+        """
+        if self._encoding is LISTPACK or self._table is None:
+            return 0, self._order.records(0, self._order.count)
+        return self._table.scan(cursor, count)
 
     # -- as a whole ----------------------------------------------------------------------------
 
     def copy(self) -> SortedSetValue:
         """An independent sorted set with the same members, form and access time."""
         twin = SortedSetValue(self.access_ms, self._encoding)
-        twin._scores = self._scores.copy()
-        twin._order = _copied(self._order)
+        twin._order = self._order.copy()
+        twin._table = None if self._table is None else self._table.copy()
         return twin
 
     def copy_of_span(self, start: int, end: int, limits: EncodingLimits) -> SortedSetValue:
         """Another sorted set of the members at these ranks, in the smallest possible form."""
-        count = len(self._scores)
+        count = self._order.count
         if end - start <= limits.zset_max_listpack_entries or 2 * (end - start) < count:
-            return SortedSetValue.of_pairs(self.pairs(start, end), limits)
-        twin = self.copy()  # a table is copied faster than it is made from pairs
+            return SortedSetValue.of_records(self.records(start, end), limits)
+        twin = self.copy()  # a table is copied faster than it is made from records
         twin._encoding = SKIPLIST
         twin.remove_span(end, count)
         twin.remove_span(0, start)
@@ -346,99 +342,39 @@ class SortedSetValue(Value):
 
     def memory_bytes(self, samples: int = 5) -> int:
         """An estimate of its memory in bytes, from `samples` members (0: from all)."""
-        count = len(self._scores)
-        sampled: Iterable[Pair] = self._order.islice(0, samples or count)
-        measured = [getsizeof(member) + _PAIR_BYTES for _, member in sampled]
-        total = getsizeof(self) + getsizeof(self._scores) + _ORDER_BYTES
+        total = getsizeof(self) + self._order.memory_bytes()
+        if self._table is not None:
+            return total + self._table.memory_bytes(samples)
+        few: Iterable[Record] = self._order.records(0, samples or self._order.count)
+        measured = list(map(getsizeof, few))
         if measured:
-            total += sum(measured) * count // len(measured)
-        if self._scan_order is not None:
-            total += self._scan_order.memory_bytes()
+            total += sum(measured) * self._order.count // len(measured)
         return total
 
     def release(self) -> RemovedData:
         """Give up the members when the sorted set is removed; the data to free."""
-        if len(self._scores) <= SMALL_ITEMS:
+        if self._table is None or self._order.count <= SMALL_ITEMS:
             return NO_WASTE
         removed_data = RemovedData()
-        removed_data.add(_parts(self._order), PARTS_PER_STEP)
-        removed_data.add(self._scores, SMALL_ITEMS)
-        if self._scan_order is not None:
-            self._scan_order.release(removed_data)
-        self._order, self._scores, self._scan_order = SortedList(), {}, None
+        self._table.release(removed_data)
+        for part in self._order.take_parts():
+            removed_data.add(part, SMALL_ITEMS)
+        self._table = None
         return removed_data
 
 
-# A pair with its score and its place in the list; an empty sorted list.
-_PAIR_BYTES = getsizeof((0.0, b"")) + getsizeof(0.5) + 8
-_ORDER_BYTES = 305
+def _table_of(records: list[Record]) -> RecordTable:
+    table: RecordTable = RecordTable(SCORED)
+    table.put_all(records)
+    return table
 
 
-def _parts(order: SortedList[Any]) -> list[list[Pair]]:
-    """The private parts of a sorted list. Its public methods copy and free them only as a whole,
-    and sort again what is in order.
-    """
-    parts: list[list[Pair]] = order._lists  # type: ignore[attr-defined]
-    return parts
+def _without_sign(record: Record) -> Record:
+    """The record as a listpack stores it: -0 becomes 0, because whole numbers are integers."""
+    return make_record(0.0, member_of(record)) if score_of(record) == 0 else record
 
 
-def _position(order: SortedList[Any], rank: int) -> tuple[int, int]:
-    """The part that holds a rank, and the place of the rank in the part."""
-    position: tuple[int, int] = order._pos(rank)  # type: ignore[attr-defined]
-    return position
-
-
-def _scores_of(pairs: list[Pair]) -> dict[bytes, float]:
-    """The score of each member."""
-    if not cython.compiled:
-        return {member: score for score, member in pairs}
-    scores: dict[bytes, float] = {}
-    place: cython.Py_ssize_t
-    for place in range(len(pairs)):
-        prefetch(pairs, place, 1)  # type: ignore[name-defined]  # noqa: F821
-        pair: tuple[float, bytes] = pairs[place]
-        scores[pair[1]] = pair[0]
-    return scores
-
-
-def _of_parts(parts: list[list[Pair]], count: int) -> SortedList[Any]:
-    """A sorted list of these parts, `count` pairs in all."""
-    made: SortedList[Any] = SortedList()
-    made._lists = parts  # type: ignore[attr-defined]
-    made._maxes = [part[-1] for part in parts]  # type: ignore[attr-defined]
-    made._len = count  # type: ignore[attr-defined]
-    return made
-
-
-def _in_parts(pairs: list[Pair]) -> SortedList[Any]:
-    """A sorted list of pairs that are in order."""
-    starts = range(0, len(pairs), PART_PAIRS)
-    return _of_parts([pairs[start : start + PART_PAIRS] for start in starts], len(pairs))
-
-
-def _without(order: SortedList[Any], start: int, end: int) -> SortedList[Any]:
-    """The sorted list without a span, part by part. It takes over the parts."""
-    kept: list[list[Pair]] = []
-    place = 0  # the rank of a part's first pair
-    for part in _parts(order):
-        low, high = max(start - place, 0), min(end - place, len(part))
-        place += len(part)
-        if low < high:
-            part = part[:low] + part[high:]
-        if part:
-            kept.append(part)
-    return _of_parts(kept, len(order) - (end - start))
-
-
-def _copied(order: SortedList[Any]) -> SortedList[Any]:
-    """A copy made part by part."""
-    return _of_parts([part.copy() for part in _parts(order)], len(order))
-
-
-def _without_sign(score: float) -> float:
-    """The score as a listpack stores it: -0 becomes 0, because whole numbers are integers."""
-    return score + 0.0
-
-
-def _is_small(count: int, longest: int, limits: EncodingLimits) -> bool:
+def _is_small(
+    count: cython.Py_ssize_t, longest: cython.Py_ssize_t, limits: EncodingLimits
+) -> cython.bint:
     return count <= limits.zset_max_listpack_entries and longest <= limits.zset_max_listpack_value

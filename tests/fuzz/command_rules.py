@@ -120,12 +120,13 @@ def check_set(value: SetValue) -> None:
 
 def check_sorted_set(value: SortedSetValue) -> None:
     """The order has what the table has."""
-    pairs = list(value.slice(0, len(value)))
-    scores = value.scores()
+    pairs = value.pairs()
+    scores = {member: value.score(member) for _, member in pairs}
     require(len(pairs) == len(scores), f"{len(pairs)} in order, {len(scores)} in the table")
     require(pairs == sorted(pairs), "members in disorder")
+    require(len(value._table or pairs) == len(pairs), "others in the table")
     require({member: score for score, member in pairs} == scores, "other scores in order")
-    require(all(score == score for score in scores.values()), "a score that is no number")
+    require(all(score == score for score, _ in pairs), "a score that is no number")
 
 
 def check_stream(stream: Stream) -> None:

@@ -22,6 +22,7 @@ from storage.redis_format.primitives import CorruptSnapshot, Cursor, encode_leng
 from storage.redis_format.ziplist import decode_ziplist
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
+from storage.types.scored.record import Record, make_record, member_of, score_of
 from storage.types.sorted_sets import LISTPACK, SortedSetValue
 
 _ZSET = 3
@@ -50,18 +51,20 @@ def _type_code(value: SortedSetValue, options: SnapshotOptions) -> int:
 
 def _pieces(value: SortedSetValue, options: SnapshotOptions, now_ms: int) -> Iterator[bytes]:
     if _type_code(value, options) == _ZSET_LISTPACK:
-        pairs = value.slice(0, len(value))
-        elements = chain.from_iterable((member, format_double(score)) for score, member in pairs)
+        elements = chain.from_iterable(
+            (member, format_double(score)) for score, member in value.pairs()
+        )
         yield encode_string(encode_listpack(elements), compress=options.compress)
         return
     yield encode_length(len(value))
     # From the highest score down, as Redis does, which loads it faster that way.
     for end in range(len(value), 0, -_MEMBERS_PER_PIECE):
-        pairs = value.slice(max(end - _MEMBERS_PER_PIECE, 0), end, reverse=True)
+        records = value.records(max(end - _MEMBERS_PER_PIECE, 0), end)
         yield b"".join(
             [
-                encode_string(member, compress=options.compress) + _DOUBLE.pack(score)
-                for score, member in pairs
+                encode_string(member_of(record), compress=options.compress)
+                + _DOUBLE.pack(score_of(record))
+                for record in reversed(records)
             ]
         )
 
@@ -69,23 +72,27 @@ def _pieces(value: SortedSetValue, options: SnapshotOptions, now_ms: int) -> Ite
 # -- reading -----------------------------------------------------------------------------------
 
 
-def _made(pairs: Sequence[tuple[bytes, float]], offset: int, reading: Reading) -> SortedSetValue:
+def _made(records: list[Record], offset: int, reading: Reading) -> SortedSetValue:
     """The sorted set of these members. Raises CorruptSnapshot and EmptyCollection."""
-    if not pairs:
+    if not records:
         raise EmptyCollection
-    scores = dict(pairs)
-    if len(scores) != len(pairs):
-        raise CorruptSnapshot(offset, "a member comes twice in a sorted set")
-    if any(score != score for score in scores.values()):
+    if any(score != score for score in map(score_of, records)):
         raise CorruptSnapshot(offset, "a score is not a number")
-    return SortedSetValue.of(scores, reading.limits, reading.access_ms)
+    records.reverse()  # Redis writes the highest score first: what is in order is not sorted
+    try:
+        return SortedSetValue.of_records(records, reading.limits, reading.access_ms)
+    except ValueError as error:
+        raise CorruptSnapshot(offset, str(error)) from None
 
 
 def _decode_text_scores(cursor: Cursor, reading: Reading) -> SortedSetValue:
     offset = cursor.position
     count = cursor.count(smallest=2)
-    pairs = [(cursor.string(), _text_score(cursor)) for _ in range(count)]
-    return _made(pairs, offset, reading)
+    records: list[Record] = []
+    for _ in range(count):
+        member = cursor.string()
+        records.append(make_record(_text_score(cursor), member))
+    return _made(records, offset, reading)
 
 
 def _text_score(cursor: Cursor) -> float:
@@ -101,8 +108,11 @@ def _text_score(cursor: Cursor) -> float:
 def _decode_scores(cursor: Cursor, reading: Reading) -> SortedSetValue:
     offset = cursor.position
     count = cursor.count(smallest=9)
-    pairs = [(cursor.string(), _DOUBLE.unpack(cursor.raw(8))[0]) for _ in range(count)]
-    return _made(pairs, offset, reading)
+    records: list[Record] = []
+    for _ in range(count):
+        member = cursor.string()
+        records.append(make_record(_DOUBLE.unpack(cursor.raw(8))[0], member))
+    return _made(records, offset, reading)
 
 
 def _decode_listpack(cursor: Cursor, reading: Reading) -> SortedSetValue:
@@ -123,7 +133,7 @@ def _of_elements(elements: Sequence[Element], offset: int, reading: Reading) -> 
         raise CorruptSnapshot(offset, "the last member of a sorted set has no score")
     members = [b"%d" % one if isinstance(one, int) else one for one in elements[::2]]
     scores = [float(one) if isinstance(one, int) else _score(one, offset) for one in elements[1::2]]
-    return _made(list(zip(members, scores, strict=True)), offset, reading)
+    return _made(list(map(make_record, scores, members)), offset, reading)
 
 
 def _score(text: bytes, offset: int) -> float:

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from commands.geo.geohash import HASH_BITS, Place, encode
 from commands.geo.shapes import Circle, Rectangle, Shape
+from storage.types.scored.record import make_record, member_of
 
 # Away from the poles and the date line, where Redis overlooks places, and so does this.
 LONGITUDES, LATITUDES = st.floats(-60, 60), st.floats(-60, 60)
 
 
 def holds(shape: Shape, place: Place) -> bool:
-    return bool(shape.within([(float(encode(place)), b"m")])[0])
+    return bool(shape.within([make_record(float(encode(place)), b"m")])[0])
 
 
 @given(LONGITUDES, LATITUDES, st.floats(0, 2e6), st.floats(-1, 1), st.floats(-1, 1), st.booleans())
@@ -71,7 +72,8 @@ def test_a_point_needs_only_the_smallest_cells() -> None:
     "shape", [Circle(Place(0, 0), 150, 1e3), Rectangle(Place(0, 0), 9, 9, 1e5)]
 )
 def test_a_search_ends_when_it_has_found_enough(shape: Shape) -> None:
-    pairs = [(float(encode(Place(0.1 * place, 0.0))), b"%d" % place) for place in range(9)]
-    found, distances = shape.within(pairs, 2)
-    assert [member for _, member in found] == [b"0", b"1"]
+    places = [Place(0.1 * number, 0.0) for number in range(9)]
+    records = [make_record(float(encode(one)), b"%d" % at) for at, one in enumerate(places)]
+    found, distances = shape.within(records, 2)
+    assert [member_of(record) for record in found] == [b"0", b"1"]
     assert distances == pytest.approx([0, 11_122], abs=1)

@@ -15,7 +15,8 @@ from storage.redis_format.listpack import encode_listpack
 from storage.redis_format.primitives import CorruptSnapshot, encode_string
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import dump, restore
-from storage.types.sorted_sets import Pair, SortedSetValue
+from storage.types.scored.record import Pair, make_record
+from storage.types.sorted_sets import SortedSetValue
 
 LIMITS = EncodingLimits()
 FEW = EncodingLimits(zset_max_listpack_entries=2)
@@ -34,8 +35,13 @@ def restored(payload: bytes, limits: EncodingLimits = LIMITS) -> SortedSetValue:
     return value
 
 
+def made(scores: dict[bytes, float], limits: EncodingLimits) -> SortedSetValue:
+    records = [make_record(score, member) for member, score in scores.items()]
+    return SortedSetValue.of_records(records, limits)
+
+
 def everything(value: SortedSetValue) -> list[Pair]:
-    return list(value.slice(0, len(value)))
+    return value.pairs()
 
 
 @given(
@@ -47,7 +53,7 @@ def everything(value: SortedSetValue) -> list[Pair]:
 def test_a_sorted_set_comes_back_the_same(
     scores: dict[bytes, float], limits: EncodingLimits, stream_type: int | None, compress: bool
 ) -> None:
-    value = SortedSetValue.of(scores, limits)
+    value = made(scores, limits)
     options = SnapshotOptions(compress=compress, stream_type=stream_type)
     twin = restored(dump(value, options, 0), limits)
     assert everything(twin) == everything(value)
@@ -55,15 +61,15 @@ def test_a_sorted_set_comes_back_the_same(
 
 
 def test_each_form_has_a_type_of_its_own() -> None:
-    small = SortedSetValue.of({b"a": 1.0}, LIMITS)
+    small = made({b"a": 1.0}, LIMITS)
     assert dump(small, OPTIONS, 0)[:1] == b"\x11"
     assert dump(small, SnapshotOptions(stream_type=19), 0)[:1] == b"\x11"
     assert dump(small, SnapshotOptions(stream_type=15), 0)[:1] == b"\x05"
-    assert dump(SortedSetValue.of({b"m" * 65: 1.0}, LIMITS), OPTIONS, 0)[:1] == b"\x05"
+    assert dump(made({b"m" * 65: 1.0}, LIMITS), OPTIONS, 0)[:1] == b"\x05"
 
 
 def test_the_highest_score_is_written_first() -> None:
-    value = SortedSetValue.of({b"b": 2.0, b"a": 1.0}, EncodingLimits(zset_max_listpack_entries=0))
+    value = made({b"b": 2.0, b"a": 1.0}, EncodingLimits(zset_max_listpack_entries=0))
     one, two = struct.pack("<d", 1.0), struct.pack("<d", 2.0)
     assert dump(value, OPTIONS, 0)[:-10] == b"\x05\x02\x01b" + two + b"\x01a" + one
 
@@ -84,9 +90,9 @@ def test_a_ziplist_of_redis_6_is_read() -> None:
 
 
 def test_what_is_beyond_the_limits_is_converted() -> None:
-    value = SortedSetValue.of({b"a": 1.0, b"b": 1.0, b"c": 1.0}, LIMITS)
+    value = made({b"a": 1.0, b"b": 1.0, b"c": 1.0}, LIMITS)
     assert restored(dump(value, OPTIONS, 0), FEW).encoding == b"skiplist"
-    value = SortedSetValue.of({b"a": 1.0, b"b": 1.0, b"c": 1.0}, FEW)
+    value = made({b"a": 1.0, b"b": 1.0, b"c": 1.0}, FEW)
     assert restored(dump(value, OPTIONS, 0), LIMITS).encoding == b"listpack"
 
 
@@ -95,7 +101,7 @@ def test_a_flipped_bit_is_refused_or_makes_another_sorted_set(
     place: int, bits: int, is_small: bool
 ) -> None:
     scores = {b"member %d" % number: number / 3 for number in range(20)}
-    body = dump(SortedSetValue.of(scores, LIMITS if is_small else FEW), OPTIONS, 0)[:-10]
+    body = dump(made(scores, LIMITS if is_small else FEW), OPTIONS, 0)[:-10]
     damaged = bytearray(body)
     damaged[1 + place % (len(body) - 1)] ^= bits
     try:

@@ -1,0 +1,23 @@
+# The C types of commands/sorted_sets/algebra.py.
+
+from storage.types.members.record_table cimport RecordTable
+from storage.types.scored.record cimport make_record, member_of, score_of
+from storage.types.sorted_sets cimport SortedSetValue
+
+
+cdef int _SUM
+cdef int _MIN
+cdef int _MAX
+cdef double _NOT_THERE
+
+
+cdef class _Source:
+    cdef SortedSetValue _scored
+    cdef object _plain
+    cdef readonly Py_ssize_t size
+    cdef public double weight
+    cdef public bint is_counted
+
+    cpdef list records(self)
+    cpdef double score(self, bytes member) except? -1
+    cdef double _weighted(self, bytes record) noexcept
