@@ -133,7 +133,6 @@ class SortedSetValue(Value):
         made = cls(access_ms, LISTPACK if is_small else SKIPLIST)
         if is_small:
             records = [_without_sign(record) for record in records]
-        sort_records(records)
         made._take(records)
         return made
 
@@ -143,10 +142,8 @@ class SortedSetValue(Value):
         records = table.records()
         if len(records) <= max(FEW_MEMBERS, limits.zset_max_listpack_entries):
             return cls.of_records(records, limits)
-        sort_records(records)
         made = cls(0, SKIPLIST)
-        made._table = table
-        made._order.fill(records)
+        made._take(records, table)
         return made
 
     @classmethod
@@ -180,11 +177,12 @@ class SortedSetValue(Value):
         """The time to copy or write the sorted set, in steps of about 0.1 ms."""
         return 1 + self._order.count // MEMBERS_PER_STEP
 
-    def _take(self, records: list[Record]) -> None:
-        """Take records that are in order, in an empty value. Raises ValueError."""
+    def _take(self, records: list[Record], table: RecordTable | None = None) -> None:
+        """Take records, of which there may be a table, in an empty value. Raises ValueError."""
+        sort_records(records)
         count = len(records)
         if count > FEW_MEMBERS:
-            self._table = _table_of(records)
+            self._table = _table_of(records) if table is None else table
             are_different = len(self._table) == count
         else:
             are_different = len(set(map(member_of, records))) == count

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from storage.keyspace.deferred_free import NO_WASTE
 from storage.redis_format.encoding_limits import EncodingLimits
+from storage.types.members.key_part import SCORED
+from storage.types.members.record_table import RecordTable
 from storage.types.scored.record import Pair, make_record, pair_of
 from storage.types.sorted_sets import (
     FEW_MEMBERS,
@@ -187,6 +189,16 @@ def test_records_make_the_same_sorted_set_as_members_one_by_one(
     assert of_records.encoding == (
         b"skiplist" if limits is NONE_SMALL and scores else one_by_one.encoding
     )
+
+
+@pytest.mark.parametrize("count", [1, FEW_MEMBERS + 1, 129])
+def test_a_table_of_records_is_taken_over(count: int) -> None:
+    table = RecordTable(SCORED)
+    table.put_all([make_record(-1.0 * number, b"%d" % number) for number in range(count)])
+    value = SortedSetValue.of_table(table, LIMITS)
+    assert value.rank(b"0") == count - 1
+    assert everything(value) == sorted((-1.0 * number, b"%d" % number) for number in range(count))
+    assert value.encoding == (b"skiplist" if count > 128 else b"listpack")
 
 
 @pytest.mark.parametrize("count", [1, FEW_MEMBERS, 10 * FEW_MEMBERS])
