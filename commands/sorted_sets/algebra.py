@@ -86,7 +86,7 @@ class _Source:
             return [make_record(self.weight, member) for member in self._plain.members()]
         if self._scored is None:
             return []
-        records: list[Record] = self._scored.records(0, self.size)
+        records: list[Record] = self._scored.unordered()
         if self.weight == 1.0 and not self.is_counted:
             return records
         return [make_record(self._weighted(one), member_of(one)) for one in records]

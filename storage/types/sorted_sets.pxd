@@ -22,6 +22,7 @@ cdef class SortedSetValue(Value):
     cpdef object score(self, bytes member)
     cpdef bytes at(self, Py_ssize_t rank)
     cpdef list records(self, Py_ssize_t start, Py_ssize_t end)
+    cpdef list unordered(self)
     cpdef Py_ssize_t rank_from(self, double score, bint is_after) except -1
     cpdef set(self, bytes member, double score, object limits)
     cpdef put(self, bytes record, bytes former, object limits)

@@ -218,6 +218,15 @@ class SortedSetValue(Value):
         """The records of a span in order, in a list of their own."""
         return self._order.records(start, end)
 
+    def unordered(self) -> list[Record]:
+        """All records in no promised order, in a list of their own.
+
+        That of a table is the order in which they were made, in which memory is read fastest.
+        """
+        if self._table is not None:
+            return self._table.records()
+        return self._order.records(0, self._order.count)
+
     def pairs(self, start: int = 0, end: int | None = None) -> list[Pair]:
         """The (score, member) pairs of a span, by default of all members, in order."""
         end = self._order.count if end is None else end
