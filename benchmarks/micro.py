@@ -146,6 +146,7 @@ def other_cases() -> Iterator[tuple[str, Case]]:
     )
     items = request("DEL", "l") + request("RPUSH", "l", *range(512))
     yield "lmove/p64", each(lambda _: request("LMOVE", "l", "l", "LEFT", "RIGHT"), items)
+    yield "lindex/p64", each(lambda i: request("LINDEX", "l", i), items)
     yield "lrange/p64", each(lambda _: request("LRANGE", "l", 0, 99), items)
     yield "sadd/p64", each(lambda i: request("SADD", "m", f"member:{i}"), request("DEL", "m"))
     yield (

@@ -24,6 +24,16 @@ def put_bytes(
     return place + length
 
 
+def move_bytes(
+    out: cython.p_uchar, start: cython.Py_ssize_t, end: cython.Py_ssize_t, to: cython.Py_ssize_t
+) -> None:
+    """Move a part of `out` to another place in it, which may overlap."""
+    if cython.compiled:
+        memmove(out + to, out + start, end - start)  # type: ignore[name-defined, operator]  # noqa: F821
+    else:
+        out[to : to + end - start] = out[start:end]
+
+
 @cython.cfunc
 def is_at(
     data: cython.p_const_uchar,

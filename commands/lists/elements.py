@@ -13,6 +13,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
+from storage.types.list_node import ListNode
 from storage.types.lists import ListValue
 
 # A reply of more elements is built and sent in pieces; a shorter one takes about a millisecond.
@@ -22,18 +23,23 @@ MANY_ITEMS = 5000
 @command("LLEN", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
 def llen(client: Client, argv: Request) -> bytes:
     """Integer, 0 without the key. Source: Redis 7.2."""
-    value = client.lookup_typed(argv[1], ListValue)
-    return replies.integer(0 if value is None else len(value))
+    value: ListValue | None = client.lookup_typed(argv.word(1), ListValue)
+    argv.mark_quick(0)
+    return replies.integer(0 if value is None else value._length)
 
 
 @command("LINDEX", arity=3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def lindex(client: Client, argv: Request) -> bytes:
     """Bulk string; null without the key or the element. Source: Redis 7.2."""
-    value = client.lookup_typed(argv[1], ListValue)
+    value: ListValue | None = client.lookup_typed(argv.word(1), ListValue)
     if value is None:
         return replies.NIL[client.resp]
-    index = from_start(value, parse_int(argv[2]))
-    return replies.NIL[client.resp] if index is None else replies.bulk(value[index])
+    index = from_start(value, parse_int(argv.word(2)))
+    if index is None:
+        return replies.NIL[client.resp]
+    item = value.at(index)
+    argv.mark_quick(len(item))
+    return replies.bulk(item)
 
 
 def from_start(value: ListValue, index: int) -> int | None:
@@ -47,15 +53,19 @@ def from_start(value: ListValue, index: int) -> int | None:
 @command("LRANGE", arity=4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def lrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings; both ends are included. Source: Redis 7.2."""
-    start, stop = parse_int(argv[2]), parse_int(argv[3])
-    value = client.lookup_typed(argv[1], ListValue)
+    start, stop = parse_int(argv.word(2)), parse_int(argv.word(3))
+    value: ListValue | None = client.lookup_typed(argv.word(1), ListValue)
     if value is None:
         return replies.EMPTY_ARRAY
     start, end = clip(value, start, stop)
+    header = replies.array_header(end - start)
     if end - start <= MANY_ITEMS:
-        return replies.bulk_array(value.range(start, end))
-    # The slices keep the elements, even if the list changes before the last piece is sent.
-    return LongReply(_pieces(end - start, list(value.slices(start, end))))
+        reply = value.bulks(header, start, end)
+        argv.mark_quick(len(reply))
+        return reply
+    # Copies of the nodes stay as they are, even if the list changes before the last piece is sent.
+    spans = [(node.copy(), low, high) for node, low, high in value.spans(start, end)]
+    return LongReply(_pieces(header, spans))
 
 
 def clip(value: ListValue, start: int, stop: int) -> tuple[int, int]:
@@ -67,10 +77,10 @@ def clip(value: ListValue, start: int, stop: int) -> tuple[int, int]:
     return (start, stop + 1) if start <= stop else (0, 0)
 
 
-def _pieces(count: int, slices: Iterable[list[bytes]]) -> Iterator[bytes]:
-    yield replies.array_header(count)
-    for items in slices:
-        yield replies.bulks(items)
+def _pieces(header: bytes, spans: Iterable[tuple[ListNode, int, int]]) -> Iterator[bytes]:
+    yield header
+    for node, low, high in spans:
+        yield node.bulks(b"", low, high)
 
 
 @record

@@ -6,6 +6,8 @@ popped, then `del` if nothing is left.
 
 from __future__ import annotations
 
+import cython
+
 from commands.core.client import Client
 from commands.state import notifications
 from protocol import errors
@@ -16,6 +18,7 @@ LEFT = b"LEFT"
 RIGHT = b"RIGHT"
 SIDES = (LEFT, RIGHT)
 
+_EVENTS: cython.long = notifications.LIST
 _PUSH_EVENTS = {LEFT: b"lpush", RIGHT: b"rpush"}
 _POP_EVENTS = {LEFT: b"lpop", RIGHT: b"rpop"}
 POPS = {LEFT: b"LPOP", RIGHT: b"RPOP"}
@@ -44,27 +47,29 @@ def push(
     else:
         client.signal_key_as_ready(key)
     client.modified(key, len(items))
-    client.notify(notifications.LIST, _PUSH_EVENTS[side], key)
+    client.notify(_EVENTS, _PUSH_EVENTS[side], key)
     return target
 
 
-def take(value: ListValue, side: bytes, count: int) -> list[bytes]:
+def take(value: ListValue, side: bytes, count: cython.Py_ssize_t) -> list[bytes]:
     """Remove and return up to `count` elements, in order; call `finish_pop` afterwards."""
     return value.pop_left(count) if side == LEFT else value.pop_right(count)
 
 
-def finish_pop(client: Client, key: bytes, value: ListValue, side: bytes, changes: int) -> None:
+def finish_pop(
+    client: Client, key: bytes, value: ListValue, side: bytes, changes: cython.Py_ssize_t
+) -> None:
     """Elements were taken from the list at `key`: announce it, and remove an empty list.
 
     `changes` counts towards the `save` points.
     """
-    client.notify(notifications.LIST, _POP_EVENTS[side], key)
+    client.notify(_EVENTS, _POP_EVENTS[side], key)
     after_removal(client, key, value, changes)
 
 
-def after_removal(client: Client, key: bytes, value: ListValue, changes: int) -> None:
+def after_removal(client: Client, key: bytes, value: ListValue, changes: cython.Py_ssize_t) -> None:
     """Elements were removed from the list at `key`, and their event was sent."""
-    if len(value):
+    if value._length:
         value.shrink(client.instance.config)
     else:
         client.remove(key)
@@ -72,7 +77,9 @@ def after_removal(client: Client, key: bytes, value: ListValue, changes: int) ->
     client.modified(key, changes)
 
 
-def pop(client: Client, key: bytes, value: ListValue, side: bytes, count: int) -> list[bytes]:
+def pop(
+    client: Client, key: bytes, value: ListValue, side: bytes, count: cython.Py_ssize_t
+) -> list[bytes]:
     """Take elements, announce it, and remove an empty list."""
     items = take(value, side, count)
     finish_pop(client, key, value, side, len(items))

@@ -5,13 +5,14 @@ As in Redis, the event of the push comes before that of the pop.
 
 from __future__ import annotations
 
+import cython
+
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, WRITE, command, two_keys
 from commands.lists.ends import LEFT, POPS, RIGHT, finish_pop, parse_side, push, take
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.records import record
 from protocol.request import Request
 from storage.types.lists import ListValue
 
@@ -21,32 +22,45 @@ WORDS_PER_REQUEST = 10_000
 MOVED_KEYS = two_keys((b"RW", b"ACCESS", b"DELETE"), (b"RW", b"INSERT"))
 
 
-@record
+@cython.cclass
 class Move:
     """The arguments of LMOVE, RPOPLPUSH and LMOVEM."""
 
-    source: bytes
-    target: bytes
-    source_side: bytes
-    target_side: bytes
-    count: int = 1
-    is_exact: bool = False  # all of `count`, or nothing
-    keeps_order: bool = False  # BULK: they arrive in the order of the source
+    __slots__ = (
+        "count", "is_exact", "keeps_order", "source", "source_side", "target", "target_side",
+    )  # fmt: skip
+
+    def __init__(
+        self, source: bytes, target: bytes, source_side: bytes, target_side: bytes
+    ) -> None:
+        self.source, self.target = source, target
+        self.source_side, self.target_side = source_side, target_side
+        self.count = 1
+        self.is_exact = False  # all of `count`, or nothing
+        self.keeps_order = False  # BULK: they arrive in the order of the source
 
 
 @command("LMOVE", arity=5, flags=WRITE | DENYOOM, keys=MOVED_KEYS)
 def lmove(client: Client, argv: Request) -> bytes:
     """Bulk string: the element; null without the source. Source: Redis 7.2."""
     request = parse_move(argv)
-    items = move(client, request)
-    return replies.NIL[client.resp] if items is None else replies.bulk(items[0])
+    return _move_one(client, argv, request)
 
 
 @command("RPOPLPUSH", arity=3, flags=WRITE | DENYOOM, keys=MOVED_KEYS)
 def rpoplpush(client: Client, argv: Request) -> bytes:
     """Bulk string: the element; null without the source. Source: Redis 7.2."""
-    items = move(client, Move(argv[1], argv[2], RIGHT, LEFT))
-    return replies.NIL[client.resp] if items is None else replies.bulk(items[0])
+    return _move_one(client, argv, Move(argv[1], argv[2], RIGHT, LEFT))
+
+
+@cython.cfunc
+def _move_one(client: Client, argv: Request, request: Move) -> bytes:
+    items = move(client, request)
+    if items is None:
+        return replies.NIL[client.resp]
+    item: bytes = items[0]
+    argv.mark_quick(len(item))
+    return replies.bulk(item)
 
 
 @command("LMOVEM", arity=-5, flags=WRITE | DENYOOM, keys=MOVED_KEYS)
@@ -63,7 +77,8 @@ def lmovem(client: Client, argv: Request) -> bytes:
 
 def parse_move(argv: Request) -> Move:
     """The words `source destination side side`. Raises ReplyError."""
-    return Move(argv[1], argv[2], parse_side(argv[3]), parse_side(argv[4]))
+    source_side, target_side = parse_side(argv.word(3)), parse_side(argv.word(4))
+    return Move(argv.word(1), argv.word(2), source_side, target_side)
 
 
 def parse_moves(argv: Request, position: int) -> Move:
@@ -89,11 +104,11 @@ def parse_moves(argv: Request, position: int) -> Move:
 def move(client: Client, request: Move) -> list[bytes] | None:
     """The elements that were moved, in the order in which they are in the target; None if there
     are none, or too few. Raises WRONGTYPE, and has changed nothing then."""
-    source = client.lookup_typed_for_write(request.source, ListValue)
+    source: ListValue | None = client.lookup_typed_for_write(request.source, ListValue)
     if source is None:
         return None
-    target = client.lookup_typed_for_write(request.target, ListValue)
-    if request.is_exact and len(source) < request.count:
+    target: ListValue | None = client.lookup_typed_for_write(request.target, ListValue)
+    if request.is_exact and source._length < request.count:
         return None
     items = take(source, request.source_side, request.count)
     if request.keeps_order and request.source_side == request.target_side:
@@ -101,7 +116,9 @@ def move(client: Client, request: Move) -> list[bytes] | None:
     push(client, request.target, target, request.target_side, items)
     # As in Redis, a move is one change: the push has counted it.
     finish_pop(client, request.source, source, request.source_side, 0)
-    return items if request.target_side == RIGHT else items[::-1]
+    if len(items) > 1 and request.target_side == LEFT:
+        items.reverse()
+    return items
 
 
 def propagate_moves(client: Client, request: Move, items: list[bytes]) -> None:

@@ -25,14 +25,17 @@ def rpop(client: Client, argv: Request) -> bytes:
 
 
 def _pop(client: Client, argv: Request, name: bytes, side: bytes) -> bytes:
-    if len(argv) > 3:
+    if argv.count > 3:
         raise errors.wrong_arity(name)
-    key = argv[1]
-    if len(argv) == 2:
+    key = argv.word(1)
+    value: ListValue | None
+    if argv.count == 2:
         value = client.lookup_typed_for_write(key, ListValue)
         if value is None:
             return replies.NIL[client.resp]
-        return replies.bulk(pop(client, key, value, side, 1)[0])
+        item: bytes = pop(client, key, value, side, 1)[0]
+        argv.mark_quick(len(item))
+        return replies.bulk(item)
     count = parse_int(argv[2], errors.NOT_POSITIVE, minimum=0)
     value = client.lookup_typed_for_write(key, ListValue)
     if value is None:

@@ -39,4 +39,6 @@ def _push(client: Client, argv: Request, side: bytes, *, only_if_there: bool = F
     value: ListValue | None = client.lookup_typed_for_write(key, ListValue)
     if value is None and only_if_there:
         return replies.ZERO
-    return replies.integer(push(client, key, value, side, argv[2:])._length)
+    argv.mark_quick(argv.words_bytes())
+    items = [argv.word(2)] if argv.count == 3 else argv[2:]
+    return replies.integer(push(client, key, value, side, items)._length)

@@ -15,8 +15,24 @@ cdef class ListpackWriter:
     cpdef void put_word(
         self, const unsigned char* data, Py_ssize_t start, Py_ssize_t length
     ) noexcept
-    cdef void _put_text(
-        self, const unsigned char* data, Py_ssize_t start, Py_ssize_t length
-    ) noexcept
     cpdef finish(self)
     cpdef bytes content(self)
+
+
+cdef Py_ssize_t write_word(
+    unsigned char* out,
+    Py_ssize_t place,
+    const unsigned char* data,
+    Py_ssize_t start,
+    Py_ssize_t length,
+) noexcept
+cdef Py_ssize_t write_integer(
+    unsigned char* out, Py_ssize_t place, long long number
+) noexcept
+cdef Py_ssize_t _write_text(
+    unsigned char* out,
+    Py_ssize_t place,
+    const unsigned char* data,
+    Py_ssize_t start,
+    Py_ssize_t length,
+) noexcept

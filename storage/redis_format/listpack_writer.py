@@ -56,63 +56,15 @@ class ListpackWriter:
 
     def put_integer(self, number: cython.longlong) -> None:
         """An element that holds a number of 64 bits with a sign."""
-        out = self.out
-        place: cython.Py_ssize_t = self.place
-        size: cython.Py_ssize_t
-        index: cython.Py_ssize_t
         self.count += 1
-        if 0 <= number <= 127:
-            size = 2
-            out[place] = number
-        elif -4096 <= number <= 4095:
-            size = 3
-            out[place] = 0xC0 | (number >> 8 & 0x1F)
-            out[place + 1] = number & 0xFF
-        else:
-            size = int64_bytes(number)
-            # 0xF1 to 0xF3: of 2 to 4 bytes; 0xF4: of 8.
-            out[place] = 0xF4 if size == ELEMENT_FRAME_BYTES else 0xED + size
-            for index in range(size - 2):
-                out[place + 1 + index] = number >> 8 * index & 0xFF
-        out[place + size - 1] = size - 1
-        self.place = place + size
+        self.place = write_integer(self.out, self.place, number)
 
     def put_word(
         self, data: cython.p_const_uchar, start: cython.Py_ssize_t, length: cython.Py_ssize_t
     ) -> None:
         """An element that holds a part of `data`, as an integer where that is possible."""
-        number: cython.longlong = plain_integer(data, start, length)
-        if number != 0 or (length == 1 and data[start] == 48):
-            self.put_integer(number)
-        else:
-            self._put_text(data, start, length)
-
-    def _put_text(
-        self, data: cython.p_const_uchar, start: cython.Py_ssize_t, length: cython.Py_ssize_t
-    ) -> None:
-        out = self.out
-        place: cython.Py_ssize_t = self.place
-        index: cython.Py_ssize_t
-        if length < 64:
-            out[place] = 0x80 | length
-            place += 1
-        elif length < 4096:
-            out[place] = 0xE0 | length >> 8
-            out[place + 1] = length & 0xFF
-            place += 2
-        else:
-            out[place] = 0xF0
-            for index in range(4):
-                out[place + 1 + index] = length >> 8 * index & 0xFF
-            place += 5
-        place = put_bytes(out, place, data, start, length)
-        # The size of all that, to be read from the end.
-        size: cython.Py_ssize_t = place - self.place
-        count: cython.Py_ssize_t = backward_length_bytes(size)
-        for index in range(count):
-            out[place + index] = size >> 7 * (count - 1 - index) & 0x7F | (0x80 if index else 0)
         self.count += 1
-        self.place = place + count
+        self.place = write_word(self.out, self.place, data, start, length)
 
     def finish(self) -> None:
         """End the listpack."""
@@ -131,3 +83,72 @@ class ListpackWriter:
         """The bytes written."""
         out = self.out
         return bytes(out[: self.place])
+
+
+def write_word(
+    out: cython.p_uchar,
+    place: cython.Py_ssize_t,
+    data: cython.p_const_uchar,
+    start: cython.Py_ssize_t,
+    length: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Write an element that holds a part of `data`, another object; the place after it."""
+    number: cython.longlong = plain_integer(data, start, length)
+    if number != 0 or (length == 1 and data[start] == 48):
+        return write_integer(out, place, number)
+    return _write_text(out, place, data, start, length)
+
+
+def write_integer(
+    out: cython.p_uchar, place: cython.Py_ssize_t, number: cython.longlong
+) -> cython.Py_ssize_t:
+    """Write an element that holds a number of 64 bits with a sign; the place after it."""
+    size: cython.Py_ssize_t
+    index: cython.Py_ssize_t
+    if 0 <= number <= 127:
+        size = 2
+        out[place] = number
+    elif -4096 <= number <= 4095:
+        size = 3
+        out[place] = 0xC0 | (number >> 8 & 0x1F)
+        out[place + 1] = number & 0xFF
+    else:
+        size = int64_bytes(number)
+        # 0xF1 to 0xF3: of 2 to 4 bytes; 0xF4: of 8.
+        out[place] = 0xF4 if size == ELEMENT_FRAME_BYTES else 0xED + size
+        for index in range(size - 2):
+            out[place + 1 + index] = number >> 8 * index & 0xFF
+    out[place + size - 1] = size - 1
+    return place + size
+
+
+def _write_text(
+    out: cython.p_uchar,
+    place: cython.Py_ssize_t,
+    data: cython.p_const_uchar,
+    start: cython.Py_ssize_t,
+    length: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    begin: cython.Py_ssize_t = place
+    index: cython.Py_ssize_t
+    if length < 64:
+        out[place] = 0x80 | length
+        place = put_bytes(out, place + 1, data, start, length)
+        out[place] = length + 1
+        return place + 1
+    if length < 4096:
+        out[place] = 0xE0 | length >> 8
+        out[place + 1] = length & 0xFF
+        place += 2
+    else:
+        out[place] = 0xF0
+        for index in range(4):
+            out[place + 1 + index] = length >> 8 * index & 0xFF
+        place += 5
+    place = put_bytes(out, place, data, start, length)
+    # The size of all that, to be read from the end.
+    size: cython.Py_ssize_t = place - begin
+    count: cython.Py_ssize_t = backward_length_bytes(size)
+    for index in range(count):
+        out[place + index] = size >> 7 * (count - 1 - index) & 0x7F | (0x80 if index else 0)
+    return place + count

@@ -1,18 +1,28 @@
 # The C types of storage/types/lists.py.
 
-from storage.types.list_node cimport ListNode, exceeds
+from storage.types.list_node cimport ListNode, exceeds, max_bytes, max_count
 from storage.types.value cimport Value
 
 
 cdef class ListValue(Value):
-    cdef public object _nodes
+    cdef public list _nodes
+    cdef public Py_ssize_t _head
     cdef public Py_ssize_t _first
     cdef public Py_ssize_t _length
-    cdef public object _fill
+    cdef public bint is_quicklist
+    cdef public long long _fill
 
+    cdef Py_ssize_t _node_at(self, Py_ssize_t index) except -1
+    cpdef bytes at(self, Py_ssize_t index)
+    cpdef bytes bulks(self, bytes head, Py_ssize_t start, Py_ssize_t end)
     cpdef push_left(self, list[bytes] items, object limits)
     cpdef push_right(self, list[bytes] items, object limits)
-    cdef ListNode _only_node(self)
     cdef bint _stays_listpack(self, list[bytes] items, object limits) except -1
     cdef _append(self, bytes item)
     cdef _prepend(self, bytes item)
+    cdef _put_first(self, ListNode node)
+    cdef _drop_first(self)
+    cdef _close_gap(self)
+    cpdef list pop_left(self, Py_ssize_t count)
+    cpdef list pop_right(self, Py_ssize_t count)
+    cpdef shrink(self, object limits)

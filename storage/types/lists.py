@@ -1,10 +1,10 @@
 """A list: elements in order, pushed and popped at both ends.
 
-The elements are in nodes (storage/types/list_node.py), and the nodes in a deque. Each node knows
-the position of its first element, in a numbering that extends below zero with pushes at the left,
-so that a push never renumbers nodes: both ends take constant time, and an element in the middle is
-found by bisection. Only insertions and removals in the middle (LINSERT, LREM) renumber the nodes;
-they have walked over them anyway.
+The elements are in nodes (storage/types/list_node.py), each in the bytes of a listpack. Each node
+knows the position of its first element, in a numbering that extends below zero with pushes at the
+left, so that a push never renumbers nodes: both ends take constant time, and an element in the
+middle is found by bisection and a walk in its node. Only insertions and removals in the middle
+(LINSERT, LREM) renumber the nodes; they have walked over them anyway.
 
 A short list is a single node with the encoding listpack, as in Redis since 7.2. A long one has the
 encoding quicklist, and becomes a listpack again once it has shrunk to half of a node's limit.
@@ -14,53 +14,54 @@ Leaves out: empty lists; commands remove the key.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from operator import attrgetter
 from sys import getsizeof
+from typing import Any
 
 import cython
 
-from storage.keyspace.deferred_free import NO_WASTE, SMALL_ITEMS, RemovedData
+from storage.keyspace.deferred_free import NO_WASTE, RemovedData
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.types.list_node import ListNode, exceeds, is_large, max_bytes, max_count, nodes_of
 from storage.types.value import Value
 
-# The memory of an element beyond its size in a listpack: an object with its header, rounded up, and
-# a reference to it.
-_ELEMENT_OVERHEAD_BYTES = getsizeof(b"") + 8 + 8 - 2
-
 # The number of elements that are copied or written in about 0.1 ms.
 ITEMS_PER_STEP = 2000
 
-_place = attrgetter("start")
+# The number of nodes that are freed in a step of about 0.3 ms.
+_NODES_PER_STEP = 1000
+
+# What is before the first node.
+_ROOM: Any = None
 
 
 @cython.cclass
 class ListValue(Value):
     """One list."""
 
-    __slots__ = ("_fill", "_first", "_length", "_nodes")
+    __slots__ = ("_fill", "_first", "_head", "_length", "_nodes", "is_quicklist")
 
     type_name = b"list"
 
     def __init__(self, access_ms: int = 0) -> None:
         super().__init__(access_ms)
-        self._nodes: deque[ListNode] = deque()
+        # The nodes; up to the index _head there is room for more.
+        self._nodes: list[ListNode] = []
+        self._head = 0
         self._first = 0  # the place of the first element
         self._length = 0
-        self._fill: int | None = None  # of a quicklist, fixed when it became one
+        self.is_quicklist = False
+        self._fill = 0  # of a quicklist, fixed when it became one
 
     @classmethod
     def of_nodes(
         cls, nodes: Iterable[ListNode], limits: EncodingLimits, access_ms: int = 0
     ) -> ListValue:
-        """A list of the given nodes, none of them empty."""
-        made = cls(access_ms)
+        """A list of the given nodes."""
+        made: ListValue = cls(access_ms)
         made._nodes.extend(nodes)
-        made._fill = limits.list_max_listpack_size
+        made.is_quicklist, made._fill = True, limits.list_max_listpack_size
         made._count_again()
         made._shrink(limits, 1)
         return made
@@ -74,24 +75,28 @@ class ListValue(Value):
         return self._length
 
     def __iter__(self) -> Iterator[bytes]:
-        for node in self._nodes:
+        for node in self.nodes:
             yield from node.items
 
     @property
     def encoding(self) -> bytes:
         """The encoding that OBJECT ENCODING returns since Redis 7.2."""
-        return b"listpack" if self._fill is None else b"quicklist"
+        return b"quicklist" if self.is_quicklist else b"listpack"
 
     @property
-    def nodes(self) -> deque[ListNode]:
-        """The nodes. Do not modify the deque."""
-        return self._nodes
+    def nodes(self) -> list[ListNode]:
+        """The nodes."""
+        return self._nodes[self._head :]
 
     def copy(self) -> ListValue:
-        """An independent list with the same elements, encoding and access time."""
+        """An independent list with the same elements, encoding and access time.
+
+        Nodes share their bytes with those of this one until either changes.
+        """
         copy = ListValue(self.access_ms)
-        copy._nodes.extend(node.copy() for node in self._nodes)
-        copy._first, copy._length, copy._fill = self._first, self._length, self._fill
+        copy._nodes.extend([node.copy() for node in self.nodes])
+        copy._first, copy._length = self._first, self._length
+        copy.is_quicklist, copy._fill = self.is_quicklist, self._fill
         return copy
 
     @property
@@ -107,59 +112,91 @@ class ListValue(Value):
     def memory_bytes(self, samples: int = 5) -> int:
         """An estimate of the list's memory. Nodes know their size, so elements are not visited."""
         size = getsizeof(self) + getsizeof(self._nodes)
-        for node in self._nodes:
-            size += getsizeof(node) + node.size_bytes + len(node) * _ELEMENT_OVERHEAD_BYTES
-        return size
+        return size + sum([node.memory_bytes() for node in self.nodes])
 
     def release(self) -> RemovedData:
         """Give up the elements when the list is removed; the data to free."""
-        return self._discard(self._nodes, self._length)
+        if len(self._nodes) <= _NODES_PER_STEP:
+            return NO_WASTE
+        nodes, self._nodes = self._nodes, []
+        self._head = self._length = 0
+        return self._discard(nodes)
 
     @staticmethod
-    def _discard(nodes: Iterable[ListNode], items: int) -> RemovedData:
-        if items <= SMALL_ITEMS:
+    def _discard(nodes: list[ListNode]) -> RemovedData:
+        if len(nodes) <= _NODES_PER_STEP:
             return NO_WASTE
         removed_data = RemovedData()
-        gone = [node.items for node in nodes]
-        removed_data.add(gone, max(1, SMALL_ITEMS * len(gone) // items))
+        removed_data.add(nodes, _NODES_PER_STEP)
         return removed_data
 
     # -- reading -------------------------------------------------------------------------------
 
-    def _locate(self, index: int) -> tuple[int, int]:
-        """(index of the node, offset in it) of an existing element."""
-        nodes = self._nodes
-        if index < len(nodes[0]):
-            return 0, index
-        place = self._first + index
-        number = len(nodes) - 1
-        if place < nodes[-1].start:
-            number = bisect_right(nodes, place, key=_place) - 1
-        return number, place - nodes[number].start
+    def _node_at(self, index: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The index in `_nodes` of the node that has an existing element."""
+        place: cython.Py_ssize_t = self._first + index
+        low: cython.Py_ssize_t = self._head
+        high: cython.Py_ssize_t = len(self._nodes) - 1
+        middle: cython.Py_ssize_t
+        node: ListNode = self._nodes[high]
+        if place >= node.start:
+            return high
+        while low < high:  # the node is one of [low, high)
+            middle = (low + high + 1) >> 1
+            node = self._nodes[middle]
+            if node.start <= place:
+                low = middle
+            else:
+                high = middle - 1
+        return low
 
-    def __getitem__(self, index: int) -> bytes:
+    def __getitem__(self, index: cython.Py_ssize_t) -> bytes:
         """The element at `index`, 0 being the first; there is one."""
-        number, offset = self._locate(index)
-        return self._nodes[number].items[offset]
+        return self.at(index)
+
+    def at(self, index: cython.Py_ssize_t) -> bytes:
+        """The element at `index`, 0 being the first; there is one."""
+        node: ListNode = self._nodes[self._node_at(index)]
+        return node.at(self._first + index - node.start)
+
+    def spans(
+        self, start: cython.Py_ssize_t, end: cython.Py_ssize_t
+    ) -> Iterator[tuple[ListNode, int, int]]:
+        """The elements from `start` to before `end`, both within the list: for each node that has
+        some the node, the offset of the first and that after the last."""
+        if start >= end:
+            return
+        number: cython.Py_ssize_t = self._node_at(start)
+        offset: cython.Py_ssize_t
+        count: cython.Py_ssize_t
+        while start < end:
+            node: ListNode = self._nodes[number]
+            offset = self._first + start - node.start
+            count = min(end - start, node.count - offset)
+            yield node, offset, offset + count
+            start += count
+            number += 1
+
+    def bulks(self, head: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> bytes:
+        """The elements from `start` to before `end`, both within the list, as bulk strings after
+        some bytes."""
+        if start >= end:
+            return head
+        node: ListNode = self._nodes[self._node_at(start)]
+        offset: cython.Py_ssize_t = self._first + start - node.start
+        if end - start <= node.count - offset:
+            return node.bulks(head, offset, offset + end - start)
+        parts = [one.bulks(b"", low, high) for one, low, high in self.spans(start, end)]
+        return head + b"".join(parts)
 
     def slices(self, start: int, end: int) -> Iterator[list[bytes]]:
         """The elements from `start` to before `end`, both within the list, node by node."""
-        if start >= end:
-            return
-        number, offset = self._locate(start)
-        count = end - start
-        while count > 0:
-            part = self._nodes[number].items[offset : offset + count]
-            yield part
-            count -= len(part)
-            number, offset = number + 1, 0
+        for node, low, high in self.spans(start, end):
+            yield node.slice(low, high)
 
     def range(self, start: int, end: int) -> list[bytes]:
         """The elements from `start` to before `end`, both within the list."""
-        found: list[bytes] = []
-        for part in self.slices(start, end):
-            found += part
-        return found
+        return [item for part in self.slices(start, end) for item in part]
 
     def batches(self, size: int) -> Iterator[list[bytes]]:
         """All elements, `size` at a time."""
@@ -169,7 +206,7 @@ class ListValue(Value):
 
     def find(self, item: bytes, *, backwards: bool = False) -> Iterator[int]:
         """The indexes at which `item` is, from the first on, or from the last."""
-        for node in reversed(self._nodes) if backwards else self._nodes:
+        for node in reversed(self.nodes) if backwards else self.nodes:
             found = node.offsets(item)
             base = node.start - self._first
             for offset in reversed(found) if backwards else found:
@@ -179,8 +216,9 @@ class ListValue(Value):
 
     def push_left(self, items: list[bytes], limits: EncodingLimits) -> None:
         """Put elements before the first, one after the other: the last one is the first then."""
+        item: bytes
         if self._stays_listpack(items, limits):
-            node = self._only_node()
+            node: ListNode = self._nodes[self._head]
             node.extend_left(items)
             self._first -= len(items)
             node.start = self._first
@@ -191,120 +229,163 @@ class ListValue(Value):
 
     def push_right(self, items: list[bytes], limits: EncodingLimits) -> None:
         """Put elements after the last."""
+        item: bytes
         if self._stays_listpack(items, limits):
-            self._only_node().extend(items)
+            node: ListNode = self._nodes[self._head]
+            node.extend(items)
             self._length += len(items)
             return
         for item in items:
             self._append(item)
 
-    @cython.cfunc
-    def _only_node(self) -> ListNode:
-        if not self._nodes:
-            self._nodes.append(ListNode([], self._first))
-        return self._nodes[0]
-
-    def _stays_listpack(self, items: list[bytes], limits: EncodingLimits) -> bool:
+    def _stays_listpack(self, items: list[bytes], limits: EncodingLimits) -> cython.bint:
         """Return True if the list is a listpack and remains one with these elements.
 
-        A listpack that does not remain one becomes a quicklist.
+        It has its one node then. A listpack that does not remain one becomes a quicklist.
         """
-        if self._fill is not None:
+        if self.is_quicklist:
             return False
-        node = self._only_node()
-        size_bytes: cython.Py_ssize_t = node.size_bytes
+        if not self._length:
+            self._nodes, self._head = [ListNode((), self._first)], 0
+        node: ListNode = self._nodes[self._head]
+        size_bytes: cython.Py_ssize_t = node.size_bytes()
         item: bytes
         for item in items:
             size_bytes += len(item)
-        fill = limits.list_max_listpack_size
-        if not exceeds(fill, size_bytes, len(node.items) + len(items)):
+        fill: cython.longlong = limits.list_max_listpack_size
+        if not exceeds(fill, size_bytes, node.count + len(items)):
             return True
-        self._fill = fill
-        if not node.items:
+        self.is_quicklist, self._fill = True, fill
+        if not node.count:
             self._nodes.clear()
         return False
 
     @cython.cfunc
     def _append(self, item: bytes) -> None:
-        assert self._fill is not None
         nodes = self._nodes
-        if nodes and nodes[-1].admits(item, self._fill):
-            nodes[-1].append(item)
-        else:
-            nodes.append(ListNode.of(item, self._fill))
-            nodes[-1].start = self._first + self._length
+        node: ListNode
+        if self._length:
+            node = nodes[len(nodes) - 1]
+            if node.admits(item, self._fill):
+                node.append(item)
+                self._length += 1
+                return
+            node.fit()
+        node = ListNode.of(item, self._fill)
+        node.start = self._first + self._length
+        nodes.append(node)
         self._length += 1
 
     @cython.cfunc
     def _prepend(self, item: bytes) -> None:
-        assert self._fill is not None
-        nodes = self._nodes
-        if nodes and nodes[0].admits(item, self._fill):
-            nodes[0].insert(0, item)
-        else:
-            nodes.appendleft(ListNode.of(item, self._fill))
+        node: ListNode
         self._first -= 1
-        nodes[0].start = self._first
+        if self._length:
+            node = self._nodes[self._head]
+            if node.admits(item, self._fill):
+                node.prepend(item)
+                node.start = self._first
+                self._length += 1
+                return
+            node.fit()
+        node = ListNode.of(item, self._fill)
+        node.start = self._first
+        self._put_first(node)
         self._length += 1
 
-    def pop_left(self, count: int) -> list[bytes]:
+    @cython.cfunc
+    def _put_first(self, node: ListNode) -> None:
+        """Put a node before all others. There is room for as many as are there, once in a while."""
+        if not self._head:
+            self._head = 1 + len(self._nodes) // 2
+            self._nodes[:0] = [_ROOM] * self._head
+        self._head -= 1
+        self._nodes[self._head] = node
+
+    @cython.cfunc
+    def _drop_first(self) -> None:
+        """Remove the first node."""
+        self._nodes[self._head] = _ROOM
+        self._head += 1
+        if 2 * self._head >= len(self._nodes):
+            self._close_gap()
+
+    @cython.cfunc
+    def _close_gap(self) -> None:
+        """Give up the room before the first node."""
+        del self._nodes[: self._head]
+        self._head = 0
+
+    def pop_left(self, count: cython.Py_ssize_t) -> list[bytes]:
         """Remove and return up to `count` elements from the front; call `shrink` after it."""
         taken: list[bytes] = []
-        nodes = self._nodes
-        while nodes and len(taken) < count:
-            node = nodes[0]
-            taken += node.take(0, count - len(taken))
-            if not node.items:
-                nodes.popleft()
-        self._first += len(taken)
-        if nodes:
-            nodes[0].start = self._first
-        self._length -= len(taken)
+        missing: cython.Py_ssize_t = min(count, self._length)
+        self._first += missing
+        self._length -= missing
+        node: ListNode
+        some: cython.Py_ssize_t
+        while missing > 0:
+            node = self._nodes[self._head]
+            some = min(missing, node.count)
+            taken = taken + node.take(0, some) if taken else node.take(0, some)
+            missing -= some
+            node.start = self._first
+            if not node.count:
+                self._drop_first()
         return taken
 
-    def pop_right(self, count: int) -> list[bytes]:
+    def pop_right(self, count: cython.Py_ssize_t) -> list[bytes]:
         """Remove and return up to `count` elements from the end, last first; then call `shrink`."""
         taken: list[bytes] = []
-        nodes = self._nodes
-        while nodes and len(taken) < count:
-            node = nodes[-1]
-            start = max(len(node) - (count - len(taken)), 0)
-            taken += reversed(node.take(start, len(node)))
-            if not node.items:
-                nodes.pop()
-        self._length -= len(taken)
+        part: list[bytes]
+        missing: cython.Py_ssize_t = min(count, self._length)
+        self._length -= missing
+        node: ListNode
+        some: cython.Py_ssize_t
+        while missing > 0:
+            node = self._nodes[len(self._nodes) - 1]
+            some = min(missing, node.count)
+            part = node.take(node.count - some, node.count)
+            if some > 1:
+                part.reverse()
+            taken = taken + part if taken else part
+            missing -= some
+            if not node.count:
+                self._nodes.pop()
+        if not self._length:
+            self._close_gap()
         return taken
 
-    def trim(self, start: int, end: int) -> RemovedData:
+    def trim(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> RemovedData:
         """Keep the elements [start, end), both within the list; return the data to free.
 
         Call `shrink` after it.
         """
-        nodes, gone = self._nodes, list[ListNode]()
-        left, right = start, self._length - end
-        self._first += left
-        self._length = end - start
-        removed = left + right
-        while left and len(nodes[0]) <= left:
-            left -= len(nodes[0])
-            gone.append(nodes.popleft())
-        while right and len(nodes[-1]) <= right:
-            right -= len(nodes[-1])
-            gone.append(nodes.pop())
-        if left:
-            nodes[0].take(0, left)
-        if right:
-            nodes[-1].take(len(nodes[-1]) - right, len(nodes[-1]))
-        if nodes:
-            nodes[0].start = self._first
-        return self._discard(gone, removed)
+        self._close_gap()
+        nodes = self._nodes
+        low: cython.Py_ssize_t = self._first + start
+        high: cython.Py_ssize_t = self._first + end
+        first: cython.Py_ssize_t = self._node_at(start) if start < end else len(nodes)
+        last: cython.Py_ssize_t = self._node_at(end - 1) + 1 if start < end else len(nodes)
+        gone: list[ListNode] = nodes[:first] + nodes[last:]
+        self._nodes = nodes[first:last]
+        self._first, self._length = low, high - low
+        if low < high:
+            node: ListNode = self._nodes[len(self._nodes) - 1]
+            if node.start + node.count > high:
+                node.cut(high - node.start, node.count)
+            node = self._nodes[0]
+            node.cut(0, low - node.start)
+            node.start = low
+        return self._discard(gone)
 
     def shrink(self, limits: EncodingLimits) -> None:
         """Become a listpack if few enough elements are left.
 
         To be called after removals, once the same command has pushed what it pushes.
         """
-        self._shrink(limits, 2)
+        if self.is_quicklist and len(self._nodes) - self._head == 1:
+            self._shrink(limits, 2)
 
     # -- the middle ----------------------------------------------------------------------------
 
@@ -313,14 +394,17 @@ class ListValue(Value):
         is 0; how many there were. `shrink` to follow."""
         wanted = abs(count) or self._length
         removed = 0
-        for node in reversed(self._nodes) if count < 0 else self._nodes:
+        for node in reversed(self.nodes) if count < 0 else self.nodes:
             if removed == wanted:
                 break
             found = node.offsets(item)
             if not found:
                 continue
             chosen = found[-(wanted - removed) :] if count < 0 else found[: wanted - removed]
-            node.drop(item, set(chosen))
+            if node.is_plain:
+                node.cut(0, 1)
+            else:
+                node.drop(chosen)
             removed += len(chosen)
         if removed:
             self._count_again()
@@ -329,30 +413,32 @@ class ListValue(Value):
     def set(self, index: int, item: bytes, limits: EncodingLimits) -> None:
         """Put `item` in the place of the element at `index`."""
         self._stays_listpack([item], limits)
-        number, offset = self._locate(index)
-        node = self._nodes[number]
-        fill = self._fill
-        if fill is None or node.is_plain == is_large(item, fill):
+        number: cython.Py_ssize_t = self._node_at(index)
+        node: ListNode = self._nodes[number]
+        offset = self._first + index - node.start
+        if not self.is_quicklist or node.is_plain == is_large(item, self._fill):
             node.replace(offset, item)
         else:
-            self._replace_in_another_node(number, offset, item, fill)
+            number -= self._head
+            self._close_gap()
+            self._replace_in_another_node(number, offset, item)
             self._count_again()
         self._shrink(limits, 2)
 
-    def _replace_in_another_node(self, number: int, offset: int, item: bytes, fill: int) -> None:
-        """`set` where the new element cannot be in the node of the old one."""
-        nodes = self._nodes
+    def _replace_in_another_node(self, number: int, offset: int, item: bytes) -> None:
+        """`set` where the new element cannot be in the node of the old one; there is no gap."""
+        nodes: list[ListNode] = self._nodes
         node = nodes[number]
         if node.is_plain:
             self._insert_into_quicklist(number, 1, item, after=True)
             del nodes[number]
             return
         rest = node.split(offset + 1)
-        node.take(offset, offset + 1)
-        if rest.items:
+        node.cut(offset, offset + 1)
+        if len(rest):
             nodes.insert(number + 1, rest)
-        nodes.insert(number + 1, ListNode.of(item, fill))
-        if node.items:
+        nodes.insert(number + 1, ListNode.of(item, self._fill))
+        if len(node):
             self._merge_around(number + 1)
         else:
             del nodes[number]
@@ -360,9 +446,10 @@ class ListValue(Value):
     def insert(self, index: int, item: bytes, limits: EncodingLimits, *, after: bool) -> None:
         """Put `item` before or after the element at `index`."""
         is_listpack = self._stays_listpack([item], limits)
-        number, offset = self._locate(index)
-        node = self._nodes[number]
-        offset += after
+        self._close_gap()
+        number: cython.Py_ssize_t = self._node_at(index)
+        node: ListNode = self._nodes[number]
+        offset = self._first + index - node.start + after
         if is_listpack:
             node.insert(offset, item)
         else:
@@ -370,9 +457,12 @@ class ListValue(Value):
         self._count_again()
 
     def _insert_into_quicklist(self, number: int, offset: int, item: bytes, *, after: bool) -> None:
-        """Into the node or, at its end, into the next one; else between the halves of the node."""
-        assert self._fill is not None
-        nodes, fill = self._nodes, self._fill
+        """Into the node or, at its end, into the next one; else between the halves of the node.
+
+        There is no gap before the nodes.
+        """
+        nodes: list[ListNode] = self._nodes
+        fill = self._fill
         node = nodes[number]
         at_end = offset == (len(node) if after else 0)
         beside = number + 1 if after else number - 1
@@ -406,14 +496,13 @@ class ListValue(Value):
 
     def _merge(self, number: int) -> bool:
         """Make one node of this one and the next, if there are both and Redis would."""
-        assert self._fill is not None
-        nodes = self._nodes
+        nodes: list[ListNode] = self._nodes
         if not 0 <= number < len(nodes) - 1:
             return False
         first, second = nodes[number], nodes[number + 1]
         if not first.admits_all_of(second, self._fill):
             return False
-        first.extend(second.items)
+        first.join(second)
         del nodes[number + 1]
         return True
 
@@ -421,21 +510,27 @@ class ListValue(Value):
 
     def _count_again(self) -> None:
         """Drop empty nodes, and number the others from 0."""
-        if not all(node.items for node in self._nodes):
-            self._nodes = deque(node for node in self._nodes if node.items)
-        place = self._first = 0
-        for node in self._nodes:
+        nodes = self.nodes
+        if any(not node.count for node in nodes):
+            nodes = [node for node in nodes if node.count]
+        self._nodes, self._head = nodes, 0
+        place: cython.Py_ssize_t = 0
+        node: ListNode
+        for node in nodes:
             node.start = place
-            place += len(node)
+            place += node.count
+        self._first = 0
         self._length = place
 
     def _shrink(self, limits: EncodingLimits, divisor: int) -> None:
         """Become a listpack if one node is left, which is small enough: half as large as allowed
         after a removal."""
-        if self._fill is None or len(self._nodes) != 1 or self._nodes[0].is_plain:
+        if not self.is_quicklist or len(self._nodes) - self._head != 1:
             return
-        node = self._nodes[0]
+        node: ListNode = self._nodes[self._head]
+        if node.plain is not None:
+            return
         fill = limits.list_max_listpack_size
-        is_few = len(node) <= max_count(fill) // divisor
-        if is_few if fill >= 0 else node.size_bytes <= max_bytes(fill) // divisor:
-            self._fill = None
+        is_few = node.count <= max_count(fill) // divisor
+        if is_few if fill >= 0 else node.size_bytes() <= max_bytes(fill) // divisor:
+            self.is_quicklist = False

@@ -1,8 +1,14 @@
 # The C types of storage/types/value.py.
 
+from storage.redis_format.listpack_size cimport plain_integer
+
+
 cdef class Value:
     cdef public long long access_ms
     cdef public long long serial
 
     cpdef object first_deadline_ms(self)
     cpdef use_cache(self, object cache)
+
+
+cpdef object as_int64(bytes text)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 import cython
 
 from storage.keyspace.deferred_free import NO_WASTE, RemovedData
+from storage.redis_format.listpack_size import plain_integer
 
 if TYPE_CHECKING:
     from storage.nodes.entry_cache import EntryCache
@@ -78,10 +79,5 @@ def type_name(value: Value | None) -> bytes:
 
 def as_int64(text: bytes) -> int | None:
     """The 64-bit integer of which `text` is the canonical decimal form, or None (string2ll)."""
-    if not 0 < len(text) <= 20:
-        return None
-    digits = text[1:] if text[:1] == b"-" else text
-    if not digits.isdigit() or (digits[:1] == b"0" and text != b"0"):
-        return None
-    number = int(text)
-    return number if -(1 << 63) <= number < 1 << 63 else None
+    number: cython.longlong = plain_integer(text, 0, len(text))
+    return number if number != 0 or text == b"0" else None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from storage.redis_format.listpack import Element, decode_listpack, encode_listpack
+from storage.redis_format.listpack import Element, decode_listpack
 from storage.redis_format.primitives import Allowance, Cursor, encode_length, encode_string
 from storage.redis_format.ziplist import decode_ziplist
 from storage.snapshot.options import Reading, SnapshotOptions
@@ -45,11 +45,11 @@ def _pieces(value: ListValue, options: SnapshotOptions, now_ms: int) -> Iterator
         for items in value.slices(0, len(value)):
             yield b"".join([encode_string(item, compress=compress) for item in items])
         return
-    yield encode_length(len(value.nodes))
-    for node in value.nodes:
-        container, data = (
-            (_PLAIN, node.items[0]) if node.is_plain else (_PACKED, encode_listpack(node.items))
-        )
+    nodes = value.nodes
+    yield encode_length(len(nodes))
+    for node in nodes:
+        plain = node.plain
+        container, data = (_PACKED, node.listpack()) if plain is None else (_PLAIN, plain)
         yield encode_length(container) + encode_string(data, compress=compress)
 
 
@@ -77,7 +77,7 @@ def _decode_nodes(cursor: Cursor, reading: Reading) -> ListValue:
 def _decode_node(cursor: Cursor) -> ListNode:
     container = cursor.length()
     if container == _PLAIN:
-        return ListNode([cursor.string()], is_plain=True)
+        return ListNode.of_plain(cursor.string())
     if container == _PACKED:
         return _packed_node(cursor, decode_listpack)
     raise cursor.corrupt(f"a list's node has no container {container}")
@@ -85,7 +85,10 @@ def _decode_node(cursor: Cursor) -> ListNode:
 
 def _packed_node(cursor: Cursor, unpack: Unpack) -> ListNode:
     offset = cursor.position
-    elements = unpack(cursor.string(), offset, cursor.allowance)
+    packed = cursor.string()
+    if unpack is decode_listpack and (node := ListNode.of_listpack(packed)) is not None:
+        return node  # whose elements take no more memory than what was read
+    elements = unpack(packed, offset, cursor.allowance)
     return ListNode([one if isinstance(one, bytes) else b"%d" % one for one in elements])
 
 

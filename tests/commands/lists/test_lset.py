@@ -113,6 +113,7 @@ def test_what_is_outside_a_range_is_removed(
 
 
 def test_much_that_was_trimmed_is_freed_later(talk: Conversation) -> None:
+    talk.server.instance.config.list_max_listpack_size = 5
     words = " ".join(map(str, range(30_000)))
     talk.all(f"RPUSH l {words}")
     client = talk.client
