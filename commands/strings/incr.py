@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import cython
+
 from commands.core.arguments import INT64_MAX, INT64_MIN, parse_int
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
@@ -16,46 +18,62 @@ from commands.strings import long_double
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
+from storage.redis_format.listpack_size import plain_integer
 from storage.types.strings import EMBEDDED_STRING_BYTES, StringValue
+
+_LEAST: cython.longlong = INT64_MIN
+_GREATEST: cython.longlong = INT64_MAX
+_EVENTS: cython.long = notifications.STRING
 
 
 @command("INCR", arity=2, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
 def incr(client: Client, argv: Request) -> bytes:
     """Integer: the sum. Source: Redis 7.2."""
-    return _add(client, argv[1], 1)
+    return _add(client, argv, 1)
 
 
 @command("DECR", arity=2, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
 def decr(client: Client, argv: Request) -> bytes:
     """Integer: the difference. Source: Redis 7.2."""
-    return _add(client, argv[1], -1)
+    return _add(client, argv, -1)
 
 
 @command("INCRBY", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
 def incrby(client: Client, argv: Request) -> bytes:
     """Integer: the sum. Source: Redis 7.2."""
-    return _add(client, argv[1], parse_int(argv[2]))
+    return _add(client, argv, parse_int(argv.word(2)))
 
 
 @command("DECRBY", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
 def decrby(client: Client, argv: Request) -> bytes:
     """Integer: the difference. Source: Redis 7.2."""
-    decrement = parse_int(argv[2])
+    decrement = parse_int(argv.word(2))
     if decrement == INT64_MIN:  # which has no positive counterpart to add
         raise ReplyError(errors.DECREMENT_OVERFLOW)
-    return _add(client, argv[1], -decrement)
+    return _add(client, argv, -decrement)
 
 
-def _add(client: Client, key: bytes, increment: int) -> bytes:
-    value = client.lookup_string_for_write(key)
-    total = increment if value is None else parse_int(value.to_bytes()) + increment
-    if not INT64_MIN <= total <= INT64_MAX:
+@cython.cfunc
+def _add(client: Client, argv: Request, increment: cython.longlong) -> bytes:
+    key = argv.word(1)
+    value: StringValue | None = client.lookup_string_for_write(key)
+    number: cython.longlong = 0
+    if value is not None:
+        data: bytes = value.to_bytes()
+        number = plain_integer(data, 0, len(data))
+        if number == 0 and data != b"0":
+            raise ReplyError(errors.NOT_AN_INTEGER)
+    if number > _GREATEST - increment if increment > 0 else number < _LEAST - increment:
         raise ReplyError(errors.INCREMENT_OVERFLOW)
-    _replace(client, key, value, b"%d" % total, encoding=None)
-    client.notify(notifications.STRING, b"incrby", key)
-    return replies.integer(total)
+    reply: bytes = replies.integer(number + increment)
+    # The reply has the digits, after a colon and before the end of the line.
+    _replace(client, key, value, reply[1 : len(reply) - 2], None)
+    client.notify(_EVENTS, b"incrby", key)
+    argv.mark_quick(0)
+    return reply
 
 
+@cython.cfunc
 def _replace(
     client: Client, key: bytes, value: StringValue | None, data: bytes, encoding: bytes | None
 ) -> None:
@@ -78,7 +96,7 @@ def incrbyfloat(client: Client, argv: Request) -> bytes:
     # Redis keeps the result as text even where it is an integer.
     encoding = b"embstr" if len(data) <= EMBEDDED_STRING_BYTES else b"raw"
     _replace(client, key, value, data, encoding)
-    client.notify(notifications.STRING, b"incrbyfloat", key)
+    client.notify(_EVENTS, b"incrbyfloat", key)
     client.propagate(b"SET", key, data, b"KEEPTTL")
     return replies.bulk(data)
 
