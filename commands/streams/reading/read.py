@@ -37,6 +37,7 @@ from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, PlainID, make_id
 from storage.entries.entry_ids import EntryIDs
+from storage.redis_format.listpack_size import plain_integer
 from storage.stream import Stream
 
 if TYPE_CHECKING:
@@ -69,17 +70,21 @@ class KnownRead:
 
 @cython.cfunc
 def _read_few(client: Client, request: Request, known: KnownRead) -> bytes | None:
-    """The reply with a few entries after a plain ID, or null without BLOCK; None in other cases."""
+    """The reply with a few entries after a plain ID or a time, or null without BLOCK; else None."""
     instance: Instance = client.instance
     db: Database = client.db
     value = db.values.get(known.key)
     plain: PlainID = _PLAIN_ID
     if type(value) is not Stream or (db.expires and known.key in db.expires):
         return None
-    if not plain.read(request.word(request.count - 1)):
-        return None
+    text = request.word(request.count - 1)
+    ms: cython.longlong = 0
+    if not plain.read(text):
+        ms = plain_integer(text, 0, len(text))
+        if ms <= 0:
+            return None
     stream: Stream = value
-    after = make_id(plain.ms, plain.seq)
+    after = make_id(ms, 0) if ms else make_id(plain.ms, plain.seq)
     reply: bytes = replies.NIL_ARRAY[client.resp]
     if after < stream.last_id:
         if not known.may_be_few:

@@ -1,0 +1,21 @@
+# The C types of commands/streams/reading/ranges.py.
+
+cimport cython
+
+from commands.core.client cimport Client
+from protocol cimport replies
+from protocol.request cimport Request
+from storage.entries.entry_id cimport PlainID, entry_id_t, make_id
+from storage.entries.entry_ids cimport EntryIDs
+from storage.redis_format.listpack_size cimport plain_integer
+from storage.stream cimport Stream
+
+
+cdef Py_ssize_t _FEW_ENTRIES
+cdef int _PLUS
+cdef EntryIDs _IDS
+cdef PlainID _PLAIN_ID
+
+@cython.locals(start=entry_id_t)
+cdef bytes _few_to_end(Client client, Request argv)
+cdef entry_id_t _first_id(bytes text)
