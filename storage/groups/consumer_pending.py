@@ -40,7 +40,7 @@ class ConsumerPending(PendingEntries):
 
     def rows_from(self, start: EntryID) -> Iterator[Row]:
         owner = self._owner
-        for block in self._blocks_from(start):
+        for block in self.blocks_from(start):
             place = block.next_of(owner, block.place_of(start))
             while place >= 0:
                 end = place + ROWS_AT_ONCE
@@ -54,7 +54,7 @@ class ConsumerPending(PendingEntries):
         lent = [block.lend() for key, block in blocks.items_from(first) if key <= end]
         return map(LentBlock.columns, lent)
 
-    def _blocks_from(self, start: EntryID) -> Iterator[Block]:
+    def blocks_from(self, start: EntryID) -> Iterator[Block]:
         """The blocks in which there are entries of the consumer with IDs >= `start`, or may be."""
         blocks = self._owner.pending_blocks
         first = blocks.floor_key(start)

@@ -162,6 +162,11 @@ class PendingList(PendingEntries):
             else:
                 index += 1
 
+    def blocks_from(self, start: EntryID) -> Iterator[Block]:
+        """The blocks in which there are entries with IDs >= `start`, or may be."""
+        for index in range(self._blocks.index(start), len(self._blocks)):
+            yield self._blocks[index]
+
     def rows_in_line(self, start: EntryID) -> Iterator[Row]:
         """Iterate over the rows from `start` on, without strays."""
         for index in range(self._blocks.index(start), len(self._blocks)):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import cython
+
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
@@ -18,10 +20,21 @@ from storage.append_only.request_writer import RequestWriter
 from storage.entries.entry_id import EntryID
 from storage.groups.consumer_pending import ConsumerPending
 from storage.groups.group import Group
-from storage.groups.pending_block import Columns, Owner, Row
+from storage.groups.pending_block import LARGE_COUNT, ROW_BYTES, Block, Columns, Owner, Row
 from storage.groups.pending_list import PendingList
 
+if not cython.compiled:
+    # Compiled, it returns a pointer, and the module's C types import it.
+    from storage.groups.pending_block import _numbers
+
+# Where the time and the state are in a row.
+_ROW_WORDS: cython.Py_ssize_t = ROW_BYTES // 8
+_TIME: cython.Py_ssize_t = ROW_BYTES // 8 - 2
+_STATE: cython.Py_ssize_t = ROW_BYTES // 8 - 1
+
 NOT_OWNED = -1  # the idle time of an entry that was released
+
+_NO_LIMIT = 2**62
 
 # Listing this many entries takes some milliseconds; a longer reply is sent in pieces.
 MANY_ENTRIES = 4000
@@ -109,7 +122,9 @@ def _list(group: Group, query: PendingQuery, now_ms: int) -> bytes | LongReply:
         blocks = pending.lend(query.start, query.end)
         return LongReply(_list_in_pieces(blocks, owner, query, now_ms))
     rendered = Rendered(query, now_ms)
-    rendered.add(pending.rows_from(query.start))
+    for block in pending.blocks_from(query.start):
+        if not rendered.add_block(block, block.place_of(query.start), owner):
+            break
     return replies.array_header(rendered.count) + rendered.take()
 
 
@@ -137,13 +152,15 @@ def _list_in_pieces(
     yield from pieces
 
 
+@cython.cclass
 class Rendered:
     """The entries that a query asks for, encoded: how many they are, and the bytes of the last."""
 
-    __slots__ = ("_now_ms", "_query", "_writer", "count")
+    __slots__ = ("_end", "_now_ms", "_query", "_writer", "count")
 
     def __init__(self, query: PendingQuery, now_ms: int) -> None:
         self._query = query
+        self._end = query.end
         self._now_ms = now_ms
         self._writer = RequestWriter()
         self.count = 0
@@ -152,24 +169,72 @@ class Rendered:
         """The entries that were added since the last call."""
         return self._writer.take(self._writer.end)
 
+    def add_block(
+        self, block: Block, place: cython.Py_ssize_t, of_owner: Owner | None
+    ) -> cython.bint:
+        """Add those of the entries from a place on that are asked for; False if that is the end.
+
+        `of_owner`: of whose entries. Entries that were delivered together differ in their IDs only.
+        """
+        words: cython.p_ulonglong = _numbers(block)
+        writer: RequestWriter = self._writer
+        at: cython.Py_ssize_t = place * _ROW_WORDS
+        end: cython.Py_ssize_t = len(block.words)
+        wanted: cython.longlong = min(self._query.count - self.count, _NO_LIMIT)
+        state: cython.ulonglong = 0
+        time_ms: cython.ulonglong = 0
+        is_known: cython.bint = False
+        rest: bytes | None = None
+        while at < end:
+            entry_id = block.id_at(at // _ROW_WORDS)
+            if entry_id > self._end:
+                return False
+            if not is_known or words[at + _STATE] != state or words[at + _TIME] != time_ms:
+                state, time_ms = words[at + _STATE], words[at + _TIME]
+                place = at // _ROW_WORDS
+                _, owner, delivery_ms, deliveries = block.rows(place, place + 1)[0]
+                rest = self._rest(owner, delivery_ms, deliveries)
+                if of_owner is not None and owner is not of_owner:
+                    rest = None
+                is_known = deliveries < LARGE_COUNT  # it is in the state
+            at += _ROW_WORDS
+            if rest is None:
+                continue
+            writer.encoded(b"*4\r\n")
+            writer.entry_id(entry_id)
+            writer.encoded(rest)
+            self.count += 1
+            wanted -= 1
+            if wanted == 0:
+                return False
+        return True
+
+    def _rest(self, owner: Owner | None, time_ms: int, deliveries: int) -> bytes | None:
+        """What follows an ID; None if the entry is not old enough.
+
+        What was released (XNACK) has no owner and no age, and is old enough for all.
+        """
+        name, idle_ms = b"", NOT_OWNED
+        if owner is not None:
+            name, idle_ms = owner.name, max(self._now_ms - time_ms, 0)
+            if idle_ms < self._query.min_idle_ms:
+                return None
+        return b"$%d\r\n%b\r\n:%d\r\n:%d\r\n" % (len(name), name, idle_ms, deliveries)
+
     def add(self, rows: Iterable[Row]) -> None:
         """Add those of the entries that are asked for. `rows` begin in the range of the query."""
-        query, now_ms, count = self._query, self._now_ms, self.count
+        query, count = self._query, self.count
         writer: RequestWriter = self._writer
-        name, idle_ms, last_time_ms, last_count = b"", 0, -1, -1
+        last_time_ms, last_count = -1, -1
         last_owner: Owner | None = None
-        rest = b""
+        rest: bytes | None = b""
         for entry_id, owner, time_ms, deliveries in rows:
             if entry_id > query.end:
                 break
             if time_ms != last_time_ms or owner is not last_owner or deliveries != last_count:
                 last_owner, last_time_ms, last_count = owner, time_ms, deliveries
-                # What was released (XNACK) has no owner and no age, and is old enough for all.
-                name, idle_ms = b"", NOT_OWNED
-                if owner is not None:
-                    name, idle_ms = owner.name, now_ms - time_ms if time_ms < now_ms else 0
-                rest = b"$%d\r\n%b\r\n:%d\r\n:%d\r\n" % (len(name), name, idle_ms, deliveries)
-            if owner is not None and idle_ms < query.min_idle_ms:
+                rest = self._rest(owner, time_ms, deliveries)
+            if rest is None:
                 continue
             writer.encoded(b"*4\r\n")
             writer.entry_id(entry_id)
