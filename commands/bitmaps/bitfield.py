@@ -12,7 +12,7 @@ from commands.bitmaps.offsets import extract, parse_bit_offset
 from commands.bitmaps.setbit import for_bits
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key
+from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key, one_varying_key
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -72,11 +72,17 @@ class FieldOperation:
         value.overwrite(first, patch.to_bytes(last - first, "big"))
 
 
+def _key_flags(argv: Sequence[bytes]) -> tuple[bytes, ...]:
+    """BITFIELD may only read."""
+    changes = any(word.upper() in (b"SET", b"INCRBY") for word in argv[2:])
+    return (b"RW", b"ACCESS", b"UPDATE") if changes else (b"RO", b"ACCESS")
+
+
 @command(
     "BITFIELD",
     arity=-2,
     flags=WRITE | DENYOOM,
-    keys=one_key(b"RW", b"ACCESS", b"UPDATE", b"VARIABLE_FLAGS"),
+    keys=one_varying_key(_key_flags, b"RW", b"ACCESS", b"UPDATE"),
 )
 def bitfield(client: Client, argv: Request) -> bytes:
     """Array: for GET the number, for SET the one before, for INCRBY the sum; null for what failed.

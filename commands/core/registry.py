@@ -79,9 +79,10 @@ class KeySpec:
     `begin`. `last` is relative to the first key; below zero it counts from the end of the
     arguments. With `limit` 2 only the first half of what remains are keys. `is_counted`: argument
     `begin` is the number of keys, and the keys follow it. `is_unknown`: the position depends on the
-    arguments in another way. Where these fields do not cover every request (flag INCOMPLETE),
+    arguments in another way. Where these fields do not cover every request,
     `find` computes the positions from the arguments; for arguments that it cannot parse, `keyword`
-    still applies, as in Redis.
+    still applies, as in Redis. Where the flags depend on the arguments (flag VARIABLE_FLAGS),
+    `vary` computes them.
     """
 
     begin: int = 1
@@ -93,6 +94,11 @@ class KeySpec:
     find: Callable[[Sequence[bytes]], list[int]] | None = None
     is_counted: bool = False
     is_unknown: bool = False
+    vary: Callable[[Sequence[bytes]], tuple[bytes, ...]] | None = None
+
+    def flags_in(self, argv: Sequence[bytes]) -> tuple[bytes, ...]:
+        """The flags of the keys in `argv`."""
+        return self.flags if self.vary is None else self.vary(argv)
 
     def positions(self, argv: Sequence[bytes]) -> list[int]:
         """Indexes of the keys in `argv`; empty if there are too few arguments."""
@@ -133,6 +139,13 @@ _MOST_WORDS = 1 << 62
 def one_key(*flags: bytes, at: int = 1) -> tuple[KeySpec, ...]:
     """A single key; `flags` as COMMAND INFO prints them, e.g. b"RW", b"UPDATE"."""
     return (KeySpec(begin=at, flags=flags),)
+
+
+def one_varying_key(
+    vary: Callable[[Sequence[bytes]], tuple[bytes, ...]], *flags: bytes
+) -> tuple[KeySpec, ...]:
+    """A single key, whose flags depend on the arguments: `vary` has those of a request."""
+    return (KeySpec(begin=1, flags=(*flags, b"VARIABLE_FLAGS"), vary=vary),)
 
 
 def keys_to_end(*flags: bytes, at: int = 1, step: int = 1) -> tuple[KeySpec, ...]:

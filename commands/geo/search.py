@@ -34,15 +34,33 @@ from protocol.request import Request
 from storage.types.scored.record import Record, make_record, member_of, pair_of
 from storage.types.sorted_sets import ScoreBounds, SortedSetValue
 
-_RADIUS_KEYS = (
-    KeySpec(begin=1, flags=(b"RO", b"ACCESS")),
-    KeySpec(begin=6, keyword=b"STORE", flags=(b"OW", b"UPDATE")),
-    KeySpec(begin=6, keyword=b"STOREDIST", flags=(b"OW", b"UPDATE")),
-)
-_MEMBER_KEYS = (
-    KeySpec(begin=1, flags=(b"RO", b"ACCESS")),
-    KeySpec(begin=5, keyword=b"STORE", flags=(b"OW", b"UPDATE")),
-    KeySpec(begin=5, keyword=b"STOREDIST", flags=(b"OW", b"UPDATE")),
+_STORING = (b"STORE", b"STOREDIST")
+
+
+def _target_after(keyword: bytes, begin: int) -> KeySpec:
+    """The key after the last `keyword`, which is where the result goes if the option repeats.
+
+    Redis 8.2 looks at the first one, so that ACL checked another key than the one written.
+    """
+
+    def find(argv: Sequence[bytes]) -> list[int]:
+        position, found = begin, list[int]()
+        while position + 1 < len(argv):
+            word = argv[position].upper()
+            if word == keyword:
+                found = [position + 1]
+            position += 2 if word in _STORING or word == b"COUNT" else 1
+        return found
+
+    return KeySpec(begin=begin, keyword=keyword, flags=(b"OW", b"UPDATE"), find=find)
+
+
+_RADIUS_KEYS, _MEMBER_KEYS = (
+    (
+        KeySpec(begin=1, flags=(b"RO", b"ACCESS")),
+        *(_target_after(keyword, begin) for keyword in _STORING),
+    )
+    for begin in (6, 5)
 )
 
 # A search among more places is done, and answered, in pieces of about a quarter of a millisecond.

@@ -108,7 +108,7 @@ def _members(client: Client, keys: list[bytes], operation: Operation) -> bytes |
     "SINTERSTORE",
     arity=-3,
     flags=WRITE | DENYOOM,
-    keys=(KeySpec(begin=1, flags=(b"RW", b"UPDATE")), *_SOURCES),
+    keys=(KeySpec(begin=1, flags=(b"OW", b"UPDATE")), *_SOURCES),
 )
 def sinterstore(client: Client, argv: Request) -> bytes:
     """Integer: how many were stored; with none, the destination is removed. Source: Redis 7.2."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from commands.core.client import Client
-from commands.core.registry import FAST, READONLY, WRITE, command, one_key
+from commands.core.registry import FAST, READONLY, WRITE, command, one_key, one_varying_key
 from commands.keys.existence import delete
 from commands.strings.conditions import CONDITIONS, digest, parse_condition
 from protocol import errors, replies
@@ -19,7 +21,12 @@ def digest_(client: Client, argv: Request) -> bytes:
     return replies.bulk_or_nil(None if value is None else digest(value.data), client.resp)
 
 
-@command("DELEX", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE", b"VARIABLE_FLAGS"))
+def _key_flags(argv: Sequence[bytes]) -> tuple[bytes, ...]:
+    """DELEX without a condition is DEL."""
+    return (b"RW", b"ACCESS", b"DELETE") if len(argv) > 2 else (b"RM", b"DELETE")
+
+
+@command("DELEX", arity=-2, flags=WRITE | FAST, keys=one_varying_key(_key_flags, b"RW", b"DELETE"))
 def delex(client: Client, argv: Request) -> bytes:
     """Integer: 1 if it was removed. Without a condition it may be of any type.
 

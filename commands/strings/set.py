@@ -6,6 +6,7 @@ Times to live are propagated as Unix time in milliseconds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from commands.core.registry import (
     counted_keys,
     keys_to_end,
     one_key,
+    one_varying_key,
 )
 from commands.state import notifications
 from commands.strings.conditions import CONDITIONS, Condition, parse_condition
@@ -82,11 +84,17 @@ def _set_plainly(client: Client, request: Request) -> bytes | None:
     return replies.OK
 
 
+def _key_flags(argv: Sequence[bytes]) -> tuple[bytes, ...]:
+    """SET only overwrites the key, unless the old string matters."""
+    reads = any(word.upper() in (b"GET", *CONDITIONS) for word in argv[3:])
+    return (b"RW", b"ACCESS", b"UPDATE") if reads else (b"OW", b"UPDATE")
+
+
 @command(
     "SET",
     arity=-3,
     flags=WRITE | DENYOOM,
-    keys=one_key(b"RW", b"ACCESS", b"UPDATE", b"VARIABLE_FLAGS"),
+    keys=one_varying_key(_key_flags, b"RW", b"ACCESS", b"UPDATE"),
 )
 def set_(client: Client, argv: Request) -> bytes:
     """OK, or null if the condition does not hold; with GET the old string, or null.

@@ -7,21 +7,17 @@ from commands.core.registry import (
     LOADING,
     NO_MANDATORY_KEYS,
     STALE,
-    Command,
     KeySpec,
     command,
     find,
 )
 from commands.server.command.table import shown_key_flag, status_set
-from commands.strings.conditions import CONDITIONS
 from protocol import replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.requests import Argv
 
 _NOT_A_KEY = b"not_key"  # a place that is routed like a key: the channel of SPUBLISH
-_INCOMPLETE = b"incomplete"  # of the specification, not of a key
-_VARIABLE = b"variable_flags"  # the flags depend on options
 
 
 @command("COMMAND GETKEYS", arity=-3, flags=LOADING | STALE)
@@ -54,39 +50,16 @@ def _keys(request: Argv) -> list[tuple[int, list[bytes]]]:
     if not declared.accepts(len(request)):
         raise ReplyError(b"ERR Invalid number of arguments specified for command")
     found = [
-        (position, _flags(declared, spec, request))
-        for spec in specs
-        for position in spec.positions(request)
+        (position, _flags(spec, request)) for spec in specs for position in spec.positions(request)
     ]
     if not found and not declared.flags & NO_MANDATORY_KEYS:
         raise ReplyError(b"ERR Invalid arguments specified for command")
     return found
 
 
-def _flags(declared: Command, spec: KeySpec, request: Argv) -> list[bytes]:
+def _flags(spec: KeySpec, request: Argv) -> list[bytes]:
     """Return the flags of the request's keys, which may depend on its options."""
-    flags = [flag for flag in _shown(spec) if flag != _INCOMPLETE]
-    return _VARIANTS[declared.name](request) if _VARIABLE in flags else flags
-
-
-def _of_set(request: Argv) -> list[bytes]:
-    """SET only overwrites the key, unless the old string matters."""
-    reads = any(word.upper() in (b"GET", *CONDITIONS) for word in request[3:])
-    return [b"RW", b"access", b"update"] if reads else [b"OW", b"update"]
-
-
-def _of_bitfield(request: Argv) -> list[bytes]:
-    """BITFIELD may only read."""
-    changes = any(word.upper() in (b"SET", b"INCRBY") for word in request[2:])
-    return [b"RW", b"access", b"update"] if changes else [b"RO", b"access"]
-
-
-def _of_delex(request: Argv) -> list[bytes]:
-    """DELEX without a condition is DEL."""
-    return [b"RW", b"access", b"delete"] if len(request) > 2 else [b"RM", b"delete"]
-
-
-_VARIANTS = {b"SET": _of_set, b"BITFIELD": _of_bitfield, b"DELEX": _of_delex}
+    return [shown_key_flag(flag) for flag in spec.flags_in(request)]
 
 
 def _shown(spec: KeySpec) -> list[bytes]:

@@ -95,7 +95,7 @@ def xack(client: Client, argv: Request) -> bytes:
     return replies.integer(acknowledged)
 
 
-@command("XACKDEL", arity=-6, flags=WRITE | FAST, keys=one_key(b"RW", b"DELETE"))
+@command("XACKDEL", arity=-6, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE", b"DELETE"))
 def xackdel(client: Client, argv: Request) -> bytes:
     """Array of integers, one for each ID: 1 acknowledged and deleted, -1 not pending, 2
     acknowledged but kept because of another group.

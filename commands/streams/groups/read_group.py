@@ -116,7 +116,7 @@ def _read_few(client: Client, read: GroupRead) -> bytes | None:
             keyword=b"STREAMS",
             last=-1,
             limit=2,
-            flags=(b"RO", b"ACCESS", b"INCOMPLETE"),
+            flags=(b"RO", b"ACCESS"),
             find=key_positions,
         ),
     ),

@@ -26,7 +26,7 @@ def test_a_key_spec_that_the_arguments_do_not_reach_gives_nothing() -> None:
 
 
 def test_an_incomplete_specification_finds_its_keys_by_a_function() -> None:
-    spec = KeySpec(begin=1, flags=(b"INCOMPLETE",), find=lambda argv: [len(argv) - 1])
+    spec = KeySpec(begin=1, find=lambda argv: [len(argv) - 1])
     assert spec.positions([b"XREAD", b"a", b"b"]) == [2]
 
 
