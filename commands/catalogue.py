@@ -6,6 +6,10 @@ What derives from the whole table is here, too.
 # ruff: noqa: F401
 from __future__ import annotations
 
+import commands.acl.cat
+import commands.acl.load
+import commands.acl.log
+import commands.acl.setuser
 import commands.bitmaps.bitcount
 import commands.bitmaps.bitfield
 import commands.bitmaps.bitop

@@ -55,7 +55,6 @@ GROUPS = {
 ABSENT_COMMANDS: dict[str, str] = {
     "Keys that move between servers": "migrate restore-asking",
     "Cluster": "asking cluster readonly readwrite",
-    "Access control lists": "acl",
     "Modules": "module|load module|loadex module|unload",
     "Figures of the allocator": "memory|malloc-stats",
 }

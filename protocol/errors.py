@@ -57,6 +57,11 @@ MISCONF_SNAPSHOT = (
 )
 
 
+def sort_option_denied(option: bytes) -> ReplyError:
+    """BY or GET of SORT by a user who may not read every key."""
+    return ReplyError(b"ERR %b option of SORT denied due to insufficient ACL permissions." % option)
+
+
 # -- replication -------------------------------------------------------------------------------
 
 READ_ONLY = b"READONLY You can't write against a read only replica."

@@ -15,9 +15,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from commands.config.configuration import DIRECTIVES, NAMES, Configuration, is_known
+from commands.config.configuration import (
+    DIRECTIVES,
+    NAMES,
+    USER,
+    Configuration,
+    is_known_in_files,
+)
 from protocol.records import frozen_record
 from protocol.requests import split_inline
 
@@ -108,7 +114,7 @@ def apply_lines(config: Configuration, lines: Iterable[Line]) -> None:
 def apply_line(config: Configuration, line: Line, *, further: bool = False) -> None:
     """Set one directive. Raises ConfigurationError."""
     name, words = line.words[0].lower(), line.words[1:]
-    if not is_known(name):
+    if not is_known_in_files(name):
         raise line.error(f"unknown directive '{name}'{_suggestion(name)}")
     try:
         if not words and not (name in DIRECTIVES and DIRECTIVES[name].kind.takes_no_words):
@@ -237,16 +243,19 @@ def quote(word: str) -> str:
 # -- rewriting -----------------------------------------------------------------------------------
 
 
-def rewrite_configuration(path: str, config: Configuration) -> None:
-    """Write the values in force to the file. Raises OSError; the file is never left incomplete."""
+def rewrite_configuration(path: str, config: Configuration, users: Sequence[str] = ()) -> None:
+    """Write the values in force to the file, and `users` as its `user` lines.
+
+    Raises OSError; the file is never left incomplete.
+    """
     path = os.path.realpath(path)  # a symbolic link goes on pointing to the file
     # Not splitlines: it takes more characters for line breaks than redis.conf does.
     lines = _text(path).removesuffix("\n").split("\n") if os.path.exists(path) else []
-    _replace(path, "".join(f"{line}\n" for line in rewritten(lines, config)))
+    _replace(path, "".join(f"{line}\n" for line in rewritten(lines, config, users)))
 
 
-def rewritten(lines: list[str], config: Configuration) -> list[str]:
-    """The lines of a file for `config`.
+def rewritten(lines: list[str], config: Configuration, users: Sequence[str] = ()) -> list[str]:
+    """The lines of a file for `config`, and for users as lines.
 
     A directive whose lines still give its value keeps them. Otherwise the last of them is replaced
     and the others go. Directives that are not in the file and not at their default are appended.
@@ -254,6 +263,7 @@ def rewritten(lines: list[str], config: Configuration) -> list[str]:
     result: list[str | None] = list(lines)
     appended: list[str] = []
     positions = _directive_lines(lines)
+    _rewrite_users(result, appended, users)
     for name in dict.fromkeys(found.name for found in DIRECTIVES.values()):
         found, at = DIRECTIVES[name], positions.get(name, [])
         value = getattr(config, found.attribute)
@@ -273,6 +283,16 @@ def rewritten(lines: list[str], config: Configuration) -> list[str]:
     if appended and REWRITE_MARK not in kept:
         kept.append(REWRITE_MARK)
     return kept + appended
+
+
+def _rewrite_users(result: list[str | None], appended: list[str], users: Sequence[str]) -> None:
+    """Put the lines of the users where such lines are, and the others at the end."""
+    left = list(users)
+    for i, text in enumerate(result):
+        words = split_words(text or "")
+        if words and words[0].lower() == USER:
+            result[i] = left.pop(0) if left else None
+    appended += left
 
 
 def _directive_lines(lines: list[str]) -> dict[str, list[int]]:

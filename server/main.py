@@ -18,6 +18,7 @@ from server.log_file import LogFile, set_up_log
 from server.loop.service import Service
 from server.process import detach, notify_systemd, supervisor
 from server.tls.contexts import TlsError
+from server.user_files import InvalidUsers, load_users
 
 # Descriptors beside those of clients: listeners, the log, the loop's own (32 in Redis as well).
 RESERVED_FILES = 32
@@ -62,10 +63,14 @@ async def _serve(
         loop.add_signal_handler(signal.SIGHUP, log_file.reopen)
         _watch_log(loop, log_file)
     try:
+        load_users(service.instance)
         await service.start()
     except TlsError as error:
         service.log("warning", str(error))
         service.log("warning", "Failed to configure TLS. Check logs for more info.")
+        return 1
+    except InvalidUsers as error:
+        service.log("warning", str(error))
         return 1
     except OSError as error:
         service.log("warning", f"Could not start: {error}")

@@ -15,9 +15,11 @@ WARNING = (
 )
 
 
-def exposure_warning(config: Configuration, listeners: list[tuple[str, str, int]]) -> str | None:
-    """The warning; None if a password is set, or no other machine can connect."""
-    if config.requirepass or config.protected_mode:
+def exposure_warning(
+    config: Configuration, listeners: list[tuple[str, str, int]], *, requires_login: bool
+) -> str | None:
+    """The warning; None if clients must log in, or no other machine can connect."""
+    if requires_login or config.protected_mode:
         return None
     places = [
         f"port {port} on {address}"

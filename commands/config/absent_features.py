@@ -20,7 +20,6 @@ ABSENT: dict[str, dict[str, str]] = {
         "maxmemory-clients": "0",
     },
     "cluster mode": {"cluster-enabled": "no"},
-    "access control lists": {"aclfile": ""},
     "the system log": {"syslog-enabled": "no"},
     "a choice of how text is ordered": {"locale-collate": ""},
     "a choice of where connections come from": {
@@ -31,7 +30,6 @@ ABSENT: dict[str, dict[str, str]] = {
 
 # Directives without a value of their own; Redis's file and CONFIG GET do not show them either.
 _WITHOUT_A_DEFAULT = {
-    "user": "access control lists",
     "rename-command": "renaming of commands",
     "loadmodule": "modules",
 }

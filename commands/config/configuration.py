@@ -16,6 +16,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+from commands.acl.rules import RuleError, joined
 from commands.config import absent_features
 from commands.config.directive_kinds import (
     INT32_MAX,
@@ -44,6 +45,7 @@ from commands.config.directive_kinds import (
 from protocol.records import frozen_record
 from storage.redis_format.encoding_limits import EncodingLimits
 
+USER = "user"  # declares one user; no directive with a value
 DANGEROUS_COMMANDS = Choice("no", "yes", "local")  # who may use it: no client, all, local ones
 
 
@@ -116,6 +118,10 @@ class Configuration(EncodingLimits):
     tls_dh_params_file: str = directive(Text(), "")
     # As in Valkey 9.1: seconds between looks at the files; 0: only CONFIG SET reads them again.
     tls_auto_reload_interval: int = directive(Integer(0, INT32_MAX), "0")
+    # users
+    aclfile: str = directive(Text(), "", immutable=True)
+    acllog_max_len: int = directive(Integer(0, INT64_MAX), "128")
+    acl_pubsub_default: str = directive(Choice("allchannels", "resetchannels"), "resetchannels")
     # general
     pidfile: str = directive(Text(), "", immutable=True)
     databases: int = directive(Integer(1, INT32_MAX), "16", immutable=True)
@@ -309,10 +315,6 @@ class Configuration(EncodingLimits):
     ignore_warnings: str = directive(Text(), "", inert=True)
     hide_user_data_from_log: bool = directive(Boolean(), "no", inert=True)
     enable_module_command: str = directive(DANGEROUS_COMMANDS, "no", inert=True, immutable=True)
-    acllog_max_len: int = directive(Integer(0, INT64_MAX), "128", inert=True)
-    acl_pubsub_default: str = directive(
-        Choice("allchannels", "resetchannels"), "resetchannels", inert=True
-    )
     propagation_error_behavior: str = directive(
         Choice("ignore", "panic", "panic-on-replicas"), "ignore"
     )
@@ -355,6 +357,8 @@ class Configuration(EncodingLimits):
         for attribute in dataclasses.fields(self):
             assert attribute.default_factory is not dataclasses.MISSING
             setattr(self, attribute.name, attribute.default_factory())
+        # The words of each `user` line: a name and rules (server/user_files.py).
+        self.users: list[list[str]] = []
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Configuration) and vars(self) == vars(other)
@@ -367,12 +371,29 @@ class Configuration(EncodingLimits):
         if name in absent_features.FEATURES:
             absent_features.check(name, words)
             return
+        if name == USER:
+            self._add_user(words)
+            return
         if further and not words:
             return  # as in Redis: `save` alone adds nothing
         found = DIRECTIVES[name]
         value, old = found.kind.parse(words), getattr(self, found.attribute)
         combine = found.kind.extend if further else found.kind.combine
         setattr(self, found.attribute, combine(old, value))
+
+    def _add_user(self, words: list[str]) -> None:
+        """Declare a user. What its rules mean is found out when all commands are known."""
+        if len(words) == 1:
+            words = words[0].split() or words  # from an environment variable
+        if any(words[0] == declared[0] for declared in self.users):
+            raise ValueError(
+                "Duplicate user found. A user can only be defined once in config files"
+            )
+        try:
+            joined([word.encode("utf-8", "surrogateescape") for word in words[1:]])
+        except RuleError as error:
+            raise ValueError(error.reason.decode("utf-8", "surrogateescape")) from None
+        self.users.append(words)
 
     def get(self, name: str) -> str:
         """The value of a directive as CONFIG GET prints it. Raises KeyError."""
@@ -430,3 +451,8 @@ HIDDEN = {name for name, found in DIRECTIVES.items() if found.hidden}  # not to 
 def is_known(name: str) -> bool:
     """Return True if `name` (lower case) is a directive, including those of missing features."""
     return name in DIRECTIVES or name in absent_features.FEATURES
+
+
+def is_known_in_files(name: str) -> bool:
+    """`is_known` for a file, where each `user` line declares a user."""
+    return is_known(name) or name == USER

@@ -1,17 +1,17 @@
 """AUTH and HELLO: authentication, and the protocol version of a connection.
 
-There is one user, `default`; `requirepass` is its password. A change of the password does not
-touch connections that are authenticated already.
+Users and their passwords are in commands/acl/access_control.py.
 
-Source: Redis 7.2 without ACL.
+Source: Redis 8.2.
 """
 
 from __future__ import annotations
 
+from commands.acl.access_control import AccessControl
+from commands.acl.users import DEFAULT_USER
 from commands.connection.client_attributes import check_name
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
-from commands.core.gates import GATE_AUTH
 from commands.core.registry import ALLOW_BUSY, FAST, LOADING, NO_AUTH, NOSCRIPT, STALE, command
 from commands.core.version import REDIS_VERSION
 from commands.pubsub.registry import update_gate
@@ -19,53 +19,26 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 
-DEFAULT_USER = b"default"
 _FLAGS = NOSCRIPT | LOADING | STALE | FAST | NO_AUTH | ALLOW_BUSY
-
-
-def require_authentication(client: Client) -> None:
-    """Require authentication of a new connection if a password is set."""
-    client.user = DEFAULT_USER
-    client.authenticated = not client.instance.config.requirepass
-    if client.authenticated:
-        client.gates &= ~GATE_AUTH
-    else:
-        client.gates |= GATE_AUTH
 
 
 @command("AUTH", arity=-2, flags=_FLAGS)
 def auth(client: Client, argv: Request) -> bytes:
-    """Errors: WRONGPASS; an error of its own if no password is set. Source: Redis 7.2."""
+    """Errors: WRONGPASS; an error of its own if the default user has no password.
+
+    Source: Redis 8.2.
+    """
     if len(argv) > 3:
         raise ReplyError(errors.SYNTAX)
+    access = client.instance.feature(AccessControl)
     if len(argv) == 3:
-        authenticate(client, argv[1], argv[2])
+        access.log_in(client, argv[1], argv[2], argv[0])
     else:
         # Without a user name the client expects a password that the server does not have.
-        if not client.instance.config.requirepass:
+        if not access.default.needs_password:
             raise ReplyError(errors.AUTH_WITHOUT_PASSWORD)
-        authenticate(client, DEFAULT_USER, argv[1])
+        access.log_in(client, DEFAULT_USER, argv[1], argv[0])
     return replies.OK
-
-
-def authenticate(client: Client, user: bytes, password: bytes) -> None:
-    """Authenticate the client. Raises WRONGPASS, and leaves its state unchanged then."""
-    required = client.instance.config.requirepass
-    if user != DEFAULT_USER or (required and not _is_same(required, password)):
-        client.instance.stats.acl_access_denied_auth += 1
-        raise ReplyError(errors.WRONGPASS)
-    client.user = user
-    client.authenticated = True
-    client.gates &= ~GATE_AUTH
-
-
-def _is_same(required: str, password: bytes) -> bool:
-    """Compare in constant time, by hashes, so that not even the length leaks."""
-    import hashlib  # it loads OpenSSL: not at the start
-    import hmac
-
-    expected = hashlib.sha256(required.encode("utf-8", "surrogateescape")).digest()
-    return hmac.compare_digest(expected, hashlib.sha256(password).digest())
 
 
 @command("HELLO", arity=-1, flags=_FLAGS)
@@ -73,7 +46,7 @@ def hello(client: Client, argv: Request) -> bytes:
     """Facts about the server, as a map in the new protocol.
 
     Errors: NOPROTO, WRONGPASS, NOAUTH, and those of the options; the protocol stays then.
-    Source: Redis 7.2.
+    Source: Redis 8.2.
     """
     arguments = Arguments(argv, 1)
     version, credentials, name = client.resp, None, None
@@ -91,7 +64,7 @@ def hello(client: Client, argv: Request) -> bytes:
         else:
             raise errors.hello_option(option)
     if credentials is not None:
-        authenticate(client, *credentials)
+        client.instance.feature(AccessControl).log_in(client, *credentials, argv[0])
     if not client.authenticated:
         raise ReplyError(errors.HELLO_WITHOUT_AUTH)
     if name is not None:

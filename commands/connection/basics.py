@@ -5,7 +5,7 @@ Source: Redis 7.2.
 
 from __future__ import annotations
 
-from commands.connection.authentication import require_authentication
+from commands.acl.access_control import AccessControl
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.gates import GATE_MONITOR, GATE_SILENT, GATE_SUBSCRIBED
@@ -81,7 +81,7 @@ def reset(client: Client, argv: Request) -> bytes:
     if client.reply_mode != b"SKIP":
         client.reply_mode = b"ON"
         client.gates &= ~GATE_SILENT
-    require_authentication(client)
+    instance.feature(AccessControl).admit(client)
     return replies.simple(b"RESET")
 
 

@@ -5,7 +5,9 @@ Source: Redis 7.4.
 
 from __future__ import annotations
 
-from commands.connection.authentication import DEFAULT_USER
+from collections.abc import Collection
+
+from commands.acl.access_control import AccessControl
 from commands.connection.client_list import client_type, parse_client_type
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
@@ -47,7 +49,8 @@ def client_kill(client: Client, argv: Request) -> bytes:
     """Integer: the number closed; OK in the old form, which names an address and closes one."""
     if len(argv) == 3:
         return _kill_address(client, argv[2])
-    wanted = _parse(Arguments(argv, 2))
+    users = client.instance.feature(AccessControl).users
+    wanted = _parse(Arguments(argv, 2), users)
     killed = [c for c in client.instance.feature(Clients).by_id.values() if wanted.fits(c, client)]
     for victim in killed:
         _close(victim, client)
@@ -62,7 +65,7 @@ def _kill_address(client: Client, address: bytes) -> bytes:
     raise ReplyError(errors.NO_SUCH_CLIENT)
 
 
-def _parse(arguments: Arguments) -> _Filter:
+def _parse(arguments: Arguments, users: Collection[bytes]) -> _Filter:
     wanted = _Filter()
     while arguments:
         option, value = arguments.next().upper(), arguments.next()
@@ -71,7 +74,7 @@ def _parse(arguments: Arguments) -> _Filter:
         elif option == b"TYPE":
             wanted.type = parse_client_type(value)
         elif option == b"USER":
-            if value != DEFAULT_USER:
+            if value not in users:
                 raise errors.no_such_user(value)
             wanted.user = value
         elif option == b"ADDR":

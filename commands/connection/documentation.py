@@ -13,7 +13,12 @@ _FILTER = (
 )
 
 ROWS = {
-    "AUTH": Row("Authenticates the connection.", "[username] password"),
+    "AUTH": Row(
+        "Authenticates the connection.",
+        "[username] password",
+        complexity="O(N) where N is the number of the user's passwords.",
+        history=[("6.0.0", "Added the name of a user.")],
+    ),
     "CLIENT": Row("Groups the commands about connections.", since="2.4.0"),
     "CLIENT CACHING": Row(
         "Turns tracking on (OPTIN) or off (OPTOUT) for the next request.",

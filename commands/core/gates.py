@@ -15,6 +15,7 @@ GATE_TRACKING = 1 << 4  # the keys that it reads go into the tracking table
 GATE_MONITOR = 1 << 5  # is in MONITOR mode: may not use the keyspace
 GATE_REPLICA = 1 << 6  # is a replica's link: a reply would corrupt the replication stream
 GATE_PRIMARY = 1 << 7  # is the link to the primary, which has accepted its requests already
+GATE_RESTRICTED = 1 << 8  # its user may not do everything: access control lists
 
 # The gates of the instance.
 GATE_PAUSED = 1 << 0  # CLIENT PAUSE

@@ -99,6 +99,12 @@ class Host(Protocol):
     def rewrite_config(self) -> None:
         """CONFIG REWRITE. Raises OSError, or ValueError when there is no configuration file."""
 
+    def read_acl_file(self) -> bytes:
+        """The content of the ACL file (`aclfile`). Raises OSError."""
+
+    def write_acl_file(self, text: bytes) -> None:
+        """Replace the ACL file; after a crash it is the old one or the new one. Raises OSError."""
+
     def resume(self) -> None:
         """A script that had paused has ended: finish the cycle."""
 

@@ -14,9 +14,11 @@ from dataclasses import field
 from itertools import chain
 from operator import itemgetter
 
+from commands.acl.checks import may_read_all_keys
 from commands.core.arguments import Arguments
 from commands.core.client import Client
 from commands.core.floats import parse_loose_double
+from commands.core.gates import GATE_RESTRICTED
 from commands.core.long_reply import LongReply
 from commands.core.registry import DENYOOM, MOVABLE_KEYS, READONLY, WRITE, KeySpec, command
 from commands.state import notifications
@@ -68,14 +70,13 @@ _STORED = KeySpec(flags=(b"OW", b"UPDATE"), is_unknown=True, find=store_position
 )
 def sort(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings, with STORE an integer: how many. Source: Redis 7.2."""
-    request = _parse(Arguments(argv, 2), may_store=True)
-    return _sort(client, argv[1], request)
+    return _sort(client, argv[1], _parse(client, argv, may_store=True))
 
 
 @command("SORT_RO", arity=-2, flags=READONLY | MOVABLE_KEYS, keys=(_SORTED, _NAMED_BY_PATTERNS))
 def sort_ro(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings. Source: Redis 7.2."""
-    return _sort(client, argv[1], _parse(Arguments(argv, 2), may_store=False))
+    return _sort(client, argv[1], _parse(client, argv, may_store=False))
 
 
 @record
@@ -96,8 +97,8 @@ class SortRequest:
         return self.by is None or b"*" in self.by
 
 
-def _parse(arguments: Arguments, *, may_store: bool) -> SortRequest:
-    request = SortRequest()
+def _parse(client: Client, argv: Request, *, may_store: bool) -> SortRequest:
+    arguments, request = Arguments(argv, 2), SortRequest()
     while arguments:
         option = arguments.next_keyword()
         if option in (b"ASC", b"DESC"):
@@ -108,13 +109,22 @@ def _parse(arguments: Arguments, *, may_store: bool) -> SortRequest:
             request.offset, request.count = arguments.next_int(), arguments.next_int()
         elif option == b"BY":
             request.by = arguments.next()
+            if b"*" in request.by:
+                _check_keys(client, argv, option)
         elif option == b"GET":
             request.gets.append(arguments.next())
+            _check_keys(client, argv, option)
         elif option == b"STORE" and may_store:
             request.target = arguments.next()
         else:
             raise ReplyError(errors.SYNTAX)
     return request
+
+
+def _check_keys(client: Client, argv: Request, option: bytes) -> None:
+    """Raise ReplyError unless the user may read every key: which are read, the data decides."""
+    if client.gates & GATE_RESTRICTED and not may_read_all_keys(client, argv.words()):
+        raise errors.sort_option_denied(option)
 
 
 def _sort(client: Client, key: bytes, request: SortRequest) -> bytes | LongReply:

@@ -13,11 +13,14 @@ from typing import Protocol, TypeAlias
 import cython
 import hiredis
 
+from commands.acl.access_control import AccessControl
+from commands.acl.checks import denial, refusal_in_script
 from commands.core.blocking.blocked_clients import Block
 from commands.core.gates import (
     GATE_FEW_REPLICAS,
     GATE_PRIMARY,
     GATE_READ_ONLY,
+    GATE_RESTRICTED,
     GATE_STALE,
     GATE_TRACKING,
     GATE_WRITES_REFUSED,
@@ -102,7 +105,11 @@ class Calls:
         self._services = instance.feature(Services).dispatcher
         self._account = self._services.account
         self._mark_ns = self._services.mark_ns
-        self._may_be_refused = running.is_read_only or bool(instance.gates & _ROLE_GATES)
+        self._may_be_refused = (
+            running.is_read_only
+            or bool(instance.gates & _ROLE_GATES)
+            or bool(running.client.gates & GATE_RESTRICTED)
+        )
         self._interpreter = interpreter
         self._is_tracked = bool(running.client.gates & GATE_TRACKING)
 
@@ -203,6 +210,10 @@ class Calls:
             return _WRONG_ARITY
         if command.flags & NOSCRIPT:
             return _NOT_ALLOWED
+        if running.client.gates & GATE_RESTRICTED:
+            denied = refusal_in_script(self._client, running.client, command, argv)
+            if denied is not None:
+                return denied
         if running.is_read_only and command.flags & (WRITE | MAY_REPLICATE):
             return _READ_ONLY
         gates = self._instance.gates
@@ -252,9 +263,11 @@ class Calls:
             return _BAD_ARGUMENTS[1:-2]
         if not argv:
             return _NO_ARGUMENTS[1:-2]
-        if find(argv) is None:
+        command = find(argv)
+        if command is None:
             return b"ERR Invalid command passed to redis.acl_check_cmd()"
-        return True
+        user = self._instance.feature(AccessControl).user_of(self._client)
+        return denial(user, command, argv) is None
 
     def register(self, name: bytes) -> bytes | None:
         """redis.register_function, for a function of that name."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import cython
 
 from commands.core.client import Client
+from commands.core.gates import GATE_RESTRICTED
 
 if TYPE_CHECKING:
     from commands.core.instance import Instance
@@ -67,6 +68,7 @@ class ScriptClient(Client):
         """Prepare for a script: it runs in its caller's database, with RESP2."""
         self.caller = caller
         self.db, self.user, self.no_touch = caller.db, caller.user, caller.no_touch
+        self.gates = caller.gates & GATE_RESTRICTED
         self.resp = 2
         self.propagates = False
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from commands.acl.access_control import AccessControl
 from commands.config.configuration import DIRECTIVES, HIDDEN, NAMES, is_known
 from commands.core.client import Client
 from commands.core.help import help_reply
@@ -66,6 +67,8 @@ def config_set(client: Client, argv: Request) -> bytes:
     except ReplyError:
         values.update(before)
         raise
+    if "requirepass" in pairs:  # also with the value that it has: the user may have another
+        client.instance.feature(AccessControl).set_default_password(pairs["requirepass"])
     _log_inert(client, pairs)
     return replies.OK
 

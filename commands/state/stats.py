@@ -109,6 +109,9 @@ class Stats:
         self.client_query_buffer_limit_disconnections = 0
         self.client_output_buffer_limit_disconnections = 0
         self.acl_access_denied_auth = 0
+        self.acl_access_denied_cmd = 0
+        self.acl_access_denied_key = 0
+        self.acl_access_denied_channel = 0
         self.forks = 0
         self.latest_fork_us = 0  # how long it blocked the server
         # growth per second

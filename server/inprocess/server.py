@@ -26,15 +26,16 @@ from collections.abc import Callable
 from signal import SIGTERM
 from typing import NoReturn, Self
 
+from commands.acl.access_control import AccessControl
 from commands.config.configuration import Configuration
 from commands.core.client import Client
 from commands.core.clients import Clients
-from commands.core.gates import GATE_AUTH
 from commands.core.host import ProcessFacts
 from commands.core.instance import Instance
 from commands.core.propagation.sinks import Sink, units_in
 from protocol import replies
 from protocol.requests import Argv
+from server import user_files
 from server.inprocess.children import InProcessChildren
 from server.inprocess.memory_files import MemoryFiles
 from server.inprocess.memory_network import Network
@@ -118,6 +119,7 @@ class InProcessServer:
         self._propagated: list[tuple[int, list[Argv]]] = []
         self._make_durable(files)
         self._make_replicated()
+        user_files.load_users(self.instance)
         self._load()
         self.instance.propagation.sinks.append(Sink(self._begin_batch, self._take_batch))
 
@@ -326,6 +328,14 @@ class InProcessServer:
         """Refuse: there is no file."""
         raise ValueError("The server is running without a config file")
 
+    def read_acl_file(self) -> bytes:
+        """The content of the ACL file, in memory."""
+        return user_files.read_file(self.files, self.instance.config)
+
+    def write_acl_file(self, text: bytes) -> None:
+        """Replace the ACL file, in memory."""
+        user_files.write_file(self.files, self.instance.config, text)
+
     def resume(self) -> None:
         """Nothing: the cycle that runs handles it."""
 
@@ -349,9 +359,7 @@ class InProcessClient:
         self.state.transport = self
         self.state.address = b"127.0.0.1:%d" % (10000 + self.state.id)
         self.local_address = b"127.0.0.1:6379"
-        if server.instance.config.requirepass:
-            self.state.authenticated = False
-            self.state.gates |= GATE_AUTH
+        server.instance.feature(AccessControl).admit(self.state)
         self.session = Session(self.state, server.dispatcher)
         server.cycle.sessions[self.state] = self.session
 

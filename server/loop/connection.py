@@ -16,10 +16,10 @@ from typing import cast
 
 import cython
 
+from commands.acl.access_control import AccessControl
 from commands.config.output_limits import drop_for_output, is_unlimited, output_limit
 from commands.core.client import Client
 from commands.core.clients import Clients
-from commands.core.gates import GATE_AUTH
 from commands.core.host import DETACHED
 from commands.core.instance import Instance
 from commands.state.stats import Stats
@@ -89,9 +89,7 @@ class Connection:
         self.client = client
         self._identify()
         client.transport = self
-        if instance.config.requirepass:
-            client.authenticated = False
-            client.gates |= GATE_AUTH
+        instance.feature(AccessControl).admit(client)
         self.session = Session(client, self._dispatcher)
         self._cycle.sessions[client] = self.session
         refusal = self._refusal()
@@ -272,7 +270,8 @@ class Connection:
         instance = self._instance
         if len(instance.feature(Clients).by_id) > instance.config.maxclients:
             return replies.error(b"ERR max number of clients reached")
-        if instance.config.protected_mode and not instance.config.requirepass:
+        default = instance.feature(AccessControl).default
+        if instance.config.protected_mode and not default.needs_password:
             host = self.client.address.rpartition(b":")[0].strip(b"[]")
             if not self.unix_socket and not host.startswith(b"127.") and host != b"::1":
                 return _DENIED

@@ -18,6 +18,7 @@ import sys
 import time
 from typing import NoReturn, cast
 
+from commands.acl.access_control import AccessControl
 from commands.config.configuration import Configuration
 from commands.core.blocking.blocked_clients import BlockedClients
 from commands.core.client import Client
@@ -27,7 +28,7 @@ from commands.core.host import ProcessFacts
 from commands.core.instance import Instance
 from commands.core.version import REDIS_VERSION, RILLWAY_VERSION
 from protocol.cutter import IS_COMPILED
-from server import allocator, clock
+from server import allocator, clock, user_files
 from server.config_file import rewrite_configuration
 from server.log_file import LEVELS
 from server.loop.connection import Connection, write_output
@@ -231,7 +232,10 @@ class Service:
 
     def announce(self) -> None:
         """Log all listeners in one line, and a warning if they accept anyone."""
-        warning = exposure_warning(self.instance.config, self.listeners.places)
+        requires_login = self.instance.feature(AccessControl).requires_login
+        warning = exposure_warning(
+            self.instance.config, self.listeners.places, requires_login=requires_login
+        )
         if warning is not None:
             self.log("warning", warning)
         served = [
@@ -515,7 +519,16 @@ class Service:
         if config.port == self.listeners.picked_port:
             config = copy.copy(config)
             config.port = 0  # the next start picks one again
-        rewrite_configuration(self.config_file, config)
+        lines = user_files.config_lines(self.instance)
+        rewrite_configuration(self.config_file, config, lines)
+
+    def read_acl_file(self) -> bytes:
+        """The content of the ACL file. Raises OSError."""
+        return user_files.read_file(self._files, self.instance.config)
+
+    def write_acl_file(self, text: bytes) -> None:
+        """Replace the ACL file. Raises OSError."""
+        user_files.write_file(self._files, self.instance.config, text)
 
     def resume(self) -> None:
         """A script is done: end the cycle, with the work that waited for it, and arm the timer."""

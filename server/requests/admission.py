@@ -1,7 +1,8 @@
 """Admission control: decides whether a request may run now, if a gate is shut.
 
-A request is refused (authentication, a disk that cannot be written, a RESP2 client with
-subscriptions, MONITOR, loading), queued by a transaction, or held back while CLIENT PAUSE lasts.
+A request is refused (authentication, access control lists, a disk that cannot be written, a RESP2
+client with subscriptions, MONITOR, loading), queued by a transaction, or held back while CLIENT
+PAUSE lasts.
 The gates of the client and of the instance, two sets of bits, say which of these are possible.
 While both are 0, the dispatcher skips this module.
 
@@ -15,6 +16,7 @@ from typing import Protocol
 
 import cython
 
+from commands.acl.checks import refusal
 from commands.core.client import Client
 from commands.core.gates import (
     GATE_AUTH,
@@ -27,6 +29,7 @@ from commands.core.gates import (
     GATE_PRIMARY,
     GATE_READ_ONLY,
     GATE_REPLICA,
+    GATE_RESTRICTED,
     GATE_STALE,
     GATE_SUBSCRIBED,
     GATE_WRITES_REFUSED,
@@ -114,6 +117,10 @@ class Admission:
             return ReplyError(errors.NOAUTH)
         if gates & GATE_PRIMARY:
             return None  # accepted where it comes from
+        if gates & GATE_RESTRICTED and not (gates & GATE_MULTI and command.flags & NO_MULTI):
+            denied = refusal(client, command, request.words())
+            if denied is not None:
+                return denied
         if instance.gates & GATE_WRITES_REFUSED and _needs_disk(client, command, request):
             return instance.write_refusal
         if instance.gates & _ROLE_GATES and _is_write(client, command, request):

@@ -24,9 +24,17 @@ from typing import TYPE_CHECKING
 import cython
 
 import commands.catalogue  # noqa: F401  (declares every command)
+from commands.acl.checks import refusal_in_exec
 from commands.core.blocking.blocked_clients import Block
 from commands.core.client import Client
-from commands.core.gates import GATE_MULTI, GATE_PRIMARY, GATE_REPLICA, GATE_SILENT, GATE_TRACKING
+from commands.core.gates import (
+    GATE_MULTI,
+    GATE_PRIMARY,
+    GATE_REPLICA,
+    GATE_RESTRICTED,
+    GATE_SILENT,
+    GATE_TRACKING,
+)
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
 from commands.core.propagation.propagation import TO_ALL, Propagation
@@ -219,7 +227,14 @@ class Dispatcher:
         results: list[bytes] = []
         is_too_long = False
         for command, kept in queue:
-            reply = self.run(client, command, self._opened(kept))
+            request = self._opened(kept)
+            if client.gates & GATE_RESTRICTED:
+                denied = refusal_in_exec(client, command, request.words())
+                if denied is not None:
+                    self.instance.stats.count_error(denied.code)
+                    results.append(denied.wire)
+                    continue
+            reply = self.run(client, command, request)
             assert reply is None or type(reply) is bytes, f"{command.fullname!r} blocks in EXEC"
             results.append(reply or b"")
             if room_bytes is not None:

@@ -14,7 +14,7 @@ import cython
 from commands.config.configuration import Configuration
 from commands.config.output_limits import drop_for_output, output_limit, output_room_bytes
 from commands.core.client import Client
-from commands.core.gates import GATE_REPLICA, GATE_SILENT
+from commands.core.gates import GATE_AUTH, GATE_REPLICA, GATE_SILENT
 from commands.replication.replica_table import ReplicaTable
 from protocol import replies
 from protocol.cutter import Cutter
@@ -40,7 +40,7 @@ class Session:
         self.dispatcher = dispatcher
         self.turns = dispatcher.turns
         limits = request_limits(client.instance.config)
-        self.reader = RequestReader(limits, client.authenticated)
+        self.reader = RequestReader(limits, not client.gates & GATE_AUTH)
         self.limit(limits)
         self._is_between = True  # `reader.is_between`
         # After a request that halts the client: the rest of its batch, then the bytes received
@@ -67,7 +67,7 @@ class Session:
                 replica.heard_ms = self.client.instance.now_ms
         if self.unread or self.backlog or self.turns.is_halted(self.client):
             self.unread += data
-        elif self.client.authenticated and len(data) <= self._piece_bytes(data):
+        elif not self.client.gates & GATE_AUTH and len(data) <= self._piece_bytes(data):
             self._read(data)
         else:
             self.burst_bytes = 0
@@ -101,7 +101,7 @@ class Session:
             end = _piece_end(self.unread, self._piece_bytes(self.unread))
             data = bytes(self.unread[:end])
             del self.unread[:end]
-            if self.client.authenticated:
+            if not self.client.gates & GATE_AUTH:
                 self._read(data)
             else:
                 self._read_before_login(data)
@@ -119,6 +119,8 @@ class Session:
         takes linear time: these bytes are at least as many.
         """
         reader = self.reader
+        if not reader.authenticated:
+            reader.authenticated = True  # the default user needs no password any more
         unfinished, self.unfinished = self.unfinished, b""
         if unfinished and len(data) >= len(unfinished):
             reader.drop_unfinished()
@@ -145,18 +147,20 @@ class Session:
         As in Redis, a client that has not logged in and lets its replies pile up is dropped.
         """
         client, reader = self.client, self.reader
+        reader.authenticated = False
         self.unfinished = b""
         most_bytes = output_limit(client).hard_bytes
         counted = len(client.output)
         for argv, left in reader.feed_each(data):
             goes_on = self.dispatcher.execute(client, Request(argv))
-            reader.authenticated = client.authenticated
+            has_logged_in = not client.gates & GATE_AUTH
+            reader.authenticated = has_logged_in
             # Replies of one burst count as a whole, however many turns they take.
             self.burst_bytes += sum(map(len, client.output[counted:]))
             counted = len(client.output)
             if most_bytes and self.burst_bytes >= most_bytes:
                 drop_for_output(client)
-            if not goes_on or client.authenticated or client.closed:
+            if not goes_on or has_logged_in or client.closed:
                 self.unread[:0] = data[len(data) - left :]
                 break
         self.dispatcher.count_quick()

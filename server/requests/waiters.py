@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from commands.acl.checks import refusal as refusal_by_user
 from commands.core.blocking.blocked_clients import Block, BlockedClients, Waiting
 from commands.core.blocking.ready_keys import WatchedKey
 from commands.core.client import Client
-from commands.core.gates import GATE_BUSY, GATE_TRACKING
+from commands.core.gates import GATE_BUSY, GATE_RESTRICTED, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
 from commands.core.registry import COMMANDS, READONLY, WRITE, Command, Handler, Reply, find
+from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.requests import Argv
 from server.requests.turns import Turns
@@ -154,6 +156,11 @@ class Waiters:
         """
         block, command = waiting.block, find(waiting.argv)
         assert command is not None
+        if client.gates & GATE_RESTRICTED and block.keys:
+            denied = refusal_by_user(client, command, waiting.argv)
+            if denied is not None:
+                self._refuse(client, command, denied)
+                return None
         refusal = self._instance.write_refusal
         if refusal is None and block.finds_nothing is not None and block.finds_nothing(client):
             return block
@@ -183,3 +190,9 @@ class Waiters:
         if client.gates & GATE_TRACKING and command.flags & READONLY:
             self._instance.tracking.remember_keys(client, block.keys)
         return reply
+
+    def _refuse(self, client: Client, command: Command, error: ReplyError) -> None:
+        """Answer an error to a client whose user may no longer run what it waits with."""
+        self._instance.stats.count_error(error.code)
+        self._instance.stats.of(command).rejected_calls += 1
+        self.unblock(client, error.wire)

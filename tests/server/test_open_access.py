@@ -19,22 +19,24 @@ def configured(**directives: str) -> Configuration:
 
 
 def test_without_a_password_and_protection_it_is_open() -> None:
-    warning = exposure_warning(configured(protected_mode="no"), [*LOOPBACK, *EVERYWHERE])
+    listeners = [*LOOPBACK, *EVERYWHERE]
+    warning = exposure_warning(configured(protected_mode="no"), listeners, requires_login=False)
     assert warning is not None and "\n" not in warning
     assert "everyone who reaches port 6379 on * or port 6379 on ::* may" in warning
     assert "RILLWAY_REQUIREPASS" in warning
 
 
 @pytest.mark.parametrize(
-    ("directives", "listeners"),
+    ("mode", "listeners", "requires_login"),
     [
-        ({"protected_mode": "no", "requirepass": "secret"}, EVERYWHERE),
-        ({"protected_mode": "yes"}, EVERYWHERE),
-        ({"protected_mode": "no"}, LOOPBACK),
-        ({"protected_mode": "no"}, []),
+        ("no", EVERYWHERE, True),
+        ("yes", EVERYWHERE, False),
+        ("no", LOOPBACK, False),
+        ("no", [], False),
     ],
 )
 def test_otherwise_there_is_nothing_to_warn_of(
-    directives: dict[str, str], listeners: list[tuple[str, str, int]]
+    mode: str, listeners: list[tuple[str, str, int]], requires_login: bool
 ) -> None:
-    assert exposure_warning(configured(**directives), listeners) is None
+    config = configured(protected_mode=mode)
+    assert exposure_warning(config, listeners, requires_login=requires_login) is None

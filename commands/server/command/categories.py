@@ -5,7 +5,12 @@ from __future__ import annotations
 from commands.core.documentation import row_of
 from commands.core.registry import ADMIN, BLOCKING, FAST, PUBSUB, READONLY, WRITE, Command
 
-# The order in which ACL CAT and COMMAND INFO know the categories does not matter to clients.
+# All of them, in the order of ACL CAT.
+CATEGORIES = (
+    "keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap",
+    "hyperloglog", "geo", "stream", "pubsub", "admin", "fast", "slow", "blocking", "dangerous",
+    "connection", "transaction", "scripting",
+)  # fmt: skip
 _GROUP_CATEGORIES = {
     "generic": "keyspace",
     "string": "string",

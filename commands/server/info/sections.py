@@ -381,9 +381,9 @@ def _processing(instance: Instance) -> Iterator[Field]:
     mean_us = stats.cycle_us_rate.per_second() / cycles if cycles else 0
     yield "instantaneous_eventloop_duration_usec", round(mean_us)
     yield "acl_access_denied_auth", stats.acl_access_denied_auth
-    yield "acl_access_denied_cmd", 0
-    yield "acl_access_denied_key", 0
-    yield "acl_access_denied_channel", 0
+    yield "acl_access_denied_cmd", stats.acl_access_denied_cmd
+    yield "acl_access_denied_key", stats.acl_access_denied_key
+    yield "acl_access_denied_channel", stats.acl_access_denied_channel
 
 
 def cpu(instance: Instance) -> Iterator[Field]:

@@ -11,7 +11,6 @@ from commands.config.configuration import DIRECTIVES
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("aclfile", [""]),
         ("cluster-enabled", ["NO"]),
         ("maxmemory", ["0b"]),
     ],

@@ -72,7 +72,7 @@ def test_requests_in_the_same_bytes_as_auth_run_after_it(outsider: InProcessClie
 
 def test_a_new_password_does_not_touch_who_is_inside(outsider: InProcessClient) -> None:
     outsider.execute("AUTH", "secret")
-    outsider.server.instance.config.requirepass = "changed"
+    assert outsider.execute("CONFIG", "SET", "requirepass", "changed") == b"+OK\r\n"
     assert outsider.execute("PING") == b"+PONG\r\n"
     assert outsider.server.connect().execute("AUTH", "secret") == WRONGPASS
 
@@ -95,8 +95,7 @@ def test_auth_takes_one_or_two_words(client: InProcessClient) -> None:
 
 
 def test_a_password_of_any_characters_works() -> None:
-    server = InProcessServer()
-    server.instance.config.requirepass = "pä\udcffss"  # a byte of the file that is no UTF-8
+    server = InProcessServer(requirepass="pä\udcffss")  # a byte of the file that is no UTF-8
     outsider = server.connect()
     assert outsider.execute("AUTH", "pä".encode() + b"\xffss") == b"+OK\r\n"
 

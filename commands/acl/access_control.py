@@ -1,0 +1,198 @@
+"""The users of one server, and who its clients are.
+
+A client has the name of its user; what that user may do is looked up for each of its requests, so
+that a change acts at once. A user who may do everything costs nothing: only clients of others have
+the gate GATE_RESTRICTED, and only then commands/acl/checks.py is asked.
+
+A change that takes away a channel which a client is subscribed to closes that client's connection,
+and so does the removal of its user.
+
+Source: Redis 8.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from commands.acl import passwords
+from commands.acl.log import AccessLog
+from commands.acl.users import DEFAULT_USER, User, apply_all, default_user
+from commands.connection.client_list import describe_client
+from commands.core.client import Client
+from commands.core.clients import Clients
+from commands.core.gates import GATE_AUTH, GATE_MULTI, GATE_PRIMARY, GATE_RESTRICTED
+from commands.core.instance import Instance
+from protocol import errors
+from protocol.errors import ReplyError
+
+
+class AccessControl:
+    """The users by name. The default user always exists."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self.users: dict[bytes, User] = {DEFAULT_USER: default_user()}
+        _set_password(self.default, instance.config.requirepass)
+
+    @property
+    def default(self) -> User:
+        """The user of connections that have not logged in."""
+        return self.users[DEFAULT_USER]
+
+    @property
+    def requires_login(self) -> bool:
+        """True if a new connection must log in first."""
+        return self.default.needs_password or not self.default.is_on
+
+    @property
+    def is_untouched(self) -> bool:
+        """True if there is only the default user, as requirepass makes it."""
+        if len(self.users) > 1:
+            return False
+        built_in = default_user()
+        _set_password(built_in, self._instance.config.requirepass)
+        return built_in.line() == self.default.line()
+
+    def sorted_users(self) -> list[User]:
+        """All users, in the order of their names."""
+        return [self.users[name] for name in sorted(self.users)]
+
+    def user_of(self, client: Client) -> User:
+        """The user that a client is."""
+        return self.users[client.user]
+
+    # -- clients -------------------------------------------------------------------------------
+
+    def admit(self, client: Client) -> None:
+        """Make a client the default user: a new connection, or after RESET."""
+        client.user = DEFAULT_USER
+        client.authenticated = not self.requires_login
+        self._set_gates(client)
+
+    def log_in(self, client: Client, name: bytes, password: bytes, word: bytes) -> None:
+        """Make a client another user; `word` is the one of its request that asked for it.
+
+        Raises WRONGPASS, which does not say whether there is such a user, and changes nothing then.
+        """
+        user = self.users.get(name)
+        is_right = passwords.is_one_of(password, ()) if user is None else user.admits(password)
+        if not is_right:
+            instance = self._instance
+            instance.stats.acl_access_denied_auth += 1
+            context, info = context_of(client), describe_client(client)
+            instance.feature(AccessLog).add(b"auth", context, word, name, info, instance.now_ms)
+            raise ReplyError(errors.WRONGPASS)
+        client.user = name
+        client.authenticated = True
+        self._set_gates(client)
+
+    def _set_gates(self, client: Client) -> None:
+        gates = client.gates & ~(GATE_AUTH | GATE_RESTRICTED)
+        if not client.authenticated and self.requires_login:
+            gates |= GATE_AUTH
+        if not self.users[client.user].allows_everything:
+            gates |= GATE_RESTRICTED
+        client.gates = gates
+
+    def _clients(self) -> list[Client]:
+        """The clients that have a user: the link to a primary has none."""
+        clients = self._instance.feature(Clients).by_id.values()
+        return [client for client in clients if not client.gates & GATE_PRIMARY]
+
+    def _close(self, client: Client, caller: Client | None) -> None:
+        """Close a client that has lost its user or a channel; the caller after its reply."""
+        client.user, client.authenticated = DEFAULT_USER, False
+        self._set_gates(client)
+        if client is caller:
+            client.close_after_reply = True
+        else:
+            client.transport.abort()
+
+    # -- changes -------------------------------------------------------------------------------
+
+    def draft(self, name: bytes) -> User:
+        """A copy of a user to change, or a new one."""
+        all_channels = self._instance.config.acl_pubsub_default == "allchannels"
+        known = self.users.get(name)
+        if known is None:
+            return User(name, all_channels=all_channels)
+        user = known.copy()
+        user.all_channels = all_channels
+        return user
+
+    def put(self, user: User, caller: Client | None = None) -> None:
+        """Add a user, or let it take the place of the one of its name."""
+        old = self.users.get(user.name)
+        self.users[user.name] = user
+        for client in self._clients():
+            if client.user == user.name:
+                if old is not None and self._loses_channel(client, old, user):
+                    self._close(client, caller)
+                    continue
+                self._set_gates(client)
+            elif user.name == DEFAULT_USER:
+                self._set_gates(client)  # whether it must log in may have changed
+
+    def remove(self, names: Sequence[bytes], caller: Client | None = None) -> int:
+        """Remove users, and close their connections; how many there were."""
+        removed = {name for name in names if self.users.pop(name, None) is not None}
+        for client in self._clients():
+            if client.user in removed:
+                self._close(client, caller)
+        return len(removed)
+
+    def replace(self, users: Iterable[User], caller: Client | None = None) -> None:
+        """Replace all users (ACL LOAD); without a default user there is the built-in one."""
+        before = self.users
+        self.users = {DEFAULT_USER: default_user()} | {user.name: user for user in users}
+        for client in self._clients():
+            user = self.users.get(client.user)
+            if user is None or self._loses_channel(client, before[client.user], user):
+                self._close(client, caller)
+            else:
+                self._set_gates(client)
+
+    def set_default_password(self, password: str) -> None:
+        """`requirepass`: the only password of the default user; an empty one is none."""
+        _set_password(self.default, password)
+        self.put(self.default)
+
+    def _loses_channel(self, client: Client, old: User, new: User) -> bool:
+        """Return True if the client is subscribed to what its user may no longer subscribe to.
+
+        As in Redis, subscriptions are not looked at if the user loses no channel.
+        """
+        if not client.subscriptions or _covers_channels(new, old):
+            return False
+        pubsub = self._instance.pubsub
+        names = pubsub.channels.names_of(client) + pubsub.shard_channels.names_of(client)
+        return not (
+            all(new.may_use_channel(name, is_pattern=False) for name in names)
+            and all(
+                new.may_use_channel(name, is_pattern=True)
+                for name in pubsub.patterns.names_of(client)
+            )
+        )
+
+
+def _set_password(user: User, password: str) -> None:
+    user.reset_passwords(needs_password=bool(password))
+    if password:
+        apply_all(user, [b">" + password.encode("utf-8", "surrogateescape")])
+
+
+def _covers_channels(new: User, old: User) -> bool:
+    """Return True if each pattern of channels that the old user has is one of the new user's."""
+    news = [selector.channels for selector in new.selectors]
+    olds = [selector.channels for selector in old.selectors]
+    if any(channels.covers_all for channels in news):
+        return True
+    if any(channels.covers_all for channels in olds):
+        return False
+    kept = {pattern for channels in news for pattern in channels.patterns}
+    return all(kept.issuperset(channels.patterns) for channels in olds)
+
+
+def context_of(client: Client) -> bytes:
+    """The context of a refusal in the log, outside of scripts."""
+    return b"multi" if client.gates & GATE_MULTI or client.deny_blocking else b"toplevel"

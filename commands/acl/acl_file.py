@@ -1,0 +1,83 @@
+"""The text of an ACL file: a line `user <name> <rule> ...` for each user, and blank lines.
+
+Nothing of a file with an error is used; the errors of all its lines make one message, which names
+one for each line. Reading and writing files is the server's (server/user_files.py).
+
+Source: Redis 8.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from commands.acl import rules
+from commands.acl.rules import RuleError
+from commands.acl.users import User
+
+_UNCHANGED = (
+    b"WARNING: ACL errors detected, no change to the previously active ACL rules was performed"
+)
+
+
+class InvalidFile(Exception):
+    """The file has errors; the text is the message for clients and the log, without a code."""
+
+    def __init__(self, text: bytes) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+def format_users(users: Iterable[User]) -> bytes:
+    """The text for these users."""
+    return b"".join(user.line() + b"\n" for user in users)
+
+
+def parse_users(text: bytes, name: bytes, new_user: Callable[[bytes], User]) -> list[User]:
+    """The users of a text. Raises InvalidFile, which calls the file `name`.
+
+    `new_user` makes a user without rights.
+    """
+    users: dict[bytes, User] = {}
+    problems: list[bytes] = []
+    for number, line in enumerate(text.split(b"\n"), 1):
+        line = line.strip(b" \t\r\n")
+        if not line:
+            continue
+        place = b"%b:%d" % (name, number)
+        words = line.split(b" ")
+        if words[0] != b"user" or len(words) < 2:  # neither a comment
+            problems.append(b"%b should start with user keyword followed by the username. " % place)
+        elif rules.has_blanks(words[1]):
+            problems.append(b"'%b: username '%b' contains invalid characters. " % (place, words[1]))
+        elif words[1] in users:
+            problems.append(b"WARNING: Duplicate user '%b' found on line %d. " % (words[1], number))
+        else:
+            user = new_user(words[1])
+            problems.append(_problems_with(user, words[2:], place))
+            users[user.name] = user
+    if any(problems):
+        raise InvalidFile(b"".join(problems) + _UNCHANGED)
+    return list(users.values())
+
+
+def _problems_with(user: User, words: list[bytes], place: bytes) -> bytes:
+    """Apply the rules of a line; messages about unknown commands, and the first other one."""
+    try:
+        merged = rules.joined(words)
+    except RuleError as error:
+        return b"%b: %b " % (place, error.reason)  # where Redis 8.2 ends
+    problems: list[bytes] = []
+    others = 0
+    for rule in merged:
+        rule = rule.strip(b"\t\r\n")
+        try:
+            user.apply(rule)
+        except RuleError as error:
+            if error.reason == rules.UNKNOWN_COMMAND:
+                problems.append(
+                    b"%b: Error in applying operation '%b': %b. " % (place, rule, error.reason)
+                )
+            elif not others:
+                others = 1
+                problems.append(b"%b: %b. " % (place, error.reason))
+    return b"".join(problems)

@@ -1,0 +1,60 @@
+"""ACL SETUSER, GETUSER, DELUSER, LIST, USERS and WHOAMI; tests/compat/test_acl.py has more."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.inprocess.server import InProcessClient
+
+DEFAULT = b"user default on nopass sanitize-payload ~* &* +@all"
+
+
+def test_all_rules_are_applied_or_none(client: InProcessClient) -> None:
+    assert client.execute("ACL", "SETUSER", "ann", "on", "+nothing") == (
+        b"-ERR Error in ACL SETUSER modifier '+nothing':"
+        b" Unknown command or category name in ACL\r\n"
+    )
+    assert client.execute("ACL", "GETUSER", "ann") == b"$-1\r\n"
+    assert client.execute("ACL", "SETUSER", "ann", "on", "(~a", "+get)", "(") == (
+        b"-ERR Unmatched parenthesis in acl selector starting at '('.\r\n"
+    )
+    assert client.execute("ACL", "USERS") == b"*1\r\n$7\r\ndefault\r\n"
+
+
+@pytest.mark.parametrize("name", ["a b", "a\n", "a\0"])
+def test_a_name_has_no_blanks(client: InProcessClient, name: str) -> None:
+    assert client.execute("ACL", "SETUSER", name) == (
+        b"-ERR Usernames can't contain spaces or null characters\r\n"
+    )
+
+
+def test_a_user_is_described_as_a_map(client: InProcessClient) -> None:
+    client.execute("ACL", "SETUSER", "ann", "on", "nopass", "%R~a", "&c", "+get", "(~b)")
+    client.execute("HELLO", 3)
+    assert client.execute("ACL", "GETUSER", "ann") == (
+        b"%6\r\n$5\r\nflags\r\n~3\r\n$2\r\non\r\n$6\r\nnopass\r\n$16\r\nsanitize-payload\r\n"
+        b"$9\r\npasswords\r\n*0\r\n$8\r\ncommands\r\n$10\r\n-@all +get\r\n$4\r\nkeys\r\n"
+        b"$4\r\n%R~a\r\n$8\r\nchannels\r\n$2\r\n&c\r\n$9\r\nselectors\r\n*1\r\n"
+        b"%3\r\n$8\r\ncommands\r\n$5\r\n-@all\r\n$4\r\nkeys\r\n$2\r\n~b\r\n$8\r\nchannels\r\n$0\r\n\r\n"
+    )
+
+
+def test_users_are_listed_in_the_order_of_their_names(client: InProcessClient) -> None:
+    for name in ("zoe", "ann"):
+        client.execute("ACL", "SETUSER", name)
+    assert client.execute("ACL", "USERS") == b"*3\r\n$3\r\nann\r\n$7\r\ndefault\r\n$3\r\nzoe\r\n"
+    assert DEFAULT in client.execute("ACL", "LIST")
+
+
+def test_the_default_user_stays(client: InProcessClient) -> None:
+    client.execute("ACL", "SETUSER", "ann")
+    assert client.execute("ACL", "DELUSER", "ann", "default") == (
+        b"-ERR The 'default' user cannot be removed\r\n"
+    )
+    assert client.execute("ACL", "DELUSER", "ann", "bob") == b":1\r\n"
+
+
+def test_whoami_names_the_user(client: InProcessClient, ann: InProcessClient) -> None:
+    client.execute("ACL", "SETUSER", "ann", "+acl|whoami")
+    assert ann.execute("ACL", "WHOAMI") == b"$3\r\nann\r\n"
+    assert client.execute("ACL", "WHOAMI") == b"$7\r\ndefault\r\n"
