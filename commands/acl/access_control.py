@@ -22,6 +22,7 @@ from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.gates import GATE_AUTH, GATE_MULTI, GATE_PRIMARY, GATE_RESTRICTED
 from commands.core.instance import Instance
+from commands.state.invalidation_table import TrackingClient
 from protocol import errors
 from protocol.errors import ReplyError
 
@@ -33,6 +34,7 @@ class AccessControl:
         self._instance = instance
         self.users: dict[bytes, User] = {DEFAULT_USER: default_user()}
         _set_password(self.default, instance.config.requirepass)
+        instance.tracking.may_see = self._may_see
 
     @property
     def default(self) -> User:
@@ -93,6 +95,14 @@ class AccessControl:
         if not self.users[client.user].allows_everything:
             gates |= GATE_RESTRICTED
         client.gates = gates
+
+    def _may_see(self, client: TrackingClient, key: bytes) -> bool:
+        """Return True if the client may learn of a change of a key: it has any right to it.
+
+        Source: Redis 8.10; earlier versions name every key.
+        """
+        user = self.users[client.user]
+        return any(selector.keys.allow(key, 0) for selector in user.selectors)
 
     def _clients(self) -> list[Client]:
         """The clients that have a user: the link to a primary has none."""

@@ -3,7 +3,8 @@
 Two modes. By default the table remembers the keys that a tracking client reads. The first change of
 such a key sends one invalidation to every client that read it, and the key is removed from the
 table until it is read again. With BCAST nothing is remembered: a client names prefixes and gets
-every changed key that has one of them, in one message per prefix and cycle.
+every changed key that has one of them, in one message per prefix and cycle. A user who may not use
+a key does not learn its name in this way.
 
 Guarantees: as long as a client gets no invalidation, its cached value is current. The table holds
 at most `tracking-table-max-keys` keys; a key is invalidated before it is evicted. As in Redis,
@@ -20,14 +21,14 @@ Source: Redis 7.2, "Client-side caching" in its documentation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import field
 from typing import Protocol
 
 import cython
 
 from commands.config.configuration import Configuration
-from commands.core.gates import GATE_TRACKING
+from commands.core.gates import GATE_RESTRICTED, GATE_TRACKING
 from commands.pubsub.registry import Subscriber, is_subscribed
 from protocol import replies
 from protocol.records import record
@@ -69,6 +70,7 @@ class TrackingClient(Subscriber, Protocol):
 
     id: int
     closed: bool
+    user: bytes
     tracking: TrackingState | None
 
 
@@ -86,6 +88,9 @@ class TrackingTable:
         # Keys changed in this cycle, by prefix, with the client that changed each: None if several
         # did.
         self.changes: dict[bytes, dict[bytes, TrackingClient | None]] = {}
+        # Whether a client of a restricted user may learn that a key has changed: access control
+        # sets it.
+        self.may_see: Callable[[TrackingClient, bytes], bool] = _sees_all
 
     # -- tracking clients ----------------------------------------------------------------------
 
@@ -184,12 +189,14 @@ class TrackingTable:
             for client in self.listeners[prefix]:
                 state = client.tracking
                 assert state is not None
-                if not state.noloop:
+                if not state.noloop and not client.gates & GATE_RESTRICTED:
                     self._send(client, state, for_all)
                     continue
-                of_others = [key for key in keys if changed[key] is not client]
-                if of_others:
-                    self._send(client, state, replies.bulk_array(of_others))
+                seen = [key for key in keys if not state.noloop or changed[key] is not client]
+                if client.gates & GATE_RESTRICTED:
+                    seen = [key for key in seen if self.may_see(client, key)]
+                if seen:
+                    self._send(client, state, replies.bulk_array(seen))
 
     def _send(self, client: TrackingClient, state: TrackingState, keys: bytes | None) -> None:
         """Send one invalidation; `keys` is an encoded array, None for null.
@@ -209,6 +216,10 @@ class TrackingTable:
         elif state.redirect and is_subscribed(target):
             head = replies.bulk(b"message") + replies.bulk(INVALIDATION_CHANNEL)
             target.send(replies.push_header(3, 2) + head + body)
+
+
+def _sees_all(client: TrackingClient, key: bytes) -> bool:
+    return True
 
 
 def _broken_redirection(client_id: int) -> bytes:

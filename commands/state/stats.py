@@ -82,6 +82,11 @@ class Stats:
     def __init__(self) -> None:
         self.commands: dict[Counted, CommandStats] = {}
         self._sampled_ms = 0
+        # Refused by access control lists. As in Redis, CONFIG RESETSTAT leaves them.
+        self.acl_access_denied_auth = 0
+        self.acl_access_denied_cmd = 0
+        self.acl_access_denied_key = 0
+        self.acl_access_denied_channel = 0
         self.reset()
 
     def reset(self) -> None:
@@ -108,10 +113,6 @@ class Stats:
         self.cycles_us = 0  # spent in them
         self.client_query_buffer_limit_disconnections = 0
         self.client_output_buffer_limit_disconnections = 0
-        self.acl_access_denied_auth = 0
-        self.acl_access_denied_cmd = 0
-        self.acl_access_denied_key = 0
-        self.acl_access_denied_channel = 0
         self.forks = 0
         self.latest_fork_us = 0  # how long it blocked the server
         # growth per second

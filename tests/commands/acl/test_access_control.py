@@ -149,3 +149,18 @@ def test_the_last_user_that_requirepass_makes_is_untouched() -> None:
     assert access.is_untouched and access.requires_login
     access.put(access.draft(b"ann"))
     assert not access.is_untouched
+
+
+# -- client-side caching -------------------------------------------------------------------------
+
+
+def test_broadcasts_name_no_key_that_the_user_may_not_use(
+    client: InProcessClient, ann: InProcessClient
+) -> None:
+    client.execute("ACL", "SETUSER", "ann", "+client", "%R~a*", "(~b)")
+    ann.execute("HELLO", 3)
+    ann.execute("CLIENT", "TRACKING", "ON", "BCAST")
+    client.pipeline(("SET", "a1", 1), ("SET", "secret", 1), ("SET", "b", 1))
+    assert ann.received() == b">2\r\n$10\r\ninvalidate\r\n*2\r\n$2\r\na1\r\n$1\r\nb\r\n"
+    client.execute("SET", "secret", 2)
+    assert ann.received() == b""
