@@ -24,7 +24,8 @@ def exposure_warning(
     places = [
         f"port {port} on {address}"
         for kind, address, port in listeners
-        if kind == "tcp" and not _is_loopback(address)
+        if (kind == "tcp" or (kind == "tls" and config.tls_auth_clients == "no"))
+        and not _is_loopback(address)
     ]
     return WARNING.format(" or ".join(places)) if places else None
 

@@ -88,6 +88,21 @@ class AccessControl:
         client.authenticated = True
         self._set_gates(client)
 
+    def log_in_by_certificate(self, client: Client, name: bytes) -> None:
+        """Make a new client the user that its verified certificate names, without a password.
+
+        Without such a user, or if that one is off, the client stays what it is. Source: Redis 8.6.
+        """
+        user = self.users.get(name)
+        if user is not None and user.is_on:
+            client.user, client.authenticated = name, True
+            self._set_gates(client)
+            return
+        instance, info = self._instance, describe_client(client)
+        instance.stats.acl_access_denied_tls_cert += 1
+        log = instance.feature(AccessLog)
+        log.add(b"tls-cert", b"toplevel", name, name, info, instance.now_ms)
+
     def _set_gates(self, client: Client) -> None:
         gates = client.gates & ~(GATE_AUTH | GATE_RESTRICTED)
         if not client.authenticated and self.requires_login:

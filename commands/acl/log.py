@@ -30,9 +30,9 @@ class Entry:
     """Equal refusals. Times are Unix times in milliseconds."""
 
     id: int
-    reason: bytes  # command, key, channel, auth
+    reason: bytes  # command, key, channel, auth, tls-cert
     context: bytes  # toplevel, multi, lua
-    object: bytes  # the full name of the command, the key or channel, the word that logs in
+    object: bytes  # the full name of the command, the key or channel, the word that logs in, a name
     username: bytes
     created_ms: int
     updated_ms: int

@@ -111,6 +111,7 @@ class Configuration(EncodingLimits):
     tls_ca_cert_file: str = directive(Text(), "")
     tls_ca_cert_dir: str = directive(Text(), "")
     tls_auth_clients: str = directive(Choice("no", "yes", "optional"), "yes")
+    tls_auth_clients_user: str = directive(Choice("off", "CN"), "off")
     tls_replication: bool = directive(Boolean(), "no")
     tls_protocols: str = directive(Text(), "")
     tls_ciphers: str = directive(Text(), "")

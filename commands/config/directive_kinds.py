@@ -222,9 +222,10 @@ class Choice(Kind):
 
     def parse(self, words: list[str]) -> str:
         word = one_word(words).lower()
-        if word not in self.choices:
-            raise ValueError(f"argument(s) must be {self.expected}")
-        return word
+        for choice in self.choices:
+            if choice.lower() == word:
+                return choice
+        raise ValueError(f"argument(s) must be {self.expected}")
 
     def format(self, value: str) -> str:
         return value

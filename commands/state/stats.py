@@ -85,6 +85,7 @@ class Stats:
         # Refused by access control lists. As in Redis, CONFIG RESETSTAT leaves them.
         self.acl_access_denied_auth = 0
         self.acl_access_denied_cmd = 0
+        self.acl_access_denied_tls_cert = 0
         self.acl_access_denied_key = 0
         self.acl_access_denied_channel = 0
         self.reset()

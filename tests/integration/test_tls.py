@@ -292,3 +292,23 @@ def test_a_replica_does_not_follow_a_primary_of_another_authority(
     )
     until(lambda: "certificate verify failed" in server.output())
     assert redis.Redis(port=server.port).info("replication")["master_link_status"] == "down"
+
+
+def test_a_certificate_names_the_user_if_the_directive_says_so(
+    serve: Callable[..., Served],
+) -> None:
+    served = serve("--tls-auth-clients-user", "CN")
+    plain = served.plain()
+    assert plain.config_get("tls-auth-clients-user") == {"tls-auth-clients-user": "CN"}
+    plain.execute_command("ACL", "SETUSER", "joe", "on", ">secret", "+@all", "~joe:*")
+    joe = served.client(served.authority.issue("joe", "joe"))
+    assert joe.acl_whoami() == "joe"
+    with pytest.raises(redis.exceptions.NoPermissionError):
+        joe.get("other")
+    ann = served.client(served.authority.issue("ann", "ann"))
+    assert ann.acl_whoami() == "default"
+    newest, _ = plain.acl_log()
+    assert (newest["reason"], newest["username"]) == ("tls-cert", "ann")
+    plain.execute_command("ACL", "SETUSER", "joe", "off")
+    assert served.client(served.authority.issue("joe", "joe")).acl_whoami() == "default"
+    assert plain.info("stats")["acl_access_denied_tls_cert"] == 2

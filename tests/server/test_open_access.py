@@ -8,6 +8,7 @@ from commands.config.configuration import Configuration
 from server.open_access import exposure_warning
 
 EVERYWHERE = [("tcp", "*", 6379), ("tcp", "::*", 6379)]
+ENCRYPTED = [("tls", "*", 6379)]
 LOOPBACK = [("tcp", "127.0.0.1", 6379), ("tcp", "::1", 6379), ("unix", "/run/rillway.sock", 0)]
 
 
@@ -24,6 +25,13 @@ def test_without_a_password_and_protection_it_is_open() -> None:
     assert warning is not None and "\n" not in warning
     assert "everyone who reaches port 6379 on * or port 6379 on ::* may" in warning
     assert "RILLWAY_REQUIREPASS" in warning
+
+
+def test_a_tls_port_is_open_if_clients_need_no_certificate() -> None:
+    for mode, is_open in (("no", True), ("optional", False), ("yes", False)):
+        config = configured(protected_mode="no", tls_auth_clients=mode)
+        warning = exposure_warning(config, ENCRYPTED, requires_login=False)
+        assert (warning is not None) is is_open
 
 
 @pytest.mark.parametrize(

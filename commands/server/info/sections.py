@@ -384,6 +384,7 @@ def _processing(instance: Instance) -> Iterator[Field]:
     yield "acl_access_denied_cmd", stats.acl_access_denied_cmd
     yield "acl_access_denied_key", stats.acl_access_denied_key
     yield "acl_access_denied_channel", stats.acl_access_denied_channel
+    yield "acl_access_denied_tls_cert", stats.acl_access_denied_tls_cert
 
 
 def cpu(instance: Instance) -> Iterator[Field]:
