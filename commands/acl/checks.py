@@ -29,6 +29,8 @@ COMMAND, KEY, CHANNEL = 0, 1, 2
 Denial: TypeAlias = tuple[int, int]
 
 _REASONS = {COMMAND: b"command", KEY: b"key", CHANNEL: b"channel"}
+_KEY_DENIED = b"No permissions to access a key"
+_CHANNEL_DENIED = b"No permissions to access a channel"
 _CHANGED = (
     b"NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC"
     b" call. This command is no longer allowed for the following reason: %b"
@@ -103,7 +105,7 @@ def _text(username: bytes, found: Denial, command: Command) -> bytes:
     what = found[0]
     if what == COMMAND:
         return command_denied(username, command)
-    return b"No permissions to access a %b" % _REASONS[what]
+    return _KEY_DENIED if what == KEY else _CHANNEL_DENIED
 
 
 def command_denied(username: bytes, command: Command) -> bytes:

@@ -27,8 +27,8 @@ OTHER_NAMES = {
 # Words in capitals that are no commands: a part of a message, a setting, a unit, a signal.
 NO_COMMANDS = {
     "BUSY", "BUSYGROUP", "DENIED", "ERR", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOGROUP",
-    "NOMASTERLINK", "NOREPLICAS", "READONLY", "REDISCLI_AUTH", "RILLWAY_STREAM_NODE_MAX_ENTRIES",
-    "SENTINEL",
+    "NOMASTERLINK", "NOPERM", "NOREPLICAS", "READONLY", "REDISCLI_AUTH",
+    "RILLWAY_STREAM_NODE_MAX_ENTRIES", "SENTINEL",
 }  # fmt: skip
 
 
