@@ -61,6 +61,17 @@ def test_ranges_include_their_ends_by_default(
     assert ids(client, f"XREVRANGE s {end} {start}") == expected[::-1]
 
 
+def test_a_time_alone_is_its_first_id(client: Talk) -> None:
+    for time in ("0", "1", "2", "3", "4", "007", "(1", MAX):
+        whole = time if time in ("007", "(1") else f"{time}-0"
+        for end in ("+", f"{MAX}-{MAX}"):
+            request = f"XRANGE s {time} {end} COUNT 2"
+            assert ids(client, request) == ids(client, f"XRANGE s {whole} {end} COUNT 2")
+        if time != "(1":
+            after = [client.do(f"XREAD COUNT 2 STREAMS s {text}") for text in (time, whole)]
+            assert after[0] == after[1]
+
+
 def test_a_count_limits_the_entries(client: Talk) -> None:
     assert ids(client, "XRANGE s - + COUNT 2") == ["1-1", "1-2"]
     assert ids(client, "XREVRANGE s + - count 2") == ["3-5", "3-0"]
