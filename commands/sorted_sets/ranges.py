@@ -6,11 +6,8 @@ its start or from its end.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import cython
 
-from commands.core.arguments import Arguments
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import DENYOOM, READONLY, WRITE, command, one_key, two_keys
@@ -21,152 +18,127 @@ from commands.sorted_sets.bounds import (
     parse_lex_bounds,
     parse_rank,
     parse_score,
-    parse_score_bounds,
     rank_span,
 )
 from commands.sorted_sets.pairs import members_reply
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.records import record
 from protocol.request import Request
-from storage.types.scored.record import Record
-from storage.types.sorted_sets import SortedSetValue, Span
+from storage.types.sorted_sets import LexBounds, SortedSetValue, Span
 
-RANK = b"RANK"
-SCORE = b"BYSCORE"
-LEX = b"BYLEX"
+# What a range is of, and whether it is read from its end; OPEN: an option of the request decides.
+RANKS = 0
+SCORES = 1
+MEMBERS = 2
+FORWARD = 0
+REVERSE = 1
+OPEN = -1
+_RANKS: cython.int = RANKS
+_SCORES: cython.int = SCORES
+_MEMBERS: cython.int = MEMBERS
+_OPEN: cython.int = OPEN
 
 NO_LIMIT = -1
+_NO_LIMIT: cython.longlong = NO_LIMIT
 
 _READS = one_key(b"RO", b"ACCESS")
 
 
-@record
-class _Form:
-    """The kind, direction and options of a range. None: an option of the request decides."""
-
-    by: bytes | None = None
-    reverse: bool | None = None
-    offset: int = 0
-    count: int = NO_LIMIT
-    with_scores: bool = False
-
-
-@record
+@cython.cclass
 class _Range:
-    """A range, with its ends parsed."""
+    """A range: its kind and direction, its ends, and the options."""
 
-    span_in: Callable[[SortedSetValue], Span]
-    reverse: bool
-    with_scores: bool
+    __slots__ = (
+        "_count", "_excludes_high", "_excludes_low", "_first", "_high", "_kind", "_last", "_low",
+        "_members", "_offset", "is_reverse", "with_scores",
+    )  # fmt: skip
 
+    def __init__(self, kind: cython.int, direction: cython.int) -> None:
+        self._kind = kind
+        self.is_reverse = direction
+        self._offset = 0
+        self._count = NO_LIMIT
+        self.with_scores = False
 
-def _parse(argv: Request, at: int, form: _Form, *, is_stored: bool = False) -> _Range:
-    """The range whose ends are at `at`, with the options after them. Raises ReplyError."""
-    _parse_options(Arguments(argv, at + 2), form, is_stored=is_stored)
-    by, reverse = form.by or RANK, bool(form.reverse)
-    if form.count != NO_LIMIT and by == RANK:
-        raise ReplyError(errors.LIMIT_BY_RANK)
-    if form.with_scores and by == LEX:
-        raise ReplyError(errors.WITHSCORES_BY_LEX)
-    first, second = argv[at], argv[at + 1]
-    if by == RANK:
-        return _Range(
-            _by_rank(parse_rank(first), parse_rank(second), reverse), reverse, form.with_scores
-        )
-    low, high = (second, first) if reverse else (first, second)
-    span_in = _by_score(low, high) if by == SCORE else _by_member(low, high)
+    def parse(self, words: list[bytes], at: cython.Py_ssize_t, is_stored: cython.bint) -> None:
+        """Parse the ends, which are at `at`, and the options after them. Raises ReplyError."""
+        self._parse_options(words, at + 2, is_stored)
+        if self._count != _NO_LIMIT and self._kind == _RANKS:
+            raise ReplyError(errors.LIMIT_BY_RANK)
+        if self.with_scores and self._kind == _MEMBERS:
+            raise ReplyError(errors.WITHSCORES_BY_LEX)
+        low, high = words[at], words[at + 1]
+        if self._kind == _RANKS:
+            self._first, self._last = parse_rank(low), parse_rank(high)
+            return
+        if self.is_reverse:
+            low, high = high, low
+        if self._kind == _MEMBERS:
+            self._members: LexBounds = parse_lex_bounds(low, high)
+            return
+        self._low, self._high = parse_score(low), parse_score(high)
+        self._excludes_low, self._excludes_high = excludes(low), excludes(high)
 
-    def limited_span(value: SortedSetValue) -> Span:
-        return limited(span_in(value), form.offset, form.count, reverse=reverse)
+    def _parse_options(
+        self, words: list[bytes], at: cython.Py_ssize_t, is_stored: cython.bint
+    ) -> None:
+        end: cython.Py_ssize_t = len(words)
+        has_open_kind: cython.bint = self._kind == _OPEN
+        has_open_direction: cython.bint = self.is_reverse == _OPEN
+        self._kind = RANKS if has_open_kind else self._kind
+        self.is_reverse = FORWARD if has_open_direction else self.is_reverse
+        while at < end:
+            word = words[at].upper()
+            at += 1
+            if word == b"WITHSCORES" and not is_stored:
+                self.with_scores = True
+            elif word == b"LIMIT" and end - at > 1:
+                self._offset, self._count = parse_rank(words[at]), parse_rank(words[at + 1])
+                at += 2
+            elif word == b"REV" and has_open_direction:
+                has_open_direction = False
+                self.is_reverse = REVERSE
+            elif word in (b"BYSCORE", b"BYLEX") and has_open_kind:
+                has_open_kind = False
+                self._kind = SCORES if word == b"BYSCORE" else MEMBERS
+            else:
+                raise ReplyError(errors.SYNTAX)
 
-    return _Range(limited_span, reverse, form.with_scores)
-
-
-def _parse_options(arguments: Arguments, form: _Form, *, is_stored: bool) -> None:
-    has_given_order, has_given_kind = form.reverse is not None, form.by is not None
-    while arguments:
-        if not is_stored and arguments.take(b"WITHSCORES"):
-            form.with_scores = True
-        elif arguments.remaining > 2 and arguments.take(b"LIMIT"):
-            form.offset, form.count = arguments.next_int(), arguments.next_int()
-        elif not has_given_order and form.reverse is None and arguments.take(b"REV"):
-            form.reverse = True
-        elif not has_given_kind and form.by is None and arguments.peek() in (SCORE, LEX):
-            form.by = arguments.next_keyword()
+    def span_in(self, value: SortedSetValue) -> Span:
+        """The ranks of the range in a sorted set."""
+        start: cython.Py_ssize_t
+        end: cython.Py_ssize_t
+        if self._kind == _RANKS:
+            count: cython.Py_ssize_t = len(value)
+            start, end = rank_span(self._first, self._last, count)
+            return (count - end, count - start) if self.is_reverse else (start, end)
+        if self._kind == _SCORES:
+            start = value.rank_from(self._low, self._excludes_low)
+            end = value.rank_from(self._high, not self._excludes_high)
         else:
-            raise ReplyError(errors.SYNTAX)
+            start, end = value.span_of_members(self._members)
+        if start >= end:
+            return 0, 0
+        if self._count == _NO_LIMIT and not self._offset:
+            return start, end
+        return limited((start, end), self._offset, self._count, reverse=self.is_reverse == REVERSE)
 
 
-def _by_rank(start: int, end: int, reverse: bool) -> Callable[[SortedSetValue], Span]:
-    return lambda value: _span_of_ranks(value, start, end, reverse)
-
-
-def _span_of_ranks(
-    value: SortedSetValue, start: cython.longlong, end: cython.longlong, reverse: cython.bint
-) -> Span:
-    count: cython.Py_ssize_t = len(value)
-    low, high = rank_span(start, end, count)
-    return (count - high, count - low) if reverse else (low, high)
-
-
-def _by_score(low: bytes, high: bytes) -> Callable[[SortedSetValue], Span]:
-    bounds = parse_score_bounds(low, high)
-    return lambda value: value.span_of_scores(bounds)
-
-
-def _by_member(low: bytes, high: bytes) -> Callable[[SortedSetValue], Span]:
-    bounds = parse_lex_bounds(low, high)
-    return lambda value: value.span_of_members(bounds)
-
-
-def _answer(client: Client, argv: Request, form: _Form) -> bytes | LongReply:
-    wanted = _parse(argv, 2, form)
-    value = client.lookup_typed(argv[1], SortedSetValue)
+def _answer(
+    client: Client, argv: Request, kind: cython.int, direction: cython.int
+) -> bytes | LongReply:
+    """The reply to a range whose ends are the second and third argument."""
+    wanted: _Range = _Range(kind, direction)
+    wanted.parse(argv.words(), 2, False)
+    value: SortedSetValue | None = client.lookup_typed(argv.word(1), SortedSetValue)
     if value is None:
         return replies.EMPTY_ARRAY
     start, end = wanted.span_in(value)
-    return _reply(client, value.records(start, end), wanted.reverse, wanted.with_scores)
-
-
-def _reply(
-    client: Client, records: list[Record], reverse: cython.bint, with_scores: cython.bint
-) -> bytes | LongReply:
-    """The records of a span; `reverse`: from its end. It takes over the list."""
-    if reverse:
+    records = value.records(start, end)
+    if wanted.is_reverse:
         records.reverse()
-    return members_reply(records, client.resp, with_scores=with_scores)
-
-
-# -- without options: most ranges --------------------------------------------------------------
-
-
-def _ranks(client: Client, argv: Request, reverse: cython.bint) -> bytes | LongReply:
-    """Members from one rank to another one."""
-    first: cython.longlong = parse_rank(argv.word(2))
-    last: cython.longlong = parse_rank(argv.word(3))
-    value: SortedSetValue | None = client.lookup_typed(argv.word(1), SortedSetValue)
-    if value is None:
-        return replies.EMPTY_ARRAY
-    start, end = _span_of_ranks(value, first, last, reverse)
-    return _reply(client, value.records(start, end), reverse, False)
-
-
-def _scores(client: Client, argv: Request, reverse: cython.bint) -> bytes | LongReply:
-    """Members between two scores."""
-    low, high = argv.word(2), argv.word(3)
-    if reverse:
-        low, high = high, low
-    low_score: cython.double = parse_score(low)
-    high_score: cython.double = parse_score(high)
-    value: SortedSetValue | None = client.lookup_typed(argv.word(1), SortedSetValue)
-    if value is None:
-        return replies.EMPTY_ARRAY
-    start: cython.Py_ssize_t = value.rank_from(low_score, excludes(low))
-    # An empty range may end before it begins.
-    end: cython.Py_ssize_t = value.rank_from(high_score, not excludes(high))
-    return _reply(client, value.records(start, end), reverse, False)
+    return members_reply(records, client.resp, with_scores=wanted.with_scores)
 
 
 # -- ZRANGE ------------------------------------------------------------------------------------
@@ -175,7 +147,7 @@ def _scores(client: Client, argv: Request, reverse: cython.bint) -> bytes | Long
 @command("ZRANGE", arity=-4, flags=READONLY, keys=_READS)
 def zrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, with their scores if asked for. Source: Redis 7.2."""
-    return _ranks(client, argv, False) if argv.count == 4 else _answer(client, argv, _Form())
+    return _answer(client, argv, OPEN, OPEN)
 
 
 @command(
@@ -186,7 +158,8 @@ def zrange(client: Client, argv: Request) -> bytes | LongReply:
 )
 def zrangestore(client: Client, argv: Request) -> bytes:
     """Integer: how many were stored; with none, the destination is removed. Source: Redis 7.2."""
-    wanted = _parse(argv, 3, _Form(), is_stored=True)
+    wanted: _Range = _Range(OPEN, OPEN)
+    wanted.parse(argv.words(), 3, True)
     value = client.lookup_typed(argv[2], SortedSetValue)
     start, end = (0, 0) if value is None else wanted.span_in(value)
     result = None
@@ -216,34 +189,28 @@ def store_result(client: Client, key: bytes, result: SortedSetValue | None, even
 @command("ZREVRANGE", arity=-4, flags=READONLY, keys=_READS)
 def zrevrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, the highest score first, with their scores if asked for."""
-    if argv.count == 4:
-        return _ranks(client, argv, True)
-    return _answer(client, argv, _Form(RANK, reverse=True))
+    return _answer(client, argv, RANKS, REVERSE)
 
 
 @command("ZRANGEBYSCORE", arity=-4, flags=READONLY, keys=_READS)
 def zrangebyscore(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, with their scores if asked for."""
-    if argv.count == 4:
-        return _scores(client, argv, False)
-    return _answer(client, argv, _Form(SCORE, reverse=False))
+    return _answer(client, argv, SCORES, FORWARD)
 
 
 @command("ZREVRANGEBYSCORE", arity=-4, flags=READONLY, keys=_READS)
 def zrevrangebyscore(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, the highest score first, with their scores if asked for."""
-    if argv.count == 4:
-        return _scores(client, argv, True)
-    return _answer(client, argv, _Form(SCORE, reverse=True))
+    return _answer(client, argv, SCORES, REVERSE)
 
 
 @command("ZRANGEBYLEX", arity=-4, flags=READONLY, keys=_READS)
 def zrangebylex(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members."""
-    return _answer(client, argv, _Form(LEX, reverse=False))
+    return _answer(client, argv, MEMBERS, FORWARD)
 
 
 @command("ZREVRANGEBYLEX", arity=-4, flags=READONLY, keys=_READS)
 def zrevrangebylex(client: Client, argv: Request) -> bytes | LongReply:
     """Array of members, the last in lexicographical order first."""
-    return _answer(client, argv, _Form(LEX, reverse=True))
+    return _answer(client, argv, MEMBERS, REVERSE)

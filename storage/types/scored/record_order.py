@@ -246,7 +246,9 @@ class RecordOrder:
     @cython.boundscheck(False)
     @cython.wraparound(False)
     def records(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> list[Record]:
-        """The records at the ranks of a span, in a list of their own."""
+        """The records at the ranks of a span, as far as there are any, in a list of their own."""
+        if end > self.count:
+            end = self.count
         if start >= end:
             return []
         index: cython.Py_ssize_t = 0

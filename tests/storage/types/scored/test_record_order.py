@@ -79,6 +79,7 @@ def test_it_is_what_a_sorted_list_is(
         elif what == "span":
             start, end = sorted((first % (len(model) + 1), second % (len(model) + 1)))
             assert order.records(start, end) == model[start:end]
+            assert order.records(start, len(model) + 9) == model[start:]
             gone = order.remove_span(start, end)
             assert [one for part in gone for one in part] == model[start:end]
             del model[start:end]
