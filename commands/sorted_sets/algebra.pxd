@@ -8,7 +8,6 @@ from storage.types.sorted_sets cimport SortedSetValue
 cdef int _SUM
 cdef int _MIN
 cdef int _MAX
-cdef double _NOT_THERE
 
 
 cdef class _Source:
@@ -16,8 +15,9 @@ cdef class _Source:
     cdef object _plain
     cdef readonly Py_ssize_t size
     cdef public double weight
+    cdef public double found
     cdef public bint is_counted
 
     cpdef list records(self)
-    cpdef double score(self, bytes member) except? -1
+    cpdef bint find(self, bytes member) except -1
     cdef double _weighted(self, bytes record) noexcept

@@ -53,12 +53,10 @@ _MIN: cython.int = 1
 _MAX: cython.int = 2
 _AGGREGATES = {b"SUM": 0, b"MIN": 1, b"MAX": 2, b"COUNT": 0}
 
-_NOT_THERE: cython.double = float("nan")
-
 
 @cython.cfunc
 def _combined(aggregate: cython.int, total: cython.double, score: cython.double) -> cython.double:
-    """The score so far and another one as one; 0 for the sum of opposite infinities."""
+    """The score so far and another one as one; 0 for a sum that is not a number."""
     if aggregate == _MIN:
         return score if score < total else total
     if aggregate == _MAX:
@@ -71,13 +69,13 @@ def _combined(aggregate: cython.int, total: cython.double, score: cython.double)
 class _Source:
     """The members and scores of one key, with its weight."""
 
-    __slots__ = ("_plain", "_scored", "is_counted", "size", "weight")
+    __slots__ = ("_plain", "_scored", "found", "is_counted", "size", "weight")
 
     def __init__(self, value: SortedSetValue | SetValue | None) -> None:
         self._scored = value if isinstance(value, SortedSetValue) else None
         self._plain = value if isinstance(value, SetValue) else None
         self.size = 0 if value is None else len(value)
-        self.weight = 1.0
+        self.weight = self.found = 1.0
         self.is_counted = False  # AGGREGATE COUNT: the score does not matter
 
     def records(self) -> list[Record]:
@@ -91,14 +89,21 @@ class _Source:
             return records
         return [make_record(self._weighted(one), member_of(one)) for one in records]
 
-    def score(self, member: bytes) -> cython.double:
-        """The weighted score of a member; NaN if it is not there."""
-        if self._scored is not None:
-            record: bytes | None = self._scored.find(member)
-            return _NOT_THERE if record is None else self._weighted(record)
-        if self._plain is not None and member in self._plain:
-            return self.weight
-        return _NOT_THERE
+    def find(self, member: bytes) -> cython.bint:
+        """Return True if it has a member, whose weighted score, which may be NaN, is then in
+        `found`.
+        """
+        self.found = self.weight
+        if self._plain is not None:
+            return member in self._plain
+        if self._scored is None:
+            return False
+        record: bytes | None = self._scored.find(member)
+        if record is None:
+            return False
+        if not self.is_counted:
+            self.found *= score_of(record)
+        return True
 
     def _weighted(self, record: Record) -> cython.double:
         """Score times weight; 0 if that is not a number."""
@@ -156,10 +161,9 @@ def intersection(request: _Request) -> RecordTable:
         member: bytes = member_of(record)
         score: cython.double = score_of(record)
         for other in others:
-            others_score: cython.double = other.score(member)
-            if others_score != others_score:
+            if not other.find(member):
                 break
-            score = _combined(aggregate, score, others_score)
+            score = _combined(aggregate, score, other.found)
         else:
             found.put(make_record(score, member))
             if limit and len(found) == limit:
@@ -177,8 +181,7 @@ def difference(request: _Request) -> RecordTable:
     for record in first.records():
         member: bytes = member_of(record)
         for other in others:
-            score: cython.double = other.score(member)
-            if score == score:
+            if other.find(member):
                 break
         else:
             found.put(record)

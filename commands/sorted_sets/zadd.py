@@ -42,7 +42,7 @@ class _Addition:
     def new_record(
         self, member: bytes, score: cython.double, former: Record | None
     ) -> Record | None:
-        """The new record of a member whose record is `former`; None: it does not change.
+        """The record that a member whose record is `former` would get; None: it does not change.
 
         Raises ReplyError if its score would be NaN.
         """
@@ -57,7 +57,7 @@ class _Addition:
                 raise ReplyError(errors.SCORE_IS_NAN)
         if (self.only_greater and score <= old) or (self.only_less and score >= old):
             return None
-        return former if score == old else make_record(score, member)
+        return make_record(score, member)
 
 
 @command("ZADD", arity=-4, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
@@ -151,7 +151,10 @@ def _set_all(
     words: list[bytes],
     at: cython.Py_ssize_t,
 ) -> Record | None:
-    """Set the scores; the record of the last member, None if it was not set. Raises ReplyError."""
+    """Set the scores; what the last member got, None if a condition did not hold.
+
+    Raises ReplyError.
+    """
     limits = client.instance.encoding_limits
     new: bytes | None = None
     scores: list[float] = request.scores
@@ -160,8 +163,8 @@ def _set_all(
         member: bytes = words[at + 1 + 2 * place]
         former: bytes | None = value.find(member)
         new = request.new_record(member, scores[place], former)
-        if new is None or new is former:
-            continue
+        if new is None or (former is not None and score_of(new) == score_of(former)):
+            continue  # -0 stays what it is, though a reply says 0
         value.put(new, former, limits)
         if former is None:
             request.added += 1

@@ -57,6 +57,14 @@ def test_no_score_is_nan(zsets: Conversation) -> None:
     assert flat(zsets.do("ZUNION 1 high WEIGHTS 0 WITHSCORES")) == "a 0 b 0"
 
 
+def test_a_product_that_is_no_number_takes_part_in_the_sums_of_an_intersection(
+    zsets: Conversation,
+) -> None:
+    zsets.all("ZADD low -inf a", "ZADD high inf a 1 b")
+    assert flat(zsets.do("ZINTER 2 low high WEIGHTS 1 0 WITHSCORES")) == "a 0"
+    assert flat(zsets.do("ZINTER 2 low high WEIGHTS 1 0 AGGREGATE MAX WITHSCORES")) == "a -inf"
+
+
 def test_scores_are_nested_in_resp3(zsets: Conversation) -> None:
     zsets.all("HELLO 3")
     assert zsets.do("ZDIFF 2 one two WITHSCORES") == b"*1\r\n*2\r\n$1\r\na\r\n,1\r\n"

@@ -100,6 +100,13 @@ def test_scores_are_incremented(talk: Conversation) -> None:
     assert talk.do("ZADD zset INCR NX 1 b") == b"_\r\n"
 
 
+def test_a_sum_of_0_is_answered_as_0_and_leaves_minus_0(talk: Conversation) -> None:
+    member = "m" * 65
+    talk.all(f"ZADD zset -0 {member}")
+    assert talk.do(f"ZINCRBY zset 0 {member}") == b"$1\r\n0\r\n"
+    assert talk.do(f"ZSCORE zset {member}") == b"$2\r\n-0\r\n"
+
+
 def test_the_form_follows_from_size_and_members(talk: Conversation) -> None:
     talk.all("ZADD zset 1 a")
     assert talk.do("TYPE zset") == b"+zset\r\n"
