@@ -7,10 +7,12 @@ a trailing argument.
 
 from __future__ import annotations
 
+import cython
+
 from protocol import errors
 from protocol.errors import ReplyError
 from protocol.request import Request
-from storage.types.value import as_int64
+from storage.redis_format.listpack_size import plain_integer
 
 INT64_MIN = -(1 << 63)
 INT64_MAX = (1 << 63) - 1
@@ -19,15 +21,15 @@ INT64_MAX = (1 << 63) - 1
 def parse_int(
     text: bytes,
     error: bytes = errors.NOT_AN_INTEGER,
-    minimum: int = INT64_MIN,
-    maximum: int = INT64_MAX,
-) -> int:
+    minimum: cython.longlong = INT64_MIN,
+    maximum: cython.longlong = INT64_MAX,
+) -> cython.longlong:
     """A canonical decimal integer in the given bounds; `ReplyError(error)` otherwise.
 
     Redis's string2ll: no blanks, no leading zeros, no plus sign.
     """
-    number = as_int64(text)
-    if number is None or not minimum <= number <= maximum:
+    number: cython.longlong = plain_integer(text, 0, len(text))
+    if number < minimum or number > maximum or (number == 0 and text != b"0"):
         raise ReplyError(error)
     return number
 

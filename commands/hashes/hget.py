@@ -52,7 +52,9 @@ def hgetall(client: Client, argv: Request) -> bytes | LongReply:
     header = replies.map_header(len(records), client.resp)
     if len(records) > MANY_FIELDS:
         return LongReply(_pairs_in_pieces(header, records))
-    return pair_bulks(header, records)
+    reply = pair_bulks(header, records)
+    argv.mark_quick(len(reply))
+    return reply
 
 
 def _pairs_in_pieces(header: bytes, records: list[bytes]) -> Iterator[bytes]:

@@ -24,7 +24,7 @@ from storage.types.hashes import HashValue
 def hincrby(client: Client, argv: Request) -> bytes:
     """Integer: the sum. Source: Redis 7.0."""
     key, field = argv.word(1), argv.word(2)
-    total = parse_int(argv.word(3))
+    total: int = parse_int(argv.word(3))
     value: HashValue | None = client.lookup_typed_for_write(key, HashValue)
     if value is not None and value.expires:
         value = remove_named(client, key, value, [field])

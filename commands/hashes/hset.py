@@ -26,7 +26,8 @@ def hmset(client: Client, argv: Request) -> bytes:
     return replies.OK
 
 
-def _set(client: Client, argv: Request, name: bytes) -> int:
+@cython.cfunc
+def _set(client: Client, argv: Request, name: bytes) -> cython.Py_ssize_t:
     """Set fields, which have no time then; how many are new."""
     if argv.count % 2:
         raise errors.wrong_arity(name)
