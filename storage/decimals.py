@@ -5,7 +5,6 @@ from __future__ import annotations
 import cython
 
 
-@cython.cfunc
 def put_decimal(
     out: cython.p_uchar, place: cython.Py_ssize_t, number: cython.ulonglong
 ) -> cython.Py_ssize_t:
@@ -20,7 +19,6 @@ def put_decimal(
             return end
 
 
-@cython.cfunc
 def digits_of(number: cython.ulonglong) -> cython.Py_ssize_t:
     """The number of digits that a number has in decimal."""
     digits: cython.Py_ssize_t = 1

@@ -1,54 +1,28 @@
-"""Parts of memory, copied and compared; compiled, by the C library."""
+"""Parts of memory, copied and compared: what the C library does in compiled modules.
+
+Compiled, these are the inline functions of storage/raw_bytes.pxd, and of the C types of
+storage/redis_format/lzf.py; this module is not compiled.
+"""
 
 from __future__ import annotations
 
 from array import array
 
-import cython
 
-
-@cython.cfunc
-def put_bytes(
-    out: cython.p_uchar,
-    place: cython.Py_ssize_t,
-    data: cython.p_const_uchar,
-    start: cython.Py_ssize_t,
-    length: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:
+def put_bytes(out: bytearray, place: int, data: bytes, start: int, length: int) -> int:
     """Write a part of `data`, another object, into `out`; the place after it."""
-    if cython.compiled:
-        # The module's C types have it from libc.
-        memcpy(out + place, data + start, length)  # type: ignore[name-defined, operator]  # noqa: F821
-    else:
-        out[place : place + length] = data[start : start + length]
+    out[place : place + length] = data[start : start + length]
     return place + length
 
 
-def move_bytes(
-    out: cython.p_uchar, start: cython.Py_ssize_t, end: cython.Py_ssize_t, to: cython.Py_ssize_t
-) -> None:
+def move_bytes(out: bytearray, start: int, end: int, to: int) -> None:
     """Move a part of `out` to another place in it, which may overlap."""
-    if cython.compiled:
-        memmove(out + to, out + start, end - start)  # type: ignore[name-defined, operator]  # noqa: F821
-    else:
-        out[to : to + end - start] = out[start:end]
+    out[to : to + end - start] = out[start:end]
 
 
-@cython.cfunc
-def is_at(
-    data: cython.p_const_uchar,
-    place: cython.Py_ssize_t,
-    text: cython.p_const_uchar,
-    length: cython.Py_ssize_t,
-) -> cython.bint:
+def is_at(data: bytes, place: int, text: bytes, length: int) -> bool:
     """Return True if the `length` bytes of `text` are in `data` at `place`."""
-    if cython.compiled:
-        same: cython.int = memcmp(data + place, text, length)  # type: ignore[name-defined, operator]  # noqa: F821
-        return same == 0
     return data[place : place + length] == text
-
-
-# What the C types of storage/redis_format/lzf.py have in C.
 
 
 def four_bytes(data: bytes, place: int) -> int:

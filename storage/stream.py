@@ -631,6 +631,10 @@ class Stream(Value):
         """The nodes in order, as they are: packed ones are not unpacked."""
         return iter(self._nodes)
 
+    def node_items(self) -> tuple[list[AnyNode], int]:
+        """The list of nodes itself, and the index of the first: see NodeList.items."""
+        return self._nodes.items()
+
     def load_nodes(self, nodes: list[AnyNode]) -> None:
         """Set the nodes of an empty stream, in order (from a snapshot); counters do not change."""
         for node in nodes:

@@ -10,4 +10,5 @@ frame:         entries that have the same names, without what they have in commo
 layout:        what entries that are alike have in common
 number_layout: entries that differ in one number only
 column_layout: entries that differ in some bytes, kept by column
+field_row:     the fields of such entries, filled in one after the other for a snapshot
 """

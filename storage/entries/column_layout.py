@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 
 from storage.entries.entry_id import EntryID, format_id
-from storage.entries.layout import Layout
+from storage.entries.field_row import FieldRow
+from storage.entries.layout import Layout, row_of
 
 
 class ColumnLayout(Layout):
@@ -38,6 +39,11 @@ class ColumnLayout(Layout):
             entries[column] = values[low:high]
             low, high = low + count, high + count
         return bytes(entries)
+
+    def row(self) -> FieldRow:
+        """The fields of these entries, to be filled in one after the other."""
+        columns = [column.start - self._id_end for column in self._columns]
+        return row_of(self._rest, columns, is_number=False)
 
 
 def _template(

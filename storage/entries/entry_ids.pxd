@@ -20,9 +20,9 @@ cdef class EntryIDs:
     cpdef entry_id_t at(self, Py_ssize_t place) noexcept
 
 
-cdef inline unsigned long long* pointer_to(object numbers):
+cdef inline unsigned long long* pointer_to(object numbers) noexcept:
     """The numbers of an array."""
     return (<array> numbers).data.as_ulonglongs
 
 
-cdef unsigned long long* numbers_of(object numbers)
+cdef unsigned long long* numbers_of(object numbers) noexcept

@@ -93,7 +93,6 @@ class EntryIDs:
     __hash__ = None  # type: ignore[assignment]
 
 
-@cython.cfunc
 def numbers_of(numbers: object) -> cython.p_ulonglong:
     """An array of numbers; compiled, a pointer to them, valid until the array is resized."""
     if cython.compiled:

@@ -17,4 +17,4 @@ cdef class EntryReader:
     cpdef Py_ssize_t read_head(self) noexcept
     cpdef void read_word(self) noexcept
     cdef unsigned long long _read_number(self) noexcept
-    cpdef bint pass_over(self, bytes text)
+    cpdef bint pass_over(self, bytes text) noexcept

@@ -12,6 +12,7 @@ cdef bytes _CRLF
 
 cdef class Frame:
     cdef Py_ssize_t _words
+    cdef readonly list names
     cdef list _names
     cdef bytes _count
 
@@ -20,17 +21,19 @@ cdef class Frame:
     )
     cdef Py_ssize_t _put_values(
         self, bytearray text, EntryReader reader, unsigned char* out, Py_ssize_t end
-    )
+    ) noexcept
     cpdef bytes build(self, object first_id, bytes stripped, Py_ssize_t count, Py_ssize_t size)
 
 
-cdef class _Numbers:
+cdef class Numbers:
     cdef bytes _text
     cdef const unsigned char* _data
-    cdef Py_ssize_t place
+    cdef public Py_ssize_t place
 
-    cdef unsigned long long next(self)
-    cdef pass_over(self, Py_ssize_t count)
+    cdef unsigned long long next(self) noexcept
+    cdef void pass_over(self, Py_ssize_t count) noexcept
 
 
-cdef Py_ssize_t _put_number(unsigned char* out, Py_ssize_t place, unsigned long long number)
+cdef Py_ssize_t _put_number(
+    unsigned char* out, Py_ssize_t place, unsigned long long number
+) noexcept

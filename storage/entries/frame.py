@@ -37,18 +37,20 @@ _VALUES = bytearray()
 
 @cython.cclass
 class Frame:
-    """The names of entries, and all that is around their values."""
+    """The `names` of entries, and all that is around their values."""
 
     def __init__(self, entries: bytes | bytearray) -> None:
         """From the first of these entries."""
         reader: EntryReader = _READER
         reader.load(entries)
         self._words = reader.read_head()
+        self.names: list[bytes] = []
         self._names: list[bytes] = []  # as bulk strings, each with the `$` of its value
         start: cython.Py_ssize_t
         for _ in range(self._words // 2):
             start = reader.place
             reader.read_word()
+            self.names.append(bytes(entries[reader.start : reader.start + reader.length]))
             self._names.append(bytes(entries[start : reader.place]) + b"$")
             reader.read_word()
         self._count = b"\r\n*%d\r\n" % self._words
@@ -84,7 +86,6 @@ class Frame:
                 return -1
         return put_bytes(out, place, values, 0, end)  # type: ignore[arg-type]
 
-    @cython.cfunc
     def _put_values(
         self, text: bytearray, reader: EntryReader, out: cython.p_uchar, end: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
@@ -122,8 +123,8 @@ class Frame:
         place: cython.Py_ssize_t = 0
         ms: cython.ulonglong = first_id >> SEQ_BITS
         seq: cython.ulonglong = first_id & MAX_SEQ
-        ids = _Numbers(stripped)
-        values = _Numbers(stripped)
+        ids = Numbers(stripped)
+        values = Numbers(stripped)
         values.pass_over(2 * count)
         data: cython.p_const_uchar = stripped
         elapsed: cython.ulonglong
@@ -153,8 +154,8 @@ class Frame:
 
 
 @cython.cclass
-class _Numbers:
-    """Reads numbers from a place on."""
+class Numbers:
+    """Reads the numbers of stripped entries, from a place on."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text
@@ -182,7 +183,6 @@ class _Numbers:
             self.next()
 
 
-@cython.cfunc
 def _put_number(
     out: cython.p_uchar, place: cython.Py_ssize_t, number: cython.ulonglong
 ) -> cython.Py_ssize_t:

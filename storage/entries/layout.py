@@ -12,8 +12,10 @@ and for others (storage/entries/column_layout.py).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
+from storage.entries.field_row import FieldRow
 from storage.entries.id_columns import MS_STEP
 
 # An entry begins with the header of an array of two, and that of its ID: *2 CRLF $<bytes> CRLF.
@@ -84,6 +86,10 @@ class Layout(ABC):
         `start`: these digits of the first ID.
         """
 
+    @abstractmethod
+    def row(self) -> FieldRow:
+        """The fields of these entries, to be filled in one after the other."""
+
     def _count_up(self, entries: bytearray, start: int, count: int) -> None:
         """Write the digits that differ into the IDs of `count` entries, which all have the first.
 
@@ -97,6 +103,12 @@ class Layout(ABC):
             column -= 1
             entries[column::length] = digits[start : start + count]
             low, high = low // 10, high // 10
+
+
+def row_of(fields: bytes, columns: Iterable[int], *, is_number: bool) -> FieldRow:
+    """A FieldRow from what follows an entry's ID, and the columns in that."""
+    start = fields.index(b"$")
+    return FieldRow(fields[start:], [column - start for column in columns], is_number=is_number)
 
 
 def differing_columns(payload: bytes, length: int, start: int) -> list[int]:

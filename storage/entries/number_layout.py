@@ -8,7 +8,8 @@ from __future__ import annotations
 import cython
 
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
-from storage.entries.layout import Layout
+from storage.entries.field_row import FieldRow
+from storage.entries.layout import Layout, row_of
 
 _DIGITS = b"0123456789abcdef"
 # The value of each letter that is a digit, and for others a greater number.
@@ -61,6 +62,13 @@ class NumberLayout(Layout):
         entries = bytearray(b"%b%b%b" % (before, numbers, self._end))
         self._count_up(entries, start, high - low)
         return bytes(entries)
+
+    def row(self) -> FieldRow:
+        """The fields of these entries, to be filled in one after the other."""
+        digits = 2 * self._packed_bytes
+        fields = self._middle + bytes(digits) + self._end
+        start = len(self._middle)
+        return row_of(fields, range(start, start + digits), is_number=True)
 
 
 @cython.cfunc

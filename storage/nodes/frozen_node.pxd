@@ -1,5 +1,7 @@
 # The C types of storage/nodes/frozen_node.py.
 
+from cpython.object cimport PyObject
+
 from storage.entries.entry_id cimport entry_id_t
 from storage.entries.entry_ids cimport EntryIDs
 from storage.entries.id_columns cimport NodeIDs
@@ -20,14 +22,16 @@ cdef class FrozenNode:
     cdef public object _shape
     cdef public Py_ssize_t _length
     cdef public object _lengths
-    cdef public object _form
-    cdef public bytes _blob
-    cdef public NodeIDs _ids
+    cdef public object form
+    cdef public bytes blob
+    cdef public NodeIDs ids
     cdef public _Losses _losses
     cdef public bytes opened
     cdef public bint was_read
     cdef public bint _is_turned
 
+    cpdef bytearray alive(self)
+    cpdef bytes copied_blob(self)
     cdef Py_ssize_t _low(self, entry_id_t start) except -1
     cdef Py_ssize_t _high(self, Py_ssize_t low, object end, Py_ssize_t limit)
     cpdef Py_ssize_t _offset(self, Py_ssize_t place)
@@ -35,3 +39,12 @@ cdef class FrozenNode:
     cpdef tuple select(self, object start, object end, Py_ssize_t limit)
     cpdef list read_from(self, EntryIDs ids, entry_id_t start, Py_ssize_t limit)
     cpdef add_ids_to(self, EntryIDs ids, object start, object end, Py_ssize_t limit)
+
+
+cdef extern from "Python.h":
+    Py_ssize_t size_of "Py_SIZE"(PyObject* thing)
+
+
+cdef inline Py_ssize_t blob_size(FrozenNode node) noexcept:
+    """The number of bytes of a node's blob; len() would count a reference meanwhile."""
+    return size_of(<PyObject*> node.blob)

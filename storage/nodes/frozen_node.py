@@ -2,7 +2,8 @@
 
 Interface: storage/nodes/node.py. Its entries are packed by storage/entries/packed_form.py; their
 IDs and lengths are in compact columns beside the blob. The blob never changes; a deletion only sets
-a mark. Entries that were unpacked for a reader are cached (storage/nodes/entry_cache.py).
+a mark. A snapshot is written from what is packed: `form`, `blob` and `ids` are for its encoder.
+Entries that were unpacked for a reader are cached (storage/nodes/entry_cache.py).
 """
 
 from __future__ import annotations
@@ -36,6 +37,12 @@ GAPS_SHARE = 1 / 10
 
 T = TypeVar("T")
 
+if not cython.compiled:
+    # Compiled, it is in the module's C types, and counts no reference to the blob.
+    def blob_size(node: FrozenNode) -> int:
+        """The number of bytes of a node's blob."""
+        return len(node.blob)
+
 
 @cython.cclass
 class _Losses:
@@ -64,14 +71,14 @@ class FrozenNode:
     """A node that takes no more entries; see the module."""
 
     __slots__ = (
-        "_blob",
-        "_form",
-        "_ids",
         "_is_turned",
         "_length",
         "_lengths",
         "_losses",
         "_shape",
+        "blob",
+        "form",
+        "ids",
         "key",
         "live",
         "opened",
@@ -86,8 +93,8 @@ class FrozenNode:
         # Either all entries have one length, or each has its own.
         self._length = node.common_length()
         self._lengths: Column | None = None if self._length else column(node.lengths())
-        self._ids: NodeIDs = node.pack_ids()
-        self._form, self._blob = node.pack_entries(self._length, self._ids)
+        self.ids: NodeIDs = node.pack_ids()
+        self.form, self.blob = node.pack_entries(self._length, self.ids)
         self._losses: _Losses | None = None
         if node.deleted:
             self._losses = _Losses(node.deleted, node.lost_end, node.entries_bytes)
@@ -101,22 +108,22 @@ class FrozenNode:
     # An entry's place is its position in the node, deleted ones included.
 
     def _id_at(self, place: int) -> EntryID:
-        return self._ids.at(self.key, place)
+        return self.ids.at(self.key, place)
 
     def _place(self, entry_id: EntryID) -> int:
         """The place of the first entry, live or not, with an ID not below this one."""
-        return self._ids.place(self.key, entry_id)
+        return self.ids.place(self.key, entry_id)
 
     def _places(self, start: EntryID, end: EntryID) -> tuple[int, int]:
         """The places [low, high) of a range, deleted entries included; low may be above high."""
         low = self._place(start) if start > self.key else 0
         if end == MAX_ID or end >= self._id_at(-1):
-            return low, len(self._ids)
+            return low, len(self.ids)
         return low, self._place(end + 1)
 
     def _low(self, start: EntryID) -> cython.Py_ssize_t:
         """The place where a range begins."""
-        ids: NodeIDs = self._ids
+        ids: NodeIDs = self.ids
         return ids.place(self.key, start)
 
     @cython.cfunc
@@ -124,7 +131,7 @@ class FrozenNode:
         self, low: cython.Py_ssize_t, end: EntryID, limit: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
         """The place before which the first `limit` entries from `low` on end."""
-        ids: NodeIDs = self._ids
+        ids: NodeIDs = self.ids
         high: cython.Py_ssize_t = low + limit if limit < ids.count else ids.count
         if high > ids.count:
             high = ids.count
@@ -135,18 +142,18 @@ class FrozenNode:
     def _live_place(self, entry_id: EntryID) -> int | None:
         """The place of the live entry with this ID, or None."""
         place = self._place(entry_id)
-        if place == len(self._ids) or self._id_at(place) != entry_id:
+        if place == len(self.ids) or self._id_at(place) != entry_id:
             return None
-        alive = self._alive
+        alive = self.alive()
         return place if alive is None or alive[place] else None
 
-    @property
-    def _alive(self) -> bytearray | None:
+    def alive(self) -> bytearray | None:
+        """A byte for each place, 0 where the entry is deleted; None if none is."""
         return None if self._losses is None else self._losses.alive
 
     def _live_runs(self, low: int, high: int) -> Iterator[tuple[int, int]]:
         """The runs of live entries in places [low, high), as pairs [low, high) again."""
-        alive = self._alive
+        alive = self.alive()
         if alive is None:
             if low < high:
                 yield low, high
@@ -160,7 +167,7 @@ class FrozenNode:
 
     def _live_items(self, items: list[T], low: int, high: int) -> list[T]:
         """The items in places [low, high) that belong to live entries."""
-        alive = self._alive
+        alive = self.alive()
         return items if alive is None else list(compress(items, alive[low:high]))
 
     # -- entries -------------------------------------------------------------------------------
@@ -168,37 +175,42 @@ class FrozenNode:
     def payload(self) -> bytes:
         """All live entries, one after the other, for those who read each node once.
 
-        The cache is left as it is. A child must not count references to the blob, which is in
-        memory that it shares with the server: a page would be copied for each. So it is read from
-        a copy.
+        The cache is left as it is.
         """
-        blob: cython.p_const_uchar = self._blob
-        payload = self._unpack(blob[: len(self._blob)])
-        if self._alive is None:
+        payload = self._unpack(self.copied_blob())
+        if self.alive() is None:
             return payload
-        runs = self._live_runs(0, len(self._ids))
+        runs = self._live_runs(0, len(self.ids))
         return b"".join([payload[self._offset(low) : self._offset(end)] for low, end in runs])
+
+    def copied_blob(self) -> bytes:
+        """A copy of the blob, for a child: what it reads is in memory shared with the server.
+
+        A reference to the blob is counted in it, and a page of memory would be copied for that.
+        """
+        blob: cython.p_const_uchar = self.blob
+        return blob[: blob_size(self)]
 
     def _unpack(self, blob: bytes) -> bytes:
         """All entries of the node's blob, concatenated."""
-        form = self._form
+        form = self.form
         if self.opened is not None and not self._is_turned:
             return self.opened
         if form is AS_IS:
             return blob
         if isinstance(form, Layout):
-            count = len(self._ids)
+            count = len(self.ids)
             return form.part(self._id_at(0), blob, count, 0, count)
         packed = decompress(blob)
         if isinstance(form, Frame):
-            count = len(self._ids)
+            count = len(self.ids)
             return form.build(self._id_at(0), packed, count, self._offset(count))
         return packed
 
     def _chunks(self, low: int, high: int, *, down: bool = False) -> list[bytes]:
         """The entries in places [low, high), at least one, ascending or descending."""
         is_other_way = self.opened is not None and self._is_turned != down
-        if is_other_way and high - low > len(self._ids) * TURNED_SHARE:
+        if is_other_way and high - low > len(self.ids) * TURNED_SHARE:
             self._turn(down)
         part = self._slice(low, high)
         if self._is_turned == down:
@@ -209,9 +221,9 @@ class FrozenNode:
 
     def _turn(self, down: bool) -> None:
         """Reorder the cached entries in this direction: the next read is probably the same."""
-        payload = self._unpack(self._blob)
+        payload = self._unpack(self.blob)
         if down:
-            entries = self._cut(payload, 0, len(self._ids))
+            entries = self._cut(payload, 0, len(self.ids))
             entries.reverse()
             payload = b"".join(entries)
         self.opened, self._is_turned = payload, down
@@ -226,16 +238,16 @@ class FrozenNode:
             self.was_read = True
         else:
             self._is_turned = False
-            form = self._form
-            is_whole = high - low == len(self._ids)
+            form = self.form
+            is_whole = high - low == len(self.ids)
             cache = None if form is AS_IS else self._shape.packing.cache
             is_wanted = cache is not None and cache.wants(self, is_whole=is_whole)
             if isinstance(form, Layout) and not is_wanted:
-                return form.part(self._id_at(low), self._blob, len(self._ids), low, high)
-            payload = self._unpack(self._blob)
+                return form.part(self._id_at(low), self.blob, len(self.ids), low, high)
+            payload = self._unpack(self.blob)
             if cache is not None:
                 cache.add(self, payload, is_wanted=is_wanted)
-        if high - low == len(self._ids):
+        if high - low == len(self.ids):
             return payload
         start, end = self._offset(low), self._offset(high)
         if self._is_turned:
@@ -273,13 +285,13 @@ class FrozenNode:
     @property
     def first_id(self) -> EntryID:
         """The smallest live ID; there must be one."""
-        alive = self._alive
+        alive = self.alive()
         return self._id_at(0 if alive is None else alive.index(1))
 
     @property
     def last_id(self) -> EntryID:
         """The greatest live ID; there must be one."""
-        alive = self._alive
+        alive = self.alive()
         return self._id_at(-1 if alive is None else alive.rindex(1))
 
     @property
@@ -312,7 +324,7 @@ class FrozenNode:
         self.was_read = True
         payload = self.opened
         assert payload is not None
-        if high - low == self._ids.count:
+        if high - low == self.ids.count:
             return payload
         start: cython.Py_ssize_t = self._offset(low)
         end: cython.Py_ssize_t = self._offset(high)
@@ -333,7 +345,7 @@ class FrozenNode:
 
     def select_down(self, start: EntryID, end: EntryID, limit: int) -> tuple[int, list[bytes]]:
         """The last `limit` entries of a range, descending."""
-        if self._alive is not None:
+        if self.alive() is not None:
             entries = self.select_entries(start, end)
             entries.reverse()
             del entries[limit:]
@@ -362,7 +374,7 @@ class FrozenNode:
         high: cython.Py_ssize_t = low + limit if limit < self.live - low else self.live
         if low >= high:
             return []
-        self._ids.add_to(ids, self.key, low, high)
+        self.ids.add_to(ids, self.key, low, high)
         if self.opened is None or self._is_turned:
             return self._chunks(low, high)
         return [self._opened_part(low, high)]
@@ -372,11 +384,11 @@ class FrozenNode:
     ) -> None:
         """Append the first `limit` IDs of a range to a row."""
         low: cython.Py_ssize_t = self._low(start)
-        if self._alive is None:
-            self._ids.add_to(ids, self.key, low, self._high(low, end, limit))
+        if self.alive() is None:
+            self.ids.add_to(ids, self.key, low, self._high(low, end, limit))
             return
-        high = self._high(low, end, self._ids.count)
-        live = self._live_items(self._ids.between(self.key, low, high), low, high)
+        high = self._high(low, end, self.ids.count)
+        live = self._live_items(self.ids.between(self.key, low, high), low, high)
         ids.extend(live[:limit])
 
     def select_ids(self, start: EntryID, end: EntryID, limit: int) -> list[EntryID]:
@@ -393,7 +405,7 @@ class FrozenNode:
     def count_below(self, entry_id: EntryID) -> int:
         """Return the number of live entries with smaller IDs."""
         place = self._place(entry_id)
-        alive = self._alive
+        alive = self.alive()
         return place if alive is None else alive.count(1, 0, place)
 
     # -- deleting ------------------------------------------------------------------------------
@@ -409,7 +421,7 @@ class FrozenNode:
     def delete_all(self, ids: list[EntryID]) -> None:
         """Mark existing entries as deleted; `ids` ascend."""
         low, high = self._place(ids[0]), self._place(ids[-1]) + 1
-        alive = self._alive
+        alive = self.alive()
         live = high - low if alive is None else alive.count(1, low, high)
         if live == len(ids):
             self._mark_deleted(low, high, live)
@@ -421,7 +433,7 @@ class FrozenNode:
     def drop_first(self, count: int) -> None:
         """Mark the first `count` live entries as deleted."""
         end = count
-        alive = self._alive
+        alive = self.alive()
         if alive is not None:
             end = 0
             for _ in range(count):
@@ -434,7 +446,7 @@ class FrozenNode:
             self._losses = _Losses(0, self.key, 0)
         losses = self._losses
         if losses.alive is None:
-            losses.alive = bytearray([1]) * len(self._ids)
+            losses.alive = bytearray([1]) * len(self.ids)
         losses.alive[low:high] = bytes(high - low)
         losses.deleted += count
         self.live -= count
@@ -444,15 +456,15 @@ class FrozenNode:
     @property
     def is_sparse(self) -> bool:
         """True if so few entries are left that packing them again saves memory."""
-        return 0 < self.live <= len(self._ids) * SPARSE_SHARE
+        return 0 < self.live <= len(self.ids) * SPARSE_SHARE
 
     def reopen(self) -> OpenNode:
         """An open node with the same entries, to append to; deleted ones still count in its
         size.
         """
-        count = len(self._ids)
-        ids = self._ids.between(self.key, 0, count)
-        payload = self._unpack(self._blob)
+        count = len(self.ids)
+        ids = self.ids.between(self.key, 0, count)
+        payload = self._unpack(self.blob)
         losses = self._losses
         size, lost_end = 0, self.key
         if losses is not None:
@@ -473,7 +485,7 @@ class FrozenNode:
         twin = FrozenNode.__new__(FrozenNode)
         twin.key, twin.live = self.key, self.live
         twin._shape, twin._length, twin._lengths = self._shape, self._length, self._lengths
-        twin._form, twin._blob, twin._ids = self._form, self._blob, self._ids
+        twin.form, twin.blob, twin.ids = self.form, self.blob, self.ids
         twin._losses = None
         twin.opened = None
         twin.was_read = twin._is_turned = False
@@ -483,13 +495,13 @@ class FrozenNode:
 
     def memory_bytes(self) -> int:
         """The memory of the node in bytes, without shared parts and cached entries."""
-        parts: list[object] = [self, self.key, self._blob]
+        parts: list[object] = [self, self.key, self.blob]
         if self._lengths is not None:
             parts.append(self._lengths)
         if self._losses is not None:
             parts += (self._losses, self._losses.lost_end, self._losses.alive)
-        gaps_bytes = int(len(self._blob) * GAPS_SHARE)
-        return self._ids.memory_bytes() + gaps_bytes + sum(map(allocated_bytes, parts))
+        gaps_bytes = int(len(self.blob) * GAPS_SHARE)
+        return self.ids.memory_bytes() + gaps_bytes + sum(map(allocated_bytes, parts))
 
 
 @lru_cache(maxsize=128)

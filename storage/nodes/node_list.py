@@ -79,6 +79,14 @@ class NodeList:
         for index in range(self._head, len(nodes)):
             yield nodes[index]
 
+    def items(self) -> tuple[list[AnyNode], int]:
+        """The list of nodes itself, not a copy, and the index of the first node.
+
+        For a child process: a copy would count a reference to each node, and so copy the memory
+        that it shares with the server.
+        """
+        return self._nodes, self._head
+
     def memory_bytes(self) -> int:
         """The memory of the list itself in bytes; the keys are those of the nodes."""
         return sum(map(allocated_bytes, (self, self._keys, self._nodes)))

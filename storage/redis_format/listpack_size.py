@@ -39,7 +39,6 @@ def integer_bytes(number: int) -> int:
     return int64_bytes((number + 2**63) % 2**64 - 2**63)
 
 
-@cython.ccall
 def int64_bytes(number: cython.longlong) -> cython.Py_ssize_t:
     """integer_bytes() of a 64-bit integer."""
     if 0 <= number <= 127:
@@ -69,7 +68,6 @@ def elements_bytes(values: list[bytes]) -> int:
     return total
 
 
-@cython.cfunc
 def _element_bytes(
     data: cython.p_const_uchar, start: cython.Py_ssize_t, length: cython.Py_ssize_t
 ) -> cython.Py_ssize_t:
@@ -80,7 +78,6 @@ def _element_bytes(
     return text_bytes(length)
 
 
-@cython.ccall
 @cython.boundscheck(False)
 @cython.wraparound(False)
 def plain_integer(
@@ -115,7 +112,6 @@ def plain_integer(
     return cython.cast(cython.longlong, ~number + 1) if is_negative else number
 
 
-@cython.ccall
 def text_bytes(length: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """The size of a listpack element that holds a string of this length."""
     if length <= _MAX_SHORT_STRING:
@@ -124,7 +120,6 @@ def text_bytes(length: cython.Py_ssize_t) -> cython.Py_ssize_t:
     return size + backward_length_bytes(size)
 
 
-@cython.ccall
 def backward_length_bytes(size: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """The number of bytes of the backward length of an element of this `size`."""
     if size <= 127:
@@ -214,7 +209,6 @@ def has_names(fields: bytes, names: list[bytes]) -> bool:
     return _SIZES.are_alike
 
 
-@cython.cfunc
 @cython.boundscheck(False)
 @cython.wraparound(False)
 def _is_at(

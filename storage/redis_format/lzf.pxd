@@ -32,10 +32,26 @@ cdef class Compressor:
 
     cpdef Py_ssize_t compress(
         self, const unsigned char* data, Py_ssize_t size, unsigned char* out, Py_ssize_t start
-    )
+    ) noexcept
 
 
 cdef Compressor _COMPRESSOR
+
+cdef unsigned int _slot(unsigned long long word) noexcept
+cdef Py_ssize_t _length_of_repeat(
+    const unsigned char* data, Py_ssize_t place, Py_ssize_t distance, Py_ssize_t size
+) noexcept
+cdef Py_ssize_t _literals_bytes(Py_ssize_t count) noexcept
+cdef Py_ssize_t _put_literals(
+    unsigned char* out,
+    Py_ssize_t start,
+    const unsigned char* data,
+    Py_ssize_t place,
+    Py_ssize_t count,
+) noexcept
+cdef Py_ssize_t _put_repeat(
+    unsigned char* out, Py_ssize_t start, Py_ssize_t length, Py_ssize_t distance
+) noexcept
 
 
 cdef class _Output:
@@ -46,7 +62,7 @@ cdef class _Output:
 
     cpdef bytes content(self)
     cpdef bint expand(self, bytes blob)
-    cdef _copy(
+    cdef void _copy(
         self, const unsigned char* data, Py_ssize_t position, Py_ssize_t count
-    )
-    cdef _repeat(self, Py_ssize_t distance, Py_ssize_t count)
+    ) noexcept
+    cdef void _repeat(self, Py_ssize_t distance, Py_ssize_t count) noexcept

@@ -129,16 +129,12 @@ class Compressor:
         return _put_literals(out, start, data, literals, size - literals)
 
 
-@cython.cfunc
-@cython.inline
 def _slot(word: cython.ulonglong) -> cython.uint:
     """Where the table has these four bytes."""
     # 12 high bits of the product's low 32; the factor is 2**32 times the golden ratio.
     return word * _FACTOR >> 20 & 0xFFF
 
 
-@cython.cfunc
-@cython.inline
 def _length_of_repeat(
     data: cython.p_const_uchar,
     place: cython.Py_ssize_t,
@@ -153,15 +149,11 @@ def _length_of_repeat(
     return length
 
 
-@cython.cfunc
-@cython.inline
 def _literals_bytes(count: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """What literals take when they are written."""
     return count + (count + 31 >> 5)
 
 
-@cython.cfunc
-@cython.inline
 def _put_literals(
     out: cython.p_uchar,
     start: cython.Py_ssize_t,
@@ -180,8 +172,6 @@ def _put_literals(
     return start
 
 
-@cython.cfunc
-@cython.inline
 def _put_repeat(
     out: cython.p_uchar,
     start: cython.Py_ssize_t,
@@ -257,14 +247,12 @@ class _Output:
                 return False
         return True
 
-    @cython.cfunc
     def _copy(
         self, data: cython.p_const_uchar, position: cython.Py_ssize_t, count: cython.Py_ssize_t
     ) -> None:
         """Write a part of `data`."""
         self.place = put_bytes(self._out, self.place, data, position, count)
 
-    @cython.cfunc
     def _repeat(self, distance: cython.Py_ssize_t, count: cython.Py_ssize_t) -> None:
         """Write again what is `distance` bytes back, which may be what this writes itself."""
         out = self._out

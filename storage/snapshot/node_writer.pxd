@@ -1,6 +1,9 @@
 # The C types of storage/snapshot/node_writer.py.
 
+from cpython.list cimport PyList_GET_ITEM
+
 from storage.entries.entry_id cimport id_ms, id_seq
+from storage.nodes.frozen_node cimport FrozenNode
 from storage.raw_bytes cimport put_bytes
 from storage.redis_format.listpack_writer cimport ListpackWriter
 from storage.redis_format.lzf cimport Compressor
@@ -10,6 +13,13 @@ from storage.snapshot.node_encoder cimport NodeEncoder
 cdef Py_ssize_t _KEY_BYTES
 cdef Py_ssize_t _FRAME_BYTES
 cdef int _LZF
+
+cdef Py_ssize_t _put_length(
+    unsigned char* out, Py_ssize_t place, unsigned long long number
+) noexcept
+cdef Py_ssize_t _put_big_endian(
+    unsigned char* out, Py_ssize_t place, unsigned long long number, Py_ssize_t size
+) noexcept
 
 
 cdef class NodeWriter:
@@ -21,6 +31,27 @@ cdef class NodeWriter:
     cdef readonly Py_ssize_t size
 
     cpdef bytes take(self)
+    cpdef Py_ssize_t put_from(self, list nodes, Py_ssize_t index, Py_ssize_t most) except -1
+    cpdef put_any(self, object node)
     cpdef put_string(self, object key, bytes string)
     cpdef put(self, object node)
-    cdef Py_ssize_t _begin(self, object key, Py_ssize_t size) except -1
+    cdef Py_ssize_t _begin(
+        self, unsigned long long ms, unsigned long long seq, Py_ssize_t size
+    ) except -1
+
+
+# An item of a list, used where it is: a variable would count a reference to it.
+
+cdef inline put_item(NodeWriter writer, list nodes, Py_ssize_t index):
+    """put_any() of an item of a list."""
+    if not isinstance(<object> PyList_GET_ITEM(nodes, index), FrozenNode):
+        writer.put_any(<object> PyList_GET_ITEM(nodes, index))
+    elif (<FrozenNode> PyList_GET_ITEM(nodes, index)).live > 0:
+        writer.put(<object> PyList_GET_ITEM(nodes, index))
+
+
+cdef inline Py_ssize_t live_of_item(list nodes, Py_ssize_t index) except -1:
+    """The number of live entries of an item of a list."""
+    if isinstance(<object> PyList_GET_ITEM(nodes, index), FrozenNode):
+        return (<FrozenNode> PyList_GET_ITEM(nodes, index)).live
+    return (<object> PyList_GET_ITEM(nodes, index)).live

@@ -1,7 +1,8 @@
 """The nodes of a stream, written as a snapshot has them: each with its key and its listpack.
 
 Compiled, no object is made of a key, a listpack or what LZF makes of it: a snapshot has a node for
-about a hundred entries.
+about a hundred entries. And no reference to a frozen node is counted: a child that saves a snapshot
+would copy a page of memory for it.
 """
 
 from __future__ import annotations
@@ -9,15 +10,32 @@ from __future__ import annotations
 import cython
 
 from storage.entries.entry_id import EntryID, id_ms, id_seq
+from storage.nodes.listpack_node import ListpackNode, listpack_data
 from storage.nodes.node import Node
+from storage.nodes.node_list import AnyNode
 from storage.redis_format.listpack_writer import ListpackWriter
 from storage.redis_format.lzf import Compressor
-from storage.redis_format.primitives import LZF
+from storage.redis_format.primitives import (
+    LZF,
+    Compressed,
+    encode_compressed,
+    encode_string,
+)
 from storage.snapshot.node_encoder import NodeEncoder
 
 if not cython.compiled:
     # Compiled, it is a C function, which the module's C types import.
     from storage.raw_bytes import put_bytes
+
+    # Compiled, they are in the C types as well, and count no references.
+    def put_item(writer: NodeWriter, nodes: list[AnyNode], index: int) -> None:
+        """put_any() of an item of a list."""
+        writer.put_any(nodes[index])
+
+    def live_of_item(nodes: list[AnyNode], index: int) -> int:
+        """The number of live entries of an item of a list."""
+        return nodes[index].live
+
 
 _KEY_BYTES: cython.Py_ssize_t = 16
 # The most that a node takes beside its listpack: a key, and three lengths of nine bytes at most.
@@ -51,9 +69,30 @@ class NodeWriter:
             self._packed = bytearray()
         return nodes
 
+    def put_from(
+        self, nodes: list[AnyNode], index: cython.Py_ssize_t, most: cython.Py_ssize_t
+    ) -> int:
+        """Add nodes from an index on, those with live entries, up to `most` bytes or little more.
+
+        Returns the index after them.
+        """
+        while index < len(nodes) and self.size < most:
+            put_item(self, nodes, index)
+            index += 1
+        return index
+
+    def put_any(self, node: AnyNode) -> None:
+        """Add a node in whatever form it has, if it has live entries."""
+        if not node.live:
+            return
+        if isinstance(node, ListpackNode):
+            self.put_string(node.key, _kept_listpack(node, compress=self._compress))
+        else:
+            self.put(node)
+
     def put_string(self, key: EntryID, string: bytes) -> None:
         """Add a node whose listpack is encoded as a string already."""
-        place: cython.Py_ssize_t = self._begin(key, len(string))
+        place: cython.Py_ssize_t = self._begin(id_ms(key), id_seq(key), len(string))
         self.size = put_bytes(self._memory, place, string, 0, len(string))
 
     def put(self, node: Node) -> None:
@@ -68,7 +107,7 @@ class NodeWriter:
                 self._packed = bytearray(size)
             data: cython.p_const_uchar = listpack.out  # type: ignore[assignment]
             packed = self._compressor.compress(data, size, self._packed, 0)
-        place: cython.Py_ssize_t = self._begin(node.key, size)
+        place: cython.Py_ssize_t = self._begin(encoder.key_ms, encoder.key_seq, size)
         out: cython.p_uchar = self._memory
         if packed < 0:
             place = _put_length(out, place, size)
@@ -79,7 +118,9 @@ class NodeWriter:
         place = _put_length(out, place, size)
         self.size = put_bytes(out, place, self._packed, 0, packed)  # type: ignore[arg-type]
 
-    def _begin(self, key: EntryID, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def _begin(
+        self, ms: cython.ulonglong, seq: cython.ulonglong, size: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
         """Write a node's key, and make room for a string of `size` bytes; where it begins."""
         place: cython.Py_ssize_t = self.size
         missing: cython.Py_ssize_t = place + size + _FRAME_BYTES - len(self._memory)
@@ -87,12 +128,35 @@ class NodeWriter:
             self._memory.extend(bytes(missing))
         out: cython.p_uchar = self._memory
         place = _put_length(out, place, _KEY_BYTES)
-        _put_big_endian(out, place, id_ms(key), 8)
-        _put_big_endian(out, place + 8, id_seq(key), 8)
+        _put_big_endian(out, place, ms, 8)
+        _put_big_endian(out, place + 8, seq, 8)
         return place + _KEY_BYTES
 
 
-@cython.cfunc
+def count_live(nodes: list[AnyNode], index: cython.Py_ssize_t) -> int:
+    """The number of nodes from an index on that have live entries."""
+    count: cython.Py_ssize_t = 0
+    while index < len(nodes):
+        if live_of_item(nodes, index) > 0:
+            count += 1
+        index += 1
+    return count
+
+
+def _kept_listpack(node: ListpackNode, *, compress: bool) -> bytes:
+    """The listpack of a node that was not unpacked since it was loaded, as a string."""
+    listpack = node.listpack
+    if not isinstance(listpack, Compressed):
+        return encode_string(listpack_data(listpack), compress=compress)
+    if compress:
+        return encode_compressed(listpack)
+    try:
+        return encode_string(listpack.data(), compress=False)
+    except ValueError:
+        # A damaged node is no reason to save nothing at all, and Redis reads either form.
+        return encode_compressed(listpack)
+
+
 def _put_length(
     out: cython.p_uchar, place: cython.Py_ssize_t, number: cython.ulonglong
 ) -> cython.Py_ssize_t:
@@ -109,7 +173,6 @@ def _put_length(
     return place + 1 + size
 
 
-@cython.cfunc
 def _put_big_endian(
     out: cython.p_uchar,
     place: cython.Py_ssize_t,

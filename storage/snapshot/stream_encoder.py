@@ -33,14 +33,8 @@ from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
 from storage.groups.consumer import NEVER, Consumer
 from storage.groups.group import UNKNOWN, Group
 from storage.idempotence import Idempotence
-from storage.nodes.listpack_node import ListpackNode, listpack_data
-from storage.redis_format.primitives import (
-    Compressed,
-    encode_compressed,
-    encode_length,
-    encode_string,
-)
-from storage.snapshot.node_writer import NodeWriter
+from storage.redis_format.primitives import encode_length, encode_string
+from storage.snapshot.node_writer import NodeWriter, count_live
 from storage.stream import Stream
 
 # A consumer as it is written: name, seen_ms, active_ms, and the IDs of what it has, ascending.
@@ -106,30 +100,12 @@ def _id_lengths(entry_id: EntryID) -> bytes:
 
 
 def _nodes(stream: Stream, compress: bool) -> Iterator[bytes]:
-    nodes = [node for node in stream.iter_nodes() if node.live]
-    yield encode_length(len(nodes))
+    nodes, index = stream.node_items()
+    yield encode_length(count_live(nodes, index))
     writer = NodeWriter(compress=compress)
-    for node in nodes:
-        if isinstance(node, ListpackNode):
-            writer.put_string(node.key, _kept_listpack(node, compress))
-        else:
-            writer.put(node)
-        if writer.size >= PIECE_BYTES:
-            yield writer.take()
-    yield writer.take()
-
-
-def _kept_listpack(node: ListpackNode, compress: bool) -> bytes:
-    listpack = node.listpack
-    if not isinstance(listpack, Compressed):
-        return encode_string(listpack_data(listpack), compress=compress)
-    if compress:
-        return encode_compressed(listpack)
-    try:
-        return encode_string(listpack.data(), compress=False)
-    except ValueError:
-        # A damaged node is no reason to save nothing at all, and Redis reads either form.
-        return encode_compressed(listpack)
+    while index < len(nodes):
+        index = writer.put_from(nodes, index, PIECE_BYTES)
+        yield writer.take()
 
 
 # -- groups ------------------------------------------------------------------------------------

@@ -220,7 +220,7 @@ def test_compression_is_used_where_it_pays() -> None:
     assert frozen_node(ids).memory_bytes() < len(wire(open_node(ids))) / 4
     noise = random.Random(1).randbytes(2000)
     single = frozen_node(ids[:1], noise)
-    assert single._blob == wire(single)
+    assert single.blob == wire(single)
 
 
 def test_copies_do_not_share_what_changes() -> None:

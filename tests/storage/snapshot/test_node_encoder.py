@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +53,31 @@ def test_a_node_is_written_element_by_element(
     assert encode_node(frozen) == listpack_of(frozen)
     if len(ids) > 1:
         frozen.delete(data.draw(st.sampled_from(ids)))
+        assert encode_node(frozen) == listpack_of(frozen)
+
+
+VALUES = {
+    "number": lambda n: [b"f", b"%06d" % (n * 7919)],
+    "number without leading zeros": lambda n: [b"f", b"%d" % (100_000 + n * 7919)],
+    "hexadecimal number": lambda n: [b"f", b"%08x" % (n * 0x01234567)],
+    "columns": lambda n: [b"f", b"a%02d" % n, b"g", b"%d%%" % (10 + n * 7 % 90)],
+    "names": lambda n: [b"f%02d" % n, b"v"],
+    "length": lambda n: [b"f", b"v" * (n + 1), b"g", b"w" * (40 - n)],
+    "frame": lambda n: [b"name", b"%d" % n**5, b"other", b"text " * 9 + b"%d" % (n % 7)],
+    "random": lambda n: [b"f", bytes((n * i * 31 + i * i) % 251 for i in range(40))],
+}
+
+
+@pytest.mark.parametrize("values", VALUES.values(), ids=list(VALUES))
+@pytest.mark.parametrize("step", [1, 1 << SEQ_BITS, 3])
+def test_a_node_of_each_form_is_written_without_its_entries(
+    values: Callable[[int], list[bytes]], step: int
+) -> None:
+    ids = [(1_700_000_000_000 << SEQ_BITS) + 100 + n * step for n in range(40)]
+    frozen = freeze(node_of(ids, [values(n) for n in range(40)]))
+    assert encode_node(frozen) == listpack_of(frozen)
+    for entry_id in (ids[0], ids[7], ids[39]):
+        frozen.delete(entry_id)
         assert encode_node(frozen) == listpack_of(frozen)
 
 
