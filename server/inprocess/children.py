@@ -164,6 +164,10 @@ class _MortalFile:
         self._files._alive()
         self._file.sync()
 
+    def begin_sync(self) -> None:
+        self._files._alive()
+        self._file.begin_sync()
+
     def truncate(self, size: int) -> None:
         self._files._alive()
         self._file.truncate(size)

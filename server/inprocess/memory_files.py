@@ -43,7 +43,7 @@ from server.persistence.folder_lock import FolderInUse
 Chooser = Callable[[int], int]
 
 OPERATIONS = (
-    "append", "create", "write", "sync", "truncate", "buffer", "size", "names",
+    "append", "create", "write", "sync", "begin_sync", "truncate", "buffer", "size", "names",
     "rename", "remove", "make_directory", "sync_directory",
 )  # fmt: skip
 
@@ -386,6 +386,10 @@ class MemoryFile:
                 self._content.forgotten = len(self._content.journal)
             raise
         self._content.sync()
+
+    def begin_sync(self) -> None:
+        """Count the call; what it begins may be lost in a crash, as without it."""
+        self._call("begin_sync")
 
     def truncate(self, size: int) -> None:
         """Truncate the file to `size` bytes; the next write appends there."""

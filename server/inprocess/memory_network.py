@@ -253,6 +253,9 @@ class _MemoryPipeEnd:
     def sync(self) -> None:
         """A pipe keeps nothing."""
 
+    def begin_sync(self) -> None:
+        """A pipe keeps nothing."""
+
     def truncate(self, size: int) -> None:
         """A pipe keeps nothing."""
 

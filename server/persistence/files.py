@@ -25,7 +25,10 @@ from server.persistence.folder_lock import FolderLocks, holder
 Buffer = bytes | mmap.mmap
 
 _MODE = 0o644
-_sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
+# macOS has neither.
+_sync_data = getattr(os, "fdatasync", os.fsync)
+_advise = getattr(os, "posix_fadvise", None)
+_NOT_NEEDED = getattr(os, "POSIX_FADV_DONTNEED", 0)
 
 
 class File(Protocol):
@@ -36,6 +39,12 @@ class File(Protocol):
 
     def sync(self) -> None:
         """Sync content and size to disk (fdatasync). May be called from another thread."""
+
+    def begin_sync(self) -> None:
+        """Start to write to disk what was written since the last call, and do not wait for it.
+
+        So a later `sync` has little left to do. It guarantees nothing by itself.
+        """
 
     def truncate(self, size: int) -> None:
         """Truncate the file to `size` bytes; the next write appends there."""
@@ -98,6 +107,7 @@ class OsFile:
 
     def __init__(self, path: str, flags: int) -> None:
         self._descriptor = os.open(path, flags | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, _MODE)
+        self._begun_bytes = 0  # the size at the last `begin_sync`
 
     def write(self, data: bytes) -> int:
         """Append, and return the number of bytes written."""
@@ -106,6 +116,18 @@ class OsFile:
     def sync(self) -> None:
         """Sync content and size to disk (fdatasync)."""
         _sync_data(self._descriptor)
+
+    def begin_sync(self) -> None:
+        """Start to write what is new to disk, and do not wait for it.
+
+        Linux does so when it is advised that the pages are not needed any more; those that are
+        being written stay in memory. Where there is no such advice, nothing happens.
+        """
+        if _advise is not None:
+            size = self.size()
+            with contextlib.suppress(OSError):  # some file systems know no advice
+                _advise(self._descriptor, self._begun_bytes, size - self._begun_bytes, _NOT_NEEDED)
+            self._begun_bytes = size
 
     def truncate(self, size: int) -> None:
         """Truncate the file to `size` bytes."""

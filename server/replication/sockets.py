@@ -211,6 +211,9 @@ class _PipeEnd:
     def sync(self) -> None:
         """A pipe keeps nothing."""
 
+    def begin_sync(self) -> None:
+        """A pipe keeps nothing."""
+
     def truncate(self, size: int) -> None:
         """A pipe keeps nothing."""
 

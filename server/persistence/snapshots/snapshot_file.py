@@ -23,7 +23,9 @@ from storage.snapshot.opcodes import STREAM_2, STREAM_3
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.writer import CHUNK_BYTES, KEYS_PER_REPORT, standard_aux, write_snapshot
 
-# rdb-save-incremental-fsync and aof-rewrite-incremental-fsync: sync after this many bytes.
+# rdb-save-incremental-fsync and aof-rewrite-incremental-fsync: begin to sync after this many bytes.
+# To wait for it each time would commit the journal of the file system each time, and others that
+# append to a file meanwhile wait for that.
 SYNC_BYTES = 4 * 1024 * 1024
 
 # repl-snapshot-version: the RDB type of streams, which determines the version of the format.
@@ -176,7 +178,7 @@ def _encoded_requests(instance: Instance) -> Iterator[tuple[int, bytes]]:
 def _write_file(
     files: Files, path: str, produce: Callable[[Write], None], *, sync_bytes: int
 ) -> None:
-    """Write and sync a file. `sync_bytes`: sync each time after that many; 0: only at the end."""
+    """Write and sync a file. `sync_bytes`: begin to sync each time after that many; 0: never."""
     try:
         file = files.create(path)
         unsynced = 0
@@ -186,7 +188,7 @@ def _write_file(
             write_all(file, data)
             unsynced += len(data)
             if sync_bytes and unsynced >= sync_bytes:
-                file.sync()
+                file.begin_sync()
                 unsynced = 0
 
         try:

@@ -16,8 +16,10 @@ def test_a_file_is_appended_to_cut_synced_and_read(tmp_path: Path) -> None:
     file = files.append(path)
     assert files.buffer(path) == b""
     write_all(file, b"12345")
+    file.begin_sync()
     file.truncate(3)
     write_all(file, b"6")
+    file.begin_sync()
     file.sync()
     assert file.size() == files.size(path) == 4
     file.close()
