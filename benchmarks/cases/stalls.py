@@ -2,7 +2,8 @@
 
 Servers may use both cores here: a saving child needs one of its own, and the load is negligible.
 The first value of a case is the 99.9th percentile of the waits of others (the longest of them is
-shown below it), the second is how long the command took.
+shown below it), the second is how long the command took. Of a saving child there is a third: the
+memory that it copied, as it was no longer shared with the server (copy on write).
 """
 
 from __future__ import annotations
@@ -147,6 +148,10 @@ SAVED = Setting(
 )
 
 
+# The field of INFO persistence with the memory that a command's child copied.
+COPIED = {"bgsave": "rdb_last_cow_size", "bgrewriteaof": "aof_last_cow_size"}
+
+
 @contextmanager
 def _saving(name: str, contender: Contender, _: Scale) -> Iterator[Session]:
     """A child saves ten million entries; the measurement ends when it is done."""
@@ -158,7 +163,9 @@ def _saving(name: str, contender: Contender, _: Scale) -> Iterator[Session]:
 
     def measure() -> Figures:
         server.settle()
-        return _felt(name, server, save)
+        figures = _felt(name, server, save)
+        copied_bytes = int(server.info("persistence")[COPIED[name]])
+        return {**figures, f"stall/{name}-copies": Figure(copied_bytes / 1e6)}
 
     yield Session(measure)
 
@@ -209,6 +216,8 @@ def _case(
     rows = tuple(
         Row(f"stall/{name}-{what}", "ms", lower_is_better=True) for what in ("p99.9", "takes")
     )
+    if name in COPIED:
+        rows += (Row(f"stall/{name}-copies", "MB", lower_is_better=True),)
     opening = partial(opener, name)
     return Case(f"stall/{name}", rows, opening, setting, has_warm_up=False, most_pairs=2)
 
