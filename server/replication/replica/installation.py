@@ -1,22 +1,22 @@
 """A primary's snapshot in the place of the data: all of it, or nothing.
 
-The file is complete and its checksum right before anything of it is read. It is loaded in slices
-into databases of its own; only when that has succeeded do they change places with those that
-clients see. Until then the old data is served (`repl-diskless-load swapdb`), or everything is
-refused with -LOADING. So a replica needs memory for both for a while. Redis, unless told otherwise,
-drops the old data first, and is left with half of the new if that fails.
+It is complete, in a file or in memory, and its checksum right before anything of it is read. It is
+loaded in slices into databases of its own; only when that has succeeded do they change places with
+those that clients see. Until then the old data is served (`repl-diskless-load swapdb`), or
+everything is refused with -LOADING. So a replica needs memory for both for a while. Redis, unless
+told otherwise, drops the old data first, and is left with half of the new if that fails.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from commands.core.instance import Instance
 from commands.scripting.functions.libraries import Libraries
 from commands.scripting.scripting_state import Scripting
 from protocol.errors import ReplyError
 from protocol.records import record
-from server.persistence.files import Files
+from server.persistence.files import Buffer
 from server.persistence.loading.snapshot_restore import (
     SnapshotRestore,
     UnfitContent,
@@ -45,17 +45,17 @@ class Outcome:
 
 
 class Installation:
-    """Installs one snapshot file."""
+    """Installs one snapshot."""
 
-    def __init__(self, instance: Instance, files: Files, path: str) -> None:
+    def __init__(self, instance: Instance, content: Callable[[], Buffer]) -> None:
+        """`content` returns the snapshot, or raises OSError."""
         self.outcome = Outcome()
         self._instance = instance
-        self._files = files
-        self._path = path
+        self._content = content
         self._libraries: Libraries | None = None  # the snapshot's functions
 
     def steps(self) -> Iterator[None]:
-        """Load the file, in slices, and put it in place. Raises InstallationFailed."""
+        """Load it, in slices, and put it in place. Raises InstallationFailed."""
         instance = self._instance
         free, cache = instance.background_work.free, instance.entry_cache
         databases = [Database(db.index, free, cache) for db in instance.databases]
@@ -82,7 +82,7 @@ class Installation:
         clock_us = instance.host.clock_us
         try:
             reader = SnapshotReader(
-                self._files.buffer(self._path),
+                self._content(),
                 skip_unsupported=instance.config.rdb_skip_unsupported,
                 now_ms=instance.now_ms,
             )

@@ -370,11 +370,18 @@ class Link:
         if self._asked_to_resume:
             self._log("notice", "Discarding previously cached master state.")
         self._full_sync = replication_id, offset
-        self._reception = Reception(self._files, f"temp-link-{os.getpid()}.rdb")
+        path = "" if self._loads_diskless() else f"temp-link-{os.getpid()}.rdb"
+        self._reception = Reception(self._files, path)
         facts = self._facts
         facts.is_transferring = True
         facts.snapshot_bytes = facts.snapshot_bytes_read = 0
         self._set_phase(LinkPhase.SYNC)
+
+    def _loads_diskless(self) -> bool:
+        """Return True if the snapshot that begins is to be received into memory."""
+        mode = self._config.repl_diskless_load
+        is_empty = not any(map(len, self._instance.databases))
+        return mode == "swapdb" or (mode == "on-empty-db" and is_empty)
 
     def _take_snapshot(self, data: bytes) -> None:
         reception, facts = self._reception, self._facts
@@ -382,10 +389,11 @@ class Link:
         was_waiting = reception.is_waiting
         self._early = reception.feed(data)
         if was_waiting and not reception.is_waiting:
-            what = f"{reception.expected_bytes} bytes from master to disk"
+            what = f"{reception.expected_bytes} bytes from master"
             if reception.has_mark:
-                what = "streamed RDB from master with EOF to disk"
-            self._log("notice", f"MASTER <-> REPLICA sync: receiving {what}")
+                what = "streamed RDB from master with EOF"
+            where = "to disk" if reception.path else "to parser"
+            self._log("notice", f"MASTER <-> REPLICA sync: receiving {what} {where}")
         facts.snapshot_bytes = reception.expected_bytes
         facts.snapshot_bytes_read = reception.received_bytes
         facts.snapshot_heard_ms = self._instance.now_ms
@@ -394,7 +402,7 @@ class Link:
             self._install(reception)
 
     def _install(self, reception: Reception) -> None:
-        """Load the file in time slices. Reading is paused meanwhile."""
+        """Load the snapshot in time slices. Reading is paused meanwhile."""
         assert self._wire is not None
         self._wire.pause()
         if self._config.repl_diskless_load != "swapdb":
@@ -403,7 +411,7 @@ class Link:
         state.loading_started_ms = self._instance.now_ms
         state.loading_total_bytes = reception.received_bytes
         self._log("notice", "MASTER <-> REPLICA sync: Loading DB in memory")
-        installation = Installation(self._instance, self._files, reception.path)
+        installation = Installation(self._instance, reception.content)
         self._steps = self._installing(installation, reception)
         self._facts.is_installing = True
         self._schedule()
@@ -420,7 +428,8 @@ class Link:
             self._instance.set_loading(False)
             self.can_resume = False
             self.drop(
-                f"Failed trying to load the MASTER synchronization DB from disk: {error}",
+                f"Failed trying to load the MASTER synchronization DB from"
+                f" {'disk' if reception.path else 'socket'}: {error}",
                 at_once=False,
             )
             return
@@ -432,8 +441,10 @@ class Link:
 
     def _keep_file(self, reception: Reception) -> None:
         """Keep the file as this server's snapshot, as in Redis: after a crash it can resume."""
+        if not reception.path:
+            return
         config = self._config
-        is_kept = config.repl_diskless_load == "disabled" and self._knows_offsets
+        is_kept = self._knows_offsets
         if config.rdb_del_sync_files and not config.save and not config.appendonly:
             is_kept = False
             self._log(

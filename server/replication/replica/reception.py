@@ -1,10 +1,10 @@
-"""Receives a primary's snapshot over the link, into a file.
+"""Receives a primary's snapshot over the link, into a file or into memory.
 
     $<length>\\r\\n<length bytes>           of a known length
     $EOF:<40 bytes>\\r\\n<bytes><same 40>   until the mark is repeated
 
-Newlines may come before, as signs of life. Received bytes go straight to disk; no memory is
-allocated for the announced length.
+Newlines may come before, as signs of life. Received bytes go straight to disk, or are kept in the
+pieces in which they came (`repl-diskless-load`); no memory is allocated for the announced length.
 
 The mark may be split between two reads, and its bytes may occur in the data by chance. But the
 primary sends nothing after the mark until the replica has acknowledged, so it is the mark only if
@@ -14,13 +14,15 @@ it is at the end of all received bytes.
 from __future__ import annotations
 
 import contextlib
+import mmap
+from collections import deque
 
-from server.persistence.files import File, Files, write_all
+from server.persistence.files import Buffer, File, Files, write_all
 
 MARK_BYTES = 40
 _MAX_LINE_BYTES = 255
 _EOF = b"$EOF:"
-# Sync after this many bytes.
+# Begin to sync after this many bytes.
 _SYNC_BYTES = 8 << 20
 
 
@@ -29,7 +31,7 @@ class BadSnapshot(Exception):
 
 
 class Reception:
-    """Receives one snapshot, into the file at `path`."""
+    """Receives one snapshot, into the file at `path`, or into memory if that is ""."""
 
     def __init__(self, files: Files, path: str) -> None:
         self.path = path
@@ -38,6 +40,7 @@ class Reception:
         self.is_complete = False
         self._files = files
         self._file: File | None = None
+        self._pieces: deque[bytes] = deque()  # what is received into memory
         self._line: bytes | None = b""  # the received part of the first line; None: it is complete
         self._mark = b""
         self._tail = b""  # the last bytes received, which may be the beginning of the mark
@@ -89,7 +92,8 @@ class Reception:
             self.expected_bytes = int(line[1:])
         else:
             raise BadSnapshot(f"Bad protocol from MASTER, {line!r} is no length of a snapshot")
-        self._file = self._files.create(self.path)
+        if self.path:
+            self._file = self._files.create(self.path)
         return rest
 
     def _take_marked(self, data: bytes) -> None:
@@ -107,21 +111,35 @@ class Reception:
         return rest
 
     def _write(self, data: bytes) -> None:
-        assert self._file is not None
         if not data:
             return
-        write_all(self._file, data)
         self.received_bytes += len(data)
+        if self._file is None:
+            self._pieces.append(data)
+            return
+        write_all(self._file, data)
         self._unsynced_bytes += len(data)
         if self._unsynced_bytes >= _SYNC_BYTES:
-            self._file.sync()
+            self._file.begin_sync()
             self._unsynced_bytes = 0
 
     def _complete(self) -> None:
-        assert self._file is not None
-        self._file.sync()
-        self.close()
+        if self._file is not None:
+            self._file.sync()
+            self.close()
         self.is_complete = True
+
+    def content(self) -> Buffer:
+        """The complete snapshot; one in memory is given away. Raises OSError."""
+        if self.path:
+            return self._files.buffer(self.path)
+        if not self._pieces:
+            return b""
+        # Each piece is freed once it is copied, so that the snapshot is in memory once.
+        memory = mmap.mmap(-1, self.received_bytes)
+        while self._pieces:
+            memory.write(self._pieces.popleft())
+        return memory
 
     def close(self) -> None:
         """Close the file."""
@@ -130,10 +148,12 @@ class Reception:
             self._file = None
 
     def discard(self) -> None:
-        """Close and remove the file."""
+        """Close and remove the file, or free the memory."""
         self.close()
-        with contextlib.suppress(OSError):
-            self._files.remove(self.path)
+        self._pieces.clear()
+        if self.path:
+            with contextlib.suppress(OSError):
+                self._files.remove(self.path)
 
 
 def _no_snapshot(line: str) -> str:

@@ -575,6 +575,38 @@ def test_loading_is_what_clients_hear_unless_the_old_data_may_be_served() -> Non
         assert keys(replica) == {b"theirs"}
 
 
+@pytest.mark.parametrize(
+    ("mode", "is_empty", "is_on_disk"),
+    [
+        ("disabled", True, True),
+        ("on-empty-db", True, False),
+        ("on-empty-db", False, True),
+        ("swapdb", False, False),
+    ],
+)
+def test_a_snapshot_is_received_into_a_file_or_memory_as_the_directive_says(
+    mode: str, is_empty: bool, is_on_disk: bool
+) -> None:
+    cluster, replica, fake = faked({b"PSYNC": b""}, repl_diskless_load=mode, save="")
+    if is_empty:
+        replica.instance.databases[0].clear()
+    fake.send(full_sync(snapshot(b"theirs")))
+    cluster.network.settle()
+    assert keys(replica) == {b"theirs"}
+    created = {path for call, path in replica.files.log if call == "create"}
+    assert any(path.startswith("temp-link-") for path in created) == is_on_disk
+    assert ("dump.rdb" in replica.files.snapshot()) == is_on_disk
+    assert any(("to disk" if is_on_disk else "to parser") in line for _, line in replica.log_lines)
+
+
+def test_damage_of_a_snapshot_in_memory_leaves_the_data() -> None:
+    cluster, replica, fake = faked({b"PSYNC": b""}, repl_diskless_load="swapdb")
+    fake.send(full_sync(snapshot(b"theirs")[:-9] + bytes(9)))
+    cluster.network.settle()
+    assert keys(replica) == {b"own"}
+    assert any("synchronization DB from socket: " in line for _, line in replica.log_lines)
+
+
 def test_the_link_is_a_client_that_can_be_killed() -> None:
     cluster, primary, replica = pair()
     client = replica.connect()
