@@ -130,6 +130,7 @@ COMPILED = (
     "commands/lists/lpop.py",
     "commands/lists/lpush.py",
     "commands/scripting/calls.py",
+    "commands/scripting/crossing.py",
     "commands/scripting/interpreter.py",
     "commands/scripting/running_script.py",
     "commands/scripting/scripting_state.py",

@@ -1,11 +1,11 @@
 # The C types of commands/scripting/calls.py.
 
 from commands.core.instance cimport Instance
-from commands.scripting.interpreter cimport Interpreter
+from commands.scripting.interpreter cimport HostFunctions, Interpreter
 from commands.scripting.running_script cimport Running, ScriptClient
 
 
-cdef class Calls:
+cdef class Calls(HostFunctions):
     cdef dict __dict__
     cdef object _scripting
     cdef Instance _instance
@@ -21,4 +21,5 @@ cdef class Calls:
 
     cpdef begin(self, Running running, Interpreter interpreter)
     cdef _note_time(self)
-    cdef object _call_plain(self, tuple plain, tuple words)
+    cdef bytes _call_plain(self, tuple plain, list words)
+    cdef bytes _call_any(self, list argv)

@@ -7,7 +7,6 @@ and for a command that the user may not run have their own texts.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
 import cython
@@ -41,9 +40,9 @@ from commands.core.registry import (
 )
 from commands.core.services import Services
 from commands.core.version import REDIS_VERSION
+from commands.scripting.crossing import NO_WORDS, to_words
 from commands.scripting.functions.libraries import Libraries
-from commands.scripting.interpreter import Interpreter
-from commands.scripting.numbers import as_argument
+from commands.scripting.interpreter import HostFunctions, Interpreter
 from commands.scripting.running_script import REPLICATE_ALL, Running, ScriptClient
 from commands.state.tracked_requests import remember_request
 from protocol import errors
@@ -51,7 +50,6 @@ from protocol.request import Request
 from protocol.requests import Argv
 
 _NO_ARGUMENTS = b"!ERR Please specify at least one argument for this redis lib call\r\n"
-_BAD_ARGUMENTS = b"!ERR Lua redis lib command arguments must be strings or integers\r\n"
 _UNKNOWN = b"ERR Unknown Redis command called from script"
 _WRONG_ARITY = b"ERR Wrong number of args calling Redis command from script"
 _NOT_ALLOWED = b"ERR This Redis command is not allowed from script"
@@ -78,23 +76,18 @@ class Scripts(Protocol):
         """After how many instructions of Lua to look again, or why the script ends."""
 
 
-class BadArguments(Exception):
-    """An argument is neither a string nor a number."""
-
-
 @cython.cclass
-class Calls:
-    """The services of one interpreter (commands/scripting/interpreter.py)."""
+class Calls(HostFunctions):
+    """The services of the interpreters (commands/scripting/interpreter.py)."""
 
     def __init__(self, scripting: Scripts) -> None:
+        major, minor, patch = (int(part) for part in REDIS_VERSION.split("."))
+        super().__init__(REDIS_VERSION.encode(), major << 16 | minor << 8 | patch)
         self._scripting = scripting
         self._instance = scripting.instance
         self._client = scripting.client
         self._plain = _plain_commands()
         self._mark_ns = 0  # Dispatcher.mark_ns after the last call
-        self.version = REDIS_VERSION.encode()
-        major, minor, patch = (int(part) for part in REDIS_VERSION.split("."))
-        self.version_number = major << 16 | minor << 8 | patch
 
     # -- commands ------------------------------------------------------------------------------
 
@@ -113,26 +106,29 @@ class Calls:
         self._interpreter = interpreter
         self._is_tracked = bool(running.client.gates & GATE_TRACKING)
 
-    def call(self, *arguments: object) -> bytes | None:
-        """redis.call and redis.pcall."""
+    def has_room(self, size_bytes: cython.longlong) -> bool:
+        """Return True if Lua has memory for a value of that size."""
+        return self._interpreter.has_room(size_bytes)
+
+    def call_words(self, words: Argv) -> bytes | None:
+        """redis.call and redis.pcall: the reply, or an error; one that begins with ! was not
+        counted. None if there is no memory for it.
+        """
         try:
-            plain = self._plain.get(arguments[0]) if arguments else None
+            plain = self._plain.get(words[0]) if words else None
             if plain is None or self._may_be_refused:
-                return self._call_any(arguments)
-            for argument in arguments:
-                if type(argument) is not bytes:
-                    return self._call_any(arguments)
-            return self._call_plain(plain, arguments)  # type: ignore[arg-type]
+                return self._call_any(words)
+            return self._call_plain(plain, words)
         except BaseException as error:  # it must not reach the script
             return self._failed(error)
 
-    def _call_plain(self, plain: Plain, words: Sequence[bytes]) -> bytes | None:
+    def _call_plain(self, plain: Plain, words: Argv) -> bytes | None:
         """Run a command in a usual spelling; no check by flags is needed."""
         command, handler, arity, writes = plain
         count = len(words)
         if count != arity and (arity >= 0 or count < -arity):
             return self._call_any(words)
-        request = Request(list(words))
+        request = Request(words)
         if self._running.replicates != REPLICATE_ALL:
             return self._run(command, request)
         if writes:
@@ -158,17 +154,14 @@ class Calls:
 
     def call_many(self, packed: bytes) -> bytes | None:
         """redis.call and redis.pcall with many arguments, which are passed as a RESP array."""
-        return self._call_any(_unpack(packed))
+        words = to_words(_unpack(packed))
+        return NO_WORDS if words is None else self.call_words(words)
 
-    def _call_any(self, arguments: Sequence[object]) -> bytes | None:
-        """The slow path of `call`: other spellings, numbers, refusals, errors."""
+    def _call_any(self, argv: Argv) -> bytes | None:
+        """The slow path: other spellings, refusals, errors."""
         running = self._scripting.running
         if running is None or running.is_library:
             return _WHILE_LOADING
-        try:
-            argv = _to_argv(arguments)
-        except BadArguments:
-            return _BAD_ARGUMENTS
         if not argv:
             return _NO_ARGUMENTS
         command = find(argv)
@@ -257,10 +250,9 @@ class Calls:
 
     def acl_check(self, packed: bytes) -> bool | bytes:
         """redis.acl_check_cmd."""
-        try:
-            argv = _to_argv(_unpack(packed))
-        except BadArguments:
-            return _BAD_ARGUMENTS[1:-2]
+        argv = to_words(_unpack(packed))
+        if argv is None:
+            return NO_WORDS[1:-2]
         if not argv:
             return _NO_ARGUMENTS[1:-2]
         command = find(argv)
@@ -282,18 +274,6 @@ def _plain_commands() -> dict[object, Plain]:
         for spelling in (name, name.upper())
         if not command.subcommands and not command.flags & NOSCRIPT
     }
-
-
-def _to_argv(arguments: Sequence[object]) -> Argv:
-    argv = []
-    for argument in arguments:
-        if type(argument) is bytes:
-            argv.append(argument)
-        elif type(argument) in (int, float):
-            argv.append(as_argument(argument))  # type: ignore[arg-type]
-        else:
-            raise BadArguments
-    return argv
 
 
 def _unpack(packed: bytes) -> list[object]:

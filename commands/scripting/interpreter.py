@@ -14,11 +14,12 @@ Rules between Python and Lua, which lupa does not enforce:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import cython
 
 from commands.scripting.bytecode import keep_callers
+from commands.scripting.crossing import Caller, Compiled, Crossing
 from commands.scripting.shebang import FLAGS
 from protocol.records import frozen_record
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 # The memory limit of a script without compiled code, and what is reserved for the interpreter.
 MEMORY_BYTES = 256 * 1024 * 1024
 _MARGIN_BYTES = 1024 * 1024
-# Arguments that go to Lua one by one; more go as tables.
-_FEW = 64
 _OUT_OF_MEMORY = b"ERR not enough memory"
 _ORDER = (
     "runner", "patterns", "sandbox", "replies", "redis", "bits", "structs", "json", "msgpack",
@@ -43,8 +42,6 @@ MOST_INSTRUCTIONS = 10_000
 _KBYTE_INSTRUCTIONS = 1_000_000
 # Results of a check of the clock that end a script; the texts are in lua/runner.lua.
 KILLED, LOADS_TOO_LONG = -1, -2
-
-Compiled: TypeAlias = Any  # a Lua function
 
 
 class CompileError(Exception):
@@ -66,25 +63,22 @@ class Registered:
     """A function that a library has registered."""
 
     name: bytes
-    callback: Compiled
+    callback: Compiled | None
     description: bytes | None
     flags: frozenset[bytes]
 
 
-class Services(Protocol):
+@cython.cclass
+class HostFunctions(Caller):
     """The functions that the interpreter's Lua code calls in Python, with bytes and numbers."""
 
-    version: bytes
-    version_number: int
-
-    def call(self, *arguments: object) -> bytes | None:
-        """redis.call: the reply, or an error; one that begins with ! was not counted.
-
-        None if there is no memory for it.
-        """
+    def __init__(self, version: bytes, version_number: int) -> None:
+        self.version = version
+        self.version_number = version_number
 
     def call_many(self, packed: bytes) -> bytes | None:
         """redis.call with its arguments as a RESP array."""
+        raise NotImplementedError
 
     def check_clock(self, is_early: bool, most: int) -> int:
         """Called regularly while a script runs: after how many instructions again, or why it ends.
@@ -92,28 +86,34 @@ class Services(Protocol):
         is_early: long work has counted as few instructions. A script that others wait for goes on
         for no more than `most` instructions.
         """
+        raise NotImplementedError
 
     def set_resp(self, version: int) -> None:
         """redis.setresp."""
+        raise NotImplementedError
 
     def set_repl(self, flags: int) -> None:
         """redis.set_repl."""
+        raise NotImplementedError
 
     def log(self, level: int, text: bytes) -> None:
         """redis.log."""
+        raise NotImplementedError
 
     def acl_check(self, packed: bytes) -> bool | bytes:
         """redis.acl_check_cmd: whether the command may run, or an error's text."""
+        raise NotImplementedError
 
     def register(self, name: bytes) -> bytes | None:
         """A library registers a function of that name: an error's text, or None."""
+        raise NotImplementedError
 
 
 @cython.cclass
 class Interpreter:
     """One Lua state."""
 
-    def __init__(self, services: Services, *, is_for_scripts: bool) -> None:
+    def __init__(self, services: HostFunctions, *, is_for_scripts: bool) -> None:
         from lupa.lua51 import LuaRuntime
 
         self._lua = LuaRuntime(
@@ -133,11 +133,12 @@ class Interpreter:
                 b"function_flags": self._lua.table_from(dict.fromkeys(FLAGS, True)),
             }
         )
+        self._crossing = Crossing(self._lua, native, services)
         load = self._lua.execute(
             b"return function(source, host, native)"
             b" return assert(loadstring(source, '=rillway'))(host, native) end"
         )
-        host = self._lua.table_from(_host_functions(services, self))
+        host = self._lua.table_from(_host_functions(services, self, self._crossing))
         for name in _ORDER:
             with open(f"{_LUA}/{name}.lua", "rb") as source:
                 result = load(source.read(), host, native)
@@ -145,14 +146,10 @@ class Interpreter:
                 native[b"patterns"] = result
         self._lua.execute(b"local all = _G for name in pairs(all) do all[name] = nil end")
         self._native = native
-        self._compile = native[b"compile"]
-        self._run_script, self._run_script_long = native[b"run_script"], native[b"run_script_long"]
-        self._run_function = native[b"run_function"]
-        self._run_function_long = native[b"run_function_long"]
+        self._crossing.find_functions()
+        self._compile = native[b"compile_numbered"]
         self._collect = native[b"collect"]
         self._sethook, self._early_hook = native[b"sethook"], native[b"early_hook"]
-        self._table_from = self._lua.table_from
-        self._used: Callable[[], int] = self._lua.get_memory_used
         self._limit_bytes = self._collect_at_bytes = 0
         self.collect()
 
@@ -161,17 +158,17 @@ class Interpreter:
     @property
     def memory_bytes(self) -> int:
         """The memory that the interpreter uses."""
-        return self._used()
+        return self._crossing.used_bytes()
 
     def has_room(self, size_bytes: cython.longlong) -> bool:
         """Return True if Lua has memory for a text of that size."""
-        return self._used() + size_bytes + _MARGIN_BYTES < self._limit_bytes
+        return self._crossing.used_bytes() + size_bytes + _MARGIN_BYTES < self._limit_bytes
 
     def collect(self) -> None:
         """Collect garbage; what remains does not count against the next script's limit."""
         self._lua.set_max_memory(0)
         self._collect()
-        used_bytes = self._used()
+        used_bytes = self._crossing.used_bytes()
         self._limit_bytes = used_bytes + MEMORY_BYTES
         self._collect_at_bytes = used_bytes + MEMORY_BYTES // 4
         self._lua.set_max_memory(self._limit_bytes)
@@ -188,17 +185,17 @@ class Interpreter:
             self.collect()
         self._lua.set_max_memory(0)
         try:
-            function, message = self._compile(source, chunk_name)
+            function, result = self._compile(source, chunk_name)
         finally:
             self._lua.set_max_memory(self._limit_bytes)
         if function is None:
-            raise CompileError(message)
-        return function
+            raise CompileError(result)
+        return Compiled(function, result)
 
     def load_library(self, function: Compiled) -> list[Registered] | Failure:
         """Run a library's source; the functions that it registers."""
         try:
-            result = self._native[b"load_library"](function)
+            result = self._native[b"load_library"](function.function)
         except Exception as error:
             self.collect()
             return Failure(b"ERR " + repr(error).encode("utf-8", "replace"))
@@ -206,67 +203,59 @@ class Interpreter:
             return Failure(result[1])
         found = []
         for row in result.values():
-            name, callback, description, *flags = row.values()
-            found.append(Registered(name, callback, description or None, frozenset(flags)))
+            name, callback, number, description, *flags = row.values()
+            function = Compiled(callback, number)
+            found.append(Registered(name, function, description or None, frozenset(flags)))
         return found
 
     def run_script(
         self, function: Compiled, resp: cython.int, keys: Argv, rest: Argv
     ) -> bytes | Failure:
         """The reply of a script of EVAL."""
-        texts = keys + rest if keys else rest
-        if self._are_few(texts):
-            return self._run(self._run_script, (function, resp, len(keys), *texts))
-        return self._run_long(self._run_script_long, function, resp, keys, rest)
+        return self._run(function, True, resp, keys, rest)
 
     def run_function(
         self, function: Compiled, resp: cython.int, keys: Argv, rest: Argv
     ) -> bytes | Failure:
         """The reply of a function of a library."""
-        texts = keys + rest if keys else rest
-        if self._are_few(texts):
-            return self._run(self._run_function, (function, resp, len(keys), *texts))
-        return self._run_long(self._run_function_long, function, resp, keys, rest)
+        return self._run(function, False, resp, keys, rest)
 
-    def _are_few(self, texts: Argv) -> bool:
-        """Return True if the texts fit in a frame, and memory is not short."""
-        if len(texts) > _FEW:
-            return False
-        size_bytes: cython.longlong = 0
-        for text in texts:
-            size_bytes += len(text)
-        return self._used() + size_bytes < self._collect_at_bytes
-
-    def _run_long(
-        self, run: Any, function: Compiled, resp: int, keys: Argv, rest: Argv
+    def _run(
+        self, function: Compiled, is_script: cython.bint, resp: cython.int, keys: Argv, rest: Argv
     ) -> bytes | Failure:
-        """Run a function with its arguments in tables, because they are too many or too large."""
-        size_bytes = sum(map(len, keys)) + sum(map(len, rest)) + 64 * (len(keys) + len(rest))
-        if self._used() + size_bytes >= self._collect_at_bytes:
+        size_bytes = _memory_of(keys) + _memory_of(rest)
+        if self._crossing.used_bytes() + size_bytes >= self._collect_at_bytes:
             self.collect()
             if not self.has_room(size_bytes):
                 return Failure(_OUT_OF_MEMORY)
-        tables = (self._table_from(keys), self._table_from(rest))
-        return self._run(run, (function, resp, *tables))
-
-    @cython.cfunc
-    def _run(self, run: Any, arguments: tuple[Any, ...]) -> bytes | Failure:
         try:
-            result = run(*arguments)
+            result = self._crossing.run(function, is_script, resp, keys, rest)
         except Exception as error:  # Lua could not catch it: it has no memory left
-            self.collect()
-            return Failure(b"ERR " + repr(error).encode("utf-8", "replace"))
+            result = (None, repr(error).encode("utf-8", "replace"))
         if type(result) is bytes:
             return result
+        if result[0] is None:
+            self.collect()
+            return Failure(b"ERR " + result[1])
         text, source, line, is_counted = (*result[1:], None, None, None)[:4]
         return Failure(text, source, line, bool(is_counted))
+
+
+def _memory_of(texts: Argv) -> cython.Py_ssize_t:
+    """The bytes that a table of texts takes in Lua, at most."""
+    size_bytes: cython.Py_ssize_t = 64 * len(texts)
+    for text in texts:
+        size_bytes += len(text)
+    return size_bytes
 
 
 def _refuse_attribute(obj: object, name: object, is_setting: bool) -> object:
     raise AttributeError("not for scripts")
 
 
-def _host_functions(services: Services, interpreter: Interpreter) -> dict[bytes, object]:
+def _host_functions(
+    services: HostFunctions, interpreter: Interpreter, crossing: Crossing
+) -> dict[bytes, object]:
     """The table `host` of the Lua code."""
     from commands.scripting import numbers
     from commands.scripting.chance import Chance
@@ -287,6 +276,7 @@ def _host_functions(services: Services, interpreter: Interpreter) -> dict[bytes,
 
     chance = Chance()
     functions: dict[bytes, Callable[..., Any]] = {
+        b"call": crossing.call,
         b"call_many": services.call_many,
         b"set_resp": services.set_resp,
         b"set_repl": services.set_repl,
@@ -305,6 +295,5 @@ def _host_functions(services: Services, interpreter: Interpreter) -> dict[bytes,
         **numbers.BIT_OPERATIONS,
     }
     host: dict[bytes, object] = {name: guarded(function) for name, function in functions.items()}
-    host[b"call"] = services.call  # has its own guard, and is called most often
     host[b"version"], host[b"version_number"] = services.version, services.version_number
     return host

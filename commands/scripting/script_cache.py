@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from commands.scripting.interpreter import Compiled
+from commands.scripting.crossing import Compiled
 from commands.scripting.shebang import parse_script
 from protocol.records import entity
 

@@ -16,12 +16,12 @@ import cython
 
 from commands.core.services import Services
 from commands.scripting.calls import Calls
+from commands.scripting.crossing import Compiled
 from commands.scripting.functions.libraries import Libraries
 from commands.scripting.interpreter import (
     KILLED,
     LOADS_TOO_LONG,
     MOST_INSTRUCTIONS,
-    Compiled,
     CompileError,
     Failure,
     Interpreter,

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import field
 from typing import TypeAlias
 
+from commands.scripting.crossing import Compiled
 from commands.scripting.interpreter import (
-    Compiled,
     CompileError,
     Failure,
     Interpreter,

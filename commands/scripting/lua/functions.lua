@@ -15,7 +15,8 @@ local function add(name, callback, description, flags)
   if not registered then
     raise('redis.register_function can only be called on FUNCTION LOAD command')
   end
-  registered[#registered + 1] = {name, callback, description or false, unpack(flags)}
+  local number = native.number(callback)
+  registered[#registered + 1] = {name, callback, number, description or false, unpack(flags)}
 end
 
 local function text_of(value)
@@ -112,8 +113,8 @@ local function switch(globals)
   native.set_contents(native.environment, globals)
 end
 
--- Run a library's source; its functions as a list of {name, function, description or false,
--- flags...}, or false and an error's text.
+-- Run a library's source; its functions as a list of {name, function, its number, description or
+-- false, flags...}, or false and an error's text.
 function native.load_library(f)
   registered = {}
   switch(while_loading)
@@ -121,6 +122,6 @@ function native.load_library(f)
   switch(native.globals)
   local list = registered
   registered = nil
-  if type(result) == 'string' then return list end
+  if result then return list end
   return false, problem
 end

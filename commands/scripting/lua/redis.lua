@@ -20,31 +20,30 @@ local function problem(reply)
   return {err = text}
 end
 
-function library.call(...)
-  local reply
-  if select('#', ...) <= FEW then
-    reply = host_call(...)
-  else
-    reply = host_call_many(pack_arguments(...))
+-- What redis.call is where the host's crossing does not make it (crossing.py).
+local function make_caller(conclude)
+  return function(...)
+    if select('#', ...) <= FEW then return conclude(host_call(...)) end
+    return conclude(host_call_many(pack_arguments(...)))
   end
+end
+make_caller = native.make_caller or make_caller
+
+-- These get the reply of a command, nil if there is no memory for it; the crossing passes on only
+-- what it has not made a value of.
+library.call = make_caller(function(reply)
   if not reply then error(NO_MEMORY, 0) end
   local kind = byte(reply)
   if kind == 45 or kind == 33 then error(problem(reply), 0) end
   return from_reply(kind, reply)
-end
+end)
 
-function library.pcall(...)
-  local reply
-  if select('#', ...) <= FEW then
-    reply = host_call(...)
-  else
-    reply = host_call_many(pack_arguments(...))
-  end
+library.pcall = make_caller(function(reply)
   if not reply then error(NO_MEMORY, 0) end
   local kind = byte(reply)
   if kind == 45 or kind == 33 then return problem(reply) end
   return from_reply(kind, reply)
-end
+end)
 
 local function raise(text) error({err = 'ERR ' .. text}, 0) end
 

@@ -6,7 +6,7 @@
 local host, native = ...
 
 local error, pcall, xpcall, type, tostring = error, pcall, xpcall, type, tostring
-local select, unpack, newproxy, getmetatable = select, unpack, newproxy, getmetatable
+local newproxy, getmetatable, setmetatable = newproxy, getmetatable, setmetatable
 local getinfo, sethook, time, c_collect = debug.getinfo, debug.sethook, os.time, collectgarbage
 local floor, max, min = math.floor, math.max, math.min
 local byte, sub = string.byte, string.sub
@@ -140,8 +140,12 @@ local run_resp, wanted_resp, body_function, body_keys, body_arguments = 2, 2, ni
 function native.set_resp(resp) run_resp = resp end
 function native.get_resp() return run_resp end
 
+-- The crossing makes the usual replies itself, if it can (crossing.py).
+local encode = native.encode
+
 local function body()
   local value = body_function(body_keys, body_arguments)
+  if encode and encode(value, wanted_resp, run_resp) then return true end
   return native.to_reply(value, wanted_resp, run_resp)
 end
 
@@ -151,8 +155,9 @@ local function out_of_memory()
   return false, 'ERR not enough memory'
 end
 
--- The reply of a function as bytes; or false, the error's text, its source and line, and whether
--- the error was counted already. An error that the function returns has no source and no line.
+-- The reply of a function as bytes, or true if the crossing has it; or false, the error's text, its
+-- source and line, and whether the error was counted already. An error that the function returns has
+-- no source and no line.
 function entry(f, resp, keys, arguments)
   is_running, is_killed, stopping, run_resp, wanted_resp = true, false, nil, 2, resp
   body_function, body_keys, body_arguments = f, keys, arguments
@@ -164,7 +169,7 @@ function entry(f, resp, keys, arguments)
     if ok or type(value) ~= 'table' or not value[5] then return false, stopping end
   end
   if ok then
-    if byte(value) ~= 45 then return value end  -- -
+    if value == true or byte(value) ~= 45 then return value end  -- -
     return false, sub(value, 2, -3), nil, nil, native.is_error_counted
   end
   if type(value) ~= 'table' then return out_of_memory() end
@@ -173,34 +178,22 @@ end
 
 function native.run(f) return entry(f, 2) end
 
-local function split(keys, ...)
-  if keys == 0 then return {}, {...} end
-  if keys == 1 then
-    local first = ...
-    return {first}, {select(2, ...)}
-  end
-  return {unpack({...}, 1, keys)}, {select(keys + 1, ...)}
+-- Functions by number, for the crossing: each as long as the host keeps it.
+local functions, numbered = setmetatable({}, {__mode = 'v'}), 0
+native.functions = functions
+
+function native.number(f)
+  numbered = numbered + 1
+  functions[numbered] = f
+  return numbered
 end
 
--- A script of EVAL: `keys` of the texts are its KEYS, the others its ARGV.
-function native.run_script(f, resp, keys, ...)
-  local globals = native.globals
-  globals.KEYS, globals.ARGV = split(keys, ...)
-  return entry(f, resp)
-end
-
--- The same for more texts than fit in a frame, as two tables.
-function native.run_script_long(f, resp, keys, arguments)
+-- A script of EVAL, with the tables KEYS and ARGV.
+function native.run_script(f, resp, keys, arguments)
   local globals = native.globals
   globals.KEYS, globals.ARGV = keys, arguments
   return entry(f, resp)
 end
 
 -- A function of a library, which gets keys and arguments as two tables.
-function native.run_function(f, resp, keys, ...)
-  return entry(f, resp, split(keys, ...))
-end
-
-function native.run_function_long(f, resp, keys, arguments)
-  return entry(f, resp, keys, arguments)
-end
+native.run_function = entry

@@ -161,6 +161,13 @@ function native.compile(source, name, wanted_environment)
 end
 local compile = native.compile
 
+-- The same for the host: a function and its number, or nil and the error.
+function native.compile_numbered(source, name)
+  local f, message = compile(source, name)
+  if f then return f, native.number(f) end
+  return nil, message
+end
+
 function globals.loadstring(...)
   local source, name = ...
   if type(source) == 'number' then source = tostring(source) end

@@ -106,7 +106,7 @@ HARMLESS = [
     ("return collectgarbage('stop')", b":0\r\n"),
     ("return tostring(getmetatable(cjson.null))", b"$3\r\nnil\r\n"),
     ("return type(redis.call) .. type(cjson.encode)", b"$16\r\nfunctionfunction\r\n"),
-    ("return tostring(pcall(string.dump, redis.call))", b"$4\r\ntrue\r\n"),
+    ("return tostring(pcall(string.dump, redis.sha1hex))", b"$4\r\ntrue\r\n"),
     ("return {pcall(error)}", b"*1\r\n$-1\r\n"),
     ("local ok, e = pcall(redis.call, {}) return type(e)", b"$6\r\nstring\r\n"),
     ("local ok, e = pcall(redis.sha1hex, {}) return type(e)", b"$6\r\nstring\r\n"),

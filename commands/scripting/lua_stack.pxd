@@ -1,0 +1,389 @@
+# The direct way to Lua, for commands/scripting/crossing.py: the C interface of the Lua that lupa
+# brings along, and what moves values over its stack without objects of lupa.
+#
+# lupa's extension module exports that interface (for C modules of Lua); `open_interface` finds it.
+# Rules, which the compiler does not enforce:
+#   - A function of Lua that allocates raises an error of Lua if there is no memory: a longjmp, which
+#     would skip the references that Python's objects hold. So callers check first that there is room
+#     (Interpreter.has_room).
+#   - Only `run_conclusion`, which holds no object, lets errors of Lua pass through.
+#   - 20 slots of the stack are free in a C function: DEPTH is the bound of nested values.
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.string cimport memchr, memcmp, memcpy
+
+from protocol.replies cimport bulk_size, integer, put_line
+
+cdef extern from *:
+    """
+    #include <dlfcn.h>
+
+    typedef struct lua_State lua_State;
+    typedef int (*rillway_function)(lua_State *);
+
+    #define LUA_FUNCTIONS(F) \\
+        F(int, gettop, (lua_State *)) \\
+        F(void, settop, (lua_State *, int)) \\
+        F(void, pushvalue, (lua_State *, int)) \\
+        F(void, remove, (lua_State *, int)) \\
+        F(void, insert, (lua_State *, int)) \\
+        F(int, checkstack, (lua_State *, int)) \\
+        F(int, type, (lua_State *, int)) \\
+        F(double, tonumber, (lua_State *, int)) \\
+        F(int, toboolean, (lua_State *, int)) \\
+        F(const char *, tolstring, (lua_State *, int, size_t *)) \\
+        F(void *, touserdata, (lua_State *, int)) \\
+        F(void, pushnil, (lua_State *)) \\
+        F(void, pushnumber, (lua_State *, double)) \\
+        F(void, pushlstring, (lua_State *, const char *, size_t)) \\
+        F(void, pushboolean, (lua_State *, int)) \\
+        F(void, pushlightuserdata, (lua_State *, void *)) \\
+        F(void, pushcclosure, (lua_State *, rillway_function, int)) \\
+        F(void, createtable, (lua_State *, int, int)) \\
+        F(void, getfield, (lua_State *, int, const char *)) \\
+        F(void, setfield, (lua_State *, int, const char *)) \\
+        F(void, rawgeti, (lua_State *, int, int)) \\
+        F(void, rawseti, (lua_State *, int, int)) \\
+        F(int, next, (lua_State *, int)) \\
+        F(void, call, (lua_State *, int, int)) \\
+        F(int, pcall, (lua_State *, int, int, int)) \\
+        F(int, gc, (lua_State *, int, int))
+
+    #define DECLARED(result, name, arguments) result (*name) arguments;
+    static struct {
+        LUA_FUNCTIONS(DECLARED)
+        int (*ref)(lua_State *, int);
+    } lua;
+
+    #define FOUND(result, name, arguments) && (lua.name = dlsym(library, "lua_" #name)) != NULL
+    static int open_interface(const char *path) {
+        void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+        return library != NULL LUA_FUNCTIONS(FOUND)
+            && (lua.ref = dlsym(library, "luaL_ref")) != NULL;
+    }
+
+    #define REGISTRY (-10000)
+    #define UPVALUE(index) (-10002 - (index))
+
+    /* What redis.call and the encoder do in Python: set once, when the module is imported. */
+    static int (*rillway_call)(lua_State *, void *);
+    static int (*rillway_encode)(lua_State *, void *);
+
+    /* redis.call, a closure of its crossing and of what makes a value, or an error, of a reply that
+       was not made one here. */
+    static int run_conclusion(lua_State *state) {
+        PyGILState_STATE held = PyGILState_Ensure();
+        int is_value = rillway_call(state, lua.touserdata(state, UPVALUE(1)));
+        PyGILState_Release(held);
+        if (!is_value) {
+            lua.pushvalue(state, UPVALUE(2));
+            lua.insert(state, -2);
+            lua.call(state, 1, 1);
+        }
+        return 1;
+    }
+
+    /* make_caller(conclude): a function like redis.call. */
+    static int make_caller(lua_State *state) {
+        lua.settop(state, 1);
+        lua.pushvalue(state, UPVALUE(1));
+        lua.insert(state, 1);
+        lua.pushcclosure(state, run_conclusion, 2);
+        return 1;
+    }
+
+    /* encode(value, resp, script_resp): whether the reply of a script was made of its result. */
+    static int encode(lua_State *state) {
+        PyGILState_STATE held = PyGILState_Ensure();
+        int is_made = rillway_encode(state, lua.touserdata(state, UPVALUE(1)));
+        PyGILState_Release(held);
+        lua.pushboolean(state, is_made);
+        return 1;
+    }
+
+    /* Called by Lua (package.loadlib), with the table `native`: the way to a state of lupa. */
+    static lua_State *opened_state;
+    static int opened_native;
+    __attribute__((visibility("default"))) int rillway_open(lua_State *state) {
+        lua.settop(state, 1);
+        opened_native = lua.ref(state, REGISTRY);
+        opened_state = state;
+        return 0;
+    }
+
+    static void add_functions(lua_State *state, int native, void *crossing) {
+        lua.rawgeti(state, REGISTRY, native);
+        lua.pushlightuserdata(state, crossing);
+        lua.pushcclosure(state, make_caller, 1);
+        lua.setfield(state, -2, "make_caller");
+        lua.pushlightuserdata(state, crossing);
+        lua.pushcclosure(state, encode, 1);
+        lua.setfield(state, -2, "encode");
+        lua.settop(state, -2);
+    }
+
+    static int reference_of(lua_State *state, int native, const char *name) {
+        int reference;
+        lua.rawgeti(state, REGISTRY, native);
+        lua.getfield(state, -1, name);
+        reference = lua.ref(state, REGISTRY);
+        lua.settop(state, -2);
+        return reference;
+    }
+
+    static void let_others_run(void) { Py_BEGIN_ALLOW_THREADS Py_END_ALLOW_THREADS }
+    """
+    ctypedef struct lua_State
+    ctypedef int (*handler_t)(lua_State *, void *) noexcept
+    handler_t rillway_call, rillway_encode
+    lua_State *opened_state
+    int opened_native, REGISTRY
+    bint open_interface(const char *path)
+    void add_functions(lua_State *state, int native, void *crossing)
+    int reference_of(lua_State *state, int native, const char *name)
+    void let_others_run()
+
+    int gettop "lua.gettop" (lua_State *)
+    void settop "lua.settop" (lua_State *, int)
+    void remove "lua.remove" (lua_State *, int)
+    int checkstack "lua.checkstack" (lua_State *, int)
+    int type_of "lua.type" (lua_State *, int)
+    double tonumber "lua.tonumber" (lua_State *, int)
+    bint toboolean "lua.toboolean" (lua_State *, int)
+    const char *tolstring "lua.tolstring" (lua_State *, int, size_t *)
+    void pushnil "lua.pushnil" (lua_State *)
+    void pushnumber "lua.pushnumber" (lua_State *, double)
+    void pushlstring "lua.pushlstring" (lua_State *, const char *, size_t)
+    void pushboolean "lua.pushboolean" (lua_State *, int)
+    void createtable "lua.createtable" (lua_State *, int, int)
+    void setfield "lua.setfield" (lua_State *, int, const char *)
+    void rawgeti "lua.rawgeti" (lua_State *, int, int)
+    void rawseti "lua.rawseti" (lua_State *, int, int)
+    int lua_next "lua.next" (lua_State *, int)
+    int pcall "lua.pcall" (lua_State *, int, int, int)
+    int collector "lua.gc" (lua_State *, int, int)
+
+cdef enum:
+    NIL, BOOLEAN, LIGHT, NUMBER, STRING, TABLE
+    COUNT_KBYTES = 3
+    DEPTH = 6
+    # Longer ones are left to Lua, which can be stopped meanwhile.
+    MOST_ITEMS = 1000
+    MOST_REPLY_BYTES = 32768
+
+
+# -- from Lua --------------------------------------------------------------------------------------
+
+cdef inline bytes text_at(lua_State *state, int index):
+    """The string at a place of the stack."""
+    cdef size_t size
+    cdef const char *text = tolstring(state, index, &size)
+    return PyBytes_FromStringAndSize(text, size)
+
+cdef inline bytes decimal(long long number):
+    """A number as text."""
+    cdef char line[24]
+    cdef bint is_negative = number < 0
+    cdef unsigned long long size = 0ULL - <unsigned long long> number if is_negative else number
+    cdef char *start = put_line(line + 24, 58, size, is_negative) + 1
+    return PyBytes_FromStringAndSize(start, line + 22 - start)
+
+cdef inline list words_of(lua_State *state, object as_argument):
+    """The arguments of redis.call; None if one of them is neither a string nor a number."""
+    cdef int index, kind
+    cdef double number
+    cdef list words = []
+    for index in range(1, gettop(state) + 1):
+        kind = type_of(state, index)
+        if kind == STRING:
+            words.append(text_at(state, index))
+        elif kind == NUMBER:
+            number = tonumber(state, index)
+            if -4e18 < number < 4e18 and number == <double> <long long> number:
+                words.append(decimal(<long long> number))
+            else:
+                words.append(as_argument(number))
+        else:
+            return None
+    return words
+
+cdef inline bytes bulk_at(lua_State *state, int index):
+    """The string at a place of the stack, as a bulk string."""
+    cdef char line[24]
+    cdef size_t size
+    cdef const char *text = tolstring(state, index, &size)
+    cdef char *start = put_line(line + 24, 36, size, False)
+    cdef bytes made = PyBytes_FromStringAndSize(NULL, bulk_size(size))
+    cdef char *out = PyBytes_AS_STRING(made)
+    memcpy(out, start, line + 24 - start)
+    out += line + 24 - start
+    memcpy(out, text, size)
+    memcpy(out + size, b"\r\n", 2)
+    return made
+
+cdef inline bytes status_at(lua_State *state, int index):
+    """The string at a place of the stack, as a simple string; None if it is not one line."""
+    cdef size_t size
+    cdef const char *text = tolstring(state, index, &size)
+    if memchr(text, 13, size) or memchr(text, 10, size) or memchr(text, 0, size):
+        return None
+    return b"+" + text[:size] + b"\r\n"
+
+cdef inline bytes reply_at(lua_State *state, int index, int resp, int script_resp, int depth):
+    """The reply that a value stands for; None if it is none of the usual ones.
+
+    Then more may be on the stack.
+    """
+    cdef int kind = type_of(state, index)
+    cdef double number
+    if kind == STRING:
+        return bulk_at(state, index)
+    if kind == NUMBER:
+        number = tonumber(state, index)
+        if -9.2e18 < number < 9.2e18:
+            return integer(<long long> number)
+        return None
+    if kind == NIL or (kind == BOOLEAN and script_resp < 3):
+        if kind == BOOLEAN and toboolean(state, index):
+            return b":1\r\n"
+        return b"_\r\n" if resp == 3 else b"$-1\r\n"
+    if kind == TABLE and depth < DEPTH:
+        return table_at(state, index, resp, script_resp, depth)
+    return None
+
+cdef inline bytes table_at(lua_State *state, int index, int resp, int script_resp, int depth):
+    """`reply_at` of a list or of {ok=...}."""
+    cdef int count = 0
+    cdef size_t size
+    cdef const char *key
+    cdef list pieces = [b""]
+    pushnil(state)
+    while lua_next(state, index):
+        if type_of(state, -2) == NUMBER:
+            count += 1
+            if tonumber(state, -2) != count or count > MOST_ITEMS:
+                return None
+            piece = reply_at(state, gettop(state), resp, script_resp, depth + 1)
+            if piece is None:
+                return None
+            pieces.append(piece)
+            settop(state, -2)
+        elif count or type_of(state, -2) != STRING or type_of(state, -1) != STRING:
+            return None
+        else:
+            key = tolstring(state, -2, &size)
+            if size != 2 or memcmp(key, b"ok", 2):
+                return None
+            piece = status_at(state, -1)
+            settop(state, -2)
+            return None if lua_next(state, index) else piece
+    pieces[0] = b"*" + decimal(count) + b"\r\n"
+    return b"".join(pieces)
+
+
+# -- to Lua ----------------------------------------------------------------------------------------
+
+cdef inline const char *number_after(const char *at, long long *number) noexcept:
+    """Read the number of a line; where the next line begins."""
+    cdef bint is_negative = at[0] == 45
+    cdef unsigned long long size = 0
+    if is_negative:
+        at += 1
+    while at[0] != 13:
+        size = 10 * size + (at[0] - 48)
+        at += 1
+    number[0] = <long long> (0ULL - size if is_negative else size)
+    return at + 2
+
+cdef inline const char *push_value(
+    lua_State *state, const char *at, const char *end, int depth
+) noexcept:
+    """Push the value of a reply of RESP2; where the next one begins, or NULL if it is another."""
+    cdef int kind = at[0], index
+    cdef long long number
+    cdef const char *stop
+    if kind == 58:  # :
+        at = number_after(at + 1, &number)
+        pushnumber(state, <double> number)
+        return at
+    if kind == 36:  # $
+        at = number_after(at + 1, &number)
+        if number < 0:
+            pushboolean(state, 0)
+            return at
+        pushlstring(state, at, <size_t> number)
+        return at + number + 2
+    if kind == 43:  # +
+        stop = <const char *> memchr(at, 13, end - at)
+        createtable(state, 0, 1)
+        pushlstring(state, at + 1, stop - at - 1)
+        setfield(state, -2, b"ok")
+        return stop + 2
+    if kind != 42 or depth == DEPTH:  # *
+        return NULL
+    at = number_after(at + 1, &number)
+    if number < 0:
+        pushboolean(state, 0)
+        return at
+    createtable(state, <int> number, 0)
+    for index in range(1, <int> number + 1):
+        at = push_value(state, at, end, depth + 1)
+        if at == NULL:
+            return NULL
+        rawseti(state, -2, index)
+    return at
+
+cdef inline bint push_reply(lua_State *state, bytes reply, bint has_room):
+    """Push the value of a command's reply; or the reply, and return False."""
+    cdef int top = gettop(state)
+    cdef const char *text = PyBytes_AS_STRING(reply)
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(reply)
+    if has_room and push_value(state, text, text + size, 0) != NULL:
+        return True
+    settop(state, top)
+    pushlstring(state, text, size)
+    return False
+
+cdef inline void push_texts(lua_State *state, list texts):
+    """Push a table of strings."""
+    cdef int place = 0
+    cdef bytes text
+    createtable(state, <int> len(texts), 0)
+    for text in texts:
+        place += 1
+        pushlstring(state, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
+        rawseti(state, -2, place)
+
+cdef inline object run_function(
+    lua_State *state, int run, int functions, int number, int resp, list keys, list rest
+):
+    """Run a function by one of lua/runner.lua: its results, or the text of an error of Lua."""
+    cdef int base = gettop(state)
+    checkstack(state, 20)
+    rawgeti(state, REGISTRY, run)
+    rawgeti(state, REGISTRY, functions)
+    rawgeti(state, -1, number)
+    remove(state, -2)
+    pushnumber(state, resp)
+    push_texts(state, keys)
+    push_texts(state, rest)
+    cdef int status = pcall(state, 4, -1, 0)
+    result = results_after(state, base, status)
+    settop(state, base)
+    return result
+
+cdef inline object results_after(lua_State *state, int base, int status):
+    """What a function has returned: one value, or several as a tuple."""
+    cdef int count = gettop(state) - base
+    if status:
+        return (None, text_at(state, -1) if type_of(state, -1) == STRING else b"?")
+    if count == 1:
+        return result_at(state, base + 1)
+    return tuple([result_at(state, base + index) for index in range(1, count + 1)])
+
+cdef inline object result_at(lua_State *state, int index):
+    """A string or a boolean; None for any other value."""
+    cdef int kind = type_of(state, index)
+    if kind == STRING:
+        return text_at(state, index)
+    return toboolean(state, index) if kind == BOOLEAN else None
