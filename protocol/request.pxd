@@ -27,3 +27,4 @@ cdef class Request:
 
 
 cpdef Request unparsed(bytes wire, Py_ssize_t count)
+cpdef Request of_words(list words)

@@ -20,7 +20,7 @@ def cclass(decorated: T) -> T:
     return decorated
 
 
-cfunc = ccall = inline = cclass
+cfunc = ccall = inline = no_gc = cclass
 
 
 def boundscheck(_: bool) -> Callable[[T], T]:

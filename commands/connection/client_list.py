@@ -102,7 +102,7 @@ def _describe(client: Client, caller: Client, argv: Iterable[bytes]) -> bytes:
         ("sub", pubsub.channels.count_of(client)),
         ("psub", pubsub.patterns.count_of(client)),
         ("ssub", pubsub.shard_channels.count_of(client)),
-        ("multi", -1 if transaction is None else len(transaction.queue)),
+        ("multi", -1 if transaction is None else len(transaction.requests)),
         ("watch", 0 if watched is None else len(watched.expired)),
         ("qbuf", client.query_buffer_bytes),
         ("qbuf-free", 0),

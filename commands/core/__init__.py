@@ -11,6 +11,7 @@ gates:         states in which a request is checked before it runs
 instance:      one server's state
 host:          what commands ask of the process and of connections
 services:      what commands ask of the dispatcher, of persistence and of replication
+runner:        the base of the dispatcher, for compiled modules
 blocking/:     clients that wait for a key
 propagation/:  what goes to the append-only file and the replicas
 long_reply:    replies sent in pieces

@@ -194,9 +194,6 @@ class Command:
         return [i for spec in self.keys for i in spec.positions(argv)]
 
 
-# A request of a transaction.
-Queued: TypeAlias = tuple[Command, Request]
-
 COMMANDS: dict[bytes, Command] = {}  # by lower-case name; containers included
 
 

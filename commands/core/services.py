@@ -6,13 +6,13 @@ the other servers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 from commands.core.blocking.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.instance import Instance
-from commands.core.registry import Command, Handler, Queued, Reply
+from commands.core.registry import Command, Reply
+from commands.core.runner import Runner
 from commands.replication.replica_table import Replica
 from protocol.request import Request
 from protocol.requests import Argv
@@ -21,15 +21,20 @@ from protocol.requests import Argv
 class Dispatcher(Protocol):
     """The part of the dispatcher that handlers use (server/requests/dispatch.py)."""
 
-    mark_ns: int  # when the last command ended, in ns of a monotonic clock
-
     def run(self, client: Client, command: Command, request: Request) -> Reply:
         """Run a command now, with statistics and propagation, and return its reply."""
 
     def run_queue(
-        self, client: Client, queue: list[Queued], room_bytes: int | None
-    ) -> list[bytes] | None:
-        """`run` the requests of a transaction; None if the replies take more than `room_bytes`."""
+        self,
+        client: Client,
+        queued: list[Command],
+        requests: list[Request],
+        room_bytes: int | None,
+    ) -> bytes | None:
+        """`run` the requests of a transaction, each of the command at its place; their replies.
+
+        None if they take more than `room_bytes`.
+        """
 
     def propagate_message(self, request: Argv) -> None:
         """Send replicas a request that changes no data (PUBLISH), in order with the others."""
@@ -41,14 +46,6 @@ class Dispatcher(Protocol):
         """Answer a blocked client with `reply`, which counts as a call, and let it go on with its
         next request.
         """
-
-    def account(
-        self, client: Client, command: Command, request: Request, handler: Handler | None
-    ) -> Reply:
-        """`run` with another handler than the command's; a long reply is returned as it is."""
-
-    def run_with_pauses(self, client: Client, argv: Argv, work: Callable[[], Reply]) -> Reply:
-        """The reply of `work`, which may call `pause_script`; a Block if it has."""
 
     def pause_script(self) -> bool:
         """Suspend the script that runs, and let the event loop continue for a while.
@@ -170,5 +167,6 @@ class Services:
 
     def __init__(self, instance: Instance) -> None:
         self.dispatcher: Dispatcher
+        self.runner: Runner  # the dispatcher as well
         self.persistence: Persistence
         self.replication: Replication

@@ -6,6 +6,8 @@ key at once, and a DEL is propagated.
 
 from __future__ import annotations
 
+import cython
+
 from commands.core.arguments import INT64_MAX, INT64_MIN, parse_int
 from commands.core.client import Client
 from commands.core.registry import FAST, READONLY, WRITE, command, one_key
@@ -44,10 +46,16 @@ def pexpireat(client: Client, argv: Request) -> bytes:
     return _expire(client, argv, b"pexpireat", 1, 0)
 
 
-def _expire(client: Client, argv: Request, command: bytes, unit_ms: int, base_ms: int) -> bytes:
-    key = argv[1]
-    conditions = _parse_conditions(argv[3:]) if len(argv) > 3 else None
-    when_ms = parse_int(argv[2]) * unit_ms
+def _expire(
+    client: Client,
+    argv: Request,
+    command: bytes,
+    unit_ms: cython.longlong,
+    base_ms: cython.longlong,
+) -> bytes:
+    key = argv.word(1)
+    conditions = _parse_conditions(argv[3:]) if argv.count > 3 else None
+    when_ms = parse_int(argv.word(2)) * unit_ms
     if not INT64_MIN <= when_ms <= INT64_MAX - base_ms:
         raise errors.invalid_expire_time(command)
     when_ms += base_ms
@@ -61,6 +69,7 @@ def _expire(client: Client, argv: Request, command: bytes, unit_ms: int, base_ms
         client.propagate(b"DEL", key)
         return replies.ONE
     set_deadline(client, key, when_ms)
+    argv.mark_quick(0)
     return replies.ONE
 
 
@@ -101,28 +110,32 @@ def _allows(conditions: set[bytes], current_ms: int | None, when_ms: int) -> boo
 @command("TTL", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def ttl(client: Client, argv: Request) -> bytes:
     """Integer: seconds, rounded; -1 without a deadline, -2 without the key. Source: Redis 7.2."""
-    return _deadline(client, argv[1], 1000, client.instance.now_ms)
+    return _deadline(client, argv, 1000, client.instance.now_ms)
 
 
 @command("PTTL", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def pttl(client: Client, argv: Request) -> bytes:
     """Integer: milliseconds; -1 without a deadline, -2 without the key."""
-    return _deadline(client, argv[1], 1, client.instance.now_ms)
+    return _deadline(client, argv, 1, client.instance.now_ms)
 
 
 @command("EXPIRETIME", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def expiretime(client: Client, argv: Request) -> bytes:
     """Integer: Unix seconds, rounded; -1 without a deadline, -2 without the key."""
-    return _deadline(client, argv[1], 1000, 0)
+    return _deadline(client, argv, 1000, 0)
 
 
 @command("PEXPIRETIME", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def pexpiretime(client: Client, argv: Request) -> bytes:
     """Integer: Unix milliseconds; -1 without a deadline, -2 without the key."""
-    return _deadline(client, argv[1], 1, 0)
+    return _deadline(client, argv, 1, 0)
 
 
-def _deadline(client: Client, key: bytes, unit_ms: int, base_ms: int) -> bytes:
+def _deadline(
+    client: Client, request: Request, unit_ms: cython.longlong, base_ms: cython.longlong
+) -> bytes:
+    request.mark_quick(0)
+    key = request.word(1)
     if peek(client, key) is None:
         return _NO_KEY
     when_ms = client.db.expires.get(key)

@@ -21,7 +21,7 @@ def find(client: Client, db: Database, key: bytes) -> Value | None:
     return value
 
 
-def peek(client: Client, key: bytes, *, tell_of_miss: bool = True) -> Value | None:
+def peek(client: Client, key: bytes, tell_of_miss: bool = True) -> Value | None:
     """`Client.lookup` that leaves the access time alone, for commands that inspect a key.
 
     With `tell_of_miss` a missing key causes the event `keymiss`, as any read does.

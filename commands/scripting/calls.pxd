@@ -1,8 +1,10 @@
 # The C types of commands/scripting/calls.py.
 
 from commands.core.instance cimport Instance
+from commands.core.runner cimport Runner
 from commands.scripting.interpreter cimport HostFunctions, Interpreter
 from commands.scripting.running_script cimport Running, ScriptClient
+from protocol.request cimport Request
 
 
 cdef class Calls(HostFunctions):
@@ -12,7 +14,7 @@ cdef class Calls(HostFunctions):
     cdef ScriptClient _client
     cdef Running _running
     cdef object _services
-    cdef object _account
+    cdef Runner _runner
     cdef long long _mark_ns
     cdef Interpreter _interpreter
     cdef dict _plain

@@ -38,6 +38,7 @@ from commands.core.registry import (
     Reply,
     find,
 )
+from commands.core.runner import Runner
 from commands.core.services import Services
 from commands.core.version import REDIS_VERSION
 from commands.scripting.crossing import NO_WORDS, to_words
@@ -46,7 +47,7 @@ from commands.scripting.interpreter import HostFunctions, Interpreter
 from commands.scripting.running_script import REPLICATE_ALL, Running, ScriptClient
 from commands.state.tracked_requests import remember_request
 from protocol import errors
-from protocol.request import Request
+from protocol.request import Request, of_words
 from protocol.requests import Argv
 
 _NO_ARGUMENTS = b"!ERR Please specify at least one argument for this redis lib call\r\n"
@@ -87,6 +88,7 @@ class Calls(HostFunctions):
         self._instance = scripting.instance
         self._client = scripting.client
         self._plain = _plain_commands()
+        self._runner: Runner | None = None  # known once the server is whole, like `_services`
         self._mark_ns = 0  # Dispatcher.mark_ns after the last call
 
     # -- commands ------------------------------------------------------------------------------
@@ -95,9 +97,10 @@ class Calls(HostFunctions):
         """Prepare for a script: look up once what its calls need."""
         instance = self._instance
         self._running = running
-        self._services = instance.feature(Services).dispatcher
-        self._account = self._services.account
-        self._mark_ns = self._services.mark_ns
+        if self._runner is None:
+            services = instance.feature(Services)
+            self._services, self._runner = services.dispatcher, services.runner
+        self._mark_ns = self._runner.mark_ns
         self._may_be_refused = (
             running.is_read_only
             or bool(instance.gates & _ROLE_GATES)
@@ -128,12 +131,14 @@ class Calls(HostFunctions):
         count = len(words)
         if count != arity and (arity >= 0 or count < -arity):
             return self._call_any(words)
-        request = Request(words)
+        request = of_words(words)
         if self._running.replicates != REPLICATE_ALL:
             return self._run(command, request)
         if writes:
             self._running.has_written = True
-        reply = self._account(self._client, command, request, handler)
+        runner = self._runner
+        assert runner is not None
+        reply = runner.account(self._client, command, request, handler)
         if type(reply) is bytes and not self._is_tracked and self._interpreter.has_room(len(reply)):
             self._note_time()
             return reply
@@ -141,7 +146,8 @@ class Calls(HostFunctions):
 
     @cython.cfunc
     def _note_time(self) -> None:
-        mark_ns: cython.longlong = self._services.mark_ns
+        assert self._runner is not None
+        mark_ns: cython.longlong = self._runner.mark_ns
         if mark_ns - self._mark_ns > SLOW_NS:
             self._interpreter.check_clock_soon()
         self._mark_ns = mark_ns

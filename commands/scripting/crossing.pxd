@@ -24,6 +24,7 @@ from commands.scripting.lua_stack cimport (
 cdef class Compiled:
     cdef public object function
     cdef public int number
+    cdef public bint is_brief
 
 
 cdef class Caller:

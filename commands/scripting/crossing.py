@@ -30,11 +30,15 @@ _NO_WORDS = NO_WORDS  # for compiled code
 
 @cython.cclass
 class Compiled:
-    """A function of Lua: the object of lupa that keeps it, and its number in native.functions."""
+    """A function of Lua: the object of lupa that keeps it, and its number in native.functions.
 
-    def __init__(self, function: Any, number: int) -> None:
+    `is_brief`: it is sure to end soon (brevity.py).
+    """
+
+    def __init__(self, function: Any, number: int, is_brief: bool) -> None:
         self.function = function
         self.number = number
+        self.is_brief = is_brief
 
 
 @cython.cclass
@@ -106,11 +110,11 @@ class Crossing:
         Raises what lupa raises if there is no memory left.
         """
         if cython.compiled and self.is_direct:
-            run = self._run_script_at if is_script else self._run_function_at
+            run_at = self._run_script_at if is_script else self._run_function_at
             number: cython.int = function.number
             state, functions = self._state, self._functions_at
-            result = run_function(state, run, functions, number, resp, keys, rest)  # type: ignore[name-defined]  # noqa: F821
-            return self._reply if result is True else result  # type: ignore[no-any-return]
+            result = run_function(state, run_at, functions, number, resp, keys, rest)  # type: ignore[name-defined]  # noqa: F821
+            return self._reply if result is True else result
         run = self._runs[b"run_script" if is_script else b"run_function"]
         tables = self._table_from(keys), self._table_from(rest)
         return run(function.function, resp, *tables)  # type: ignore[no-any-return]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cython
+
 from commands.core.client import Client
 from commands.core.gates import GATE_STALE
 from commands.core.instance import Instance
@@ -20,7 +22,7 @@ from commands.core.registry import (
     command,
     counted_keys,
 )
-from commands.scripting.running_script import Running
+from commands.scripting.running_script import running_script
 from commands.scripting.script_cache import Script
 from commands.scripting.scripting_state import Scripting
 from commands.scripting.shebang import parse_script
@@ -39,23 +41,22 @@ _SHA_LENGTH = 40
 _BY_SOURCE = {b"eval", b"eval_ro"}
 _BY_SHA1 = {b"evalsha", b"evalsha_ro"}
 _BY_NAME = {b"fcall", b"fcall_ro"}
-_COUNTS = {b"%d" % count: count for count in range(10)}  # as most requests have them
 
 
 def split_arguments(
     argv: Request, not_a_number: bytes = errors.NOT_AN_INTEGER
 ) -> tuple[Argv, Argv]:
     """Split into keys and other arguments. Raises ReplyError."""
-    count = _COUNTS.get(argv[2])
-    if count is None:
-        count = as_int64(argv[2])
-    if count is None:
+    words = argv.words()
+    number = as_int64(words[2])
+    if number is None:
         raise ReplyError(not_a_number)
-    if count > len(argv) - 3:
+    if number > len(words) - 3:
         raise ReplyError(b"ERR Number of keys can't be greater than number of args")
-    if count < 0:
+    if number < 0:
         raise ReplyError(b"ERR Number of keys can't be negative")
-    return argv[3 : 3 + count], argv[3 + count :]
+    first: cython.Py_ssize_t = 3 + number
+    return words[3:first], words[first:]
 
 
 @command("EVAL", arity=-3, flags=COMMON_FLAGS | MAY_REPLICATE, keys=MAY_WRITE_KEYS)
@@ -67,7 +68,7 @@ def eval_(client: Client, argv: Request) -> Reply:
 @command("EVALSHA", arity=-3, flags=COMMON_FLAGS | MAY_REPLICATE, keys=MAY_WRITE_KEYS)
 def evalsha(client: Client, argv: Request) -> Reply:
     """The result of the script. NOSCRIPT if no script has that SHA1."""
-    return _evaluate_cached(client, argv, is_read_only=False)
+    return _evaluate_cached(client, argv, False)
 
 
 @command("EVAL_RO", arity=-3, flags=COMMON_FLAGS | READONLY, keys=READ_KEYS)
@@ -79,7 +80,7 @@ def eval_ro(client: Client, argv: Request) -> Reply:
 @command("EVALSHA_RO", arity=-3, flags=COMMON_FLAGS | READONLY, keys=READ_KEYS)
 def evalsha_ro(client: Client, argv: Request) -> Reply:
     """The result of the script; commands that write are refused. NOSCRIPT if none has that SHA1."""
-    return _evaluate_cached(client, argv, is_read_only=True)
+    return _evaluate_cached(client, argv, True)
 
 
 def _evaluate(client: Client, argv: Request, *, is_read_only: bool) -> Reply:
@@ -89,12 +90,14 @@ def _evaluate(client: Client, argv: Request, *, is_read_only: bool) -> Reply:
     return _start(client, argv, script, keys, arguments, is_read_only)
 
 
-def _evaluate_cached(client: Client, argv: Request, *, is_read_only: bool) -> Reply:
+def _evaluate_cached(client: Client, argv: Request, is_read_only: cython.bint) -> Reply:
     show(client, argv)
-    if len(argv[1]) != _SHA_LENGTH:
+    sha = argv.words()[1]
+    if len(sha) != _SHA_LENGTH:
         raise ReplyError(_NO_SCRIPT)
     keys, arguments = split_arguments(argv)
-    script = client.instance.feature(Scripting).scripts.find(argv[1])
+    scripting: Scripting = client.instance.feature(Scripting)
+    script = scripting.scripts.find(sha)
     if script is None:
         raise ReplyError(_NO_SCRIPT)
     return _start(client, argv, script, keys, arguments, is_read_only)
@@ -107,7 +110,12 @@ def show(client: Client, argv: Request) -> None:
 
 
 def _start(
-    client: Client, argv: Request, script: Script, keys: Argv, rest: Argv, is_read_only: bool
+    client: Client,
+    argv: Request,
+    script: Script,
+    keys: Argv,
+    rest: Argv,
+    is_read_only: cython.bint,
 ) -> Reply:
     instance = client.instance
     if script.has_shebang:
@@ -115,9 +123,9 @@ def _start(
         is_read_only = is_read_only or b"no-writes" in script.flags
     elif instance.gates & GATE_STALE:
         raise ReplyError(errors.MASTER_DOWN)
-    scripting = instance.feature(Scripting)
-    running = Running(client, script.sha, argv.words(), is_read_only=is_read_only)
-    return scripting.run(running, scripting.interpreter, script.function, keys, rest)
+    scripting: Scripting = instance.feature(Scripting)
+    running = running_script(client, script.sha, argv.words(), False, is_read_only)
+    return scripting.run(running, scripting.script_interpreter(), script.function, keys, rest)
 
 
 def refuse_at_start(flags: frozenset[bytes], *, is_read_only: bool) -> None:

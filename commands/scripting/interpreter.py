@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import cython
 
+from commands.scripting.brevity import is_brief
 from commands.scripting.bytecode import keep_callers
 from commands.scripting.crossing import Caller, Compiled, Crossing
 from commands.scripting.shebang import FLAGS
@@ -185,12 +186,12 @@ class Interpreter:
             self.collect()
         self._lua.set_max_memory(0)
         try:
-            function, result = self._compile(source, chunk_name)
+            function, result, *is_brief = self._compile(source, chunk_name)
         finally:
             self._lua.set_max_memory(self._limit_bytes)
         if function is None:
             raise CompileError(result)
-        return Compiled(function, result)
+        return Compiled(function, result, is_brief[0])
 
     def load_library(self, function: Compiled) -> list[Registered] | Failure:
         """Run a library's source; the functions that it registers."""
@@ -204,7 +205,7 @@ class Interpreter:
         found = []
         for row in result.values():
             name, callback, number, description, *flags = row.values()
-            function = Compiled(callback, number)
+            function = Compiled(callback, number, False)
             found.append(Registered(name, function, description or None, frozenset(flags)))
         return found
 
@@ -234,10 +235,10 @@ class Interpreter:
             result = (None, repr(error).encode("utf-8", "replace"))
         if type(result) is bytes:
             return result
-        if result[0] is None:
+        is_caught, text, source, line, is_counted = (*result, None, None, None)[:5]
+        if is_caught is None:
             self.collect()
-            return Failure(b"ERR " + result[1])
-        text, source, line, is_counted = (*result[1:], None, None, None)[:4]
+            return Failure(b"ERR " + text)
         return Failure(text, source, line, bool(is_counted))
 
 
@@ -284,6 +285,7 @@ def _host_functions(
         b"acl_check": services.acl_check,
         b"register": services.register,
         b"keep_callers": keep_callers,
+        b"is_brief": is_brief,
         b"find": bytes.find,
         b"random": chance.random,
         b"seed": chance.seed,

@@ -10,11 +10,17 @@ cdef class Running:
     cdef public bint is_function
     cdef public bint is_library
     cdef public bint is_read_only
+    cdef public bint is_brief
     cdef public bint has_written
     cdef public bint is_killed
     cdef public long replicates
     cdef public long long started_us
     cdef public long long deadline_us
+
+
+cpdef Running running_script(
+    Client client, bytes name, list argv, bint is_function, bint is_read_only
+)
 
 
 cdef class ScriptClient(Client):

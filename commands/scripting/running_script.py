@@ -22,8 +22,8 @@ class Running:
     """A script, a function of a library, or a library that is loaded, from its start to its end."""
 
     __slots__ = (
-        "argv", "client", "deadline_us", "has_written", "is_function", "is_killed", "is_library",
-        "is_read_only", "name", "replicates", "started_us",
+        "argv", "client", "deadline_us", "has_written", "is_brief", "is_function", "is_killed",
+        "is_library", "is_read_only", "name", "replicates", "started_us",
     )  # fmt: skip
 
     def __init__(
@@ -42,11 +42,25 @@ class Running:
         self.is_function = is_function  # what FUNCTION KILL ends; if not, SCRIPT KILL
         self.is_library = is_library
         self.is_read_only = is_read_only
+        self.is_brief = False  # it is not paused
         self.has_written = False
         self.is_killed = False
         self.replicates = REPLICATE_ALL
         self.started_us = 0
         self.deadline_us = 0  # 0: none
+
+
+def running_script(
+    client: Client, name: bytes, argv: Argv, is_function: cython.bint, is_read_only: cython.bint
+) -> Running:
+    """`Running` for a script or a function that starts, as a C function."""
+    running: Running = Running.__new__(Running)
+    running.client, running.name, running.argv = client, name, argv
+    running.is_function, running.is_read_only = is_function, is_read_only
+    running.is_library = running.is_brief = running.has_written = running.is_killed = False
+    running.replicates = REPLICATE_ALL
+    running.started_us = running.deadline_us = 0
+    return running
 
 
 @cython.cclass

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import cython
+
 from commands.scripting.crossing import Compiled
+from commands.scripting.shebang import Script as ParsedScript
 from commands.scripting.shebang import parse_script
-from protocol.records import entity
 
 # The number of scripts that are kept after EVAL; the least recently used is evicted first.
 EVALUATED_LIMIT = 500
 
 
-@entity
+@cython.cclass
 class Script:
     """A cached script."""
 
-    sha: bytes
-    body: bytes
-    function: Compiled
-    flags: frozenset[bytes]
-    has_shebang: bool
-    is_loaded: bool  # by SCRIPT LOAD: never evicted
+    def __init__(
+        self, sha: bytes, body: bytes, function: Compiled, parsed: ParsedScript, is_loaded: bool
+    ) -> None:
+        self.sha = sha
+        self.body = body
+        self.function = function
+        self.flags = parsed.flags
+        self.has_shebang = parsed.has_shebang
+        self.is_loaded = is_loaded  # by SCRIPT LOAD: never evicted
 
 
+@cython.cclass
 class ScriptCache:
     """The cache of one instance. `compile` makes a function from source; raises ReplyError."""
 
@@ -43,8 +49,10 @@ class ScriptCache:
 
     def find(self, sha: bytes) -> Script | None:
         """The script with that SHA1."""
-        script = self._scripts.get(sha) or self._scripts.get(sha.lower())
-        if script is not None:
+        script = self._scripts.get(sha)
+        if script is None:
+            script = self._scripts.get(sha.lower())
+        if script is not None and not script.is_loaded:
             self._note_use(script)
         return script
 
@@ -71,7 +79,7 @@ class ScriptCache:
     def _add(self, sha: bytes, body: bytes, is_loaded: bool) -> Script:
         parsed = parse_script(body)
         function = self._compile(parsed.source)
-        script = Script(sha, body, function, parsed.flags, parsed.has_shebang, is_loaded)
+        script = Script(sha, body, function, parsed, is_loaded)
         self._scripts[sha] = script
         self.body_bytes += len(body)
         if not is_loaded:

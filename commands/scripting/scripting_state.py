@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import cython
 
+from commands.core.runner import Runner
 from commands.core.services import Services
 from commands.scripting.calls import Calls
 from commands.scripting.crossing import Compiled
@@ -74,6 +75,8 @@ class Scripting:
         self.libraries = self.empty_libraries()
         # The running script: there is at most one.
         self._job: tuple[Running, Interpreter, Compiled, Argv, Argv]
+        self._work = self._perform
+        self._runner: Runner | None = None  # known once the server is whole
         self._interpreter: Interpreter | None = None
         # When the clock was checked last, and for how many instructions.
         self._looked_us = 0
@@ -81,6 +84,10 @@ class Scripting:
 
     @property
     def interpreter(self) -> Interpreter:
+        """`script_interpreter`, for those who do not run scripts all the time."""
+        return self.script_interpreter()
+
+    def script_interpreter(self) -> Interpreter:
         """The interpreter for scripts of EVAL, created on first use."""
         if self._interpreter is None:
             self._interpreter = Interpreter(self.calls, is_for_scripts=True)
@@ -131,19 +138,24 @@ class Scripting:
     def run(
         self, running: Running, interpreter: Interpreter, function: Compiled, keys: Argv, rest: Argv
     ) -> Reply:
-        """Run a script or a function; it may be paused. Raises ReplyError."""
+        """Run a script or a function; it may be paused, unless it is brief. Raises ReplyError."""
         self._job = (running, interpreter, function, keys, rest)
-        return self.instance.feature(Services).dispatcher.run_with_pauses(
-            running.client, running.argv, self._perform
-        )
+        if function.is_brief:
+            running.is_brief = True
+            return self._perform()
+        if self._runner is None:
+            self._runner = self.instance.feature(Services).runner
+        return self._runner.run_with_pauses(running.client, running.argv, self._work)
 
     def _perform(self) -> bytes:
         running: Running
         interpreter: Interpreter
+        function: Compiled
         running, interpreter, function, keys, rest = self._job
         assert self.running is None, "a script runs another one"
         self.running = running
-        running.started_us = self._looked_us = self.instance.host.clock_us()
+        if not running.is_brief:
+            running.started_us = self._looked_us = self.instance.host.clock_us()
         caller = running.client
         self.client.begin(caller)
         self.calls.begin(running, interpreter)
@@ -193,6 +205,9 @@ class Scripting:
         While other clients wait for the script, no more than `most`.
         """
         instance, running = self.instance, self.running
+        if running is not None and running.is_brief:
+            self._job[2].is_brief = False  # a command took long: the script's next run may pause
+            return min(most, MOST_INSTRUCTIONS)
         now_us = instance.host.clock_us()
         self._set_pace(now_us - self._looked_us, is_early)
         self._looked_us = now_us

@@ -10,6 +10,8 @@ Source: Redis 7.2.
 
 from __future__ import annotations
 
+import cython
+
 from commands.config.output_limits import drop_for_output, output_room_bytes
 from commands.core.client import Client
 from commands.core.gates import GATE_MULTI
@@ -21,7 +23,7 @@ from commands.core.registry import (
     RUNS_LUA,
     SKIP_SLOWLOG,
     STALE,
-    Queued,
+    Command,
     Reply,
     command,
 )
@@ -32,14 +34,25 @@ from protocol.errors import ReplyError
 from protocol.request import Request
 
 
+@cython.cclass
 class Transaction:
     """The state of a client between MULTI and EXEC."""
 
-    __slots__ = ("is_refused", "queue")
+    __slots__ = ("commands", "is_refused", "requests", "runs_lua")
 
     def __init__(self) -> None:
-        self.queue: list[Queued] = []
+        # The queue: the request at a place is one of the command at that place.
+        self.commands: list[Command] = []
+        self.requests: list[Request] = []
+        self.runs_lua = False  # one of them does
         self.is_refused = False  # a request was: EXEC fails
+
+    def add(self, command: Command, request: Request, flags: cython.longlong) -> None:
+        """Queue a request of a command with these flags."""
+        self.commands.append(command)
+        self.requests.append(request.keep())
+        if flags & RUNS_LUA:
+            self.runs_lua = True
 
 
 @command("MULTI", arity=1, flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY)
@@ -58,11 +71,11 @@ def exec_(client: Client, argv: Request) -> Reply:
 
     Errors: EXECABORT if a request was refused when it was queued. Source: Redis 7.2.
     """
-    transaction = client.feature_if_used(Transaction)
+    transaction: Transaction | None = client.feature_if_used(Transaction)
     if transaction is None:
         raise ReplyError(errors.EXEC_WITHOUT_MULTI)
-    if any(queued.flags & RUNS_LUA for queued, _ in transaction.queue):
-        return client.instance.feature(Services).dispatcher.run_with_pauses(
+    if transaction.runs_lua:
+        return client.instance.feature(Services).runner.run_with_pauses(
             client, argv.words(), lambda: _execute(client, transaction)
         )
     return _execute(client, transaction)
@@ -81,15 +94,15 @@ def _execute(client: Client, transaction: Transaction) -> bytes:
         room_bytes = output_room_bytes(client)
         client.deny_blocking = True
         try:
-            results = client.instance.feature(Services).dispatcher.run_queue(
-                client, transaction.queue, room_bytes
+            reply = client.instance.feature(Services).dispatcher.run_queue(
+                client, transaction.commands, transaction.requests, room_bytes
             )
         finally:
             client.deny_blocking = False
-        if results is None:
+        if reply is None:
             drop_for_output(client)
             return b""
-        return replies.array(results)
+        return reply
     finally:
         discard_transaction(client)
 

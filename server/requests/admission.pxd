@@ -2,6 +2,7 @@
 
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
+from commands.transactions.transaction cimport Transaction
 from protocol.request cimport Request
 from server.requests.turns cimport Turns
 

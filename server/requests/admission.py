@@ -145,10 +145,12 @@ class Admission:
 
     def _enqueue(self, client: Client, command: Command, request: Request) -> None:
         """Put a request into the queue of the client's transaction."""
-        if command.flags & NO_MULTI:
+        flags: cython.longlong = command.flags
+        if flags & NO_MULTI:
             self._answers.reject(client, command, ReplyError(errors.NOT_IN_TRANSACTION))
             return
-        client.feature(Transaction).queue.append((command, request.keep()))
+        transaction: Transaction = client.feature(Transaction)
+        transaction.add(command, request, flags)
         client.queued_bytes += request.words_bytes()
         if client.gates == _MULTI:  # saves 0.06 us
             client.output.append(replies.QUEUED)
@@ -194,7 +196,8 @@ def _flags(client: Client, command: Command, request: Request) -> list[int]:
     """The flags of the request, or of each request that EXEC would run."""
     instance = client.instance
     if command.fullname == b"exec" and client.gates & GATE_MULTI:
-        queue = client.feature(Transaction).queue
+        transaction = client.feature(Transaction)
+        queue = zip(transaction.commands, transaction.requests, strict=True)
         return [request_flags(instance, queued, kept) for queued, kept in queue]
     return [request_flags(instance, command, request)]
 

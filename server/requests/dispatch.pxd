@@ -3,26 +3,27 @@
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from commands.core.propagation.propagation cimport Propagation
+from commands.core.runner cimport Runner
 from commands.state.stats cimport CommandStats, Stats
 from protocol.cutter cimport Cutter
 from protocol.request cimport Request
 from server.requests.admission cimport Admission
+from server.requests.script_runs cimport ScriptRuns
 from server.requests.turns cimport Turns
 from storage.append_only.request_writer cimport RequestWriter
 
 
-cdef class Dispatcher:
+cdef class Dispatcher(Runner):
     cdef public Instance instance
     cdef public Turns turns
     cdef public Admission admission
     cdef public Propagation propagation
     cdef public object waiters
-    cdef public object script_runs
+    cdef public ScriptRuns script_runs
     cdef public Cutter cutter
     cdef Cutter _queue_cutter
     cdef public dict _table
     cdef public object send_in_pieces
-    cdef public long long mark_ns
     cdef public long long turn_ns
     cdef public long long turn_end_ns
     cdef public long long _cycle_start_ns
@@ -39,6 +40,8 @@ cdef class Dispatcher:
     cdef object _quick_command
     cdef Client _quick_client
     cdef long long _quick_count
+    cdef long long _quick_last
+    cdef list _quick_others
     cdef long long _quick_limit
 
     cpdef start_input(self, long long now_ms)
@@ -52,6 +55,9 @@ cdef class Dispatcher:
     )
     cdef Request _opened(self, Request kept)
     cpdef count_quick(self, Request request=*)
-    cpdef long long _count(self, object command, long long start_ns)
+    cdef _add_quick(self, long long elapsed_us)
+    cdef _add(self, object command, long long count, long long elapsed_us)
+    cpdef long long _count(self, object command, long long start_ns, long long quick)
     cdef object _look_up(self, Client client, Request request)
     cpdef object account(self, Client client, object command, Request request, object handler)
+    cpdef object run_with_pauses(self, Client client, list argv, object work)

@@ -47,16 +47,16 @@ from commands.core.registry import (
     WRITE,
     Command,
     Handler,
-    Queued,
     Reply,
     find,
 )
+from commands.core.runner import Runner
 from commands.core.services import Services
 from commands.server.monitor import feed_monitors
 from commands.state.slowlog import SlowLog
 from commands.state.tracked_requests import command_ran
 from commands.transactions.transaction import Transaction, exec_refused
-from protocol import errors
+from protocol import errors, replies
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -72,7 +72,7 @@ from server.requests.waiters import Waiters
 from storage.append_only.request_writer import RequestWriter
 
 if TYPE_CHECKING:
-    from commands.state.stats import CommandStats
+    from commands.state.stats import CommandStats, Stats
 
 _HTTP_WORDS = {b"post", b"host:"}
 
@@ -89,13 +89,15 @@ INTERNAL_ERROR = b"-ERR internal error, see the server's log\r\n"
 
 
 @cython.cclass
-class Dispatcher:
+class Dispatcher(Runner):
     """Runs requests against one instance."""
 
     def __init__(self, instance: Instance) -> None:
+        super().__init__(perf_counter_ns())
         self.instance = instance
         instance.propagate = self.propagate
-        instance.feature(Services).dispatcher = self
+        services = instance.feature(Services)
+        services.dispatcher = services.runner = self
         self.turns = Turns()
         self.admission = Admission(instance, self.turns, self)
         self.propagation: Propagation = instance.propagation
@@ -112,7 +114,6 @@ class Dispatcher:
         }
         # Begins to send `client.long_reply` in pieces. None: long replies are sent at once.
         self.send_in_pieces: Callable[[Client], None] | None = None
-        self.mark_ns = perf_counter_ns()  # when the last command ended and the next one starts
         self.turn_ns = TURN_NS
         self.turn_end_ns = NEVER_NS  # when the batch that runs has used up its time slice
         self._cycle_start_ns = 0
@@ -126,10 +127,13 @@ class Dispatcher:
         self._fullname = b""
         self._handler: Handler | None = None
         self._least_words = self._most_words = 0
-        # Quick requests that are not counted yet; see count_quick().
+        # Quick requests that are not counted yet; see count_quick(). The last of them are those of
+        # one command; the others are in `_quick_others`, with their number.
         self._quick_command: Command | None = None
         self._quick_client: Client | None = None
         self._quick_count = 0
+        self._quick_last = 0
+        self._quick_others: list[tuple[Command, int]] = []
         self._quick_limit = QUICK_AT_ONCE
 
     # -- the way in ----------------------------------------------------------------------------
@@ -218,16 +222,21 @@ class Dispatcher:
         return reply.join() if type(reply) is LongReply else reply
 
     def run_queue(
-        self, client: Client, queue: list[Queued], room_bytes: int | None
-    ) -> list[bytes] | None:
-        """Run the requests of a transaction; the reply of each.
+        self,
+        client: Client,
+        queued: list[Command],
+        requests: list[Request],
+        room_bytes: int | None,
+    ) -> bytes | None:
+        """Run the requests of a transaction, each of the command at its place; their replies.
 
         All of them run, whatever the size of their replies; None if that exceeds `room_bytes`.
         """
-        results: list[bytes] = []
+        results: list[bytes] = [replies.array_header(len(requests))]
         is_too_long = False
-        for command, kept in queue:
-            request = self._opened(kept)
+        place: cython.Py_ssize_t
+        for place in range(len(requests)):
+            command, request = queued[place], self._opened(requests[place])
             if client.gates & GATE_RESTRICTED:
                 denied = refusal_in_exec(client, command, request.words())
                 if denied is not None:
@@ -235,14 +244,17 @@ class Dispatcher:
                     results.append(denied.wire)
                     continue
             reply = self.run(client, command, request)
-            assert reply is None or type(reply) is bytes, f"{command.fullname!r} blocks in EXEC"
-            results.append(reply or b"")
+            if type(reply) is bytes:
+                results.append(reply)
+            else:
+                assert reply is None, f"{command.fullname!r} blocks in EXEC"
+                reply = b""
             if room_bytes is not None:
-                room_bytes -= len(results[-1])
+                room_bytes -= len(reply)
                 if room_bytes < 0:
                     is_too_long = True
                     results.clear()
-        return None if is_too_long else results
+        return None if is_too_long else b"".join(results)
 
     @cython.cfunc
     def _opened(self, kept: Request) -> Request:
@@ -260,51 +272,62 @@ class Dispatcher:
     def count_quick(self, request: Request | None = None) -> None:
         """Count the quick requests that have run since the last call.
 
-        All are of one command, and share the time equally: the clock is read once for up to
+        They share the time equally, whatever their commands: the clock is read once for up to
         QUICK_AT_ONCE of them. `request`: the last of them, if it is still known.
         """
         count: cython.longlong = self._quick_count
         if not count:
             return
-        self._quick_count = 0
-        command, client = self._quick_command, self._quick_client
-        self._quick_client = None  # which may be closed and freed now
-        assert command is not None and client is not None
-        instance = self.instance
         end_ns: cython.longlong = perf_counter_ns()
         elapsed_us: cython.longlong = (end_ns - self.mark_ns) // 1000
         self.mark_ns = end_ns
-        of_command: CommandStats = instance.stats.of(command)
-        of_command.calls += count
-        of_command.usec += elapsed_us
-        if self._tracks_latency:
-            of_command.histogram[elapsed_us // count] += count
-        instance.stats.commands_processed += count
+        command, client = self._quick_command, self._quick_client
+        self._add_quick(elapsed_us)
+        assert command is not None and client is not None
         if elapsed_us >= self._notable_us:
             argv = [command.name] if request is None or count > 1 else request.words()
             self._note_slow(client, command, argv, elapsed_us)
 
-    def _count(self, command: Command, start_ns: cython.longlong) -> cython.longlong:
+    @cython.cfunc
+    def _add_quick(self, elapsed_us: cython.longlong) -> None:
+        """Add the quick requests to the statistics; together they took that long."""
+        count: cython.longlong = self._quick_count
+        command = self._quick_command
+        assert command is not None
+        self._add(command, self._quick_last, elapsed_us * self._quick_last // count)
+        if self._quick_others:
+            number: cython.longlong
+            for command, number in self._quick_others:
+                self._add(command, number, elapsed_us * number // count)
+            self._quick_others.clear()
+        self._quick_count = self._quick_last = 0
+        self._quick_client = None  # which may be closed and freed now
+
+    @cython.cfunc
+    def _add(self, command: Command, count: cython.longlong, elapsed_us: cython.longlong) -> None:
+        """Add calls of a command to the statistics, which together took that long."""
+        stats: Stats = self.instance.stats
+        of_command: CommandStats = stats.of(command)
+        of_command.calls += count
+        of_command.usec += elapsed_us
+        if self._tracks_latency:
+            of_command.histogram[elapsed_us // count] += count
+        stats.commands_processed += count
+
+    def _count(
+        self, command: Command, start_ns: cython.longlong, quick: cython.longlong
+    ) -> cython.longlong:
         """Count a command that has ended; returns its duration in microseconds.
 
-        Quick requests of the same command that ran since `start_ns` are counted with it, as if each
-        had taken one microsecond.
+        Quick requests that are not counted yet, of which `quick` ran after `start_ns` but before
+        the command, are counted as if each had taken one microsecond.
         """
-        quick: cython.longlong = self._quick_count
-        self._quick_count, self._quick_client = 0, None
+        if self._quick_count:
+            self._add_quick(self._quick_count)
         end_ns: cython.longlong = perf_counter_ns()
         self.mark_ns = end_ns
-        elapsed_us: cython.longlong = (end_ns - start_ns) // 1000
-        of_command: CommandStats = self.instance.stats.of(command)
-        of_command.calls += quick + 1
-        of_command.usec += elapsed_us
-        if quick:
-            elapsed_us = max(elapsed_us - quick, 0)
-        if self._tracks_latency:
-            of_command.histogram[elapsed_us] += 1
-            if quick:
-                of_command.histogram[1] += quick
-        self.instance.stats.commands_processed += quick + 1
+        elapsed_us: cython.longlong = max((end_ns - start_ns) // 1000 - quick, 0)
+        self._add(command, 1, elapsed_us)
         return elapsed_us
 
     def account_repeated(self, command: Command, count: int) -> None:
@@ -393,9 +416,8 @@ class Dispatcher:
         """Call a handler or a retry: errors, statistics, slow log, propagation."""
         assert handler is not None  # only a command with sub-commands has none
         instance = self.instance
-        if self._quick_count and command is not self._quick_command:
-            self.count_quick()
         start_ns: cython.longlong = self.mark_ns
+        quick: cython.longlong = self._quick_count
         dirty = instance.dirty
         self._depth += 1
         reply: Reply
@@ -413,7 +435,13 @@ class Dispatcher:
             is_over = type(reply) is not Block
             self._tell_others(client, command, request, handler, instance.dirty != dirty, is_over)
         if request.is_quick:
-            self._quick_command, self._quick_client = command, client
+            if command is not self._quick_command:
+                if self._quick_last and self._quick_command is not None:
+                    self._quick_others.append((self._quick_command, self._quick_last))
+                    self._quick_last = 0
+                self._quick_command = command
+            self._quick_client = client
+            self._quick_last += 1
             self._quick_count += 1
             if self._quick_count >= self._quick_limit:
                 self.count_quick(request)
@@ -421,9 +449,7 @@ class Dispatcher:
         self.has_run_handlers = True
         if type(reply) is Block:
             return reply  # accounted for when it completes
-        if self._quick_count and command is not self._quick_command:
-            self.count_quick()  # of commands that this one has run
-        elapsed_us = self._count(command, start_ns)
+        elapsed_us = self._count(command, start_ns, quick)
         if elapsed_us >= self._notable_us:
             self._note_slow(client, command, request.words(), elapsed_us)
         return reply

@@ -88,6 +88,7 @@ class ScriptRuns:
         self._instance = instance
         self._runner = runner
         self._worker: Any = None  # the greenlet of scripts
+        self._to_worker: Any = None  # switches to it
         self._main: Any = None  # the greenlet of the loop
         self._is_inside = False  # whether the worker runs
         self._slice_end_ns = 0
@@ -102,10 +103,11 @@ class ScriptRuns:
             return work()  # called by EXEC, which is in the greenlet already
         if client.replays and not client.gates & GATE_PRIMARY:
             return work()  # a file is replayed: nothing else may run meanwhile
-        worker = self._worker or self._new_worker()
-        started_ns = self._runner.mark_ns
+        if self._to_worker is None:
+            self._new_worker()
+        started_ns: cython.longlong = self._runner.mark_ns
         self._is_inside, self._slice_end_ns = True, 0
-        outcome = worker.switch(work)
+        outcome = self._to_worker(work)
         self._is_inside = False
         if type(outcome) is bytes:
             return outcome
@@ -119,15 +121,15 @@ class ScriptRuns:
         self.schedule(self.go_on)
         return Block([], 0, _never, None)
 
-    def _new_worker(self) -> Any:
+    def _new_worker(self) -> None:
         from greenlet import getcurrent, greenlet
 
         self._main = getcurrent()
         self._worker = greenlet(self._work)
-        return self._worker
+        self._to_worker = self._worker.switch
 
     def _work(self, work: Callable[[], Reply]) -> None:
-        main = self._main
+        to_main = self._main.switch
         while True:
             outcome: Reply | Outcome
             try:
@@ -136,7 +138,7 @@ class ScriptRuns:
                     outcome = Outcome(outcome)
             except Exception as error:
                 outcome = Outcome(error=error)
-            work = main.switch(outcome)
+            work = to_main(outcome)
 
     def pause(self) -> bool:
         """Called from a script: return to the loop, if the time slice is over.

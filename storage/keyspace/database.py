@@ -206,6 +206,8 @@ class Database:
 
     def expire_at(self, key: bytes, when_ms: int) -> None:
         """Let an existing `key` expire at `when_ms` (Unix ms, not negative)."""
+        if self.expires.get(key) == when_ms:
+            return
         self.persist(key)
         self.expires[key] = when_ms
         self._deadlines[when_ms << 64 | self.values[key].serial] = key

@@ -24,6 +24,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "commands/transactions/watched_keys.py": "plain attributes; test_watch.py beside it",
     "commands/replication/state.py": "plain attributes; test_information.py beside it",
     "commands/core/services.py": "interfaces; their implementations are in server/",
+    "commands/core/runner.py": "a base class without behaviour; tests/server/requests",
     "commands/core/host.py": "an interface, without behaviour; its implementations are in server/",
     **{
         f"rillway/pipeline/{room}/arguments.py": "test_command.py beside it, and test_main.py"

@@ -59,6 +59,7 @@ def test_annotations_change_nothing() -> None:
         uncompiled.cfunc,
         uncompiled.ccall,
         uncompiled.inline,
+        uncompiled.no_gc,
         uncompiled.boundscheck(False),
         uncompiled.wraparound(False),
     ):

@@ -12,7 +12,7 @@ from commands.scripting.evaluation import (
     show,
     split_arguments,
 )
-from commands.scripting.running_script import Running
+from commands.scripting.running_script import running_script
 from commands.scripting.scripting_state import Scripting
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -40,11 +40,7 @@ def _call(client: Client, argv: Request, *, is_read_only: bool) -> Reply:
         raise ReplyError(b"ERR Function not found")
     keys, rest = split_arguments(argv, not_a_number=_BAD_NUMBER)
     refuse_at_start(registered.flags, is_read_only=is_read_only)
-    running = Running(
-        client,
-        registered.name,
-        argv.words(),
-        is_function=True,
-        is_read_only=is_read_only or b"no-writes" in registered.flags,
-    )
+    is_read_only = is_read_only or b"no-writes" in registered.flags
+    running = running_script(client, registered.name, argv.words(), True, is_read_only)
+    assert registered.callback is not None
     return scripting.run(running, scripting.libraries.interpreter, registered.callback, keys, rest)

@@ -46,8 +46,8 @@ def function_restore(client: Client, argv: Request) -> Reply:
     except CorruptSnapshot:
         raise ReplyError(b"ERR failed loading the given functions payload") from None
     words = argv.words()
-    services = client.instance.feature(Services).dispatcher
-    return services.run_with_pauses(client, words, lambda: _restore(client, words, codes, policy))
+    runner = client.instance.feature(Services).runner
+    return runner.run_with_pauses(client, words, lambda: _restore(client, words, codes, policy))
 
 
 def _restore(client: Client, argv: Argv, codes: list[bytes], policy: bytes) -> bytes:

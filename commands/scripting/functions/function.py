@@ -46,8 +46,8 @@ def function_load(client: Client, argv: Request) -> Reply:
             raise ReplyError(b"ERR Unknown option given: %b" % word)
         replaces = True
     words = argv.words()
-    services = client.instance.feature(Services).dispatcher
-    return services.run_with_pauses(client, words, lambda: _load(client, words, replaces))
+    runner = client.instance.feature(Services).runner
+    return runner.run_with_pauses(client, words, lambda: _load(client, words, replaces))
 
 
 def _load(client: Client, argv: Argv, replaces: bool) -> bytes:

@@ -161,10 +161,10 @@ function native.compile(source, name, wanted_environment)
 end
 local compile = native.compile
 
--- The same for the host: a function and its number, or nil and the error.
+-- The same for the host: a function, its number and whether it is brief; or nil and the error.
 function native.compile_numbered(source, name)
   local f, message = compile(source, name)
-  if f then return f, native.number(f) end
+  if f then return f, native.number(f), host.is_brief(c_dump(f)) or false end
   return nil, message
 end
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from commands.scripting.crossing import Compiled
 from commands.scripting.script_cache import EVALUATED_LIMIT, ScriptCache
 from server.inprocess.server import InProcessClient
 
 
 def new_cache() -> ScriptCache:
-    return ScriptCache(lambda source: source)
+    return ScriptCache(lambda source: Compiled(source, 0, False))
 
 
 def test_a_script_is_found_by_its_sha1_in_any_case() -> None:

@@ -184,8 +184,8 @@ def test_a_transaction_keeps_requests_as_they_came() -> None:
     transaction(client, "SET k v")
     for request in ("MULTI", "SET k w", "INCR n"):
         taken(client, as_it_came(to_argv(tuple(request.split(" ")))))
-    queue = client.state.feature(Transaction).queue
-    assert [request.words() for _, request in queue] == [[b"SET", b"k", b"w"], [b"INCR", b"n"]]
+    queued = client.state.feature(Transaction).requests
+    assert [request.words() for request in queued] == [[b"SET", b"k", b"w"], [b"INCR", b"n"]]
 
 
 def test_their_changes_are_one_unit_in_the_order_in_which_they_ran() -> None:

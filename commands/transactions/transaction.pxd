@@ -1,0 +1,17 @@
+# The C types of commands/transactions/transaction.py.
+
+from commands.core.client cimport Client
+from protocol.request cimport Request
+
+
+cdef class Transaction:
+    cdef public list commands
+    cdef public list requests
+    cdef public bint runs_lua
+    cdef public bint is_refused
+
+    cpdef add(self, object command, Request request, long long flags)
+
+
+cdef bytes _execute(Client client, Transaction transaction)
+cpdef discard_transaction(Client client)
