@@ -41,7 +41,7 @@ from commands.core.registry import (
 from commands.core.runner import Runner
 from commands.core.services import Services
 from commands.core.version import REDIS_VERSION
-from commands.scripting.crossing import NO_WORDS, to_words
+from commands.scripting.crossing import NO_WORDS, let_others_run, to_words
 from commands.scripting.functions.libraries import Libraries
 from commands.scripting.interpreter import HostFunctions, Interpreter
 from commands.scripting.running_script import REPLICATE_ALL, Running, ScriptClient
@@ -58,6 +58,8 @@ _READ_ONLY = b"ERR Write commands are not allowed from read-only scripts."
 _ROLE_GATES = GATE_FEW_REPLICAS | GATE_READ_ONLY | GATE_STALE | GATE_WRITES_REFUSED
 # After a call that took longer than this, the clock is checked at the next instruction.
 SLOW_NS = 1_000_000
+# A script with a call that took longer than this may be paused from its next run on.
+LONG_NS = 100_000_000
 _LEVELS = ("debug", "verbose", "notice", "warning")
 
 _WHILE_LOADING = b"!ERR Redis commands can not be called while a library is loaded\r\n"
@@ -75,6 +77,9 @@ class Scripts(Protocol):
 
     def check_clock(self, is_early: bool, most: int) -> int:
         """After how many instructions of Lua to look again, or why the script ends."""
+
+    def note_long_call(self) -> None:
+        """The brief script that runs has called a command that took long."""
 
 
 @cython.cclass
@@ -150,6 +155,8 @@ class Calls(HostFunctions):
         mark_ns: cython.longlong = self._runner.mark_ns
         if mark_ns - self._mark_ns > SLOW_NS:
             self._interpreter.check_clock_soon()
+            if self._running.is_brief and mark_ns - self._mark_ns > LONG_NS:
+                self._scripting.note_long_call()
         self._mark_ns = mark_ns
 
     def _failed(self, error: BaseException) -> bytes:
@@ -238,6 +245,7 @@ class Calls(HostFunctions):
 
     def check_clock(self, is_early: bool, most: int) -> int:
         """Called regularly while a script runs."""
+        let_others_run()
         return self._scripting.check_clock(is_early, most)
 
     def set_resp(self, version: int) -> None:

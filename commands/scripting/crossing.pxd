@@ -12,6 +12,7 @@ from commands.scripting.lua_stack cimport (
     push_reply,
     pushnil,
     reference_of,
+    release_lock,
     reply_at,
     rillway_call,
     rillway_encode,

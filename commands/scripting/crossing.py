@@ -127,6 +127,12 @@ class Crossing:
         return NO_WORDS if words is None else self._caller.call_words(words)
 
 
+def let_others_run() -> None:
+    """Let other threads run, if they wait: a function that runs directly keeps Python's lock."""
+    if cython.compiled:
+        release_lock()  # type: ignore[name-defined]  # noqa: F821
+
+
 def to_words(arguments: Any) -> list[bytes] | None:
     """Arguments of redis.call, as words; None if one is neither a string nor a number."""
     words: list[bytes] = []

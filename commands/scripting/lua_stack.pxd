@@ -131,7 +131,7 @@ cdef extern from *:
         return reference;
     }
 
-    static void let_others_run(void) { Py_BEGIN_ALLOW_THREADS Py_END_ALLOW_THREADS }
+    static void release_lock(void) { Py_BEGIN_ALLOW_THREADS Py_END_ALLOW_THREADS }
     """
     ctypedef struct lua_State
     ctypedef int (*handler_t)(lua_State *, void *) noexcept
@@ -141,7 +141,7 @@ cdef extern from *:
     bint open_interface(const char *path)
     void add_functions(lua_State *state, int native, void *crossing)
     int reference_of(lua_State *state, int native, const char *name)
-    void let_others_run()
+    void release_lock()
 
     int gettop "lua.gettop" (lua_State *)
     void settop "lua.settop" (lua_State *, int)

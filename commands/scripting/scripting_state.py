@@ -206,7 +206,6 @@ class Scripting:
         """
         instance, running = self.instance, self.running
         if running is not None and running.is_brief:
-            self._job[2].is_brief = False  # a command took long: the script's next run may pause
             return min(most, MOST_INSTRUCTIONS)
         now_us = instance.host.clock_us()
         self._set_pace(now_us - self._looked_us, is_early)
@@ -230,6 +229,10 @@ class Scripting:
         if running.deadline_us and now_us >= running.deadline_us:
             return LOADS_TOO_LONG
         return most
+
+    def note_long_call(self) -> None:
+        """A command of the brief script that runs took long: its next run may be paused."""
+        self._job[2].is_brief = False
 
     def _set_pace(self, elapsed_us: int, is_early: bool) -> None:
         """Set the number of instructions until the next check, by the time of the last ones."""

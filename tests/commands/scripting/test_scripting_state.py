@@ -243,6 +243,7 @@ def test_after_a_slow_command_a_script_pauses(
     server.clock_step_us = 10_000_000
     server.dispatcher.script_runs.slice_ns = 0
     monkeypatch.setattr(calls, "SLOW_NS", -1)
+    monkeypatch.setattr(calls, "LONG_NS", -1)
     script = "redis.call('get', 'k') return 5"
     assert client.execute("EVAL", script, 0) == b":5\r\n"  # it was thought to be brief
     assert client.execute("EVAL", script, 0) == b""
