@@ -42,6 +42,7 @@ cdef class Dispatcher(Runner):
     cdef long long _quick_count
     cdef long long _quick_last
     cdef list _quick_others
+    cdef dict _settled
     cdef long long _quick_limit
 
     cpdef start_input(self, long long now_ms)
@@ -56,6 +57,8 @@ cdef class Dispatcher(Runner):
     cdef Request _opened(self, Request kept)
     cpdef count_quick(self, Request request=*)
     cdef _add_quick(self, long long elapsed_us)
+    cdef _settle(self)
+    cdef _add_settled(self)
     cdef _add(self, object command, long long count, long long elapsed_us)
     cpdef long long _count(self, object command, long long start_ns, long long quick)
     cdef object _look_up(self, Client client, Request request)

@@ -42,6 +42,8 @@ from commands.core.registry import (
     ADMIN,
     COMMANDS,
     FAST,
+    MAY_REPLICATE,
+    READONLY,
     SKIP_MONITOR,
     SKIP_SLOWLOG,
     WRITE,
@@ -85,6 +87,8 @@ LATE_TURNS = 4
 # latency monitor records commands of a millisecond, each is counted by itself.
 QUICK_AT_ONCE = 16
 _QUICK_US = 1000
+# Commands with one of these do not look at statistics.
+_ON_DATA = READONLY | WRITE | MAY_REPLICATE
 INTERNAL_ERROR = b"-ERR internal error, see the server's log\r\n"
 
 
@@ -134,6 +138,8 @@ class Dispatcher(Runner):
         self._quick_count = 0
         self._quick_last = 0
         self._quick_others: list[tuple[Command, int]] = []
+        # Those whose time was counted for a longer command: they count as a microsecond each.
+        self._settled: dict[Command, int] = {}
         self._quick_limit = QUICK_AT_ONCE
 
     # -- the way in ----------------------------------------------------------------------------
@@ -275,6 +281,8 @@ class Dispatcher(Runner):
         They share the time equally, whatever their commands: the clock is read once for up to
         QUICK_AT_ONCE of them. `request`: the last of them, if it is still known.
         """
+        if self._settled:
+            self._add_settled()
         count: cython.longlong = self._quick_count
         if not count:
             return
@@ -304,6 +312,25 @@ class Dispatcher(Runner):
         self._quick_client = None  # which may be closed and freed now
 
     @cython.cfunc
+    def _settle(self) -> None:
+        """Note that the time of the quick requests is counted, but not yet their number."""
+        settled, command = self._settled, self._quick_command
+        assert command is not None
+        settled[command] = settled.get(command, 0) + self._quick_last
+        if self._quick_others:
+            for command, number in self._quick_others:
+                settled[command] = settled.get(command, 0) + number
+            self._quick_others.clear()
+        self._quick_count = self._quick_last = 0
+        self._quick_client = None
+
+    @cython.cfunc
+    def _add_settled(self) -> None:
+        for command, number in self._settled.items():
+            self._add(command, number, number)
+        self._settled.clear()
+
+    @cython.cfunc
     def _add(self, command: Command, count: cython.longlong, elapsed_us: cython.longlong) -> None:
         """Add calls of a command to the statistics, which together took that long."""
         stats: Stats = self.instance.stats
@@ -320,10 +347,10 @@ class Dispatcher(Runner):
         """Count a command that has ended; returns its duration in microseconds.
 
         Quick requests that are not counted yet, of which `quick` ran after `start_ns` but before
-        the command, are counted as if each had taken one microsecond.
+        the command, will be counted as if each had taken one microsecond.
         """
         if self._quick_count:
-            self._add_quick(self._quick_count)
+            self._settle()
         end_ns: cython.longlong = perf_counter_ns()
         self.mark_ns = end_ns
         elapsed_us: cython.longlong = max((end_ns - start_ns) // 1000 - quick, 0)
@@ -416,6 +443,12 @@ class Dispatcher(Runner):
         """Call a handler or a retry: errors, statistics, slow log, propagation."""
         assert handler is not None  # only a command with sub-commands has none
         instance = self.instance
+        if (
+            (self._quick_count or self._settled)
+            and command is not self._quick_command
+            and not command.flags & _ON_DATA
+        ):
+            self.count_quick()  # it may look at statistics
         start_ns: cython.longlong = self.mark_ns
         quick: cython.longlong = self._quick_count
         dirty = instance.dirty
