@@ -75,10 +75,11 @@ def test_set_reads_its_key_only_with_get(client: InProcessClient) -> None:
     assert with_get == b"*1\r\n*2\r\n$1\r\nk\r\n~3\r\n+RW\r\n+access\r\n+update\r\n"
 
 
-def test_a_key_is_not_incomplete_even_if_its_specification_is(client: InProcessClient) -> None:
-    reply = client.execute("COMMAND", "GETKEYSANDFLAGS", "XREAD", "STREAMS", "k", "0")
-    assert decode(reply) == [[b"k", [b"RO", b"access"]]]
-    assert b"+incomplete\r\n" in client.execute("COMMAND", "INFO", "XREADGROUP")
+def test_the_target_of_a_search_is_the_one_after_the_last_option(client: InProcessClient) -> None:
+    reply = client.execute(
+        *"COMMAND GETKEYSANDFLAGS GEORADIUS k 1 1 1 m STORE a COUNT 1 STORE b".split()
+    )
+    assert decode(reply) == [[b"k", [b"RO", b"access"]], [b"b", [b"OW", b"update"]]]
 
 
 @pytest.mark.parametrize(
