@@ -26,6 +26,11 @@ from commands.state.invalidation_table import TrackingClient
 from protocol import errors
 from protocol.errors import ReplyError
 
+_MISUSE = (
+    "Deprecation warning: Allowing a first arg of an otherwise blocked command is a misuse of ACL"
+    " and may get disabled in the future (offender: %s)"
+)
+
 
 class AccessControl:
     """The users by name. The default user always exists."""
@@ -149,6 +154,8 @@ class AccessControl:
         """Add a user, or let it take the place of the one of its name."""
         old = self.users.get(user.name)
         self.users[user.name] = user
+        for rule in sorted(_first_argument_rules(user) - _first_argument_rules(old)):
+            self._instance.host.log("warning", _MISUSE % rule.decode("utf-8", "backslashreplace"))
         for client in self._clients():
             if client.user == user.name:
                 if old is not None and self._loses_channel(client, old, user):
@@ -198,6 +205,17 @@ class AccessControl:
                 for name in pubsub.patterns.names_of(client)
             )
         )
+
+
+def _first_argument_rules(user: User | None) -> set[bytes]:
+    """The rules such as +select|0 that a user has."""
+    selectors = [] if user is None else user.selectors
+    return {
+        b"+%b|%b" % (name, word)
+        for selector in selectors
+        for name, words in selector.commands.first_arguments.items()
+        for word in words
+    }
 
 
 def _set_password(user: User, password: str) -> None:

@@ -151,6 +151,15 @@ def test_the_last_user_that_requirepass_makes_is_untouched() -> None:
     assert not access.is_untouched
 
 
+def test_a_rule_about_a_first_argument_is_logged_once(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    for rule in ("+select|0", "+get", "(+select|0)"):
+        client.execute("ACL", "SETUSER", "ann", rule)
+    lines = [line for _, line in server.log_lines if "(offender: +select|0)" in line]
+    assert len(lines) == 1 and lines[0].startswith("Deprecation warning: Allowing a first arg")
+
+
 # -- client-side caching -------------------------------------------------------------------------
 
 

@@ -76,9 +76,8 @@ def test_set_reads_its_key_only_with_get(client: InProcessClient) -> None:
 
 
 def test_the_target_of_a_search_is_the_one_after_the_last_option(client: InProcessClient) -> None:
-    reply = client.execute(
-        *"COMMAND GETKEYSANDFLAGS GEORADIUS k 1 1 1 m STORE a COUNT 1 STORE b".split()
-    )
+    options = ("STORE", "a", "COUNT", 1, "STORE", "b")
+    reply = client.execute("COMMAND", "GETKEYSANDFLAGS", "GEORADIUS", "k", 1, 1, 1, "m", *options)
     assert decode(reply) == [[b"k", [b"RO", b"access"]], [b"b", [b"OW", b"update"]]]
 
 
