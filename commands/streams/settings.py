@@ -11,10 +11,12 @@ since no Redis knows them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
 from commands.core.propagation.carried_requests import propagate_carried
-from commands.core.registry import FAST, WRITE, command, one_key
+from commands.core.registry import FAST, MOVABLE_KEYS, WRITE, KeySpec, command
 from commands.streams.groups.delivery import group_changed
 from commands.streams.idempotence import idempotence_of
 from protocol import errors, replies
@@ -50,7 +52,20 @@ class Settings:
         return self.idmp_duration_s is not None or self.idmp_maxsize is not None
 
 
-@command("XCFGSET", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
+def _journal_positions(argv: Sequence[bytes]) -> list[int]:
+    """The key of a journal, which acknowledgements will write to: users need the right to it."""
+    return [
+        position + 1
+        for position in range(2, len(argv) - 1, 2)
+        if argv[position].upper() == b"ACK-JOURNAL" and argv[position + 1]
+    ]
+
+
+_SET = KeySpec(begin=1, flags=(b"RW", b"UPDATE"))
+_JOURNAL = KeySpec(flags=(b"RW", b"INSERT", b"DELETE"), is_unknown=True, find=_journal_positions)
+
+
+@command("XCFGSET", arity=-2, flags=WRITE | FAST | MOVABLE_KEYS, keys=(_SET, _JOURNAL))
 def xcfgset(client: Client, argv: Request) -> bytes:
     """OK. A limit of idempotent IDs that differs makes the stream forget all of them.
 

@@ -36,6 +36,8 @@ LETTERS = {0: "?", READ: "R", WRITE: "W", ALL_RIGHTS: "RW"}
         ("EVAL s 1 k x", "3RW"),
         ("XREAD STREAMS k l 0 0", "2R 3R"),
         ("XREADGROUP GROUP streams c STREAMS k >", "5R"),
+        ("XCFGSET k ACK-JOURNAL j", "1W 3W"),
+        ("XCFGSET k IDMP-MAXSIZE 5 ack-journal j", "1W 5W"),
         ("SPUBLISH c m", ""),
         ("CONFIG GET x", ""),
     ],
