@@ -7,6 +7,7 @@ from storage.types.lists cimport ListValue
 
 cdef long _EVENTS
 
+cpdef bytes parse_side(bytes word)
 cpdef ListValue push(Client client, bytes key, ListValue value, bytes side, list[bytes] items)
 cpdef list take(ListValue value, bytes side, Py_ssize_t count)
 cpdef finish_pop(Client client, bytes key, ListValue value, bytes side, Py_ssize_t changes)

@@ -26,6 +26,10 @@ POPS = {LEFT: b"LPOP", RIGHT: b"RPOP"}
 
 def parse_side(word: bytes) -> bytes:
     """LEFT or RIGHT, in any case. Raises ReplyError."""
+    if word == LEFT:
+        return LEFT
+    if word == RIGHT:
+        return RIGHT
     side = word.upper()
     if side not in SIDES:
         raise ReplyError(errors.SYNTAX)

@@ -1,7 +1,7 @@
 # The C types of commands/lists/lmove.py.
 
 from commands.core.client cimport Client
-from commands.lists.ends cimport finish_pop, push, take
+from commands.lists.ends cimport finish_pop, parse_side, push, take
 from protocol cimport replies
 from protocol.request cimport Request
 from storage.types.lists cimport ListValue

@@ -67,7 +67,8 @@ def _add(client: Client, argv: Request, increment: cython.longlong) -> bytes:
         raise ReplyError(errors.INCREMENT_OVERFLOW)
     reply: bytes = replies.integer(number + increment)
     # The reply has the digits, after a colon and before the end of the line.
-    _replace(client, key, value, reply[1 : len(reply) - 2], None)
+    text: cython.p_const_uchar = reply
+    _replace(client, key, value, text[1 : len(reply) - 2], None)
     client.notify(_EVENTS, b"incrby", key)
     argv.mark_quick(0)
     return reply

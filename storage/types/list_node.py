@@ -175,6 +175,8 @@ class ListNode:
         """The elements from `start` to before `end`."""
         if self.plain is not None:
             return [self.plain] if start < end else []
+        if end - start == 1:
+            return [self.at(start)]
         text: cython.p_uchar = self._text
         return words_at(text, self._place_of(start), end - start)  # type: ignore[arg-type]
 

@@ -318,25 +318,30 @@ class ListValue(Value):
 
     def pop_left(self, count: cython.Py_ssize_t) -> list[bytes]:
         """Remove and return up to `count` elements from the front; call `shrink` after it."""
-        taken: list[bytes] = []
+        taken: list[bytes] | None = None
         missing: cython.Py_ssize_t = min(count, self._length)
         self._first += missing
         self._length -= missing
         node: ListNode
+        part: list[bytes]
         some: cython.Py_ssize_t
         while missing > 0:
             node = self._nodes[self._head]
             some = min(missing, node.count)
-            taken = taken + node.take(0, some) if taken else node.take(0, some)
+            part = node.take(0, some)
+            if taken is None:
+                taken = part
+            else:
+                taken += part
             missing -= some
             node.start = self._first
             if not node.count:
                 self._drop_first()
-        return taken
+        return [] if taken is None else taken
 
     def pop_right(self, count: cython.Py_ssize_t) -> list[bytes]:
         """Remove and return up to `count` elements from the end, last first; then call `shrink`."""
-        taken: list[bytes] = []
+        taken: list[bytes] | None = None
         part: list[bytes]
         missing: cython.Py_ssize_t = min(count, self._length)
         self._length -= missing
@@ -348,13 +353,16 @@ class ListValue(Value):
             part = node.take(node.count - some, node.count)
             if some > 1:
                 part.reverse()
-            taken = taken + part if taken else part
+            if taken is None:
+                taken = part
+            else:
+                taken += part
             missing -= some
             if not node.count:
                 self._nodes.pop()
         if not self._length:
             self._close_gap()
-        return taken
+        return [] if taken is None else taken
 
     def trim(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> RemovedData:
         """Keep the elements [start, end), both within the list; return the data to free.
