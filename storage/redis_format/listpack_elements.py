@@ -234,9 +234,15 @@ def next_equal(
     wanted: cython.p_const_uchar = element
     size: cython.Py_ssize_t = len(element)
     head: cython.int = wanted[0]
+    tail: cython.int = wanted[size - 2]  # before the backward size, which follows from the head
     skipped: cython.Py_ssize_t = 0
     while place < end:
-        if data[place] == head and size <= end - place and is_at(data, place, wanted, size):
+        if (
+            data[place] == head
+            and size <= end - place
+            and data[place + size - 2] == tail
+            and is_at(data, place, wanted, size)
+        ):
             return skipped
         place = element_end(data, place)
         skipped += 1

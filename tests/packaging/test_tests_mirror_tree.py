@@ -53,6 +53,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "server/replication/primary/transfers.py": "test_replicas.py, and test_replication.py",
     "storage/decimals.py": "append_only/test_request_writer.py, entries/test_frame.py",
     "storage/raw_bytes.py": "redis_format/test_lzf.py and test_listpack.py, which read by it",
+    "storage/redis_format/listpack_elements.py": "types/test_list_node.py, which reads by it",
     "storage/redis_format/encoding_limits.py": "plain attributes; the types have tests",
     "storage/snapshot/options.py": "test_writer.py and test_payload.py beside it",
     "storage/snapshot/values/codec.py": "plain attributes; each format of the folder has tests",
