@@ -2,6 +2,7 @@
 
 from cpython.array cimport array
 
+from storage.types.prefetch cimport prefetch
 from storage.types.members.key_part cimport has_key, hash_of, key_length, key_start, slots_of, zeros
 
 

@@ -127,16 +127,21 @@ class RecordTable:
     def put_all(self, records: list[bytes]) -> None:
         """Put many records, of which most are new."""
         self.reserve(len(records))
-        record: bytes
-        for record in records:
-            self.put(record)
+        at: cython.Py_ssize_t
+        for at in range(len(records)):
+            if cython.compiled:
+                prefetch(records, at)  # type: ignore[name-defined]  # noqa: F821
+            self.put(records[at])
 
     @cython.boundscheck(False)
     @cython.wraparound(False)
     def discard_all(self, records: list[bytes]) -> None:
         """Remove the records that have the keys of these."""
-        record: bytes
-        for record in records:
+        at: cython.Py_ssize_t
+        for at in range(len(records)):
+            if cython.compiled:
+                prefetch(records, at)  # type: ignore[name-defined]  # noqa: F821
+            record: bytes = records[at]
             start: cython.Py_ssize_t = key_start(self._kind, record)
             length: cython.Py_ssize_t = key_length(self._kind, record, len(record), start)
             code: cython.ulonglong = 0 if self._index is None else hash_of(record, start, length)
@@ -286,6 +291,8 @@ class RecordTable:
         place: cython.Py_ssize_t
         record: bytes | None
         for place in range(len(self._records)):
+            if cython.compiled:
+                prefetch(self._records, place)  # type: ignore[name-defined]  # noqa: F821
             record = self._records[place]
             assert record is not None
             start = key_start(self._kind, record)
