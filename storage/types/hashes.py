@@ -106,9 +106,8 @@ class HashValue(Value):
         """Set a field; its time to live stays. True if the field is new."""
         is_new: cython.bint = self.load(field, value)
         if self.encoding_name is not HASHTABLE and (
-            len(self._table) > limits.hash_max_listpack_entries
-            or len(field) > limits.hash_max_listpack_value
-            or len(value) > limits.hash_max_listpack_value
+            max(len(field), len(value)) > limits.hash_max_listpack_value
+            or len(self._table) > limits.hash_max_listpack_entries
         ):
             self.encoding_name = HASHTABLE
         return is_new

@@ -213,10 +213,11 @@ class Replay:
 
     @cython.cfunc
     def _handle(self, command: Command, request: Request) -> None:
-        assert command.handler is not None
+        handler = command.handler
+        assert handler is not None
         self.requests += 1
         try:
-            command.handler(self._client, request)
+            handler(self._client, request)
         except ReplyError as error:
             database = as_int64(request[1]) if command.fullname == b"select" else None
             if database is not None:

@@ -41,7 +41,7 @@ if not cython.compiled:
     )
 
 # Up to this many records need no index.
-FEW = 8
+FEW = 16
 _FEW: cython.Py_ssize_t = FEW
 # Gaps are closed once they are half of the list, and more than this.
 FEW_GAPS = 16
@@ -270,8 +270,8 @@ class RecordTable:
             self._gaps = 0
         self._index = None
         self._room = _FEW
-        size: cython.Py_ssize_t = 8
-        bits: cython.int = 3
+        size: cython.Py_ssize_t = _FEW
+        bits: cython.int = 4
         if count > _FEW:
             while self._room < count:
                 size *= 2
