@@ -31,7 +31,7 @@ def sadd(client: Client, argv: Request) -> bytes:
     if value is None:
         value = SetValue.sized(argv.word(2), argv.count - 2, limits)
         client.store(key, value)
-    elif argv.count > 3:
+    else:
         value.expect(argv.count - 2, limits)
     added: cython.Py_ssize_t = 0
     index: cython.Py_ssize_t
