@@ -16,7 +16,7 @@ cdef int _MINUS
 cdef int _CR
 cdef int _LF
 
-cdef inline void put_bytes(bytearray buffer, Py_ssize_t at, bytes text):
+cdef inline void put_bytes(bytearray buffer, Py_ssize_t at, bytes text) noexcept:
     """Write bytes, for which there is room."""
     memcpy(PyByteArray_AS_STRING(buffer) + at, PyBytes_AS_STRING(text), len(text))
 
@@ -24,7 +24,9 @@ cdef inline bytes bytes_of(bytearray buffer, Py_ssize_t place, Py_ssize_t size):
     """A part of a buffer."""
     return PyBytes_FromStringAndSize(PyByteArray_AS_STRING(buffer) + place, size)
 
-cdef inline void move_bytes(bytearray buffer, Py_ssize_t start, Py_ssize_t to, Py_ssize_t size):
+cdef inline void move_bytes(
+    bytearray buffer, Py_ssize_t start, Py_ssize_t to, Py_ssize_t size
+) noexcept:
     """Move bytes, for which there is room."""
     memmove(PyByteArray_AS_STRING(buffer) + to, PyByteArray_AS_STRING(buffer) + start, size)
 

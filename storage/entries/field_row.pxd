@@ -18,15 +18,15 @@ cdef class FieldRow:
     cdef const unsigned char* text
     cdef bytearray _memory
     cdef unsigned char* _out
-    cdef array _starts
-    cdef array _lengths
-    cdef array _columns
+    cdef array _start_numbers
+    cdef array _length_numbers
+    cdef array _column_numbers
+    cdef unsigned long long* starts
+    cdef unsigned long long* lengths
+    cdef unsigned long long* _columns
     cdef Py_ssize_t _differing
     cdef bint _is_number
 
-    cdef bint _are_in_values(self)
     cpdef void fill(
         self, const unsigned char* packed, Py_ssize_t count, Py_ssize_t place
     ) noexcept
-    cpdef Py_ssize_t start(self, Py_ssize_t value) noexcept
-    cpdef Py_ssize_t length(self, Py_ssize_t value) noexcept

@@ -25,7 +25,9 @@ class FieldRow:
     """The fields of one entry after the other; `text` has those of the last one.
 
     `names` are the names of all entries, `width` is their number, and `size` that of the bytes of
-    `text`. Without `is_plain`, entries differ elsewhere than in values, and this is of no use.
+    `text`. Each value begins at one of `starts`, and has one of `lengths`.
+
+    Without `is_plain`, entries differ elsewhere than in values, and this is of no use.
     """
 
     def __init__(self, fields: bytes, columns: list[int], *, is_number: bool) -> None:
@@ -39,37 +41,32 @@ class FieldRow:
         self.text: bytes = self._memory  # type: ignore[assignment]  # C does not mind
         self._out = self._memory
         self.size = len(fields)
-        self._columns = array("Q", columns)
         self._differing = len(columns)
         self._is_number = is_number
         self.names: list[bytes] = []
-        self._starts = array("Q")
-        self._lengths = array("Q")
+        starts, lengths = array("Q"), array("Q")
         reader: EntryReader = _READER
         reader.load(fields)
         while reader.place < reader.end:
             reader.read_word()
             self.names.append(fields[reader.start : reader.start + reader.length])
             reader.read_word()
-            self._starts.append(reader.start)
-            self._lengths.append(reader.length)
+            starts.append(reader.start)
+            lengths.append(reader.length)
         self.width = len(self.names)
-        self.is_plain = self._are_in_values()
-
-    def _are_in_values(self) -> bool:
-        """Return True if all columns are."""
-        spans = list(zip(self._starts, self._lengths, strict=True))
-        return all(
-            any(start <= column < start + length for start, length in spans)
-            for column in self._columns
-        )
+        self.is_plain = _are_in(columns, list(zip(starts, lengths, strict=True)))
+        # These arrays do not grow any more: pointers to their numbers stay valid.
+        self._column_numbers, self._start_numbers = array("Q", columns), starts
+        self._length_numbers = lengths
+        self._columns = numbers_of(self._column_numbers)
+        self.starts, self.lengths = numbers_of(starts), numbers_of(lengths)
 
     def fill(
         self, packed: cython.p_const_uchar, count: cython.Py_ssize_t, place: cython.Py_ssize_t
     ) -> None:
         """Make `text` that of the entry at a place. `packed`: what remained of `count` entries."""
         out = self._out
-        columns: cython.p_ulonglong = numbers_of(self._columns)
+        columns = self._columns
         digits: cython.p_const_uchar = _DIGITS
         index: cython.Py_ssize_t
         column: cython.Py_ssize_t
@@ -86,14 +83,9 @@ class FieldRow:
             column = columns[index]
             out[column] = packed[index * count + place]
 
-    def start(self, value: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Where a value begins in `text`; 0 is the first value."""
-        starts: cython.p_ulonglong = numbers_of(self._starts)
-        start: cython.Py_ssize_t = starts[value]
-        return start
 
-    def length(self, value: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The number of bytes of a value."""
-        lengths: cython.p_ulonglong = numbers_of(self._lengths)
-        length: cython.Py_ssize_t = lengths[value]
-        return length
+def _are_in(columns: list[int], spans: list[tuple[int, int]]) -> bool:
+    """Return True if all columns are in these spans, which are (start, length)."""
+    return all(
+        any(start <= column < start + length for start, length in spans) for column in columns
+    )

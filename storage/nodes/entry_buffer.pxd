@@ -14,7 +14,7 @@ cdef Py_ssize_t _HEADER_BYTES
 
 cdef inline void put_entry(
     bytearray text, Py_ssize_t at, bytes id_bulk, bytes header, bytes fields
-):
+) noexcept:
     """Write an entry, for which there is room."""
     cdef char* out = PyByteArray_AS_STRING(text) + at
     memcpy(out, b"*2\r\n", 4)

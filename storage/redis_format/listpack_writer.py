@@ -19,6 +19,12 @@ if not cython.compiled:
     # Compiled, it is a C function, which the module's C types import.
     from storage.raw_bytes import put_bytes
 
+    # Compiled, it is in the C types.
+    def put_number(listpack: ListpackWriter, number: int) -> None:
+        """put_integer(), as a function."""
+        listpack.put_integer(number)
+
+
 # What the header says of more elements than it can count.
 UNCOUNTED = 0xFFFF
 

@@ -6,7 +6,7 @@ from storage.entries.field_row cimport FieldRow
 from storage.entries.frame cimport Frame, Numbers
 from storage.entries.id_columns cimport IDProgression
 from storage.nodes.frozen_node cimport FrozenNode
-from storage.redis_format.listpack_writer cimport ListpackWriter
+from storage.redis_format.listpack_writer cimport ListpackWriter, put_number
 
 
 cdef NodeEncoder _ENCODER

@@ -32,6 +32,10 @@ from storage.snapshot.stream_node import (
     SAME_NAMES,
 )
 
+if not cython.compiled:
+    # Compiled, it is a C function, which the module's C types import.
+    from storage.redis_format.listpack_writer import put_number
+
 # The most that an entry takes in a listpack beside the bytes that it is kept in.
 _ENTRY_FRAME_BYTES: cython.Py_ssize_t = OWN_NAMES_FRAME_ELEMENTS * ELEMENT_FRAME_BYTES
 
@@ -105,8 +109,8 @@ class NodeEncoder:
                 row.fill(packed, count, place)
                 self._put_id(_SAME_NAMES, ms, seq)
                 for value in range(width):
-                    listpack.put_word(row.text, row.start(value), row.length(value))
-                listpack.put_integer(width + _FRAME - 1)
+                    listpack.put_word(row.text, row.starts[value], row.lengths[value])
+                put_number(listpack, width + _FRAME - 1)
             ms += step_ms
             seq += 1 - step_ms
         listpack.finish()
@@ -144,7 +148,7 @@ class NodeEncoder:
                     listpack.put_word(data, values.place, length)
                 values.place += length
             if is_live:
-                listpack.put_integer(width + _FRAME - 1)
+                put_number(listpack, width + _FRAME - 1)
         listpack.finish()
 
     def _begin(self, live: cython.Py_ssize_t, names: list[bytes], room: cython.Py_ssize_t) -> None:
@@ -213,9 +217,9 @@ class NodeEncoder:
     def _put_id(self, flag: cython.Py_ssize_t, ms: cython.ulonglong, seq: cython.ulonglong) -> None:
         """Write what an entry begins with."""
         listpack: ListpackWriter = self.listpack
-        listpack.put_integer(flag)
-        listpack.put_integer(_difference(ms, self.key_ms))
-        listpack.put_integer(_difference(seq, self.key_seq))
+        put_number(listpack, flag)
+        put_number(listpack, _difference(ms, self.key_ms))
+        put_number(listpack, _difference(seq, self.key_seq))
 
     def _put_values(self, data: cython.p_const_uchar) -> cython.bint:
         """Read an entry's fields, and write the values; False where a name is another one."""

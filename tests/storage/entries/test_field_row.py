@@ -13,7 +13,7 @@ COUNT = 20
 
 def values_of(row: FieldRow) -> list[bytes]:
     text = bytes(row.text[: row.size])
-    return [text[row.start(i) : row.start(i) + row.length(i)] for i in range(row.width)]
+    return [text[row.starts[i] : row.starts[i] + row.lengths[i]] for i in range(row.width)]
 
 
 @pytest.mark.interpreted  # `text` is a pointer in compiled code
