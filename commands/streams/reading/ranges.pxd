@@ -3,7 +3,6 @@
 cimport cython
 
 from commands.core.client cimport Client
-from protocol cimport replies
 from protocol.request cimport Request
 from storage.entries.entry_id cimport PlainID, entry_id_t, make_id
 from storage.entries.entry_ids cimport EntryIDs
