@@ -204,9 +204,9 @@ class AppendOnlyWriter:
         if self._syncs:
             self._reap(now_ms)
         if not self._buffer and not self._has_unsynced:
-            if not self._syncs and self.synced_units != self._propagation.units:
-                # The file gets nothing of the newest units, as of a PUBLISH.
-                self._count_synced(self._propagation.units)
+            units = self._propagation.units
+            if self.keeps_its_word and self.synced_units != units and not self._syncs:
+                self._count_synced(units)  # the file gets nothing of the newest, as of a PUBLISH
             return
         assert self._file is not None
         if not self.keeps_its_word:
