@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 compiled = False
+longlong = ulonglong = int  # what values are cast to
 
 
 def cclass(decorated: T) -> T:
