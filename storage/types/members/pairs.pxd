@@ -4,7 +4,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from libc.string cimport memcpy
 
-from protocol.replies cimport bulk_size, put_line
+from protocol.replies cimport bulk_size, put_text
 from storage.types.members.key_part cimport key_length, key_start
 
 
@@ -39,17 +39,6 @@ cdef inline bytes get_value(bytes record):
     return PyBytes_FromStringAndSize(
         PyBytes_AS_STRING(record) + start, PyBytes_GET_SIZE(record) - start
     )
-
-
-cdef inline char* put_text(char* out, const char* text, Py_ssize_t size) noexcept:
-    """Write a bulk string, for which there is room; the place after it."""
-    cdef char line[24]
-    cdef char* start = put_line(line + 24, 36, size, False)  # $
-    memcpy(out, start, line + 24 - start)
-    out += line + 24 - start
-    memcpy(out, text, size)
-    memcpy(out + size, b"\r\n", 2)
-    return out + size + 2
 
 
 cdef inline bytes make_value_bulk(bytes record):
