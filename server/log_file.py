@@ -1,4 +1,4 @@
-"""The log: lines in Redis's format, on standard output or in `logfile`.
+"""The log: lines in Redis's format, on standard output or in `logfile`; syslog as well.
 
 `LogFile` keeps a file open and follows its name: after logrotate has renamed the file, the log goes
 on in a new one. A reopening that fails (the folder is gone) leaves the log where it is.
@@ -62,6 +62,28 @@ class LogFormatter(logging.Formatter):
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
+class SystemLog(logging.Handler):
+    """The log of the system, by syslog(3); as in Redis, beside the other one."""
+
+    def __init__(self, ident: str, facility: str) -> None:
+        super().__init__()
+        import syslog
+
+        self._write = syslog.syslog
+        self._priorities = {
+            logging.DEBUG: syslog.LOG_DEBUG,
+            logging.DEBUG + 5: syslog.LOG_INFO,
+            logging.INFO: syslog.LOG_NOTICE,
+        }
+        self._highest = syslog.LOG_WARNING
+        number: int = getattr(syslog, f"LOG_{facility.upper()}")
+        syslog.openlog(ident, syslog.LOG_PID | syslog.LOG_NDELAY | syslog.LOG_NOWAIT, number)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the message alone: the system adds the time and the process."""
+        self._write(self._priorities.get(record.levelno, self._highest), record.getMessage())
+
+
 def set_up_log(config: Configuration) -> LogFile | None:
     """Log to `logfile`, or to standard output (None). Raises OSError."""
     log_file = LogFile(config.logfile) if config.logfile else None
@@ -69,6 +91,8 @@ def set_up_log(config: Configuration) -> LogFile | None:
     handler.setFormatter(LogFormatter())
     logger = logging.getLogger("rillway")
     logger.addHandler(handler)
+    if config.syslog_enabled:
+        logger.addHandler(SystemLog(config.syslog_ident, config.syslog_facility))
     logger.setLevel(LEVELS[config.loglevel])
     logger.propagate = False
     return log_file

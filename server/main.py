@@ -16,7 +16,7 @@ from server import allocator
 from server.config_file import ConfigurationError, load_configuration
 from server.log_file import LogFile, set_up_log
 from server.loop.service import Service
-from server.process import detach, notify_systemd, supervisor
+from server.process import detach, supervisor
 from server.tls.contexts import TlsError
 from server.user_files import InvalidUsers, load_users
 
@@ -76,13 +76,13 @@ async def _serve(
         service.log("warning", f"Could not start: {error}")
         return 1
     service.introduce()
+    service.tell_supervisor("STATUS=Redis is loading...")
     if not await service.load():
         await service.leave()
         return 1
     if not service.is_ending:
         service.announce()
-    if supervised_by == "systemd":
-        notify_systemd("READY=1\nSTATUS=Ready to accept connections\n", os.environ)
+        service.announce_readiness()
     await service.run()
     return 0
 

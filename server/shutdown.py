@@ -95,6 +95,7 @@ class Ending:
 
     def _finish(self, save: bool | None, force: bool) -> bool:
         self._report_replicas()
+        self._instance.host.tell_supervisor("STOPPING=1")
         if self._end(save, force):
             return True
         self.signal = 0

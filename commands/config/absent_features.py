@@ -20,7 +20,6 @@ ABSENT: dict[str, dict[str, str]] = {
         "maxmemory-clients": "0",
     },
     "cluster mode": {"cluster-enabled": "no"},
-    "the system log": {"syslog-enabled": "no"},
     "a choice of how text is ordered": {"locale-collate": ""},
     "a choice of where connections come from": {
         "bind-source-addr": "",

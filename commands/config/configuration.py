@@ -46,6 +46,7 @@ from protocol.records import frozen_record
 from storage.redis_format.encoding_limits import EncodingLimits
 
 USER = "user"  # declares one user; no directive with a value
+SYSLOG_FACILITIES = Choice("user", *(f"local{number}" for number in range(8)))
 DANGEROUS_COMMANDS = Choice("no", "yes", "local")  # who may use it: no client, all, local ones
 
 
@@ -128,6 +129,9 @@ class Configuration(EncodingLimits):
     databases: int = directive(Integer(1, INT32_MAX), "16", immutable=True)
     loglevel: str = directive(Choice("debug", "verbose", "notice", "warning", "nothing"), "notice")
     logfile: str = directive(Text(), "", immutable=True)
+    syslog_enabled: bool = directive(Boolean(), "no", immutable=True)
+    syslog_ident: str = directive(Text(), "redis", immutable=True)
+    syslog_facility: str = directive(SYSLOG_FACILITIES, "local0", immutable=True)
     dir: str = directive(Text(), ".", protected=True)
     hz: int = directive(ClampedInteger(1, 500), "10")
     enable_protected_configs: str = directive(DANGEROUS_COMMANDS, "no", immutable=True)
@@ -302,15 +306,6 @@ class Configuration(EncodingLimits):
     oom_score_adj: str = directive(Choice("no", "yes", "relative", "absolute"), "no", inert=True)
     oom_score_adj_values: list[int] = directive(Scores(), "0 200 800", inert=True)  # noqa: RUF009
     disable_thp: bool = directive(Boolean(), "yes", inert=True, immutable=True)
-    syslog_ident: str = directive(Text(), "redis", inert=True, immutable=True)
-    syslog_facility: str = directive(
-        Choice(
-            "user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"
-        ),
-        "local0",
-        inert=True,
-        immutable=True,
-    )
     crash_log_enabled: bool = directive(Boolean(), "yes", inert=True)
     crash_memcheck_enabled: bool = directive(Boolean(), "yes", inert=True)
     ignore_warnings: str = directive(Text(), "", inert=True)

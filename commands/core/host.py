@@ -105,6 +105,9 @@ class Host(Protocol):
     def write_acl_file(self, text: bytes) -> None:
         """Replace the ACL file; after a crash it is the old one or the new one. Raises OSError."""
 
+    def tell_supervisor(self, state: str) -> None:
+        """Send systemd lines such as STATUS=..., if it supervises the process."""
+
     def resume(self) -> None:
         """A script that had paused has ended: finish the cycle."""
 

@@ -103,6 +103,7 @@ class InProcessServer:
         self.random = random.Random(seed)
         self.clock_step_us = self.clock_us_passed = 0
         self.log_lines: list[tuple[str, str]] = []
+        self.supervisor_states: list[str] = []
         self.shutdown_requested = self._is_interrupted = False
         config = Configuration()
         config.set("save", [""])  # a test that wants save points says so
@@ -323,6 +324,10 @@ class InProcessServer:
         for name in names:
             self.persistence.apply_config(name)
             self.replication.apply_config(name)
+
+    def tell_supervisor(self, state: str) -> None:
+        """Keep what systemd would be told."""
+        self.supervisor_states.append(state)
 
     def rewrite_config(self) -> None:
         """Refuse: there is no file."""

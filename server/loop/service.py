@@ -43,6 +43,7 @@ from server.persistence.children import ForkedChildren
 from server.persistence.files import OsFiles
 from server.persistence.loading.loader import LoadFailed
 from server.persistence.persistence import Persistence
+from server.process import notify_systemd
 from server.replication.replication import Replication
 from server.replication.sockets import Sockets
 from server.requests.dispatch import Dispatcher
@@ -529,6 +530,17 @@ class Service:
     def write_acl_file(self, text: bytes) -> None:
         """Replace the ACL file. Raises OSError."""
         user_files.write_file(self._files, self.instance.config, text)
+
+    def tell_supervisor(self, state: str) -> None:
+        """Tell systemd what the process does, if that started it."""
+        if self.supervisor == "systemd":
+            notify_systemd(state + "\n", os.environ)
+
+    def announce_readiness(self) -> None:
+        """Tell systemd that the server is ready; a replica that must synchronise says so."""
+        waits = self.instance.replication.is_replica
+        suffix = " in read-only mode. Waiting for MASTER <-> REPLICA sync" if waits else ""
+        self.tell_supervisor(f"STATUS=Ready to accept connections{suffix}\nREADY=1")
 
     def resume(self) -> None:
         """A script is done: end the cycle, with the work that waited for it, and arm the timer."""

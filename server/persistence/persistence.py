@@ -153,6 +153,7 @@ class Persistence:
             is_first = self._config.appendonly and self.append_only_file.phase is Phase.COLLECTING
             if is_first and not force:
                 self._log("Writing initial AOF, can't exit.")
+                self._tell("Writing initial AOF, can't exit.")
                 return False
             if is_first:
                 self._log("Writing initial AOF. Exit anyway.")
@@ -167,10 +168,12 @@ class Persistence:
             self.rewrites.sync_file()
         if save:
             self._note("Saving the final RDB snapshot before exiting.")
+            self._tell("Saving the final RDB snapshot")
             if not self._may_write() or not self.snapshots.save():
                 outcome = ". Exit anyway." if force else ", can't exit."
                 self._log(f"Error trying to save the DB{outcome}")
                 if not force:
+                    self._tell("Error trying to save the DB, can't exit.")
                     return False
         self.rewrites.close_file()
         return True
@@ -327,6 +330,9 @@ class Persistence:
 
     def _note(self, message: str) -> None:
         self._instance.host.log("notice", message)
+
+    def _tell(self, status: str) -> None:
+        self._instance.host.tell_supervisor(f"STATUS={status}")
 
     def _log(self, message: str) -> None:
         self._instance.host.log("warning", message)

@@ -208,8 +208,11 @@ def test_a_server_under_systemd_reports_when_it_is_ready(daemon_file: Path) -> N
         environment = {**os.environ, "NOTIFY_SOCKET": address}
         process = subprocess.Popen(argv, cwd=SERVED, env=environment)
         try:
-            assert sock.recv(1000).startswith(b"READY=1\n")
+            assert sock.recv(1000) == b"STATUS=Redis is loading...\n"
+            assert sock.recv(1000) == b"STATUS=Ready to accept connections\nREADY=1\n"
             assert process.poll() is None  # it did not fork
+            process.terminate()
+            assert sock.recv(1000) == b"STOPPING=1\n"
         finally:
             process.kill()
             process.wait()

@@ -1,13 +1,14 @@
-"""The log file: it follows its name."""
+"""The log file, which follows its name, and the log of the system."""
 
 from __future__ import annotations
 
 import logging
+import syslog
 from pathlib import Path
 
 import pytest
 
-from server.log_file import LogFile
+from server.log_file import LogFile, SystemLog
 
 
 @pytest.fixture
@@ -58,3 +59,25 @@ def test_a_log_that_cannot_be_opened_again_stays_where_it_is(path: Path) -> None
     write(log_file, "kept")
     log_file.close()
     assert (moved / "rillway.log").read_text() == "kept\n"
+
+
+def test_the_log_of_the_system_gets_messages_with_their_priorities(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened: list[tuple[object, ...]] = []
+    written: list[tuple[int, str]] = []
+    monkeypatch.setattr(syslog, "openlog", lambda *words: opened.append(words))
+    monkeypatch.setattr(syslog, "syslog", lambda *words: written.append(words))
+    log = SystemLog("mine", "local3")
+    for level in (logging.DEBUG, logging.DEBUG + 5, logging.INFO, logging.WARNING, 60):
+        log.emit(logging.makeLogRecord({"msg": "level %d", "args": (level,), "levelno": level}))
+    options = syslog.LOG_PID | syslog.LOG_NDELAY | syslog.LOG_NOWAIT
+    assert opened == [("mine", options, syslog.LOG_LOCAL3)]
+    assert [priority for priority, _ in written] == [
+        syslog.LOG_DEBUG,
+        syslog.LOG_INFO,
+        syslog.LOG_NOTICE,
+        syslog.LOG_WARNING,
+        syslog.LOG_WARNING,
+    ]
+    assert written[0][1] == "level 10"

@@ -360,6 +360,7 @@ class Link:
         if self._feed.backlog is None:
             self._feed.begin_backlog()
         self._log("notice", "MASTER <-> REPLICA sync: Master accepted a Partial Resynchronization.")
+        self._tell_supervisor("Partial Resynchronization accepted")
         self._begin_following(state.stream_db)
 
     # -- the snapshot --------------------------------------------------------------------------
@@ -476,6 +477,7 @@ class Link:
         self._facts.synced_offset = UNKNOWN
         early = self._early
         self._log("notice", "MASTER <-> REPLICA sync: Finished with success")
+        self._tell_supervisor("Finished with success")
         if self._config.appendonly:
             self._log("notice", "MASTER <-> REPLICA sync: Starting AOF after a successful sync")
         self._instance.feature(Services).persistence.data_replaced()
@@ -619,6 +621,12 @@ class Link:
 
     def _log(self, level: str, message: str) -> None:
         self._instance.host.log(level, message)
+
+    def _tell_supervisor(self, outcome: str) -> None:
+        self._instance.host.tell_supervisor(
+            f"STATUS=MASTER <-> REPLICA sync: {outcome}. Ready to accept connections in read-write"
+            " mode."
+        )
 
 
 def _encode(text: str) -> bytes:

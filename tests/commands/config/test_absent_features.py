@@ -24,7 +24,6 @@ def test_the_value_that_says_the_feature_is_not_used_is_accepted(
 @pytest.mark.parametrize(
     ("name", "words", "reason"),
     [
-        ("syslog-enabled", ["yes"], "Rillway does not have the system log yet, only 'no' is"),
         ("maxmemory", ["100mb"], "Rillway does not have a memory limit yet, only '0' is accepted"),
         ("loadmodule", ["x.so"], "Rillway does not have modules yet"),
     ],

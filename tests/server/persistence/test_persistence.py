@@ -273,6 +273,11 @@ def test_a_snapshot_that_fails_keeps_the_server_alive() -> None:
     assert run(server, "SHUTDOWN") == REFUSED
     assert not server.shutdown_requested
     assert said(server, "Error trying to save the DB, can't exit.")
+    assert server.supervisor_states == [
+        "STOPPING=1",
+        "STATUS=Saving the final RDB snapshot",
+        "STATUS=Error trying to save the DB, can't exit.",
+    ]
     assert run(server, "SET", "k", "v") == OK  # SAVE is no snapshot in the background
     assert run(server.restart(server.files.crash()), "GET", "k") == b"$1\r\nv\r\n"
     server.files.heal()
@@ -307,6 +312,7 @@ def test_while_the_first_base_is_written_there_is_no_end_without_force() -> None
     run(server, "CONFIG", "SET", "appendonly", "yes")
     assert run(server, "SHUTDOWN") == REFUSED
     assert said(server, "Writing initial AOF, can't exit.")
+    assert server.supervisor_states[-1] == "STATUS=Writing initial AOF, can't exit."
     assert run(server, "SHUTDOWN", "FORCE") == b""
 
 

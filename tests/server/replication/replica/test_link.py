@@ -107,6 +107,17 @@ def test_a_cut_link_goes_on_where_it_was() -> None:
     assert syncs(primary) == (1, 1)
 
 
+def test_systemd_is_told_when_a_replica_is_ready() -> None:
+    cluster, _, replica = pair()
+    cluster.network.cut(replica)
+    cluster.settle()
+    ready = "Ready to accept connections in read-write mode."
+    assert replica.supervisor_states == [
+        f"STATUS=MASTER <-> REPLICA sync: Finished with success. {ready}",
+        f"STATUS=MASTER <-> REPLICA sync: Partial Resynchronization accepted. {ready}",
+    ]
+
+
 def test_a_replica_that_was_disconnected_for_too_long_gets_a_snapshot() -> None:
     cluster, primary, replica = pair()
     cluster.network.is_open = False
