@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import cython
+
 from commands.core.arguments import INT64_MAX, INT64_MIN, parse_int
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
@@ -15,7 +17,11 @@ from commands.strings import long_double
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
+from storage.redis_format.listpack_size import plain_integer
 from storage.types.hashes import HashValue
+
+_LEAST: cython.longlong = INT64_MIN
+_GREATEST: cython.longlong = INT64_MAX
 
 
 @command(
@@ -24,22 +30,29 @@ from storage.types.hashes import HashValue
 def hincrby(client: Client, argv: Request) -> bytes:
     """Integer: the sum. Source: Redis 7.0."""
     key, field = argv.word(1), argv.word(2)
-    total: int = parse_int(argv.word(3))
+    increment: cython.longlong = parse_int(argv.word(3))
     value: HashValue | None = client.lookup_typed_for_write(key, HashValue)
     if value is not None and value.expires:
         value = remove_named(client, key, value, [field])
-    old = None if value is None else value.get(field)
+    old: bytes | None = None if value is None else value.get(field)
+    number: cython.longlong = 0
     if old is not None:
-        total += parse_int(old, errors.HASH_VALUE_NOT_AN_INTEGER)
-        if not INT64_MIN <= total <= INT64_MAX:
-            raise ReplyError(errors.INCREMENT_OVERFLOW)
-    _set(client, key, value, field, b"%d" % total)
+        number = plain_integer(old, 0, len(old))
+        if number == 0 and old != b"0":
+            raise ReplyError(errors.HASH_VALUE_NOT_AN_INTEGER)
+    if number > _GREATEST - increment if increment > 0 else number < _LEAST - increment:
+        raise ReplyError(errors.INCREMENT_OVERFLOW)
+    reply: bytes = replies.integer(number + increment)
+    # The reply has the digits, after a colon and before the end of the line.
+    text: cython.p_const_uchar = reply
+    _set(client, key, value, field, text[1 : len(reply) - 2])
     if client.instance.is_observed:
         client.notify_fields(b"hincrby", key, [field])
     argv.mark_quick(len(field))
-    return replies.integer(total)
+    return reply
 
 
+@cython.cfunc
 def _set(client: Client, key: bytes, value: HashValue | None, field: bytes, number: bytes) -> None:
     if value is None:
         value = HashValue()

@@ -123,8 +123,11 @@ def scard(client: Client, argv: Request) -> bytes:
 @command("SMEMBERS", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def smembers(client: Client, argv: Request) -> bytes | LongReply:
     """Set of bulk strings. Source: Redis 7.2."""
-    value = client.lookup_typed(argv[1], SetValue)
-    return members_reply([] if value is None else value.members(), client.resp)
+    value: SetValue | None = client.lookup_typed(argv.word(1), SetValue)
+    reply = members_reply([] if value is None else value.members(), client.resp)
+    if type(reply) is bytes:
+        argv.mark_quick(len(reply))
+    return reply
 
 
 def members_reply(members: list[bytes], resp: int) -> bytes | LongReply:
@@ -132,10 +135,10 @@ def members_reply(members: list[bytes], resp: int) -> bytes | LongReply:
     header = replies.set_header(len(members), resp)
     if len(members) > MANY_MEMBERS:
         return LongReply(_pieces(header, members))
-    return header + b"".join(map(replies.bulk, members))
+    return header + replies.bulks(members)
 
 
 def _pieces(header: bytes, members: list[bytes]) -> Iterator[bytes]:
     yield header
     for start in range(0, len(members), MEMBERS_PER_PIECE):
-        yield b"".join(map(replies.bulk, members[start : start + MEMBERS_PER_PIECE]))
+        yield replies.bulks(members[start : start + MEMBERS_PER_PIECE])

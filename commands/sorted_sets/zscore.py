@@ -16,6 +16,7 @@ from storage.types.sorted_sets import SortedSetValue, Span
 def zscore(client: Client, argv: Request) -> bytes:
     """The score, or null. Source: Redis 7.2."""
     value: SortedSetValue | None = client.lookup_typed(argv.word(1), SortedSetValue)
+    argv.mark_quick(0)
     return score_or_nil(None if value is None else value.find(argv.word(2)), client.resp)
 
 
