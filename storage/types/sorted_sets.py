@@ -118,7 +118,8 @@ class SortedSetValue(Value):
         super().__init__(access_ms)
         self._encoding = encoding
         self._order: RecordOrder = RecordOrder()
-        self._table: RecordTable | None = None  # of more than a few members
+        # Once there have been more than a few members; until then the order has one part.
+        self._table: RecordTable | None = None
 
     @classmethod
     def of_records(
@@ -298,23 +299,23 @@ class SortedSetValue(Value):
 
     def remove_span(self, start: int, end: int) -> RemovedData:
         """Remove the members at these ranks; the data to free."""
-        count = max(end - start, 0)
-        is_few = count <= FEW_REMOVED
+        count, table = max(end - start, 0), self._table
+        if count <= FEW_REMOVED:
+            for record in self._order.records(start, end):
+                if table is not None:
+                    table.remove(member_of(record))
+                self._order.remove(record)
+            return NO_WASTE
         gone = self._order.remove_span(start, end)
-        removed = NO_WASTE if is_few else RemovedData()
-        table = self._table
+        removed = RemovedData()
         if table is not None and 2 * count < len(table):
             for part in gone:
                 table.discard_all(part)
         elif table is not None:
-            table.release(removed if count > FEW_REMOVED else RemovedData())
-            self._table = None
-            left = self._order.records(0, self._order.count)
-            if len(left) > FEW_MEMBERS:
-                self._table = _table_of(left)
-        if not is_few:
-            for part in gone:
-                removed.add(part, SMALL_ITEMS)
+            self._table = table.selected(self._order.records(0, self._order.count))
+            table.release(removed)
+        for part in gone:
+            removed.add(part, SMALL_ITEMS)
         return removed
 
     # -- walking -------------------------------------------------------------------------------

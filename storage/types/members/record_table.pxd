@@ -28,6 +28,7 @@ cdef class RecordTable:
     cpdef discard_all(self, list[bytes] records)
     cdef bytes _remove_at(self, Py_ssize_t place)
     cpdef reserve(self, Py_ssize_t count)
+    cpdef RecordTable selected(self, list[bytes] records)
 
     cdef Py_ssize_t _find(self, bytes key) except -2
     cdef Py_ssize_t _place(

@@ -158,6 +158,34 @@ def test_spans_of_any_size_can_be_removed(spans: list[list[int]], is_scanned: bo
     assert value.rank(b"new") == sum(score < 2500.5 for score, _ in model)
 
 
+def test_few_that_are_left_at_both_ends_are_found_by_their_members() -> None:
+    for start, end in ((5, 595), (1, 599), (16, 600), (0, 590), (300, 580)):
+        value = filled({b"m%03d" % number: float(number) for number in range(600)})
+        value.remove_span(start, end)
+        left = {b"m%03d" % number: float(number) for number in (*range(start), *range(end, 600))}
+        assert table_of(value) == left == {member: score for score, member in value.pairs()}
+        for member in left:
+            value.set(member, -1.0, LIMITS)
+        assert len(value) == len(left) and table_of(value) == dict.fromkeys(left, -1.0)
+        for number in range(100):
+            value.set(b"x%d" % number, 0.0, LIMITS)
+        assert len(table_of(value)) == len(left) + 100
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 500), (200, 990), (0, 980)])
+def test_a_scan_misses_none_that_a_removal_of_many_leaves(low: int, high: int) -> None:
+    value = filled({b"m%03d" % number: float(1000 - number) for number in range(1000)})
+    cursor, found = 0, set()
+    for _ in range(7):
+        cursor, records = value.scan(cursor, 100)
+        found |= {pair_of(record)[1] for record in records}
+    value.remove_span(low, high)
+    while cursor:
+        cursor, records = value.scan(cursor, 100)
+        found |= {pair_of(record)[1] for record in records}
+    assert {member for _, member in value.pairs()} <= found
+
+
 def test_a_large_span_is_freed_in_steps() -> None:
     value = made(many(50_000))
     assert value.remove_span(10, 49_990).is_large

@@ -204,3 +204,13 @@ def test_a_table_gives_up_its_records() -> None:
     assert (len(table), table.records(), table.get(b"1")) == (0, [], None)
     assert table.put(b"1") is None
     assert table.records() == [b"1"]
+
+
+@pytest.mark.parametrize("count", [5, 100])
+def test_some_records_make_a_table_in_the_same_order(count: int) -> None:
+    table = RecordTable(MEMBERS)
+    table.put_all([b"%d" % number for number in range(count)])
+    table.remove(b"1")
+    chosen = table.selected([b"3", b"0", b"2"])
+    assert chosen.records() == [b"0", b"2", b"3"]
+    assert (chosen.get(b"2"), chosen.get(b"4"), len(table)) == (b"2", None, count - 1)
