@@ -93,7 +93,7 @@ class CommandRules:
             raise RuleError(rules.UNKNOWN_COMMAND)
         if command.parent is not None:
             raise RuleError(rules.FIRST_ARGUMENT_OF_SUBCOMMAND)
-        if not argument:
+        if not argument or rules.has_blanks(argument):  # which a file could not hold
             raise RuleError(rules.SYNTAX)
         if command.subcommands:
             raise RuleError(rules.UNKNOWN_COMMAND)

@@ -69,8 +69,14 @@ class Selector:
 
 
 def parse_selector(rule: bytes, *, all_channels: bool) -> Selector:
-    """A selector in parentheses. Raises RuleError."""
+    """A selector in parentheses. Raises RuleError.
+
+    Words that would not be read back from a file as they are, because of quotes or a parenthesis at
+    their end, are refused; Redis 8.2 writes them, and reads others.
+    """
     selector = Selector(all_channels=all_channels)
     for word in rules.rules_within(rule):
+        if b'"' in word or b"'" in word or word.endswith(b")"):
+            raise RuleError(rules.SYNTAX)
         selector.apply(word)
     return selector

@@ -199,6 +199,7 @@ class Calls(HostFunctions):
 
     def _conclude(self, command: Command, request: Request, reply: Reply) -> bytes | None:
         """The reply of a command that has run, if the interpreter has room for it."""
+        self._note_time()
         if self._is_tracked and command.flags & READONLY:
             remember_request(self._running.client, command, request)
         if type(reply) is LongReply:

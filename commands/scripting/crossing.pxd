@@ -1,6 +1,7 @@
 # The C types of commands/scripting/crossing.py, and what Lua calls without lupa.
 
 from commands.scripting.lua_stack cimport (
+    MOST_RESULT_BYTES,
     COUNT_KBYTES,
     MOST_REPLY_BYTES,
     add_functions,
@@ -16,6 +17,7 @@ from commands.scripting.lua_stack cimport (
     reply_at,
     rillway_call,
     rillway_encode,
+    rillway_left,
     run_function,
     tonumber,
     words_of,
@@ -74,6 +76,8 @@ cdef inline int call_on(lua_State *state, void *itself) noexcept:
 
 cdef inline int encode_on(lua_State *state, void *itself) noexcept:
     """Make a reply of the value on the stack, for which two versions of RESP follow."""
+    global rillway_left
+    rillway_left = MOST_RESULT_BYTES
     try:
         reply = reply_at(state, 1, <int> tonumber(state, 2), <int> tonumber(state, 3), 0)
     except BaseException:

@@ -69,6 +69,9 @@ cdef extern from *:
     static int (*rillway_call)(lua_State *, void *);
     static int (*rillway_encode)(lua_State *, void *);
 
+    /* How many bytes the reply that is made may still take: tables may be in others many times. */
+    static long long rillway_left;
+
     /* redis.call, a closure of its crossing and of what makes a value, or an error, of a reply that
        was not made one here. */
     static int run_conclusion(lua_State *state) {
@@ -136,6 +139,7 @@ cdef extern from *:
     ctypedef struct lua_State
     ctypedef int (*handler_t)(lua_State *, void *) noexcept
     handler_t rillway_call, rillway_encode
+    long long rillway_left
     lua_State *opened_state
     int opened_native, REGISTRY
     bint open_interface(const char *path)
@@ -170,6 +174,8 @@ cdef enum:
     # Longer ones are left to Lua, which can be stopped meanwhile.
     MOST_ITEMS = 1000
     MOST_REPLY_BYTES = 32768
+    MOST_RESULT_BYTES = 1048576
+    VALUE_BYTES = 16
 
 
 # -- from Lua --------------------------------------------------------------------------------------
@@ -234,8 +240,16 @@ cdef inline bytes reply_at(lua_State *state, int index, int resp, int script_res
 
     Then more may be on the stack.
     """
+    global rillway_left
     cdef int kind = type_of(state, index)
     cdef double number
+    cdef size_t size
+    rillway_left -= VALUE_BYTES
+    if kind == STRING:
+        tolstring(state, index, &size)
+        rillway_left -= size
+    if rillway_left < 0:
+        return None  # Lua makes it, which can be stopped and has a limit of memory
     if kind == STRING:
         return bulk_at(state, index)
     if kind == NUMBER:

@@ -43,6 +43,7 @@ class Listeners:
         self._log = log
         self._servers: dict[Place, asyncio.Server | Listener] = {}
         self._coming: set[Place] = set()  # bound, and soon in _servers
+        self._wanted: set[Place] = set()  # by the last rebind
         self._rebinding: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -76,6 +77,7 @@ class Listeners:
                 self._log("warning", f"Could not listen: {error}")
                 raise ValueError("Unable to listen on this port. Check server logs.") from None
             bound += [(kind, address, sock) for address, sock in sockets]
+        self._wanted = wanted
         for place in self._servers.keys() - wanted:
             if place[0] != "unix":
                 self._close(place)
@@ -108,8 +110,10 @@ class Listeners:
                 self._servers[place] = await self._loop.create_server(
                     self._accept[kind], sock=sock, backlog=backlog
                 )
-            self._coming.discard(place)
             self.places.append(place)
+            if place in self._coming and place not in self._wanted:
+                self._close(place)  # another change came meanwhile
+            self._coming.discard(place)
 
     async def _listen_unix(self, path: str, permissions: str) -> None:
         try:

@@ -87,7 +87,9 @@ class Service:
         )
         self.cycle.after.append(self.background_scheduler.schedule_if_needed)
         self.credentials = Credentials(config, self.log)
-        self.handshakes = Handshakes(loop, self.credentials, self._connection, self.log)
+        self.handshakes = Handshakes(
+            loop, self.credentials, self._connection, self._admits, self.log
+        )
         accept = {
             "tcp": self._connection,
             "unix": lambda: self._connection(unix_socket=True),
@@ -334,6 +336,14 @@ class Service:
 
     # -- listeners -----------------------------------------------------------------------------
 
+    def _admits(self, handshakes: int) -> bool:
+        """Return True if `maxclients` allows a client beside those whose handshakes go on."""
+        clients = len(self.instance.feature(Clients).by_id)
+        if clients + handshakes < self.instance.config.maxclients:
+            return True
+        self.instance.stats.rejected_connections += 1
+        return False
+
     def _connection(self, *, unix_socket: bool = False) -> asyncio.Protocol:
         # A C type cannot have a base class of Python's; the loop wants only the methods.
         connection = Connection(self.loop, self.cycle, self._on_room, unix_socket=unix_socket)
@@ -342,14 +352,20 @@ class Service:
     # -- timers --------------------------------------------------------------------------------
 
     def _tick(self) -> None:
-        """`hz` times a second."""
+        """`hz` times a second, also after one of the steps has failed."""
         if self.is_ending:
             return
+        try:
+            self._work_periodically()
+        finally:
+            if not self.is_ending:
+                self.loop.call_later(1 / self.instance.config.hz, self._tick)
+
+    def _work_periodically(self) -> None:
         self.dispatcher.start_batch(clock.now_ms())
         instance = self.instance
         instance.stats.sample(instance.now_ms)
         if instance.gates & GATE_BUSY or instance.is_cron_paused:
-            self.loop.call_later(1 / instance.config.hz, self._tick)
             return  # a script runs: no data changes, and none is saved
         if not instance.persistence.loading:
             expire_fields(instance, EXPIRE_LIMIT)
@@ -367,7 +383,6 @@ class Service:
         close_idle_clients(instance)
         self.dispatcher.admission.end_pause_when_over()
         self.cycle.wake()
-        self.loop.call_later(1 / instance.config.hz, self._tick)
 
     def _on_room(self) -> None:
         """A client has read most of what was sent: long replies and snapshots may go on."""
@@ -558,6 +573,9 @@ def _remove(path: str) -> None:
 
 
 def resident_bytes() -> int:
-    """The memory that the process occupies."""
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    """The memory that the process occupies; the most so far if too many files are open to ask."""
+    try:
+        with open("/proc/self/statm") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -34,8 +34,11 @@ class Handshakes:
         loop: asyncio.AbstractEventLoop,
         credentials: Credentials,
         make_client: Callable[[], asyncio.Protocol],
+        admits: Callable[[int], bool],
         log: Callable[[str, str], None],
     ) -> None:
+        """`admits`: whether one more is allowed beside this number of handshakes."""
+        self._admits = admits
         self._loop = loop
         self._credentials = credentials
         self._make_client = make_client
@@ -52,6 +55,9 @@ class Handshakes:
             task.cancel()
 
     def _begin(self, sock: socket.socket, peer: Address) -> None:
+        if not self._admits(len(self._tasks)):
+            sock.close()
+            return
         task = self._loop.create_task(self._encrypt(sock, peer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -312,3 +312,30 @@ def test_a_certificate_names_the_user_if_the_directive_says_so(
     plain.execute_command("ACL", "SETUSER", "joe", "off")
     assert served.client(served.authority.issue("joe", "joe")).acl_whoami() == "default"
     assert plain.info("stats")["acl_access_denied_tls_cert"] == 2
+
+
+def test_handshakes_count_in_maxclients(serve: Callable[..., Served]) -> None:
+    served = serve("--tls-auth-clients", "no", "--maxclients", "20")
+    silent = [
+        socket.create_connection(("127.0.0.1", served.tls_port), timeout=10) for _ in range(60)
+    ]
+    until(lambda: served.plain().info("stats")["rejected_connections"] >= 40)
+    assert _descriptors(served.server) < 60
+    for sock in silent:
+        sock.close()
+    until(lambda: bool(served.client().ping()))
+
+
+def _descriptors(server: RunningServer) -> int:
+    return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
+
+
+def test_a_port_that_is_changed_twice_at_once_is_the_last_one(
+    serve: Callable[..., Served],
+) -> None:
+    served = serve("--tls-auth-clients", "no")
+    first, last = free_port(), free_port()
+    with served.server.connect() as client:
+        client.pipeline([("CONFIG", "SET", "port", first), ("CONFIG", "SET", "port", last)])
+    until(lambda: _answers(last))
+    until(lambda: not _answers(first))

@@ -87,3 +87,11 @@ def test_a_copy_is_independent() -> None:
     copied.apply(b"-@all")
     assert first.shown() == b"+@all -get +select|0"
     assert first.allow(find([b"set"]), b"")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rule", [b"+get|a b", b"+get|a\nuser evil on nopass +@all", b"+get|a\0"])
+def test_a_first_argument_has_no_blanks(rule: bytes) -> None:
+    found = CommandRules()
+    with pytest.raises(RuleError):
+        found.apply(rule)
+    assert found.shown() == b"-@all"

@@ -29,3 +29,9 @@ def test_everything_is_allowed_by_all_three_together() -> None:
 def test_it_has_no_flags_and_no_passwords(rule: bytes) -> None:
     with pytest.raises(RuleError):
         parse_selector(rule, all_channels=False)
+
+
+@pytest.mark.parametrize("rule", [b'("~a\\x22b" +get)', b'("~a)" +get)', b'("~a\'b" +get)'])
+def test_what_a_file_would_not_read_back_is_refused(rule: bytes) -> None:
+    with pytest.raises(RuleError):
+        parse_selector(rule, all_channels=False)

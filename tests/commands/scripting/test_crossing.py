@@ -83,6 +83,20 @@ def test_a_long_list_becomes_a_reply(client: InProcessClient) -> None:
     assert client.execute("EVAL", script, 0).startswith(b"*2000\r\n:1\r\n:2\r\n")
 
 
+def test_lists_that_are_in_others_many_times_have_the_limit_of_memory(
+    client: InProcessClient,
+) -> None:
+    script = """
+        local text, inner, outer = string.rep('x', 1000), {}, {}
+        for i = 1, 1000 do inner[i] = text end
+        for i = 1, 300 do outer[i] = inner end
+        return outer
+    """
+    assert client.execute("EVAL", script, 0) == b"-ERR not enough memory\r\n"
+    reply = client.execute("EVAL", "return {string.rep('x', 2000000), 1}", 0)
+    assert reply == b"*2\r\n$2000000\r\n" + b"x" * 2_000_000 + b"\r\n:1\r\n"
+
+
 def test_functions_are_freed_with_the_scripts_that_were_evicted(
     server: InProcessServer, client: InProcessClient
 ) -> None:
