@@ -6,8 +6,8 @@ from commands.scripting.lua_stack cimport (
     MOST_REPLY_BYTES,
     add_functions,
     collector,
+    interface_names,
     lua_State,
-    open_interface,
     opened_native,
     opened_state,
     push_reply,
@@ -19,6 +19,7 @@ from commands.scripting.lua_stack cimport (
     rillway_encode,
     rillway_left,
     run_function,
+    set_interface,
     tonumber,
     words_of,
 )

@@ -70,10 +70,16 @@ class Crossing:
     def _open(self, lua: Any, native: Any) -> bool:
         """Find Lua's C interface, and the state that lupa has made. False: there is none."""
         if cython.compiled:
+            import ctypes
+
             from lupa import lua51
 
-            if not open_interface(lua51.__file__.encode()):  # type: ignore[name-defined]  # noqa: F821
+            library = ctypes.CDLL(lua51.__file__)
+            try:
+                found = [getattr(library, name) for name in interface_names()]  # type: ignore[name-defined]  # noqa: F821
+            except AttributeError:
                 return False
+            set_interface([ctypes.cast(one, ctypes.c_void_p).value for one in found])  # type: ignore[name-defined]  # noqa: F821
             load = lua.eval(b"package.loadlib")
             opener = load(__file__.encode(), b"rillway_open")
             if type(opener) is tuple:

@@ -1,7 +1,8 @@
 # The direct way to Lua, for commands/scripting/crossing.py: the C interface of the Lua that lupa
 # brings along, and what moves values over its stack without objects of lupa.
 #
-# lupa's extension module exports that interface (for C modules of Lua); `open_interface` finds it.
+# lupa's extension module exports that interface (for C modules of Lua); ctypes finds it there, as
+# dlsym() would tie what is compiled to the newest glibc.
 # Rules, which the compiler does not enforce:
 #   - A function of Lua that allocates raises an error of Lua if there is no memory: a longjmp, which
 #     would skip the references that Python's objects hold. So callers check first that there is room
@@ -16,8 +17,6 @@ from protocol.replies cimport bulk_size, integer, put_line
 
 cdef extern from *:
     """
-    #include <dlfcn.h>
-
     typedef struct lua_State lua_State;
     typedef int (*rillway_function)(lua_State *);
 
@@ -55,12 +54,8 @@ cdef extern from *:
         int (*ref)(lua_State *, int);
     } lua;
 
-    #define FOUND(result, name, arguments) && (lua.name = dlsym(library, "lua_" #name)) != NULL
-    static int open_interface(const char *path) {
-        void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-        return library != NULL LUA_FUNCTIONS(FOUND)
-            && (lua.ref = dlsym(library, "luaL_ref")) != NULL;
-    }
+    #define NAME(result, name, arguments) "lua_" #name,
+    static const char *const lua_names[] = { LUA_FUNCTIONS(NAME) "luaL_ref", NULL };
 
     #define REGISTRY (-10000)
     #define UPVALUE(index) (-10002 - (index))
@@ -142,7 +137,8 @@ cdef extern from *:
     long long rillway_left
     lua_State *opened_state
     int opened_native, REGISTRY
-    bint open_interface(const char *path)
+    const char *const *lua_names
+    void *lua
     void add_functions(lua_State *state, int native, void *crossing)
     int reference_of(lua_State *state, int native, const char *name)
     void release_lock()
@@ -176,6 +172,25 @@ cdef enum:
     MOST_REPLY_BYTES = 32768
     MOST_RESULT_BYTES = 1048576
     VALUE_BYTES = 16
+
+
+# -- the interface ---------------------------------------------------------------------------------
+
+cdef inline list interface_names():
+    """The functions of Lua that are called here."""
+    cdef list names = []
+    cdef int at = 0
+    while lua_names[at] != NULL:
+        names.append((<bytes> lua_names[at]).decode())
+        at += 1
+    return names
+
+cdef inline void set_interface(list addresses):
+    """Where these functions are, in the same order."""
+    cdef int at = 0
+    for address in addresses:
+        (<size_t *> &lua)[at] = address
+        at += 1
 
 
 # -- from Lua --------------------------------------------------------------------------------------
