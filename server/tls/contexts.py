@@ -1,6 +1,6 @@
 """The settings of OpenSSL that the `tls-` directives describe, for both sides of a connection.
 
-A context is made anew from the files each time; connections keep the one that they began with.
+Each call reads the files and makes a new context; open connections keep their own.
 
 What Python's ssl module cannot set has no effect, and the log says so: tls-ciphersuites (of TLS
 1.3) and the cache of sessions keep OpenSSL's defaults.
@@ -53,7 +53,7 @@ def server_context(config: Configuration) -> ssl.SSLContext:
         try:
             context.load_dh_params(path)
         except OSError as error:
-            raise TlsError(f"Failed to load {path}: {_reason(error)}") from None
+            raise TlsError(f"Failed to load {path}: {reason_of(error)}") from None
     return context
 
 
@@ -107,7 +107,7 @@ def _configure(context: ssl.SSLContext, config: Configuration) -> None:
             context.load_verify_locations(file, folder)
         except OSError as error:
             text = "Failed to configure CA certificate(s) file/directory"
-            raise TlsError(f"{text}: {_reason(error)}") from None
+            raise TlsError(f"{text}: {reason_of(error)}") from None
     if config.tls_ciphers:
         try:
             context.set_ciphers(config.tls_ciphers)
@@ -140,13 +140,13 @@ def _load_certificate(context: ssl.SSLContext, path: str, key_path: str, passwor
             with open(file, "rb"):
                 pass
         except OSError as error:
-            raise TlsError(f"Failed to load {kind}: {file}: {_reason(error)}") from None
+            raise TlsError(f"Failed to load {kind}: {file}: {reason_of(error)}") from None
     try:
         # A password that is always given: OpenSSL would ask for one at the terminal.
         context.load_cert_chain(path, key_path, lambda: password)
     except ssl.SSLError as error:
         kind, file = ("private key", key_path) if _is_pem(path) else ("certificate", path)
-        raise TlsError(f"Failed to load {kind}: {file}: {_reason(error)}") from None
+        raise TlsError(f"Failed to load {kind}: {file}: {reason_of(error)}") from None
 
 
 def _is_pem(path: str) -> bool:
@@ -158,8 +158,8 @@ def _is_pem(path: str) -> bool:
     return True
 
 
-def _reason(error: OSError) -> str:
+def reason_of(error: OSError) -> str:
     """The text of an error, without the place in Python's source."""
     if isinstance(error, ssl.SSLError) and error.reason:
         return error.reason.replace("_", " ").lower()
-    return error.strerror or str(error)
+    return error.strerror or str(error) or type(error).__name__

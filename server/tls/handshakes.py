@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 from collections.abc import Callable
 
+from server.tls.contexts import reason_of
 from server.tls.credentials import Credentials
 
 # A peer that says nothing holds a socket for no longer.
@@ -63,7 +63,7 @@ class Handshakes:
         task.add_done_callback(self._tasks.discard)
 
     async def _encrypt(self, sock: socket.socket, peer: Address) -> None:
-        """The handshake. After it, the loop tells the client of its connection."""
+        """Run the handshake; the loop then calls `connection_made` of the client."""
         own = sock.getsockname()
         try:
             await self._loop.connect_accepted_socket(
@@ -74,7 +74,9 @@ class Handshakes:
             )
         except OSError as error:
             ends = f"addr={peer[0]}:{peer[1]} laddr={own[0]}:{own[1]}"
-            self._log("warning", f"Error accepting a client connection: {_reason(error)} ({ends})")
+            self._log(
+                "warning", f"Error accepting a client connection: {reason_of(error)} ({ends})"
+            )
 
 
 class Listener:
@@ -118,9 +120,3 @@ class Listener:
 
     def _go_on(self) -> None:
         self._loop.add_reader(self._sock, self._accept)
-
-
-def _reason(error: OSError) -> str:
-    if isinstance(error, ssl.SSLError) and error.reason:
-        return error.reason.replace("_", " ").lower()
-    return error.strerror or str(error) or type(error).__name__
