@@ -2,9 +2,8 @@
 
 A request is refused (authentication, access control lists, a disk that cannot be written, a RESP2
 client with subscriptions, MONITOR, loading), queued by a transaction, or held back while CLIENT
-PAUSE lasts.
-The gates of the client and of the instance, two sets of bits, say which of these are possible.
-While both are 0, the dispatcher skips this module.
+PAUSE lasts. The gates of the client and of the instance, two sets of bits, say which of these are
+possible. While both are 0, the dispatcher skips this module.
 
 Leaves out: unknown commands and arity (server/requests/dispatch.py); how a request that was held
 back runs later (server/requests/session.py).

@@ -16,7 +16,7 @@ Source: Redis 7.2 and later for the conversions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator
 from sys import getsizeof
 
 import cython
@@ -74,7 +74,7 @@ class SetValue(Value):
         return len(self._table)
 
     def __contains__(self, member: bytes) -> bool:
-        return self._table.get(member) is not None
+        return self.has(member)
 
     def has(self, member: bytes) -> bool:
         """Return True if it is a member."""
@@ -194,11 +194,7 @@ class SetValue(Value):
 
 def _table_of(members: Iterable[bytes]) -> RecordTable:
     table = RecordTable(MEMBERS)
-    if isinstance(members, Sized):
-        table.reserve(len(members))
-    member: bytes
-    for member in members:
-        table.put(member)
+    table.put_all(list(members))
     return table
 
 
