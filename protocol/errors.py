@@ -39,6 +39,10 @@ NOT_A_FLOAT = b"ERR value is not a valid float"
 NO_SUCH_KEY = b"ERR no such key"
 SAME_OBJECT = b"ERR source and destination objects are the same"
 DB_INDEX_OUT_OF_RANGE = b"ERR DB index is out of range"
+SCRIPT_OUT_OF_MEMORY = (
+    b"OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"
+)
+OUT_OF_MEMORY = b"OOM command not allowed when used memory > 'maxmemory'."
 NOAUTH = b"NOAUTH Authentication required."
 WRONGPASS = b"WRONGPASS invalid username-password pair or user is disabled."
 SHUTDOWN_FAILED = b"ERR Errors trying to SHUTDOWN. Check logs."
@@ -186,6 +190,10 @@ INVALID_FIRST_DB = b"ERR invalid first DB index"
 INVALID_SECOND_DB = b"ERR invalid second DB index"
 EXPIRE_NX_WITH_OTHERS = b"ERR NX and XX, GT or LT options at the same time are not compatible"
 EXPIRE_GT_WITH_LT = b"ERR GT and LT options at the same time are not compatible"
+LFU_POLICY = (
+    b"ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when"
+    b" switching between policies at runtime LRU and LFU data will take some time to adjust."
+)
 NO_LFU_POLICY = (
     b"ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that"
     b" when switching between policies at runtime LRU and LFU data will take some time to adjust."

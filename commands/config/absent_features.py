@@ -1,7 +1,7 @@
 """Directives of Redis whose feature Rillway does not have yet.
 
-An option that is accepted works. Clients and tools ask for some of these (`CONFIG GET maxmemory`),
-so each accepts the value that it has in
+An option that is accepted works. Clients and tools ask for some of these (`CONFIG GET
+cluster-enabled`), so each accepts the value that it has in
 Redis when the feature is not used; any other value is refused with an error that names the missing
 feature. Directives that change nothing that a client or an operator relies on are accepted with any
 value instead: they are the inert ones of commands/config/configuration.py.
@@ -15,10 +15,7 @@ from commands.config.directive_kinds import MEMORY_UNITS
 
 # What is missing -> its directives with the only value that is accepted.
 ABSENT: dict[str, dict[str, str]] = {
-    "a memory limit": {
-        "maxmemory": "0",
-        "maxmemory-clients": "0",
-    },
+    "a memory limit for clients": {"maxmemory-clients": "0"},
     "cluster mode": {"cluster-enabled": "no"},
     "a choice of how text is ordered": {"locale-collate": ""},
     "a choice of where connections come from": {

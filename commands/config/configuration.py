@@ -22,6 +22,7 @@ from commands.config.directive_kinds import (
     INT32_MAX,
     INT32_MIN,
     INT64_MAX,
+    UINT64_MAX,
     Boolean,
     Choice,
     ClampedInteger,
@@ -47,6 +48,10 @@ from storage.redis_format.encoding_limits import EncodingLimits
 
 USER = "user"  # declares one user; no directive with a value
 SYSLOG_FACILITIES = Choice("user", *(f"local{number}" for number in range(8)))
+EVICTION_POLICIES = Choice(
+    "volatile-lru", "volatile-lfu", "volatile-lrm", "volatile-random", "volatile-ttl",
+    "allkeys-lru", "allkeys-lfu", "allkeys-lrm", "allkeys-random", "noeviction",
+)  # fmt: skip
 DANGEROUS_COMMANDS = Choice("no", "yes", "local")  # who may use it: no client, all, local ones
 
 
@@ -145,6 +150,13 @@ class Configuration(EncodingLimits):
         OutputLimitTable(), "normal 0 0 0 replica 256mb 64mb 60 pubsub 32mb 8mb 60"
     )
     busy_reply_threshold: int = directive(Integer(0, INT64_MAX), "5000", alias="lua-time-limit")
+    maxmemory: int = directive(Memory(0, UINT64_MAX), "0")
+    maxmemory_policy: str = directive(EVICTION_POLICIES, "noeviction")
+    maxmemory_samples: int = directive(Integer(1, 64), "5")
+    maxmemory_eviction_tenacity: int = directive(Integer(0, 100), "10")
+    lfu_log_factor: int = directive(Integer(0, INT32_MAX), "10")
+    lfu_decay_time: int = directive(Integer(0, INT32_MAX), "1")
+    lazyfree_lazy_eviction: bool = directive(Boolean(), "no")
     # snapshots
     save: tuple[SavePoint, ...] = directive(SavePoints(), "3600 1 300 100 60 10000")
     dbfilename: str = directive(FileName("dbfilename", "filename"), "dump.rdb", protected=True)
@@ -256,25 +268,6 @@ class Configuration(EncodingLimits):
 
     # Inert: of Redis's implementation, or of a feature that another directive leaves unused. Any
     # legal value is accepted, kept and shown; the log says that it has no effect.
-    maxmemory_policy: str = directive(
-        Choice(
-            "volatile-lru",
-            "volatile-lfu",
-            "volatile-random",
-            "volatile-ttl",
-            "allkeys-lru",
-            "allkeys-lfu",
-            "allkeys-random",
-            "noeviction",
-        ),
-        "noeviction",
-        inert=True,
-    )
-    maxmemory_samples: int = directive(Integer(1, 64), "5", inert=True)
-    maxmemory_eviction_tenacity: int = directive(Integer(0, 100), "10", inert=True)
-    lfu_log_factor: int = directive(Integer(0, INT32_MAX), "10", inert=True)
-    lfu_decay_time: int = directive(Integer(0, INT32_MAX), "1", inert=True)
-    lazyfree_lazy_eviction: bool = directive(Boolean(), "no", inert=True)
     lazyfree_lazy_expire: bool = directive(Boolean(), "no", inert=True)
     lazyfree_lazy_server_del: bool = directive(Boolean(), "no", inert=True)
     lazyfree_lazy_user_del: bool = directive(Boolean(), "no", inert=True)

@@ -17,6 +17,7 @@ from storage.types.value import as_int64
 
 INT32_MIN = -(2**31)
 INT32_MAX = 2**31 - 1
+UINT64_MAX = (1 << 64) - 1
 INT64_MAX = 2**63 - 1
 
 

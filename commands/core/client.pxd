@@ -44,6 +44,7 @@ cdef class Client:
     cdef public object tracking
 
     cpdef object feature(self, object kind)
+    cdef Value _present(self, bytes key)
     cpdef Value lookup(self, bytes key)
     cpdef Value lookup_for_write(self, bytes key)
     cpdef Stream lookup_stream(self, bytes key)

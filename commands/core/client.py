@@ -113,7 +113,7 @@ class Client:
 
     def lookup(self, key: bytes) -> Value | None:
         """The value for a command that reads: counts a hit or miss, touches the access time."""
-        value = self.lookup_for_write(key)
+        value = self._present(key)
         stats = self.instance.stats
         if value is None:
             stats.keyspace_misses += 1
@@ -121,10 +121,22 @@ class Client:
                 self.instance.notify_miss(self.db, key)
         else:
             stats.keyspace_hits += 1
+            if self.instance.reads_touch and not self.no_touch:
+                self.instance.touch(value)
         return value
 
     def lookup_for_write(self, key: bytes) -> Value | None:
         """The value for a command that changes it, None if there is none or it has expired."""
+        value = self._present(key)
+        if value is not None:
+            self.db.memory.note(value)
+            if not self.no_touch:
+                self.instance.touch(value)
+        return value
+
+    @cython.cfunc
+    def _present(self, key: bytes) -> Value | None:
+        """The value, None if there is none or it has expired."""
         db = self.db
         value: Value | None = db.values.get(key)
         if value is None:
@@ -132,15 +144,15 @@ class Client:
         if db.expires and not self.replays and db.is_expired(key, self.instance.now_ms):
             self.instance.expire(db, key)
             return None
-        if not self.no_touch:
-            value.access_ms = self.instance.now_ms
         return value
 
     def lookup_stream(self, key: bytes) -> Stream | None:
         """`lookup` for stream commands. Raises WRONGTYPE."""
         value = self.lookup(key)
-        if value is not None and type(value) is not Stream:
-            raise ReplyError(errors.WRONG_TYPE)
+        if value is not None:
+            if type(value) is not Stream:
+                raise ReplyError(errors.WRONG_TYPE)
+            self.db.memory.note(value)  # reading may unpack nodes
         return value
 
     def lookup_stream_for_write(self, key: bytes) -> Stream | None:

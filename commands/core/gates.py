@@ -27,6 +27,7 @@ GATE_STALE = 1 << 5  # a replica without a link must not serve stale data
 GATE_ENDING = 1 << 6  # writes wait: a shutdown waits for replicas
 GATE_BUSY = 1 << 7  # a script has run for longer than busy-reply-threshold
 GATE_FAILOVER = 1 << 8  # writes wait: a replica is to take over
+GATE_OUT_OF_MEMORY = 1 << 9  # what may use more memory is refused: there is nothing to evict
 # While one of these is shut, writes wait; while GATE_PAUSED is, what CLIENT PAUSE names.
 WRITES_WAIT_GATES = GATE_ENDING | GATE_FAILOVER
 # While one of these is shut, nothing is added to the replication stream.

@@ -2,6 +2,7 @@
 
 from commands.core.blocking.ready_keys cimport ReadyKeys
 from commands.core.propagation.propagation cimport Propagation
+from commands.eviction.chance cimport Chance
 from commands.state.background_work cimport BackgroundWork
 from commands.state.stats cimport Stats
 from commands.state.invalidation_table cimport TrackingTable
@@ -31,8 +32,13 @@ cdef class Instance:
     cdef public long long node_max_bytes
     cdef public bint is_observed
     cdef public bint limits_output
+    cdef public Chance chance
+    cdef public bint reads_touch
+    cdef public bint counts_accesses
+    cdef public bint limits_memory
 
     cpdef object feature(self, object kind)
     cpdef look_up_settings(self)
+    cpdef touch(self, Value value)
     cpdef store(self, Database db, bytes key, Value value)
     cpdef remove(self, Database db, bytes key)

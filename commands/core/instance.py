@@ -26,6 +26,8 @@ from commands.core.gates import (
 )
 from commands.core.host import Host
 from commands.core.propagation.propagation import Propagation
+from commands.eviction.chance import Chance
+from commands.eviction.frequency import count_access
 from commands.pubsub.registry import PubSub, Subscriber
 from commands.replication.state import ReplicationState
 from commands.state import notifications
@@ -91,6 +93,7 @@ class Instance:
         self.tracking = TrackingTable(config)
         self.watchers: dict[tuple[int, bytes], dict[WatchedKeys, None]] = {}
         self._features: dict[type[Feature], Feature] = {}
+        self.chance = Chance(host.random_below(1 << 62))
         # statistics
         self.stats = Stats()
         self.latency = LatencyMonitor(config)
@@ -128,6 +131,10 @@ class Instance:
             self.xadd_caps.clear()  # they depend on it
         self.node_max_entries = config.stream_node_max_entries
         self.node_max_bytes = config.stream_node_max_bytes
+        policy = config.maxmemory_policy
+        self.counts_accesses = policy.endswith("lfu")
+        self.reads_touch = not policy.endswith("lrm")
+        self.limits_memory = config.maxmemory > 0
         self.is_observed = bool(config.notify_keyspace_events or self.tracking.active)
         limit = config.client_output_buffer_limit["normal"]
         self.limits_output = bool(limit.hard_bytes or limit.soft_bytes)  # of ordinary clients
@@ -159,11 +166,19 @@ class Instance:
 
     # -- keys ----------------------------------------------------------------------------------
 
+    def touch(self, value: Value) -> None:
+        """A value is used: note the time and, if the policy asks for it, the frequency."""
+        if self.counts_accesses:
+            count_access(value, self.now_ms, self.config, self.chance)
+        value.access_ms = self.now_ms
+
     def store(self, db: Database, key: bytes, value: Value) -> None:
         """Set the value of `key` in `db`; see `Client.store` for the details."""
         notifies = self.config.notify_keyspace_events
-        old = db.get(key) if notifies else None
+        old = db.get(key) if notifies or self.counts_accesses else None
         value.access_ms = self.now_ms
+        if old is not None and self.counts_accesses:
+            self.touch(old)  # whose frequency the new value takes over
         db.set(key, value)
         if type(value) is Stream and value.idempotence is not None:
             self.idempotence.watch(value.idempotence)  # it may be a copy

@@ -53,7 +53,8 @@ def touch(client: Client, argv: Request) -> bytes:
     for key in argv[1:]:
         value = client.lookup(key)
         if value is not None:
-            value.access_ms = client.instance.now_ms
+            if client.no_touch or not client.instance.reads_touch:
+                client.instance.touch(value)
             count += 1
     return replies.integer(count)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from commands.core.client import Client
 from commands.core.help import help_reply
 from commands.core.registry import LOADING, READONLY, STALE, command, container, one_key
+from commands.eviction.frequency import frequency_now
 from commands.keys.lookup import peek
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -35,19 +36,27 @@ def object_refcount(client: Client, argv: Request) -> bytes:
 
 @command("OBJECT IDLETIME", arity=3, flags=READONLY, keys=one_key(b"RO", at=2))
 def object_idletime(client: Client, argv: Request) -> bytes:
-    """Integer, null without the key. Source: Redis 7.2."""
+    """Integer, null without the key; with an LRM policy: the seconds since the last write.
+
+    Source: Redis 7.2.
+    """
     value = _value(client, argv[2])
     if value is None:
         return replies.NIL[client.resp]
+    if client.instance.counts_accesses:
+        raise ReplyError(errors.LFU_POLICY)
     return replies.integer(max(client.instance.now_ms - value.access_ms, 0) // 1000)
 
 
 @command("OBJECT FREQ", arity=3, flags=READONLY, keys=one_key(b"RO", at=2))
 def object_freq(client: Client, argv: Request) -> bytes:
-    """Null without the key; there is no LFU policy to count for. Source: Redis 7.2."""
-    if _value(client, argv[2]) is None:
+    """Integer, 0 to 255, null without the key. Source: Redis 7.2."""
+    value, instance = _value(client, argv[2]), client.instance
+    if value is None:
         return replies.NIL[client.resp]
-    raise ReplyError(errors.NO_LFU_POLICY)
+    if not instance.counts_accesses:
+        raise ReplyError(errors.NO_LFU_POLICY)
+    return replies.integer(frequency_now(value, instance.now_ms, instance.config.lfu_decay_time))
 
 
 @command("OBJECT HELP", arity=2, flags=LOADING | STALE)

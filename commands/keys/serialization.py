@@ -18,6 +18,7 @@ from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.propagation.carried_requests import propagate_carried
 from commands.core.registry import DENYOOM, READONLY, WRITE, command, one_key
+from commands.eviction.frequency import MAX_FREQUENCY
 from commands.keys.lookup import find
 from commands.replication.older_replicas import check_field_times
 from commands.state import notifications
@@ -39,8 +40,6 @@ from storage.snapshot.payload import (
 from storage.stream import Stream
 from storage.types.value import Value
 
-MAX_FREQ = 255
-
 # How long RESTORE validates before others have their turn.
 TURN_US = 2000
 
@@ -59,6 +58,8 @@ def snapshot_options(config: Configuration) -> SnapshotOptions:
         compress=config.rdbcompression,
         checksum=config.rdbchecksum,
         stream_type=None if fixed == "auto" else int(fixed),
+        keeps_idle_times=config.maxmemory_policy.endswith("lru"),
+        keeps_frequencies=config.maxmemory_policy.endswith("lfu"),
     )
 
 
@@ -98,6 +99,7 @@ class _Options:
     replace: bool = False
     absolute: bool = False  # the time to live is a Unix time
     idle_s: int | None = None
+    frequency: int | None = None
 
 
 @command("RESTORE", arity=-4, flags=WRITE | DENYOOM, keys=one_key(b"OW", b"UPDATE"))
@@ -153,6 +155,8 @@ def _store(client: Client, argv: Argv, options: _Options, value: Value) -> bytes
     client.store(key, value)
     if options.idle_s is not None:
         value.access_ms = max(instance.now_ms - options.idle_s * 1000, 0)
+    if options.frequency is not None:
+        value.frequency = options.frequency
     if deadline_ms is not None:
         client.expire_at(client.db, key, deadline_ms)
     _propagate_restored(client, argv, value, deadline_ms)
@@ -193,23 +197,21 @@ def _restore_nothing(client: Client, key: bytes, old: Value | None) -> None:
 
 
 def _parse_options(arguments: Arguments) -> _Options:
-    """Parse the options. FREQ is accepted and ignored: there is no LFU policy."""
     options = _Options()
-    has_freq = False
     while arguments:
         word = arguments.next_keyword()
         if word == b"REPLACE":
             options.replace = True
         elif word == b"ABSTTL":
             options.absolute = True
-        elif word == b"IDLETIME" and arguments and not has_freq:
+        elif word == b"IDLETIME" and arguments and options.frequency is None:
             options.idle_s = arguments.next_int()
             if options.idle_s < 0:
                 raise ReplyError(errors.INVALID_IDLETIME)
         elif word == b"FREQ" and arguments and options.idle_s is None:
-            if not 0 <= arguments.next_int() <= MAX_FREQ:
+            options.frequency = arguments.next_int()
+            if not 0 <= options.frequency <= MAX_FREQUENCY:
                 raise ReplyError(errors.INVALID_FREQ)
-            has_freq = True
         else:
             raise ReplyError(errors.SYNTAX)
     return options

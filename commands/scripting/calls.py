@@ -17,6 +17,7 @@ from commands.acl.checks import denial, refusal_in_script
 from commands.core.blocking.blocked_clients import Block
 from commands.core.gates import (
     GATE_FEW_REPLICAS,
+    GATE_OUT_OF_MEMORY,
     GATE_PRIMARY,
     GATE_READ_ONLY,
     GATE_RESTRICTED,
@@ -28,6 +29,7 @@ from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
 from commands.core.registry import (
     COMMANDS,
+    DENYOOM,
     MAY_REPLICATE,
     NOSCRIPT,
     READONLY,
@@ -55,7 +57,9 @@ _UNKNOWN = b"ERR Unknown Redis command called from script"
 _WRONG_ARITY = b"ERR Wrong number of args calling Redis command from script"
 _NOT_ALLOWED = b"ERR This Redis command is not allowed from script"
 _READ_ONLY = b"ERR Write commands are not allowed from read-only scripts."
-_ROLE_GATES = GATE_FEW_REPLICAS | GATE_READ_ONLY | GATE_STALE | GATE_WRITES_REFUSED
+_STATE_GATES = (
+    GATE_FEW_REPLICAS | GATE_READ_ONLY | GATE_STALE | GATE_WRITES_REFUSED | GATE_OUT_OF_MEMORY
+)
 # After a call that took longer than this, the clock is checked at the next instruction.
 SLOW_NS = 1_000_000
 # A script with a call that took longer than this may be paused from its next run on.
@@ -108,7 +112,7 @@ class Calls(HostFunctions):
         self._mark_ns = self._runner.mark_ns
         self._may_be_refused = (
             running.is_read_only
-            or bool(instance.gates & _ROLE_GATES)
+            or bool(instance.gates & _STATE_GATES)
             or bool(running.client.gates & GATE_RESTRICTED)
         )
         self._interpreter = interpreter
@@ -224,7 +228,7 @@ class Calls(HostFunctions):
         if running.is_read_only and command.flags & (WRITE | MAY_REPLICATE):
             return _READ_ONLY
         gates = self._instance.gates
-        if gates & _ROLE_GATES and not running.client.replays:
+        if gates & _STATE_GATES and not running.client.replays:
             return self._refusal_of_gates(running, command, gates)
         return None
 
@@ -238,6 +242,8 @@ class Calls(HostFunctions):
             return errors.READ_ONLY
         if running.has_written:
             return None
+        if gates & GATE_OUT_OF_MEMORY and command.flags & DENYOOM and not running.allows_growth:
+            return errors.OUT_OF_MEMORY
         if gates & GATE_WRITES_REFUSED and self._instance.write_refusal is not None:
             return self._instance.write_refusal.text
         return errors.NO_REPLICAS if gates & GATE_FEW_REPLICAS else None

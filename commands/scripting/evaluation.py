@@ -8,6 +8,7 @@ from commands.core.client import Client
 from commands.core.gates import GATE_STALE
 from commands.core.instance import Instance
 from commands.core.registry import (
+    DENYOOM,
     MAY_REPLICATE,
     MOVABLE_KEYS,
     NO_MANDATORY_KEYS,
@@ -125,6 +126,7 @@ def _start(
         raise ReplyError(errors.MASTER_DOWN)
     scripting: Scripting = instance.feature(Scripting)
     running = running_script(client, script.sha, argv.words(), False, is_read_only)
+    running.allows_growth = script.has_shebang and b"allow-oom" in script.flags
     return scripting.run(running, scripting.script_interpreter(), script.function, keys, rest)
 
 
@@ -140,8 +142,9 @@ def refuse_at_start(flags: frozenset[bytes], *, is_read_only: bool) -> None:
 def request_flags(instance: Instance, command: Command, argv: Request) -> int:
     """The flags of the command, or of the script or function that it runs.
 
-    A script with a shebang, or a function, counts as a write unless it declares `no-writes`, and
-    runs on stale data only if it declares `allow-stale`. A script without a shebang has the flags
+    A script with a shebang, or a function, counts as a write unless it declares `no-writes`, runs
+    on stale data only if it declares `allow-stale`, and while memory is short only with one of
+    `no-writes` and `allow-oom`. A script without a shebang has the flags
     of EVAL: only its commands show what it does. Source: observed with Redis 7.0.15 and 8.2.3.
     """
     declared = _declared(instance, command.fullname, argv)
@@ -149,7 +152,7 @@ def request_flags(instance: Instance, command: Command, argv: Request) -> int:
         return command.flags
     flags = command.flags & ~(MAY_REPLICATE | STALE)
     if b"no-writes" not in declared:
-        flags |= WRITE
+        flags |= WRITE if b"allow-oom" in declared else WRITE | DENYOOM
     if b"allow-stale" in declared:
         flags |= STALE
     return flags

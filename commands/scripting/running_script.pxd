@@ -10,6 +10,7 @@ cdef class Running:
     cdef public bint is_function
     cdef public bint is_library
     cdef public bint is_read_only
+    cdef public bint allows_growth
     cdef public bint is_brief
     cdef public bint has_written
     cdef public bint is_killed

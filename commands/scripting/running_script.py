@@ -22,8 +22,8 @@ class Running:
     """A script, a function of a library, or a library that is loaded, from its start to its end."""
 
     __slots__ = (
-        "argv", "client", "deadline_us", "has_written", "is_brief", "is_function", "is_killed",
-        "is_library", "is_read_only", "name", "replicates", "started_us",
+        "allows_growth", "argv", "client", "deadline_us", "has_written", "is_brief", "is_function",
+        "is_killed", "is_library", "is_read_only", "name", "replicates", "started_us",
     )  # fmt: skip
 
     def __init__(
@@ -42,6 +42,7 @@ class Running:
         self.is_function = is_function  # what FUNCTION KILL ends; if not, SCRIPT KILL
         self.is_library = is_library
         self.is_read_only = is_read_only
+        self.allows_growth = False  # declares `allow-oom`
         self.is_brief = False  # it is not paused
         self.has_written = False
         self.is_killed = False
@@ -58,6 +59,7 @@ def running_script(
     running.client, running.name, running.argv = client, name, argv
     running.is_function, running.is_read_only = is_function, is_read_only
     running.is_library = running.is_brief = running.has_written = running.is_killed = False
+    running.allows_growth = False
     running.replicates = REPLICATE_ALL
     running.started_us = running.deadline_us = 0
     return running

@@ -12,7 +12,9 @@ from commands.acl.access_control import AccessControl
 from commands.config.configuration import DIRECTIVES, HIDDEN, NAMES, is_known
 from commands.core.client import Client
 from commands.core.help import help_reply
+from commands.core.instance import Instance
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command, container
+from commands.eviction.memory_use import MemoryUse
 from commands.keys.pattern import matcher
 from commands.server.access import is_allowed
 from protocol import errors, replies
@@ -70,7 +72,21 @@ def config_set(client: Client, argv: Request) -> bytes:
     if "requirepass" in pairs:  # also with the value that it has: the user may have another
         client.instance.feature(AccessControl).set_default_password(pairs["requirepass"])
     _log_inert(client, pairs)
+    if "maxmemory" in pairs:
+        _warn_of_limit(client.instance)
     return replies.OK
+
+
+def _warn_of_limit(instance: Instance) -> None:
+    """Log it if more memory is in use than is allowed now."""
+    limit, used = instance.config.maxmemory, instance.feature(MemoryUse).used_bytes()
+    if 0 < limit < used:
+        instance.host.log(
+            "warning",
+            f"WARNING: the new maxmemory value set via CONFIG SET ({limit}) is smaller than the"
+            f" current memory usage ({used}). This will result in key eviction and/or the inability"
+            " to accept new write commands depending on the maxmemory-policy.",
+        )
 
 
 def _log_inert(client: Client, pairs: dict[str, str]) -> None:

@@ -92,15 +92,15 @@ def _figures(instance: Instance) -> Iterator[tuple[bytes, Figure]]:
     yield b"peak.percentage", figures.peak_percentage
     yield b"allocator.allocated", figures.used
     yield b"allocator.active", figures.used
-    yield b"allocator.resident", figures.used
+    yield b"allocator.resident", figures.resident
     yield b"allocator-fragmentation.ratio", 1.0
     yield b"allocator-fragmentation.bytes", 0
     yield b"allocator-rss.ratio", 1.0
     yield b"allocator-rss.bytes", 0
     yield b"rss-overhead.ratio", 1.0
     yield b"rss-overhead.bytes", 0
-    yield b"fragmentation", 1.0
-    yield b"fragmentation.bytes", 0
+    yield b"fragmentation", figures.resident / max(figures.used, 1)
+    yield b"fragmentation.bytes", figures.resident - figures.used
 
 
 @command("MEMORY DOCTOR", arity=2)

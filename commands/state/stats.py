@@ -82,6 +82,7 @@ class Stats:
     def __init__(self) -> None:
         self.commands: dict[Counted, CommandStats] = {}
         self._sampled_ms = 0
+        self.exceeded_since_ms = 0  # since when more memory is in use than allowed; 0: it is not
         # Refused by access control lists. As in Redis, CONFIG RESETSTAT leaves them.
         self.acl_access_denied_auth = 0
         self.acl_access_denied_cmd = 0
@@ -107,6 +108,8 @@ class Stats:
         self.keyspace_hits = 0
         self.keyspace_misses = 0
         self.expired_keys = 0
+        self.evicted_keys = 0
+        self.eviction_exceeded_ms = 0  # for how long more memory was in use than allowed
         self.expired_subkeys = 0  # fields of hashes
         self.expire_cycle_us = 0  # spent in active expiry
         self.expire_cycles_cut_short = 0  # rounds of it that left expired keys

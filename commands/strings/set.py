@@ -78,7 +78,8 @@ def _set_plainly(client: Client, request: Request) -> bytes | None:
         string: StringValue = value
         string.data = data
         string._encoding = None
-        string.access_ms = instance.now_ms
+        db.memory.note(string)
+        instance.touch(string)
     instance.dirty += 1
     request.mark_quick(len(data))
     return replies.OK

@@ -39,7 +39,7 @@ from server import user_files
 from server.inprocess.children import InProcessChildren
 from server.inprocess.memory_files import MemoryFiles
 from server.inprocess.memory_network import Network
-from server.loop.cron import expire_fields, expire_keys, forget_idempotent_ids
+from server.loop.cron import count_memory, expire_fields, expire_keys, forget_idempotent_ids
 from server.loop.cycle import EventLoopCycle
 from server.persistence.append_only.sync_thread import ManualSyncer
 from server.persistence.persistence import Persistence
@@ -211,6 +211,8 @@ class InProcessServer:
         expire_fields(self.instance, limit=1000)
         expire_keys(self.instance, limit=1000)
         forget_idempotent_ids(self.instance, limit=1000)
+        count_memory(self.instance)
+        self.dispatcher.memory_limit.check()
         if not self.syncs_are_held:
             self.syncer.wait()
         self.persistence.tick()

@@ -11,10 +11,14 @@ from time import perf_counter_ns
 from commands.core.clients import Clients
 from commands.core.gates import GATE_MONITOR, GATE_PRIMARY, GATE_REPLICA, KEEPING_GATES
 from commands.core.instance import Instance
+from commands.eviction.memory_use import MemoryUse
 from commands.hashes.lookup import remove_expired
 from commands.pubsub.registry import is_subscribed
 from storage.keyspace.database import Database
 from storage.types.hashes import HashValue
+
+# How many values of each database are counted again in each round.
+RECOUNTED_VALUES = 16
 
 
 def expire_keys(instance: Instance, limit: int) -> int:
@@ -68,6 +72,7 @@ def _expire_fields(instance: Instance, db: Database, limit: int) -> int:
     while removed < limit and (key := db.due_fields(instance.now_ms)) is not None:
         value = db.values[key]
         assert isinstance(value, HashValue)
+        db.memory.note(value)
         due = value.due(instance.now_ms, limit - removed)
         removed += len(due)
         remove_expired(instance, db, key, value, due)
@@ -77,6 +82,13 @@ def _expire_fields(instance: Instance, db: Database, limit: int) -> int:
 def forget_idempotent_ids(instance: Instance, limit: int) -> None:
     """Let streams forget producers' IDs that are too old, looking at up to `limit` producers."""
     instance.idempotence.expire(instance.now_ms, limit)
+
+
+def count_memory(instance: Instance) -> None:
+    """Update the memory in use where no command does, several times a second."""
+    memory = instance.feature(MemoryUse)
+    memory.recount(RECOUNTED_VALUES)
+    memory.update()
 
 
 def close_idle_clients(instance: Instance) -> None:

@@ -27,12 +27,19 @@ from commands.core.gates import GATE_BUSY
 from commands.core.host import ProcessFacts
 from commands.core.instance import Instance
 from commands.core.version import REDIS_VERSION, RILLWAY_VERSION
+from commands.eviction.memory_use import MemoryUse
 from protocol.cutter import IS_COMPILED
 from server import allocator, clock, user_files
 from server.config_file import rewrite_configuration
 from server.log_file import LEVELS
 from server.loop.connection import Connection, write_output
-from server.loop.cron import close_idle_clients, expire_fields, expire_keys, forget_idempotent_ids
+from server.loop.cron import (
+    close_idle_clients,
+    count_memory,
+    expire_fields,
+    expire_keys,
+    forget_idempotent_ids,
+)
 from server.loop.cycle import EventLoopCycle
 from server.loop.listeners import Listeners
 from server.loop.long_replies import LongReplies
@@ -63,6 +70,8 @@ GC_THRESHOLDS = (10_000, 5, 1_000_000_000)
 EXPIRE_LIMIT = 1000
 # Producers whose old idempotent IDs one pass drops: about a millisecond.
 FORGET_LIMIT = 1000
+# Between two turns of eviction that no request causes.
+EVICTION_PAUSE_S = 0.001
 
 
 class Service:
@@ -146,6 +155,7 @@ class Service:
         gc.freeze()  # nothing so far is garbage: the first collection need not look through it
         gc.enable()  # off while modules are imported
         self._startup_resident_bytes = resident_bytes()
+        self.instance.feature(MemoryUse).startup_bytes = self._startup_resident_bytes
 
     def _write_pid_file(self, path: str) -> None:
         """Write the PID file. As in Redis, the server starts even if that fails."""
@@ -371,6 +381,8 @@ class Service:
             expire_fields(instance, EXPIRE_LIMIT)
             expire_keys(instance, EXPIRE_LIMIT)
             forget_idempotent_ids(instance, FORGET_LIMIT)
+            count_memory(instance)
+            self._keep_limit()
             self.background_scheduler.tick()
         self.persistence.tick()
         self.replication.tick()
@@ -383,6 +395,19 @@ class Service:
         close_idle_clients(instance)
         self.dispatcher.admission.end_pause_when_over()
         self.cycle.wake()
+
+    def _keep_limit(self) -> None:
+        """Evict keys while there are more than the memory limit allows, a few at a time."""
+        limit = self.dispatcher.memory_limit
+        limit.check()
+        if limit.is_behind and not self.is_ending:
+            self.loop.call_later(EVICTION_PAUSE_S, self._evict_more)
+
+    def _evict_more(self) -> None:
+        if not self.is_ending:
+            self.dispatcher.start_batch(clock.now_ms())
+            self._keep_limit()
+            self.cycle.wake()
 
     def _on_room(self) -> None:
         """A client has read most of what was sent: long replies and snapshots may go on."""

@@ -24,6 +24,7 @@ from commands.core.gates import (
     GATE_LOADING,
     GATE_MONITOR,
     GATE_MULTI,
+    GATE_OUT_OF_MEMORY,
     GATE_PAUSED,
     GATE_PRIMARY,
     GATE_READ_ONLY,
@@ -37,11 +38,13 @@ from commands.core.gates import (
 from commands.core.instance import Instance
 from commands.core.registry import (
     ALLOW_BUSY,
+    DENYOOM,
     LOADING,
     MAY_REPLICATE,
     NO_AUTH,
     NO_MULTI,
     READONLY,
+    RUNS_LUA,
     STALE,
     WRITE,
     Command,
@@ -120,6 +123,8 @@ class Admission:
             denied = refusal(client, command, request.words())
             if denied is not None:
                 return denied
+        if instance.gates & GATE_OUT_OF_MEMORY and _may_grow(client, command, request):
+            return ReplyError(_out_of_memory(command))
         if instance.gates & GATE_WRITES_REFUSED and _needs_disk(client, command, request):
             return instance.write_refusal
         if instance.gates & _ROLE_GATES and _is_write(client, command, request):
@@ -211,6 +216,15 @@ def _runs_beside_script(command: Command, request: Request) -> bool:
 def _needs_disk(client: Client, command: Command, request: Request) -> bool:
     """Return True if a disk that cannot be written refuses the command; as in Redis also PING."""
     return _is_write(client, command, request) or command.fullname == b"ping"
+
+
+def _may_grow(client: Client, command: Command, request: Request) -> bool:
+    return any(flags & DENYOOM for flags in _flags(client, command, request))
+
+
+def _out_of_memory(command: Command) -> bytes:
+    """The error of a command that may use more memory, or of a script that does not allow it."""
+    return errors.SCRIPT_OUT_OF_MEMORY if command.flags & RUNS_LUA else errors.OUT_OF_MEMORY
 
 
 def _is_write(client: Client, command: Command, request: Request) -> bool:

@@ -8,6 +8,7 @@ from commands.state.stats cimport CommandStats, Stats
 from protocol.cutter cimport Cutter
 from protocol.request cimport Request
 from server.requests.admission cimport Admission
+from server.requests.memory_limit cimport MemoryLimit
 from server.requests.script_runs cimport ScriptRuns
 from server.requests.turns cimport Turns
 from storage.append_only.request_writer cimport RequestWriter
@@ -17,6 +18,7 @@ cdef class Dispatcher(Runner):
     cdef public Instance instance
     cdef public Turns turns
     cdef public Admission admission
+    cdef public MemoryLimit memory_limit
     cdef public Propagation propagation
     cdef public object waiters
     cdef public ScriptRuns script_runs

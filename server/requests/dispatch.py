@@ -3,6 +3,7 @@
 The steps of one request:
   execute      lookup and arity; serves ready keys first, unless the command declares that this can
                wait (`defers_ready_keys`)
+  memory_limit evicts keys while more memory is in use than `maxmemory` (memory_limit.py)
   admission    authentication, MULTI, CLIENT PAUSE and other gates (admission.py)
   account      the handler, its statistics, slow log, monitors
   propagation  its changes, as one unit (commands/core/propagation/propagation.py)
@@ -68,6 +69,7 @@ from server.replication.replica.unexpected_replies import (
     refuse_reply_to_replica,
 )
 from server.requests.admission import Admission
+from server.requests.memory_limit import MemoryLimit
 from server.requests.script_runs import ScriptRuns
 from server.requests.turns import Turns
 from server.requests.waiters import Waiters
@@ -104,6 +106,7 @@ class Dispatcher(Runner):
         services.dispatcher = services.runner = self
         self.turns = Turns()
         self.admission = Admission(instance, self.turns, self)
+        self.memory_limit = MemoryLimit(instance)
         self.propagation: Propagation = instance.propagation
         self.waiters = Waiters(instance, self.turns, self)
         self.script_runs = ScriptRuns(instance, self)
@@ -200,6 +203,8 @@ class Dispatcher(Runner):
             return self.mark_ns < self.turn_end_ns
         instance = self.instance
         client.last_interaction_ms = instance.now_ms
+        if instance.limits_memory:
+            self.memory_limit.check()
         if (client.gates or instance.gates) and not self.admission.admits(client, command, request):
             self.mark()
             return client.postponed is None and self.mark_ns < self.turn_end_ns

@@ -1,6 +1,7 @@
 # The C types of storage/keyspace/database.py.
 
 from storage.keyspace.ordered_index cimport OrderedIndex
+from storage.keyspace.memory_count cimport MemoryCount
 from storage.types.value cimport Value
 
 
@@ -16,6 +17,10 @@ cdef class Database:
     cdef public object _deadlines
     cdef public object _field_deadlines
     cdef public list _walks
+    cdef public MemoryCount memory
+    cdef public long long _tables_bytes
+    cdef public Py_ssize_t _measured_keys
+    cdef public object _recounted
 
     cpdef Value get(self, bytes key)
     cpdef set(self, bytes key, Value value)
@@ -24,3 +29,5 @@ cdef class Database:
     cpdef bint persist(self, bytes key)
     cpdef bint is_expired(self, bytes key, long long now_ms)
     cpdef watch_fields(self, bytes key)
+    cpdef long long memory_bytes(self)
+

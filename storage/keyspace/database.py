@@ -18,19 +18,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from sys import getsizeof
 
 import cython
 
 from storage.keyspace.deferred_free import BLOCK_ITEMS, NO_WASTE, SMALL_ITEMS, RemovedData
 from storage.keyspace.key_walk import KeyWalk
+from storage.keyspace.memory_count import MemoryCount
 from storage.keyspace.ordered_index import OrderedIndex
 from storage.nodes.entry_cache import EntryCache
-from storage.types.value import Value
+from storage.object_size import bytes_size
+from storage.types.value import NEW_FREQUENCY, Value
 
-# `random_key` tries this many numbers, then compares this many neighbours.
-RANDOM_TRIES = 32
-RANDOM_NEIGHBOURS = 16
-
+# The number in `expires` beside each of its keys.
+_NUMBER_BYTES = 32
+# The tables are measured again when the number of keys has changed by one part in this many.
+_NOTABLE_PART: cython.Py_ssize_t = 64
+_NEW_FREQUENCY: cython.int = NEW_FREQUENCY
 
 # Values that are freed in one step.
 VALUES_PER_STEP = 1000
@@ -45,6 +49,9 @@ CONTENT = (
     "_deadlines",
     "_field_deadlines",
     "_walks",
+    "memory",
+    "_tables_bytes",
+    "_measured_keys",
 )
 
 # Frees the data of a number of values, in steps: at once, or in the background.
@@ -66,12 +73,16 @@ class Database:
         "_deadlines",
         "_field_deadlines",
         "_free",
+        "_measured_keys",
         "_next_serial",
         "_order",
+        "_recounted",
+        "_tables_bytes",
         "_walks",
         "expires",
         "field_expires",
         "index",
+        "memory",
         "values",
     )
 
@@ -89,6 +100,9 @@ class Database:
         self.field_expires: dict[bytes, int] = {}
         self._field_deadlines: OrderedIndex = OrderedIndex()  # as _deadlines
         self._walks: list[KeyWalk] = []  # walks in progress
+        self.memory = MemoryCount()  # of the keys and values
+        self._tables_bytes = self._measured_keys = 0
+        self._recounted = 0  # the cursor of `recount`
 
     def __len__(self) -> int:
         return len(self.values)
@@ -108,10 +122,15 @@ class Database:
         old: Value | None = self.values.get(key)
         if old is None:
             value.serial = self._next_serial
+            if not value.frequency:  # from a snapshot it may have one
+                value.frequency = _NEW_FREQUENCY
             self._next_serial += 1
             self._order.append(value.serial, key)
+            self.memory.add(value, bytes_size(len(key)))
         else:
             value.serial = old.serial
+            value.frequency = old.frequency
+            self.memory.exchange(old, value)
             if old is not value:
                 self._release(old)
         value.use_cache(self._cache)
@@ -129,9 +148,13 @@ class Database:
             return False
         serial = self._next_serial
         self._next_serial += len(keys)
-        for value in values:
+        memory = self.memory
+        for key, value in zip(keys, values, strict=True):
             value.serial = serial
+            if not value.frequency:
+                value.frequency = _NEW_FREQUENCY
             value.use_cache(self._cache)
+            memory.add(value, bytes_size(len(key)))
             serial += 1
         self.values |= added
         self._order.extend(list(range(serial - len(keys), serial)), keys)
@@ -161,6 +184,7 @@ class Database:
         if key in self.expires:
             self.persist(key)
         del self.values[key]
+        self.memory.subtract(value, bytes_size(len(key)))
         if key in self.field_expires:
             self._unwatch_fields(key, value.serial)
         self._order.pop(value.serial)
@@ -183,6 +207,8 @@ class Database:
         self.field_expires = {}
         self._field_deadlines = OrderedIndex()
         self._walks = []  # they have references to what they need
+        self.memory = MemoryCount()
+        self._tables_bytes = self._measured_keys = 0
         return count
 
     def _leftovers(self) -> Iterator[None]:
@@ -202,6 +228,37 @@ class Database:
             setattr(self, name, theirs)
             setattr(other, name, mine)
 
+    # -- memory --------------------------------------------------------------------------------
+
+    def memory_bytes(self) -> int:
+        """The memory of all keys, values and tables, as of now."""
+        self.memory.settle()
+        keys: cython.Py_ssize_t = len(self.values) + len(self.expires)
+        changed: cython.Py_ssize_t = keys - self._measured_keys
+        if (changed if changed > 0 else -changed) * _NOTABLE_PART > keys:
+            self._measured_keys = keys
+            self._tables_bytes = self._measure_tables()
+        return self.memory.bytes + self._tables_bytes
+
+    def recount(self, limit: int) -> None:
+        """Note the next `limit` values in turn, so that they are counted again."""
+        cursor, keys = self.scan(self._recounted, limit)
+        self._recounted = cursor
+        for key in keys:
+            self.memory.note(self.values[key])
+
+    def _measure_tables(self) -> int:
+        """The memory of the tables, without keys and values."""
+        return (
+            getsizeof(self.values)
+            + getsizeof(self.expires)
+            + getsizeof(self.field_expires)
+            + _NUMBER_BYTES * (len(self.expires) + len(self.field_expires))
+            + self._order.memory_bytes()
+            + self._deadlines.memory_bytes()
+            + self._field_deadlines.memory_bytes()
+        )
+
     # -- expiry --------------------------------------------------------------------------------
 
     def expire_at(self, key: bytes, when_ms: int) -> None:
@@ -209,8 +266,10 @@ class Database:
         if self.expires.get(key) == when_ms:
             return
         self.persist(key)
+        serial = self.values[key].serial
+        key = self._order[serial]  # the one object of this key
         self.expires[key] = when_ms
-        self._deadlines[when_ms << 64 | self.values[key].serial] = key
+        self._deadlines[when_ms << 64 | serial] = key
 
     def persist(self, key: bytes) -> bool:
         """Remove the time to live; False if there was none."""
@@ -281,22 +340,20 @@ class Database:
         return 0, keys
 
     def random_key(self, below: Callable[[int], int]) -> bytes | None:
-        """A key chosen with `below(n)`, which returns a number in [0, n); None if there is none.
+        """A key chosen with `below(n)`, which returns a number in [0, n); None if there is none."""
+        key: bytes | None = self._order.random_item(below)
+        return key
 
-        All keys are equally likely, unless nearly all keys that ever existed were removed; then
-        keys next to a wide gap are more likely.
-        """
-        if not self.values:
-            return None
-        for _ in range(RANDOM_TRIES):
-            serial = below(self._next_serial)
-            key: bytes | None = self._order.get(serial)
-            if key is not None:
-                return key
-        older = islice(self._order.items_down_from(serial), RANDOM_NEIGHBOURS)
-        newer = islice(self._order.items_from(serial), RANDOM_NEIGHBOURS)
-        neighbours: list[tuple[int, bytes]] = [*older, *newer]
-        return neighbours[below(len(neighbours))][1]
+    def random_volatile_key(self, below: Callable[[int], int]) -> bytes | None:
+        """A key with a time to live, chosen in the same way."""
+        key: bytes | None = self._deadlines.random_item(below)
+        return key
+
+    def first_deadline(self) -> tuple[int, bytes] | None:
+        """(Unix ms, key) of the key that expires first, expired or not; None if none does."""
+        for deadline, key in self._deadlines.items():
+            return deadline >> 64, key
+        return None
 
 
 def _free_content(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -143,6 +143,20 @@ class OrderedIndex:
         if len(block) in MERGE_AT and block is not self._blocks[-1]:
             self._merge(key)
         return item
+
+    def random_item(self, below: Callable[[int], int]) -> Any:
+        """An item chosen with `below(n)`, which returns a number in [0, n); None of nothing.
+
+        Each is equally likely, but those in a block with more than BLOCK_ITEMS a little less.
+        """
+        blocks = self._blocks
+        while self._length:
+            block = blocks[below(len(blocks))]
+            room = len(block) if len(blocks) == 1 else max(len(block), BLOCK_ITEMS)
+            place = below(room)
+            if place < len(block):
+                return next(islice(block.values(), place, None))
+        return None
 
     # -- walking -------------------------------------------------------------------------------
     # A walk copies one block at a time, so the index may be changed meanwhile. What is removed

@@ -17,6 +17,9 @@ class SnapshotOptions:
     compress: bool = True  # rdbcompression
     checksum: bool = True  # rdbchecksum; payloads always have one
     stream_type: int | None = None  # 15, 19, 21, 26 or 27; None: what the content needs
+    # Whether files keep how long keys were not used, or how often they are (maxmemory-policy).
+    keeps_idle_times: bool = False
+    keeps_frequencies: bool = False
 
     @property
     def newest_version(self) -> int | None:

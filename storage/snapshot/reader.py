@@ -115,6 +115,7 @@ class SnapshotReader:
         self._db_index = 0
         self._expires_ms: int | None = None
         self._idle_s: int | None = None
+        self._frequency = 0
         self._ack_journal: AckJournal | None = None  # of the stream that follows
         self._read_header()
         if whole_file and verify_checksum:
@@ -208,7 +209,7 @@ class SnapshotReader:
             while True:
                 start = cursor.position
                 code = cursor.byte()
-                if code == opcodes.STRING and self._expires_ms is None and self._idle_s is None:
+                if code == opcodes.STRING and self._is_plain:
                     cursor.position = start
                     batch = StringBatch(self._db_index, [], [], [])
                     try:
@@ -233,6 +234,11 @@ class SnapshotReader:
         except TruncatedSnapshot as error:
             reason = f"the snapshot breaks off; it is whole up to offset {self.end}"
             raise TruncatedSnapshot(error.offset, reason) from None
+
+    @property
+    def _is_plain(self) -> bool:
+        """True if the next key has no time to live, idle time or frequency."""
+        return self._expires_ms is None and self._idle_s is None and not self._frequency
 
     def _read_strings(self, batch: StringBatch) -> None:
         """Read the next records as long as they are strings.
@@ -281,13 +287,16 @@ class SnapshotReader:
         decode = DECODERS.get(code)
         if decode is None:
             self._skip(code, start, key)
+            self._frequency = 0
             return None
         reading = Reading(self._now_ms, access_ms, self._trusted, self._limits, self._templates)
         try:
             value = decode(cursor, reading)
         except EmptyCollection:
             self.empty_keys += 1
+            self._frequency = 0
             return None
+        value.frequency, self._frequency = self._frequency, 0
         if isinstance(value, Stream):
             value.ack_journal, self._ack_journal = self._ack_journal, None
         return SnapshotItem(self._db_index, key, value, expires_ms, idle_s, start)
@@ -321,7 +330,7 @@ class SnapshotReader:
         elif code == opcodes.IDLE:
             self._idle_s = cursor.length()
         elif code == opcodes.FREQUENCY:
-            cursor.byte()
+            self._frequency = cursor.byte()
         elif code == opcodes.HASH_TEMPLATE:
             template_id = cursor.length()
             names = [cursor.string() for _ in range(cursor.count(smallest=1))]

@@ -124,6 +124,11 @@ def _write_database(
         when_ms = expires.get(key)
         if when_ms is not None:
             put(b"%c%b" % (opcodes.EXPIRE_TIME_MS, when_ms.to_bytes(8, "little", signed=True)))
+        if options.keeps_idle_times:
+            idle_s = max(now_ms - value.access_ms, 0) // 1000
+            put(b"%c%b" % (opcodes.IDLE, encode_length(idle_s)))
+        elif options.keeps_frequencies:
+            put(b"%c%c" % (opcodes.FREQUENCY, value.frequency))
         put(b"%c%b" % (value_type(value, options), encode_string(key, compress=options.compress)))
         for piece in value_pieces(value, options, now_ms):
             put(piece)

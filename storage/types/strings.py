@@ -9,12 +9,15 @@ from sys import getsizeof
 
 import cython
 
-from storage.types.value import Value, as_int64
+from storage.types.value import UNCOUNTED, Value, as_int64
 
 # Redis keeps strings up to this length in one allocation with their header ("embstr").
 EMBEDDED_STRING_BYTES = 44
 
+_UNCOUNTED: cython.longlong = UNCOUNTED
 
+
+@cython.no_gc  # bytes form no cycles: 16 bytes less for each string
 @cython.cclass
 class StringValue(Value):
     """A binary-safe string.
@@ -33,6 +36,9 @@ class StringValue(Value):
     ) -> None:
         self.access_ms = access_ms  # inlined, because snapshots create millions of strings
         self.serial = 0
+        self.counted_bytes = _UNCOUNTED
+        self.has_changed = False
+        self.frequency = 0
         self.data: bytes | bytearray = data
         self._encoding = encoding  # None: what follows from the content
 

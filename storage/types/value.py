@@ -1,7 +1,8 @@
 """`Value`: the base class of all types that a key can hold.
 
-A value has its own last access time (OBJECT IDLETIME) and its position in the keyspace's SCAN
-order, so that the keyspace needs no second table for them.
+A value has its own last access time (OBJECT IDLETIME), how often it is used (OBJECT FREQ), its
+position in the keyspace's SCAN order and the memory that the keyspace has counted for it, so that
+the keyspace needs no second table for them.
 
 To add a type: subclass `Value`, and add the class to the tables of other modules: the snapshot
 format (storage/snapshot/values/), the requests that rebuild it (storage/append_only/rewrite.py)
@@ -21,17 +22,29 @@ if TYPE_CHECKING:
     from storage.nodes.entry_cache import EntryCache
 
 
+# `counted_bytes` of a value that is in no database.
+UNCOUNTED = -1
+_UNCOUNTED: cython.longlong = UNCOUNTED
+# The frequency of a new key (Redis: LFU_INIT_VAL): so that it is not the next to be evicted.
+NEW_FREQUENCY = 5
+
+
 @cython.cclass
 class Value:
     """The base class of values."""
 
-    __slots__ = ("access_ms", "serial")
+    __slots__ = ("access_ms", "counted_bytes", "frequency", "has_changed", "serial")
 
     type_name: ClassVar[bytes]  # what TYPE answers: b"string", b"hash", ...
 
     def __init__(self, access_ms: int = 0) -> None:
         self.access_ms = access_ms  # the last access, Unix ms; set by each look-up
-        self.serial = 0  # the place in the keyspace's SCAN order; the keyspace sets it
+        # The keyspace sets these: the place in SCAN's order; memory (storage/keyspace/
+        # memory_count.py); a logarithmic count of accesses (commands/eviction/frequency.py).
+        self.serial = 0
+        self.counted_bytes = _UNCOUNTED
+        self.has_changed = False
+        self.frequency = 0
 
     @property
     def encoding(self) -> bytes:

@@ -220,10 +220,10 @@ def test_an_inert_directive_refuses_a_value_that_redis_refuses(file: Path) -> No
 
 
 def test_a_missing_feature_may_be_asked_for_where_a_later_place_takes_it_back(file: Path) -> None:
-    assert load(file, "maxmemory 1gb\nhz 20\n", "--maxmemory", "0").hz == 20
-    file.write_text("maxmemory 1gb\n")
-    assert load_configuration([str(file)], {"RILLWAY_MAXMEMORY": "0"})[0].hz == 10
-    assert "only '0' is accepted" in refusal([str(file), "--maxmemory", "1gb"])
+    assert load(file, "cluster-enabled yes\nhz 20\n", "--cluster-enabled", "no").hz == 20
+    file.write_text("cluster-enabled yes\n")
+    assert load_configuration([str(file)], {"RILLWAY_CLUSTER_ENABLED": "no"})[0].hz == 10
+    assert "only 'no' is accepted" in refusal([str(file), "--cluster-enabled", "yes"])
     assert "line 1" in refusal([str(file), "--hz", "20"])
 
 

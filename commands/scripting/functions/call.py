@@ -42,5 +42,6 @@ def _call(client: Client, argv: Request, *, is_read_only: bool) -> Reply:
     refuse_at_start(registered.flags, is_read_only=is_read_only)
     is_read_only = is_read_only or b"no-writes" in registered.flags
     running = running_script(client, registered.name, argv.words(), True, is_read_only)
+    running.allows_growth = b"allow-oom" in registered.flags
     assert registered.callback is not None
     return scripting.run(running, scripting.libraries.interpreter, registered.callback, keys, rest)

@@ -1,13 +1,13 @@
 """Memory statistics: the figures of INFO memory, MEMORY STATS and MEMORY DOCTOR.
 
-Redis asks its allocator how much of the memory is in use. Python does not report that, so "used" is
-the resident memory of the process, and ratios of the two (fragmentation) are 1.
+"Used" is a count (commands/eviction/memory_use.py); "resident" is what the system has given the
+process.
 """
 
 from __future__ import annotations
 
-from commands.core.clients import Clients
 from commands.core.instance import Instance
+from commands.eviction.memory_use import MemoryUse
 from protocol.records import frozen_record
 
 
@@ -16,6 +16,7 @@ class MemoryFigures:
     """Bytes, all of them."""
 
     used: int
+    resident: int
     peak: int
     startup: int
     clients: int  # in the buffers of clients
@@ -51,14 +52,14 @@ class MemoryFigures:
 def memory_figures(instance: Instance) -> MemoryFigures:
     """The figures now."""
     facts = instance.host.facts()
+    memory = instance.feature(MemoryUse)
+    used = memory.update()
     return MemoryFigures(
-        used=facts.resident_bytes,
-        peak=max(facts.peak_resident_bytes, facts.resident_bytes),
-        startup=facts.startup_resident_bytes,
-        clients=sum(
-            client.query_buffer_bytes + sum(map(len, client.output))
-            for client in instance.feature(Clients).by_id.values()
-        ),
+        used=used,
+        resident=facts.resident_bytes,
+        peak=memory.peak_bytes,
+        startup=memory.startup_bytes,
+        clients=memory.clients_bytes,
         keys=sum(map(len, instance.databases)),
         total_system=facts.total_system_bytes,
     )

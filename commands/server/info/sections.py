@@ -125,7 +125,7 @@ def memory(instance: Instance) -> Iterator[Field]:
     figures = memory_figures(instance)
     for name, size in (
         ("used_memory", figures.used),
-        ("used_memory_rss", figures.used),
+        ("used_memory_rss", figures.resident),
         ("used_memory_peak", figures.peak),
     ):
         yield name, size
@@ -137,12 +137,12 @@ def memory(instance: Instance) -> Iterator[Field]:
     yield "used_memory_dataset_perc", f"{figures.dataset_percentage:.2f}%"
     yield "allocator_allocated", figures.used
     yield "allocator_active", figures.used
-    yield "allocator_resident", figures.used
+    yield "allocator_resident", figures.resident
     yield "total_system_memory", figures.total_system
     yield "total_system_memory_human", human(figures.total_system)
     yield from _scripting_memory(instance)
-    yield "maxmemory", 0
-    yield "maxmemory_human", "0B"
+    yield "maxmemory", instance.config.maxmemory
+    yield "maxmemory_human", human(instance.config.maxmemory)
     yield "maxmemory_policy", instance.config.maxmemory_policy
     yield "allocator_frag_ratio", "1.00"
     yield "allocator_frag_bytes", 0
@@ -150,8 +150,8 @@ def memory(instance: Instance) -> Iterator[Field]:
     yield "allocator_rss_bytes", 0
     yield "rss_overhead_ratio", "1.00"
     yield "rss_overhead_bytes", 0
-    yield "mem_fragmentation_ratio", "1.00"
-    yield "mem_fragmentation_bytes", 0
+    yield "mem_fragmentation_ratio", f"{figures.resident / max(figures.used, 1):.2f}"
+    yield "mem_fragmentation_bytes", figures.resident - figures.used
     yield "mem_not_counted_for_evict", 0
     yield from buffers(instance)
     yield "mem_clients_normal", figures.clients
@@ -326,11 +326,12 @@ def _keyspace_activity(instance: Instance) -> Iterator[Field]:
     yield "expired_stale_perc", "0.00"  # deadlines are kept in order, so there is no sampling
     yield "expired_time_cap_reached_count", stats.expire_cycles_cut_short
     yield "expire_cycle_cpu_milliseconds", stats.expire_cycle_us // 1000
-    yield "evicted_keys", 0
+    yield "evicted_keys", stats.evicted_keys
     yield "evicted_clients", 0
     yield "evicted_scripts", _scripting_figures(instance).evicted_scripts
-    yield "total_eviction_exceeded_time", 0
-    yield "current_eviction_exceeded_time", 0
+    current_ms = instance.now_ms - stats.exceeded_since_ms if stats.exceeded_since_ms else 0
+    yield "total_eviction_exceeded_time", stats.eviction_exceeded_ms + current_ms
+    yield "current_eviction_exceeded_time", current_ms
     yield "keyspace_hits", stats.keyspace_hits
     yield "keyspace_misses", stats.keyspace_misses
     yield "pubsub_channels", len(pubsub.channels)

@@ -62,8 +62,9 @@ def _acknowledge_plain(client: Client, request: Request) -> bytes | None:
         if not ids.add_plain(request.word(index)):
             return None
     instance.stats.keyspace_hits += 1
+    db.memory.note(stream)
     if not client.no_touch:
-        stream.access_ms = instance.now_ms
+        instance.touch(stream)
     acknowledged: cython.Py_ssize_t = group.acknowledge_all(ids)
     instance.dirty += acknowledged
     request.mark_quick(0)

@@ -93,8 +93,9 @@ def _read_few(client: Client, read: GroupRead) -> bytes | None:
         return None
     now_ms: cython.longlong = instance.now_ms
     instance.stats.keyspace_hits += 2  # as for cached requests
+    db.memory.note(stream)
     if not client.no_touch:
-        stream.access_ms = now_ms
+        instance.touch(stream)
     instance.dirty += 1
     consumer.seen_ms = consumer.active_ms = now_ms
     advance_group(stream, group, ids)

@@ -44,6 +44,7 @@ def deliver_again(client: Client, request: Request) -> bytes | None:
     if type(value) is not Stream:
         return None
     stream: Stream = value
+    db.memory.note(stream)
     group: Group | None = stream.groups.get(request.word(2))
     if group is None:
         return None

@@ -99,8 +99,9 @@ def _read_few(client: Client, request: Request, known: KnownRead) -> bytes | Non
     elif known.waits:
         return None
     instance.stats.keyspace_hits += 2  # to find the stream, and to read
-    if not client.no_touch:
-        stream.access_ms = instance.now_ms
+    db.memory.note(stream)  # reading may unpack nodes
+    if instance.reads_touch and not client.no_touch:
+        instance.touch(stream)
     return reply
 
 

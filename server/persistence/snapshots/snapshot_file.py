@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from commands.core.instance import Instance
 from commands.core.version import REDIS_VERSION
+from commands.eviction.memory_use import MemoryUse
 from commands.keys.serialization import snapshot_options
 from commands.replication.state import ReplicationState
 from commands.scripting.scripting_state import Scripting
@@ -69,7 +70,13 @@ def write_replica_snapshot(
     if not for_rillway:
         kind = _STREAM_TYPES[instance.config.repl_snapshot_version]
         stream_type = kind or options.stream_type
-        options = SnapshotOptions(options.compress, options.checksum, stream_type)
+        options = SnapshotOptions(
+            options.compress,
+            options.checksum,
+            stream_type,
+            options.keeps_idle_times,
+            options.keeps_frequencies,
+        )
     databases = instance.databases if with_keys else []
     aux = _aux(instance, aof_base=False)
     _write_snapshot(instance, databases, write, report, options, aux, with_functions=with_functions)
@@ -119,7 +126,7 @@ def _libraries(instance: Instance) -> list[bytes]:
 
 def _aux(instance: Instance, *, aof_base: bool) -> dict[bytes, bytes]:
     """The header: version, time, and the replication ID and offset."""
-    used_bytes = instance.host.facts().resident_bytes
+    used_bytes = instance.feature(MemoryUse).used_bytes()
     history = {} if aof_base else history_aux(instance.replication)
     return standard_aux(
         REDIS_VERSION.encode(), instance.now_ms, used_bytes, history, aof_base=aof_base

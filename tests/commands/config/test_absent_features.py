@@ -12,7 +12,7 @@ from commands.config.configuration import DIRECTIVES
     ("name", "words"),
     [
         ("cluster-enabled", ["NO"]),
-        ("maxmemory", ["0b"]),
+        ("socket-mark-id", ["0b"]),
     ],
 )
 def test_the_value_that_says_the_feature_is_not_used_is_accepted(
@@ -24,7 +24,7 @@ def test_the_value_that_says_the_feature_is_not_used_is_accepted(
 @pytest.mark.parametrize(
     ("name", "words", "reason"),
     [
-        ("maxmemory", ["100mb"], "Rillway does not have a memory limit yet, only '0' is accepted"),
+        ("cluster-enabled", ["yes"], "Rillway does not have cluster mode yet, only 'no' is"),
         ("loadmodule", ["x.so"], "Rillway does not have modules yet"),
     ],
 )

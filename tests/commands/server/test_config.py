@@ -108,7 +108,7 @@ def test_set_refuses_with_the_text_of_redis(
     [
         ("lazyfree-lazy-user-del", "yes"),
         ("crash-log-enabled", "no"),
-        ("maxmemory-policy", "allkeys-lru"),
+        ("lazyfree-lazy-user-flush", "yes"),
     ],
 )
 def test_an_inert_directive_is_set_and_shown_and_the_log_says_that_it_has_no_effect(

@@ -56,24 +56,26 @@ def test_stats_are_figures_with_a_map_for_each_database_in_use(client: InProcess
     client.execute("SET", "k", "v")
     client.execute("HELLO", "3")
     stats = decode(client.execute("MEMORY", "STATS"))
-    assert stats[b"total.allocated"] == 10 * MIB
-    assert stats[b"peak.percentage"] == 50.0
+    assert 0 < stats[b"total.allocated"] < 100_000
+    assert stats[b"allocator.resident"] == 10 * MIB
+    assert stats[b"peak.percentage"] == 100.0
     assert stats[b"keys.count"] == 1
     assert stats[b"db.0"].keys() == {b"overhead.hashtable.main", b"overhead.hashtable.expires"}
     assert b"db.1" not in stats
-    assert stats[b"fragmentation"] == 1.0
+    assert stats[b"fragmentation"] == pytest.approx(10 * MIB / stats[b"total.allocated"])
 
 
 def test_stats_are_flat_in_resp2(client: InProcessClient) -> None:
     client.execute("SET", "k", "v")
     stats = pairs(decode(client.execute("MEMORY", "STATS")))
     assert pairs(stats[b"db.0"])[b"overhead.hashtable.main"] > 0
-    assert stats[b"peak.percentage"] == b"50"
+    assert stats[b"peak.percentage"] == b"100"
 
 
 def figures(used: int, peak: int = 0, clients: int = 0) -> MemoryFigures:
     return MemoryFigures(
         used=used,
+        resident=used,
         peak=max(used, peak),
         startup=MIB,
         clients=clients,

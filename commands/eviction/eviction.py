@@ -1,0 +1,141 @@
+"""Eviction: chooses the next key by `maxmemory-policy`, and removes it.
+
+LRU, LFU and LRM compare a few keys, as Redis does: each time `maxmemory-samples` random keys of
+each database join a pool of the best candidates so far, and the best is evicted. A candidate that
+was used meanwhile goes back. volatile-ttl takes the key that expires first of all, which the index
+of deadlines knows.
+
+An evicted key is removed like an expired one: replicas and the append-only file get a DEL, clients
+that watch or cache it are told, and `evicted` is published.
+
+Leaves out: when to evict, and for how long (server/requests/memory_limit.py).
+
+Source: Redis 8.2; LRM since 8.6.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from typing import TypeAlias
+
+from commands.core.instance import Instance
+from commands.eviction.frequency import MAX_FREQUENCY, frequency_now
+from commands.state import notifications
+from storage.keyspace.database import Database
+from storage.types.value import Value
+
+POOL_SIZE = 16
+
+# How good a candidate is (the higher, the sooner it is evicted), its database, its key.
+Candidate: TypeAlias = tuple[int, int, bytes]
+
+
+class Eviction:
+    """Evicts keys of one instance."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._below = instance.chance.below
+        self._policy = ""
+        self._is_volatile = False  # only keys with a time to live are evicted
+        self._way = ""  # "lru", "lfu", "lrm", "random", "ttl"; "" for none
+        self._pool: list[Candidate] = []  # the best is the last
+        self._turn = 0  # of the databases, for random keys
+
+    def evict_one(self) -> bool:
+        """Evict the next key; False if the policy finds none."""
+        if self._policy != self._instance.config.maxmemory_policy:
+            self._read_policy()
+        chosen = self._choose()
+        if chosen is None:
+            return False
+        self._evict(*chosen)
+        return True
+
+    def _read_policy(self) -> None:
+        self._policy = self._instance.config.maxmemory_policy
+        scope, _, self._way = self._policy.partition("-")
+        self._is_volatile = scope == "volatile"
+        self._pool.clear()
+
+    def _choose(self) -> tuple[Database, bytes] | None:
+        if not self._way:
+            return None
+        if self._way == "random":
+            return self._choose_random()
+        if self._way == "ttl":
+            return self._choose_first_deadline()
+        return self._choose_best()
+
+    def _evict(self, db: Database, key: bytes) -> None:
+        instance = self._instance
+        lazily = instance.config.lazyfree_lazy_eviction
+        instance.remove(db, key)
+        instance.stats.evicted_keys += 1
+        instance.propagate(db.index, [b"UNLINK" if lazily else b"DEL", key])
+        instance.key_modified(db, key, None)
+        instance.notify(notifications.EVICTED, b"evicted", key, db.index)
+
+    # -- choosing ------------------------------------------------------------------------------
+
+    def _random_key(self, db: Database) -> bytes | None:
+        below = self._below
+        return db.random_volatile_key(below) if self._is_volatile else db.random_key(below)
+
+    def _choose_random(self) -> tuple[Database, bytes] | None:
+        """A random key, of the databases in turn."""
+        databases = self._instance.databases
+        for _ in databases:
+            self._turn = (self._turn + 1) % len(databases)
+            db = databases[self._turn]
+            key = self._random_key(db)
+            if key is not None:
+                return db, key
+        return None
+
+    def _choose_first_deadline(self) -> tuple[Database, bytes] | None:
+        first: tuple[int, Database, bytes] | None = None
+        for db in self._instance.databases:
+            deadline = db.first_deadline()
+            if deadline is not None and (first is None or deadline[0] < first[0]):
+                first = deadline[0], db, deadline[1]
+        return None if first is None else first[1:]
+
+    def _choose_best(self) -> tuple[Database, bytes] | None:
+        """The best candidate, after some more keys have joined the pool."""
+        while self._add_candidates():
+            while self._pool:
+                score, index, key = self._pool.pop()
+                db = self._instance.databases[index]
+                value = db.get(key)
+                if value is None or (self._is_volatile and key not in db.expires):
+                    continue
+                now = self._score(value)
+                if now < score and self._pool and now < self._pool[-1][0]:
+                    insort(self._pool, (now, index, key))  # it was used meanwhile
+                    continue
+                return db, key
+        return None
+
+    def _add_candidates(self) -> bool:
+        """Let keys of each database join the pool; False if there are none."""
+        pool, found = self._pool, False
+        for db in self._instance.databases:
+            if not (db.expires if self._is_volatile else db.values):
+                continue
+            found = True
+            for _ in range(self._instance.config.maxmemory_samples):
+                key = self._random_key(db)
+                assert key is not None
+                candidate = self._score(db.values[key]), db.index, key
+                if candidate not in pool:
+                    insort(pool, candidate)
+        del pool[:-POOL_SIZE]
+        return found
+
+    def _score(self, value: Value) -> int:
+        instance = self._instance
+        if self._way == "lfu":
+            decay_minutes = instance.config.lfu_decay_time
+            return MAX_FREQUENCY - frequency_now(value, instance.now_ms, decay_minutes)
+        return instance.now_ms - value.access_ms

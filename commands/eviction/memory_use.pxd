@@ -1,0 +1,15 @@
+# The C types of commands/eviction/memory_use.py.
+
+from commands.core.instance cimport Instance
+
+
+cdef class MemoryUse:
+    cdef Instance _instance
+    cdef list _databases
+    cdef public long long startup_bytes
+    cdef public long long clients_bytes
+    cdef public long long rest_bytes
+    cdef public long long peak_bytes
+
+    cpdef long long update(self)
+    cpdef long long used_bytes(self)

@@ -1,0 +1,83 @@
+"""The memory in use, in bytes: INFO's used_memory, and what `maxmemory` limits.
+
+A count, not a measurement: neither Python nor the C library says cheaply how much of the process's
+memory is in use, and the resident size hardly falls when keys are removed. Four parts:
+
+  the process at its start   resident then, before any data
+  databases                  keys, values and tables (storage/keyspace/memory_count.py), always
+                             up to date
+  clients                    their structures and buffers
+  the rest                   the backlog, cached entries, interpreters, scripts, libraries:
+                             updated several times a second
+
+What goes to replicas beyond the backlog, and what waits for the append-only file, does not count
+towards the limit, as in Redis: evicting keys makes more of it.
+"""
+
+from __future__ import annotations
+
+import cython
+
+from commands.core.client import Client
+from commands.core.clients import Clients
+from commands.core.instance import Instance
+from commands.scripting.scripting_state import Scripting
+from commands.state.stats import ScriptingFigures
+from storage.keyspace.database import Database
+
+# A connection with its session, without its buffers.
+CLIENT_BYTES = 4096
+
+
+@cython.cclass
+class MemoryUse:
+    """The memory that one instance uses."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._databases: list[Database] = instance.databases
+        self.startup_bytes = 0  # the server sets it
+        self.clients_bytes = self.rest_bytes = 0  # as of the last `update`
+        self.peak_bytes = 0
+
+    def update(self) -> int:
+        """Measure what is not always up to date; return `used_bytes`."""
+        instance = self._instance
+        clients_bytes: cython.longlong = 0
+        client: Client
+        for client in instance.feature(Clients).by_id.values():
+            clients_bytes += CLIENT_BYTES + client.query_buffer_bytes
+            for part in client.output:
+                clients_bytes += len(part)
+        self.clients_bytes = clients_bytes
+        backlog = instance.replication.backlog
+        scripting = instance.feature_if_used(Scripting)
+        figures = ScriptingFigures() if scripting is None else scripting.figures()
+        self.rest_bytes = (
+            (0 if backlog is None else backlog.length)
+            + instance.entry_cache.used_bytes
+            + figures.eval_bytes
+            + figures.script_bytes
+            + figures.function_bytes
+            + figures.library_bytes
+        )
+        return self.used_bytes()
+
+    def used_bytes(self) -> int:
+        """The memory in use, as `maxmemory` counts it."""
+        used: cython.longlong = self.startup_bytes + self.clients_bytes + self.rest_bytes
+        db: Database
+        for db in self._databases:
+            if db.values:
+                used += db.memory_bytes()
+        if used > self.peak_bytes:
+            self.peak_bytes = used
+        return used
+
+    def recount(self, limit: int) -> None:
+        """Count up to `limit` values of each database again that no command has changed.
+
+        Work in the background makes some smaller: idempotent IDs expire, nodes are packed.
+        """
+        for db in self._databases:
+            db.recount(limit)

@@ -1,0 +1,13 @@
+# The C types of server/requests/memory_limit.py.
+
+from commands.core.instance cimport Instance
+from commands.eviction.memory_use cimport MemoryUse
+
+
+cdef class MemoryLimit:
+    cdef Instance _instance
+    cdef object _eviction
+    cdef MemoryUse _memory
+    cdef public bint is_behind
+
+    cpdef check(self)

@@ -1,0 +1,95 @@
+"""The memory that the keys and values of a database take.
+
+Each value knows its own size in constant time (`Value.memory_bytes`). A command changes a value in
+many small steps, and so the difference is added later, once for all of them: what looks a value up
+to change it calls `note`, and `settle` adds up what has become of the noted values.
+
+    count.note(value)     before or after a change; cheap if it is noted already
+    count.settle()
+    count.bytes           of all keys and values, as of the last `settle`
+
+Leaves out: the tables of a database, and the memory of anything but data
+(commands/eviction/memory_use.py).
+"""
+
+from __future__ import annotations
+
+import cython
+
+from storage.types.value import UNCOUNTED, Value
+
+# When so many values are noted, the older ones are settled: the last are perhaps those that the
+# command that runs is about to change.
+MOST_NOTED = 1024
+RECENT = 64
+_MOST_NOTED: cython.Py_ssize_t = MOST_NOTED
+_RECENT: cython.Py_ssize_t = RECENT
+_UNCOUNTED: cython.longlong = UNCOUNTED
+
+
+@cython.cclass
+class MemoryCount:
+    """The bytes of one database's keys and values."""
+
+    __slots__ = ("_noted", "bytes")
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._noted: list[Value] = []
+
+    def note(self, value: Value) -> None:
+        """The size of a value may change, or has changed."""
+        if not value.has_changed:
+            value.has_changed = True
+            self._noted.append(value)
+            if len(self._noted) >= _MOST_NOTED:
+                recent = self._noted[-_RECENT:]
+                del self._noted[-_RECENT:]
+                self.settle()
+                self._noted += recent
+
+    def settle(self) -> None:
+        """Count what has become of the noted values. Not while a command changes them."""
+        value: Value
+        for value in self._noted:
+            value.has_changed = False
+            if value.counted_bytes != _UNCOUNTED:
+                size_bytes: cython.longlong = value.memory_bytes()
+                self.bytes += size_bytes - value.counted_bytes
+                value.counted_bytes = size_bytes
+        self._noted.clear()
+
+    def add(self, value: Value, key_bytes: cython.longlong) -> None:
+        """A value is stored at a new key of that size."""
+        value.counted_bytes = 0
+        self.bytes += key_bytes
+        self.note(value)
+
+    def exchange(self, old: Value, new: Value) -> None:
+        """A value is replaced at its key, by itself perhaps."""
+        if old is not new:
+            self._forget(old)
+            new.counted_bytes = 0
+        self.note(new)
+
+    def subtract(self, value: Value, key_bytes: cython.longlong) -> None:
+        """A value and its key of that size are removed."""
+        self._forget(value)
+        self.bytes -= key_bytes
+
+    @cython.cfunc
+    def _forget(self, value: Value) -> None:
+        if value.has_changed:
+            self._drop(value)  # so that it is not kept alive
+        self.bytes -= value.counted_bytes
+        value.counted_bytes = _UNCOUNTED
+
+    @cython.cfunc
+    def _drop(self, value: Value) -> None:
+        value.has_changed = False
+        noted = self._noted
+        place: cython.Py_ssize_t
+        for place in range(len(noted) - 1, -1, -1):
+            if noted[place] is value:
+                del noted[place]
+                return
