@@ -672,22 +672,14 @@ class Stream(Value):
         self.groups = {}
         return removed_data
 
-    def memory_bytes(self, samples: int = 5) -> int:
-        """An estimate of the memory the stream takes, from `samples` nodes (0: from all)."""
-        count = len(self._nodes)
+    def memory_bytes(self) -> int:
+        """The memory of the stream in bytes."""
         size = allocated_bytes(self) + allocated_bytes(self.groups)
         size += self._shape.memory_bytes() + self._nodes.memory_bytes()
-        size += sum(group.memory_bytes() for group in self.groups.values())
+        size += sum([group.memory_bytes() for group in self.groups.values()])
         if self.idempotence is not None:
             size += self.idempotence.memory_bytes()
-        looked_at = 0
-        nodes_bytes = 0
-        for node in self._nodes:
-            nodes_bytes += node.memory_bytes()
-            looked_at += 1
-            if looked_at == samples:
-                break
-        return size + (nodes_bytes * count // looked_at if looked_at else 0)
+        return size + sum([node.memory_bytes() for node in self._nodes])
 
 
 def _run_up_to(ids: list[EntryID], start: int, end: EntryID) -> list[EntryID]:

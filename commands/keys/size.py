@@ -11,10 +11,6 @@ from storage.types.value import Value
 TABLE_ENTRY_BYTES = 100
 
 
-def value_bytes(key: bytes, value: Value, samples: int) -> int:
-    """An estimate of what a key and its value occupy in memory.
-
-    `samples` parts of it (nodes of a stream, fields of a hash) are measured and extrapolated to the
-    rest; 0: all are measured.
-    """
-    return getsizeof(key) + TABLE_ENTRY_BYTES + value.memory_bytes(samples)
+def value_bytes(key: bytes, value: Value) -> int:
+    """What a key and its value occupy in memory."""
+    return getsizeof(key) + TABLE_ENTRY_BYTES + value.memory_bytes()

@@ -20,7 +20,6 @@ from protocol.request import Request
 
 Figure: TypeAlias = "int | float | dict[bytes, int]"
 
-DEFAULT_SAMPLES = 5
 MEBIBYTE = 1024 * 1024
 # Below this the figures are mostly those of the Python runtime.
 WORTH_A_LOOK_BYTES = 5 * MEBIBYTE
@@ -30,20 +29,21 @@ container("MEMORY")
 
 @command("MEMORY USAGE", arity=-3, flags=READONLY, keys=one_key(b"RO", at=2))
 def memory_usage(client: Client, argv: Request) -> bytes:
-    """Bytes, or null. The key's access time stays as it is."""
-    samples = DEFAULT_SAMPLES
+    """Bytes, or null. The key's access time stays as it is.
+
+    The figure is exact: the number of SAMPLES is checked, and has no effect.
+    """
     arguments = Arguments(argv, 3)
     while arguments:
         if not arguments.take(b"SAMPLES"):
             arguments.finish()
-        samples = arguments.next_int()
-        if samples < 0:
+        if arguments.next_int() < 0:
             raise ReplyError(errors.SYNTAX)
     db, key = client.db, argv[2]
     value = db.get(key)
     if value is None or db.is_expired(key, client.instance.now_ms):
         return replies.NIL[client.resp]
-    return replies.integer(value_bytes(key, value, samples))
+    return replies.integer(value_bytes(key, value))
 
 
 @command("MEMORY STATS", arity=2)

@@ -12,6 +12,7 @@ cdef class NodeIDs:
     cpdef Py_ssize_t place(self, entry_id_t key, entry_id_t entry_id) except -1
     cpdef add_to(self, EntryIDs ids, entry_id_t key, Py_ssize_t low, Py_ssize_t high)
     cpdef list between(self, entry_id_t key, Py_ssize_t low, Py_ssize_t high)
+    cpdef long long memory_bytes(self)
 
 
 cdef class IDProgression(NodeIDs):

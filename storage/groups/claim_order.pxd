@@ -23,3 +23,4 @@ cdef class ClaimOrder:
     cdef _begin_line(self)
     cpdef bint join_line(self, long long delivery_ms, entry_id_t first, entry_id_t last) except -1
     cpdef tidy(self, Py_ssize_t changes)
+    cpdef long long memory_bytes(self)

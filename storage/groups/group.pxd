@@ -17,3 +17,4 @@ cdef class Group:
 
     cpdef deliver(self, Consumer consumer, EntryIDs ids, long long now_ms)
     cpdef Py_ssize_t acknowledge_all(self, EntryIDs ids) except -1
+    cpdef long long memory_bytes(self)

@@ -70,6 +70,7 @@ cdef class Block:
     cdef Share _open_share(self, Owner owner)
     cpdef unshare(self, Owner owner, Py_ssize_t number)
     cpdef unshare_each(self, Py_ssize_t start, Py_ssize_t end)
+    cpdef long long memory_bytes(self)
 
 
 cdef unsigned long long* _numbers(Block block)

@@ -13,3 +13,4 @@ cdef class PendingBlocks:
     cpdef Py_ssize_t index(self, entry_id_t entry_id) except -1
     cpdef Block of(self, entry_id_t entry_id)
     cdef Block _cleared(self, Block block)
+    cpdef long long memory_bytes(self)

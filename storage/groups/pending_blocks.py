@@ -218,4 +218,4 @@ class PendingBlocks:
     def memory_bytes(self) -> int:
         """The memory of the blocks, with the IDs and without the consumers."""
         size = sys.getsizeof(self) + sys.getsizeof(self._blocks)
-        return size + sum(block.memory_bytes() for block in self._blocks)
+        return size + sum([block.memory_bytes() for block in self._blocks])

@@ -14,4 +14,5 @@ cdef class PendingList(PendingEntries):
     cpdef extend(self, EntryIDs ids, Owner owner, unsigned long long delivery_ms, bint are_strays)
     cpdef bint remove(self, entry_id_t entry_id) except -1
     cpdef Py_ssize_t remove_all(self, EntryIDs ids) except -1
+    cpdef long long memory_bytes(self)
     cdef _remove(self, Block block, Py_ssize_t place, Py_ssize_t count)

@@ -13,5 +13,6 @@ cdef class OrderedIndex:
     cpdef object get(self, object key)
     cpdef append(self, object key, object item)
     cpdef object pop(self, object key, object default=*)
+    cpdef long long memory_bytes(self)
     cdef dict _find(self, object key)
     cdef dict _open_block(self, object bound)

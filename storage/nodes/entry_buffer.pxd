@@ -70,3 +70,4 @@ cdef class EntryBuffer:
         self, Py_ssize_t low, Py_ssize_t high, Py_ssize_t place, Py_ssize_t to
     )
     cdef _shrink(self)
+    cpdef long long memory_bytes(self)

@@ -32,6 +32,7 @@ cdef class FrozenNode:
 
     cpdef bytearray alive(self)
     cpdef bytes copied_blob(self)
+    cpdef long long memory_bytes(self)
     cdef Py_ssize_t _low(self, entry_id_t start) except -1
     cdef Py_ssize_t _high(self, Py_ssize_t low, object end, Py_ssize_t limit)
     cpdef Py_ssize_t _offset(self, Py_ssize_t place)

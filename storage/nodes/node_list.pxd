@@ -19,6 +19,7 @@ cdef class NodeList:
     cdef public bint _needs_lender
 
     cpdef object peek_first(self)
+    cpdef long long memory_bytes(self)
     cpdef tuple select(self, object start, object end, Py_ssize_t limit)
     cpdef list read_from(self, EntryIDs ids, entry_id_t start, Py_ssize_t limit)
     cdef Py_ssize_t _lowest(self, entry_id_t entry_id) except -1

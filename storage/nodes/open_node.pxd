@@ -35,6 +35,7 @@ cdef class OpenNode:
     )
     cdef Py_ssize_t _id_bytes(self, unsigned long long ms, unsigned long long seq)
     cdef Py_ssize_t _size(self)
+    cpdef long long memory_bytes(self)
     cpdef tuple select(self, object start, object end, Py_ssize_t limit)
     cpdef list read_from(self, EntryIDs ids, object start, Py_ssize_t limit)
     cpdef add_ids_to(self, EntryIDs ids, object start, object end, Py_ssize_t limit)

@@ -264,6 +264,6 @@ class HashValue(Value):
         self._alarms = None
         return removed_data
 
-    def memory_bytes(self, samples: int = 5) -> int:
-        """An estimate of the memory the hash takes, from `samples` of its fields (0: from all)."""
-        return getsizeof(self) + getsizeof(self.expires) + self._table.memory_bytes(samples)
+    def memory_bytes(self) -> int:
+        """The memory of the hash in bytes."""
+        return getsizeof(self) + getsizeof(self.expires) + self._table.memory_bytes()

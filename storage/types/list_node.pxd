@@ -41,6 +41,7 @@ cdef class ListNode:
     cdef public Py_ssize_t start
 
     cpdef Py_ssize_t size_bytes(self)
+    cpdef long long memory_bytes(self)
     cpdef ListNode copy(self)
     cdef Py_ssize_t _place_of(self, Py_ssize_t offset) except -1
     cpdef bytes at(self, Py_ssize_t offset)

@@ -109,8 +109,8 @@ class ListValue(Value):
         """The time to copy or write the list, in steps of about 0.1 ms."""
         return 1 + self._length // ITEMS_PER_STEP
 
-    def memory_bytes(self, samples: int = 5) -> int:
-        """An estimate of the list's memory. Nodes know their size, so elements are not visited."""
+    def memory_bytes(self) -> int:
+        """The memory of the list in bytes."""
         size = getsizeof(self) + getsizeof(self._nodes)
         return size + sum([node.memory_bytes() for node in self.nodes])
 

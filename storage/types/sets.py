@@ -179,9 +179,9 @@ class SetValue(Value):
         twin._table = self._table.copy()
         return twin
 
-    def memory_bytes(self, samples: int = 5) -> int:
-        """Return the memory of the set in bytes, estimated from `samples` members (0: from all)."""
-        return getsizeof(self) + self._table.memory_bytes(samples)
+    def memory_bytes(self) -> int:
+        """The memory of the set in bytes."""
+        return getsizeof(self) + self._table.memory_bytes()
 
     def release(self) -> RemovedData:
         """Give up the members when the set is removed; the data to free."""

@@ -19,7 +19,6 @@ Leaves out: empty sorted sets (commands remove the key); the parsing of ranges
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import inf
 from sys import getsizeof
 from typing import TypeAlias
@@ -348,16 +347,12 @@ class SortedSetValue(Value):
         twin.remove_span(0, start)
         return twin
 
-    def memory_bytes(self, samples: int = 5) -> int:
-        """An estimate of its memory in bytes, from `samples` members (0: from all)."""
+    def memory_bytes(self) -> int:
+        """The memory of the sorted set in bytes."""
         total = getsizeof(self) + self._order.memory_bytes()
         if self._table is not None:
-            return total + self._table.memory_bytes(samples)
-        few: Iterable[Record] = self._order.records(0, samples or self._order.count)
-        measured = list(map(getsizeof, few))
-        if measured:
-            total += sum(measured) * self._order.count // len(measured)
-        return total
+            return total + self._table.memory_bytes()
+        return total + sum(map(getsizeof, self._order.first_part()))
 
     def release(self) -> RemovedData:
         """Give up the members when the sorted set is removed; the data to free."""

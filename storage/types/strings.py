@@ -97,6 +97,6 @@ class StringValue(Value):
         """The length in bytes."""
         return len(self.data)
 
-    def memory_bytes(self, samples: int = 5) -> int:
+    def memory_bytes(self) -> int:
         """Return the memory of the value in bytes."""
         return getsizeof(self) + getsizeof(self.data)

@@ -12,6 +12,7 @@ cdef class Value:
 
     cpdef object first_deadline_ms(self)
     cpdef use_cache(self, object cache)
+    cpdef long long memory_bytes(self)
 
 
 cpdef object as_int64(bytes text)

@@ -69,8 +69,8 @@ class Value:
         """An independent value with the same content and access time."""
         raise NotImplementedError
 
-    def memory_bytes(self, samples: int = 5) -> int:
-        """An estimate of the memory the value takes, from `samples` of its parts (0: from all)."""
+    def memory_bytes(self) -> int:
+        """The memory that the value takes, in bytes, allocator overhead included."""
         raise NotImplementedError
 
     def use_cache(self, cache: EntryCache) -> None:

@@ -29,6 +29,7 @@ cdef class RecordTable:
     cdef bytes _remove_at(self, Py_ssize_t place)
     cpdef reserve(self, Py_ssize_t count)
     cpdef RecordTable selected(self, list[bytes] records)
+    cpdef long long memory_bytes(self)
 
     cdef Py_ssize_t _find(self, bytes key) except -2
     cdef Py_ssize_t _place(

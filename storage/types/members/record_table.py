@@ -197,21 +197,12 @@ class RecordTable:
         twin.put_all([self._records[place] for place in places])  # type: ignore[misc]
         return twin
 
-    def memory_bytes(self, samples: int = 5) -> int:
-        """An estimate of the memory in bytes, from `samples` of the records (0: from all)."""
+    def memory_bytes(self) -> int:
+        """The memory in bytes, that of the records included."""
         size = getsizeof(self) + getsizeof(self._records)
         if self._index is not None:
             size += getsizeof(self._index)
-        count = len(self)
-        if not count:
-            return size
-        sampled: list[int] = []
-        for record in self._records:
-            if record is not None:
-                sampled.append(getsizeof(record))
-                if len(sampled) == samples:
-                    break
-        return size + sum(sampled) * count // len(sampled)
+        return size + sum([getsizeof(record) for record in self._records if record is not None])
 
     def release(self, removed_data: RemovedData) -> None:
         """Give up all records when the collection is removed."""

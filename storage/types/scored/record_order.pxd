@@ -31,6 +31,7 @@ cdef class RecordOrder:
     cpdef list records(self, Py_ssize_t start, Py_ssize_t end)
     cpdef list first_part(self)
     cpdef list take_parts(self)
+    cpdef long long memory_bytes(self)
 
 
 cdef int* _lengths(RecordOrder order) noexcept

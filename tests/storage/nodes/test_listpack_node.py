@@ -114,7 +114,7 @@ def test_nodes_are_unpacked_when_they_are_looked_at() -> None:
 def test_what_does_not_need_the_content_unpacks_nothing(compress: bool) -> None:
     stream = packed_stream(compress=compress)
     twin = stream.copy()
-    assert stream.memory_bytes() > stream.memory_bytes(0) / 2 > 1000
+    assert stream.memory_bytes() > 1000
     assert (stream.length, stream.node_count, stream.radix_node_count()) == (
         LENGTH,
         10,

@@ -319,7 +319,7 @@ def test_a_copy_of_many_members_has_ranks_of_its_own() -> None:
 def test_memory_grows_with_the_members() -> None:
     large = filled(many(1000))
     assert large.memory_bytes() > 5 * filled(many(100)).memory_bytes()
-    assert large.memory_bytes(0) < 100 * len(large)
+    assert large.memory_bytes() < 100 * len(large)
 
 
 def test_a_large_one_is_freed_in_steps() -> None:
