@@ -109,11 +109,3 @@ import commands.strings.set
 import commands.strings.substrings
 import commands.transactions.transaction
 import commands.transactions.watch
-from commands.core.registry import COMMANDS, WRITE, Command
-
-# The writes without sub-commands, in the spelling of files and of primaries.
-WRITES: dict[bytes, Command] = {
-    name.upper(): command
-    for name, command in COMMANDS.items()
-    if command.flags & WRITE and not command.subcommands
-}

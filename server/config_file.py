@@ -17,13 +17,17 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import commands.catalogue  # noqa: F401  (declares every command)
+from commands.config import absent_features
 from commands.config.configuration import (
     DIRECTIVES,
     NAMES,
+    RENAME_COMMAND,
     USER,
     Configuration,
     is_known_in_files,
 )
+from commands.core.command_table import renamed
 from protocol.records import frozen_record
 from protocol.requests import split_inline
 
@@ -95,7 +99,7 @@ def apply_sources(config: Configuration, sources: list[list[Line]]) -> None:
     """
     for index, lines in enumerate(sources):
         later = {line.words[0].lower() for source in sources[index + 1 :] for line in source}
-        overruled = later.difference(DIRECTIVES)
+        overruled = later & absent_features.FEATURES.keys()
         apply_lines(config, [line for line in lines if line.words[0].lower() not in overruled])
 
 
@@ -120,6 +124,8 @@ def apply_line(config: Configuration, line: Line, *, further: bool = False) -> N
         if not words and not (name in DIRECTIVES and DIRECTIVES[name].kind.takes_no_words):
             raise ValueError("its value is missing")
         config.set(name, words, further=further)
+        if name == RENAME_COMMAND:
+            renamed(config.renamed_commands)
     except ValueError as error:
         reason = str(error).rstrip(".")
         expected = DIRECTIVES[name].kind.expected if name in DIRECTIVES else ""

@@ -7,8 +7,9 @@ from commands.acl.checks import denial, verbose_text
 from commands.acl.setuser import FLAGS
 from commands.core.arguments import parse_int
 from commands.core.client import Client
+from commands.core.command_table import CommandTable
 from commands.core.help import help_reply
-from commands.core.registry import LOADING, NOSCRIPT, STALE, command, find
+from commands.core.registry import COMMANDS, LOADING, NOSCRIPT, STALE, command
 from commands.server.command.categories import CATEGORIES, acl_categories
 from commands.server.command.table import all_commands
 from protocol import errors, replies
@@ -34,7 +35,7 @@ def acl_cat(client: Client, argv: Request) -> bytes:
     name = argv[2].lower()
     if name.decode("latin-1") not in CATEGORIES:
         raise ReplyError(b"ERR Unknown category '%b'" % argv[2])
-    found = [one.fullname for one in all_commands() if b"@" + name in acl_categories(one)]
+    found = [one.fullname for one in all_commands(COMMANDS) if b"@" + name in acl_categories(one)]
     return replies.bulk_array(found)
 
 
@@ -58,7 +59,7 @@ def acl_dryrun(client: Client, argv: Request) -> bytes:
     user = client.instance.feature(AccessControl).users.get(name)
     if user is None:
         raise ReplyError(b"ERR User '%b' not found" % name)
-    declared = find(request)
+    declared = client.instance.feature(CommandTable).find(request)
     if declared is None:
         raise ReplyError(b"ERR Command '%b' not found" % request[0])
     if not declared.accepts(len(request)):

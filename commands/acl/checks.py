@@ -20,7 +20,8 @@ from commands.acl.selectors import Selector
 from commands.acl.users import User
 from commands.connection.client_list import describe_client
 from commands.core.client import Client
-from commands.core.registry import NO_AUTH, Command, find
+from commands.core.command_table import CommandTable
+from commands.core.registry import NO_AUTH, Command
 from protocol.errors import ReplyError
 
 # What is refused; of several refusals the greatest is reported.
@@ -155,7 +156,8 @@ def may_read_all_keys(client: Client, argv: list[bytes]) -> bool:
 
     SORT asks, because BY and GET read keys that the request does not name.
     """
-    user, command = client.instance.feature(AccessControl).user_of(client), find(argv)
+    user = client.instance.feature(AccessControl).user_of(client)
+    command = client.instance.feature(CommandTable).find(argv)
     assert command is not None
     return any(
         selector.keys.allow_all(READ) and _denial_by(selector, command, argv) is None

@@ -26,7 +26,6 @@ ABSENT: dict[str, dict[str, str]] = {
 
 # Directives without a value of their own; Redis's file and CONFIG GET do not show them either.
 _WITHOUT_A_DEFAULT = {
-    "rename-command": "renaming of commands",
     "loadmodule": "modules",
 }
 

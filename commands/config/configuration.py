@@ -46,7 +46,8 @@ from commands.config.directive_kinds import (
 from protocol.records import frozen_record
 from storage.redis_format.encoding_limits import EncodingLimits
 
-USER = "user"  # declares one user; no directive with a value
+# No directives with a value: one declares a user, one gives a command another name.
+USER, RENAME_COMMAND = "user", "rename-command"
 SYSLOG_FACILITIES = Choice("user", *(f"local{number}" for number in range(8)))
 EVICTION_POLICIES = Choice(
     "volatile-lru", "volatile-lfu", "volatile-lrm", "volatile-random", "volatile-ttl",
@@ -348,6 +349,8 @@ class Configuration(EncodingLimits):
             setattr(self, attribute.name, attribute.default_factory())
         # The words of each `user` line: a name and rules (server/user_files.py).
         self.users: list[list[str]] = []
+        # The old and the new name of each `rename-command` line (commands/core/command_table.py).
+        self.renamed_commands: list[tuple[str, str]] = []
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Configuration) and vars(self) == vars(other)
@@ -362,6 +365,11 @@ class Configuration(EncodingLimits):
             return
         if name == USER:
             self._add_user(words)
+            return
+        if name == RENAME_COMMAND:
+            if len(words) != 2:
+                raise ValueError("wrong number of arguments")
+            self.renamed_commands.append((words[0], words[1]))
             return
         if further and not words:
             return  # as in Redis: `save` alone adds nothing
@@ -443,5 +451,5 @@ def is_known(name: str) -> bool:
 
 
 def is_known_in_files(name: str) -> bool:
-    """`is_known` for a file, where each `user` line declares a user."""
-    return is_known(name) or name == USER
+    """`is_known` for a file, which also declares users and renames commands."""
+    return is_known(name) or name in (USER, RENAME_COMMAND)

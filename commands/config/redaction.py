@@ -6,23 +6,22 @@ from commands.config.configuration import DIRECTIVES
 from protocol.requests import Argv
 
 REDACTED = b"(redacted)"
-_ABOUT_USERS = (b"setuser", b"getuser", b"deluser")
+_ABOUT_USERS = (b"acl|setuser", b"acl|getuser", b"acl|deluser")
 
 
-def redacted(argv: Argv) -> Argv:
-    """`argv` itself, or a copy in which secrets are replaced.
+def redacted(argv: Argv, fullname: bytes) -> Argv:
+    """`argv`, a request of the command `fullname`, or a copy in which secrets are replaced.
 
     AUTH: all arguments. HELLO: name and password after AUTH. CONFIG SET: values of directives that
     hold a secret. ACL SETUSER, GETUSER and DELUSER: all arguments. Source: Redis 8.2.
     """
-    name = argv[0].lower() if argv else b""
-    if name == b"auth":
+    if fullname == b"auth":
         return [argv[0]] + [REDACTED] * (len(argv) - 1)
-    if name == b"hello":
+    if fullname == b"hello":
         return _hello(argv)
-    if name == b"config" and len(argv) > 3 and argv[1].lower() == b"set":
+    if fullname == b"config|set":
         return _config_set(argv)
-    if name == b"acl" and len(argv) > 2 and argv[1].lower() in _ABOUT_USERS:
+    if fullname in _ABOUT_USERS:
         return argv[:2] + [REDACTED] * (len(argv) - 2)
     return argv
 

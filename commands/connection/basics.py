@@ -39,7 +39,7 @@ def ping(client: Client, request: Request) -> bytes:
 @command("ECHO", arity=2, flags=LOADING | STALE | FAST)
 def echo(client: Client, argv: Request) -> bytes:
     """From a primary or a file it may carry a request of Rillway's own. Source: Redis 7.2."""
-    if client.replays and (found := carried(argv)) is not None:
+    if client.replays and (found := carried(client, argv)) is not None:
         command, request = found
         assert command.handler is not None
         dirty = client.instance.dirty

@@ -1,6 +1,7 @@
 """The modules that all commands are built on.
 
 registry:      the `@command` declaration and the table of commands
+command_table: the commands by the names that one server gives them
 documentation: what people read about each command
 arguments:     a cursor over a request's arguments
 floats:        floating-point arguments

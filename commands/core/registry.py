@@ -11,7 +11,7 @@ family's table, and name the module in commands/catalogue.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
@@ -194,15 +194,16 @@ class Command:
         return [i for spec in self.keys for i in spec.positions(argv)]
 
 
-COMMANDS: dict[bytes, Command] = {}  # by lower-case name; containers included
+# By lower-case name; containers included. A server's own names: commands/core/command_table.py.
+COMMANDS: dict[bytes, Command] = {}
 
 
-def find(words: Request | list[bytes]) -> Command | None:
+def find(words: Request | list[bytes], by_name: Mapping[bytes, Command]) -> Command | None:
     """The command or sub-command of a request, in any spelling; None if there is none.
 
     A container alone is itself: its arity refuses it.
     """
-    command = COMMANDS.get(words[0].lower())
+    command = by_name.get(words[0].lower())
     if command is None or not command.subcommands or len(words) == 1:
         return command
     return command.subcommands.get(words[1].lower())

@@ -72,11 +72,12 @@ def pfcount(client: Client, argv: Request) -> bytes:
     For one key it is cached in the string, which counts as a change. Source: Redis 7.2.
     """
     if len(argv) == 2:
-        return replies.integer(_count_one(client, argv[1]))
+        return replies.integer(_count_one(client, argv))
     return replies.integer(_count_several(client, argv[1:]))
 
 
-def _count_one(client: Client, key: bytes) -> int:
+def _count_one(client: Client, argv: Request) -> int:
+    key = argv[1]
     value = client.lookup_string(key)
     if value is None:
         return 0
@@ -88,7 +89,7 @@ def _count_one(client: Client, key: bytes) -> int:
         count = hyperloglog.estimate(hyperloglog.registers(value.data))
     hyperloglog.keep(value.in_place(), count)
     client.modified(key)
-    client.propagate(b"PFCOUNT", key)
+    client.propagate(*argv)
     return count
 
 

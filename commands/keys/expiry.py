@@ -153,10 +153,9 @@ def persist(client: Client, argv: Request) -> bytes:
 
 
 def persist_key(client: Client, key: bytes) -> bool:
-    """Remove a key's time to live, notify, and propagate it; False if it had none."""
+    """Remove a key's time to live, and notify; False if it had none."""
     if not client.db.persist(key):
         return False
     client.modified(key)
     client.notify(notifications.GENERIC, b"persist", key)
-    client.propagate(b"PERSIST", key)
     return True

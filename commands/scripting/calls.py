@@ -7,6 +7,7 @@ and for a command that the user may not run have their own texts.
 from __future__ import annotations
 
 import traceback
+from collections.abc import Mapping
 from typing import Protocol, TypeAlias
 
 import cython
@@ -15,6 +16,7 @@ import hiredis
 from commands.acl.access_control import AccessControl
 from commands.acl.checks import denial, refusal_in_script
 from commands.core.blocking.blocked_clients import Block
+from commands.core.command_table import CommandTable
 from commands.core.gates import (
     GATE_FEW_REPLICAS,
     GATE_OUT_OF_MEMORY,
@@ -28,7 +30,6 @@ from commands.core.gates import (
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
 from commands.core.registry import (
-    COMMANDS,
     DENYOOM,
     MAY_REPLICATE,
     NOSCRIPT,
@@ -38,7 +39,6 @@ from commands.core.registry import (
     Command,
     Handler,
     Reply,
-    find,
 )
 from commands.core.runner import Runner
 from commands.core.services import Services
@@ -96,7 +96,8 @@ class Calls(HostFunctions):
         self._scripting = scripting
         self._instance = scripting.instance
         self._client = scripting.client
-        self._plain = _plain_commands()
+        self._commands = scripting.instance.feature(CommandTable)
+        self._plain = _plain_commands(self._commands.by_name)
         self._runner: Runner | None = None  # known once the server is whole, like `_services`
         self._mark_ns = 0  # Dispatcher.mark_ns after the last call
 
@@ -181,7 +182,7 @@ class Calls(HostFunctions):
             return _WHILE_LOADING
         if not argv:
             return _NO_ARGUMENTS
-        command = find(argv)
+        command = self._commands.find(argv)
         refusal = self._refusal(self._running, command, argv)
         if refusal is not None:
             self._instance.stats.count_error(refusal.split(b" ", 1)[0])
@@ -276,7 +277,7 @@ class Calls(HostFunctions):
             return NO_WORDS[1:-2]
         if not argv:
             return _NO_ARGUMENTS[1:-2]
-        command = find(argv)
+        command = self._commands.find(argv)
         if command is None:
             return b"ERR Invalid command passed to redis.acl_check_cmd()"
         user = self._instance.feature(AccessControl).user_of(self._client)
@@ -287,11 +288,11 @@ class Calls(HostFunctions):
         return self._scripting.libraries.refuse_function(name)
 
 
-def _plain_commands() -> dict[object, Plain]:
+def _plain_commands(by_name: Mapping[bytes, Command]) -> dict[object, Plain]:
     """The commands that scripts may call, in the usual spellings."""
     return {
         spelling: (command, command.handler, command.arity, bool(command.flags & WRITE))
-        for name, command in COMMANDS.items()
+        for name, command in by_name.items()
         for spelling in (name, name.upper())
         if not command.subcommands and not command.flags & NOSCRIPT
     }

@@ -8,6 +8,7 @@ latency-monitor-threshold is set. HISTOGRAM reads what is counted for every comm
 from __future__ import annotations
 
 from commands.core.client import Client
+from commands.core.command_table import CommandTable
 from commands.core.help import help_reply
 from commands.core.instance import Instance
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Command, command, container
@@ -169,7 +170,7 @@ def latency_histogram(client: Client, argv: Request) -> bytes:
     A container stands for its sub-commands. Commands that never ran are left out.
     """
     stats = client.instance.stats.commands
-    wanted = _named_commands(argv[2:]) if len(argv) > 2 else list(stats)
+    wanted = _named_commands(client, argv[2:]) if len(argv) > 2 else list(stats)
     items: list[bytes] = []
     for declared in wanted:
         counted = stats.get(declared)
@@ -191,11 +192,12 @@ def latency_histogram(client: Client, argv: Request) -> bytes:
     return replies.mapping(items, client.resp)
 
 
-def _named_commands(names: list[bytes]) -> list[Command]:
+def _named_commands(client: Client, names: list[bytes]) -> list[Command]:
     """The commands of these names, sub-commands in the place of containers, each once."""
+    by_name = client.instance.feature(CommandTable).by_name
     found: dict[Command, None] = {}
     for name in names:
-        declared = find_command(name)
+        declared = find_command(name, by_name)
         if declared is not None:
             found |= dict.fromkeys([declared, *declared.subcommands.values()])
     return list(found)

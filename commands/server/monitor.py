@@ -1,14 +1,13 @@
 """MONITOR: a line for every request that the server runs.
 
-Dispatch feeds the monitors. Requests that may change the server itself (the ADMIN flag) are not
-shown, and passwords are hidden, as in Redis.
+Dispatch feeds the monitors, and hides passwords (commands/config/redaction.py). Requests that may
+change the server itself (the ADMIN flag) are not shown, as in Redis.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from commands.config.redaction import redacted
 from commands.core.gates import GATE_MONITOR
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from protocol import replies
@@ -43,7 +42,7 @@ def monitor(client: Client, argv: Request) -> bytes | None:
 
 
 def feed_monitors(instance: Instance, client: Client, argv: Argv) -> None:
-    """Send a line about a request of `client` to every monitor."""
+    """Send a line about a request of `client`, which holds no secrets, to every monitor."""
     seconds, microseconds = divmod(instance.host.clock_us(), 1_000_000)
     line = replies.simple(
         b"%d.%06d [%d %b] %b"
@@ -52,7 +51,7 @@ def feed_monitors(instance: Instance, client: Client, argv: Argv) -> None:
             microseconds,
             client.db.index,
             _origin(client),
-            b" ".join(quoted(word) for word in redacted(argv)),
+            b" ".join(map(quoted, argv)),
         )
     )
     for watcher in list(instance.monitors):

@@ -1,7 +1,8 @@
 """The slow log: the latest requests that took longer than slowlog-log-slower-than.
 
 Bounded in both directions: at most slowlog-max-len entries, each with at most 32 arguments of 128
-bytes; the last one counts what was cut off. Passwords are not kept.
+bytes; the last one counts what was cut off. The caller hides passwords
+(commands/config/redaction.py).
 
 Source: SLOWLOG of Redis 7.
 """
@@ -12,7 +13,6 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 
-from commands.config.redaction import redacted
 from commands.core.client import Client
 from commands.core.instance import Instance
 from protocol.records import frozen_record
@@ -45,12 +45,12 @@ class SlowLog:
         return len(self._requests)
 
     def record(self, client: Client, argv: list[bytes], duration_us: int, now_ms: int) -> None:
-        """Add a request that took `duration_us`."""
+        """Add a request that took `duration_us`; `argv` holds no secrets."""
         request = SlowRequest(
             self._next_id,
             now_ms // 1000,
             duration_us,
-            shortened(redacted(argv)),
+            shortened(argv),
             client.address,
             client.name,
         )

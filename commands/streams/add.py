@@ -205,7 +205,7 @@ def xadd(client: Client, request: Request) -> bytes:
     entry_id = automatic_id(stream, client.instance.now_ms)
     reply = append_entry(client, key, stream, entry_id, fields)
     if client.instance.propagation.sinks:
-        client.propagate(b"XADD", key, format_id(entry_id), *fields)
+        client.propagate(argv[0], key, format_id(entry_id), *fields)
     return reply
 
 
@@ -255,7 +255,7 @@ def _propagate_with_options(
         client.propagate(*(request if trim is None else trim.exact_form(request, stream)))
         return
     words = trim.words(stream) if trim is not None and trim.references is References.KEEP else []
-    client.propagate(b"XADD", key, *words, text, *fields)
+    client.propagate(argv[0], key, *words, text, *fields)
     if given is not None:
         propagate_carried(client, b"XIDMPRECORD", key, given.pid, given.iid, text)
     if trim is not None and trim.references is not References.KEEP:

@@ -61,7 +61,8 @@ def getex(client: Client, argv: Request) -> bytes:
         return replies.NIL[client.resp]  # even when the deadline is invalid
     deadline_ms = lifetime.deadline_ms(b"getex", now_ms)
     if lifetime.option == b"PERSIST":
-        persist_key(client, key)
+        if persist_key(client, key):
+            client.propagate(b"PERSIST", key)
     elif deadline_ms is not None and deadline_ms <= now_ms and not client.replays:
         delete(client, key)
         client.propagate(b"DEL", key)

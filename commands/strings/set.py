@@ -121,7 +121,7 @@ def set_(client: Client, argv: Request) -> bytes:
         refused = not options.condition.holds(old)
     if not refused:
         put(client, key, data, deadline_ms=deadline_ms, keep_lifetime=keep_lifetime)
-        _propagate_set(client, key, data, deadline_ms, keep_lifetime)
+        _propagate_set(client, argv[0], key, data, deadline_ms, keep_lifetime)
     if options.return_old:
         content = old.to_bytes() if isinstance(old, StringValue) else None
         return replies.bulk_or_nil(content, client.resp)
@@ -177,15 +177,23 @@ def put(
 
 
 def _propagate_set(
-    client: Client, key: bytes, data: bytes, deadline_ms: int | None, keep_lifetime: bool
+    client: Client,
+    name: bytes,
+    key: bytes,
+    data: bytes,
+    deadline_ms: int | None,
+    keep_lifetime: bool,
 ) -> None:
-    """A SET without condition and GET, which has been decided here."""
+    """A SET without condition and GET, which has been decided here.
+
+    `name` is the command's, which a server may have renamed; a deadline makes it another request.
+    """
     if deadline_ms is not None:
         client.propagate(b"SET", key, data, b"PXAT", b"%d" % deadline_ms)
     elif keep_lifetime:
-        client.propagate(b"SET", key, data, b"KEEPTTL")
+        client.propagate(name, key, data, b"KEEPTTL")
     else:
-        client.propagate(b"SET", key, data)
+        client.propagate(name, key, data)
 
 
 @command("SETNX", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"OW", b"INSERT"))
@@ -213,7 +221,7 @@ def _set_with_lifetime(client: Client, argv: Request, command: bytes, unit_ms: i
     _, key, amount, data = argv
     deadline_ms = parse_deadline(amount, unit_ms, client.instance.now_ms, command)
     put(client, key, data, deadline_ms=deadline_ms)
-    _propagate_set(client, key, data, deadline_ms, keep_lifetime=False)
+    _propagate_set(client, b"SET", key, data, deadline_ms, keep_lifetime=False)
     return replies.OK
 
 
@@ -223,7 +231,7 @@ def getset(client: Client, argv: Request) -> bytes:
     _, key, data = argv
     old = client.lookup_string(key)
     put(client, key, data)
-    _propagate_set(client, key, data, deadline_ms=None, keep_lifetime=False)
+    _propagate_set(client, b"SET", key, data, deadline_ms=None, keep_lifetime=False)
     return replies.bulk_or_nil(old.to_bytes() if old is not None else None, client.resp)
 
 

@@ -36,6 +36,7 @@ from commands.core.propagation.sinks import Sink, units_in
 from protocol import replies
 from protocol.requests import Argv
 from server import user_files
+from server.config_file import split_words
 from server.inprocess.children import InProcessChildren
 from server.inprocess.memory_files import MemoryFiles
 from server.inprocess.memory_network import Network
@@ -108,7 +109,8 @@ class InProcessServer:
         config = Configuration()
         config.set("save", [""])  # a test that wants save points says so
         for name, text in directives.items():
-            config.set(name.replace("_", "-"), text.split() or [text])
+            for line in text.split("\n"):
+                config.set(name.replace("_", "-"), split_words(line) or [line])
         self.instance = Instance(config, self, now_ms)
         self.dispatcher = Dispatcher(self.instance)
         self.dispatcher.turn_ns = NEVER_NS

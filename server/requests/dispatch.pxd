@@ -24,6 +24,7 @@ cdef class Dispatcher(Runner):
     cdef public ScriptRuns script_runs
     cdef public Cutter cutter
     cdef Cutter _queue_cutter
+    cdef object _commands
     cdef public dict _table
     cdef public object send_in_pieces
     cdef public long long turn_ns

@@ -26,8 +26,10 @@ import cython
 
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.acl.checks import refusal_in_exec
+from commands.config.redaction import redacted
 from commands.core.blocking.blocked_clients import Block
 from commands.core.client import Client
+from commands.core.command_table import CommandTable
 from commands.core.gates import (
     GATE_MULTI,
     GATE_PRIMARY,
@@ -41,7 +43,6 @@ from commands.core.long_reply import LongReply
 from commands.core.propagation.propagation import TO_ALL, Propagation
 from commands.core.registry import (
     ADMIN,
-    COMMANDS,
     FAST,
     MAY_REPLICATE,
     READONLY,
@@ -51,7 +52,6 @@ from commands.core.registry import (
     Command,
     Handler,
     Reply,
-    find,
 )
 from commands.core.runner import Runner
 from commands.core.services import Services
@@ -112,10 +112,11 @@ class Dispatcher(Runner):
         self.script_runs = ScriptRuns(instance, self)
         self.cutter = Cutter()  # of the batch that runs
         self._queue_cutter = Cutter()  # of the request of a transaction that runs
+        self._commands = instance.feature(CommandTable)
         # Commands without sub-commands, by their usual spellings: one lookup finds them.
         self._table = {
             spelling: command
-            for name, command in COMMANDS.items()
+            for name, command in self._commands.by_name.items()
             for spelling in (name, name.upper())
             if not command.subcommands
         }
@@ -382,18 +383,24 @@ class Dispatcher(Runner):
         command = self._command = self._table.get(name)
         if command is not None:
             self._name = name
-        elif (command := find(request)) is None:
+        elif (command := self._find(client, request)) is None:
             self._refuse_unknown(client, request)
             return None
         self._fullname, self._handler = command.fullname, command.handler
         self._least_words, self._most_words = command.least_words, command.most_words
         return command
 
+    def _find(self, client: Client, request: Request | list[bytes]) -> Command | None:
+        """The command of a request as this client may spell it."""
+        if client.replays:
+            return self._commands.find_replayed(request)
+        return self._commands.find(request)
+
     def _refuse_unknown(self, client: Client, request: Request) -> None:
         """Answer a request of no command that is known."""
         client.last_command = b""
         name = request[0].lower()
-        if name in COMMANDS:
+        if name in self._commands.by_name:
             self.reject(client, None, errors.unknown_subcommand(name, request[1]))
         elif name in _HTTP_WORDS:
             # Cross-protocol scripting: a browser was made to send this. What follows must not run.
@@ -523,7 +530,7 @@ class Dispatcher(Runner):
             and handler is command.handler
             and not command.flags & (SKIP_MONITOR | ADMIN)
         ):
-            feed_monitors(instance, client, request.words())
+            feed_monitors(instance, client, redacted(request.words(), command.fullname))
         if client.gates & GATE_TRACKING:
             command_ran(client, command, request, is_over=is_over)
         propagation: Propagation = self.propagation
@@ -543,7 +550,8 @@ class Dispatcher(Runner):
         instance = self.instance
         slow_us = instance.config.slowlog_log_slower_than
         if elapsed_us >= slow_us >= 0 and not command.flags & SKIP_SLOWLOG:
-            instance.feature(SlowLog).record(client, argv, elapsed_us, instance.now_ms)
+            shown = redacted(argv, command.fullname)
+            instance.feature(SlowLog).record(client, shown, elapsed_us, instance.now_ms)
         spike_ms = instance.config.latency_monitor_threshold
         if spike_ms and elapsed_us >= spike_ms * 1000:
             event = b"fast-command" if command.flags & FAST else b"command"
@@ -641,7 +649,7 @@ class Dispatcher(Runner):
         """The last piece is made: account for the time that it took, and resume the client."""
         client.output += reply.queued_messages
         client.long_reply = None
-        command = find(reply.request)
+        command = self._commands.find(reply.request)
         assert command is not None
         self.instance.stats.of(command).usec += reply.used_us
         if reply.used_us >= self._notable_us:

@@ -23,9 +23,10 @@ import cython
 
 from commands.core.blocking.blocked_clients import Block
 from commands.core.client import Client
+from commands.core.command_table import CommandTable
 from commands.core.gates import GATE_BUSY, GATE_PRIMARY
 from commands.core.instance import Instance
-from commands.core.registry import Command, Handler, Reply, find
+from commands.core.registry import Command, Handler, Reply
 from commands.scripting.scripting_state import Scripting
 from protocol.records import entity
 from protocol.request import Request
@@ -113,7 +114,7 @@ class ScriptRuns:
             return outcome
         if outcome is not None:
             return _concluded(outcome)
-        command = find(argv)
+        command = self._instance.feature(CommandTable).find(argv)
         assert command is not None and self.paused is None
         self.paused = Paused(client, command, argv, started_ns, self._instance.now_ms)
         self._instance.set_gate(GATE_BUSY, is_shut=True)

@@ -16,10 +16,11 @@ from commands.acl.checks import refusal as refusal_by_user
 from commands.core.blocking.blocked_clients import Block, BlockedClients, Waiting
 from commands.core.blocking.ready_keys import WatchedKey
 from commands.core.client import Client
+from commands.core.command_table import CommandTable
 from commands.core.gates import GATE_BUSY, GATE_RESTRICTED, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
-from commands.core.registry import COMMANDS, READONLY, WRITE, Command, Handler, Reply, find
+from commands.core.registry import COMMANDS, READONLY, WRITE, Command, Handler, Reply
 from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.requests import Argv
@@ -49,6 +50,7 @@ class Waiters:
         self._turns = turns
         self._runner = runner
         self._blocked = instance.feature(BlockedClients)
+        self._commands = instance.feature(CommandTable)
 
     def block(self, client: Client, block: Block, argv: Argv) -> None:
         """Block a client."""
@@ -70,7 +72,7 @@ class Waiters:
 
     def end(self, client: Client, reply: bytes) -> None:
         """Answer a client whose command is over without being run again; it counts as a call."""
-        command = find(self._blocked.clients[client].argv)
+        command = self._commands.find(self._blocked.clients[client].argv)
         assert command is not None
         self._runner.account_repeated(command, 1)
         if reply.startswith(b"-"):
@@ -154,7 +156,7 @@ class Waiters:
 
         None if the command is refused, or the client's peer has closed.
         """
-        block, command = waiting.block, find(waiting.argv)
+        block, command = waiting.block, self._commands.find(waiting.argv)
         assert command is not None
         if client.gates & GATE_RESTRICTED and block.keys:
             denied = refusal_by_user(client, command, waiting.argv)

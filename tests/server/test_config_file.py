@@ -227,6 +227,35 @@ def test_a_missing_feature_may_be_asked_for_where_a_later_place_takes_it_back(fi
     assert "line 1" in refusal([str(file), "--hz", "20"])
 
 
+def test_commands_are_renamed_line_by_line_and_by_every_place(file: Path) -> None:
+    text = 'rename-command CONFIG cfg\nRENAME-COMMAND del ""\n'
+    config = load(file, text, "--rename-command", "cfg", "settings")
+    assert config.renamed_commands == [("CONFIG", "cfg"), ("del", ""), ("cfg", "settings")]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("rename-command nonsense x", "No such command in rename-command"),
+        ("rename-command get set", "Target command name already exists"),
+        ("rename-command get", "wrong number of arguments"),
+        ("rename-command get a b", "wrong number of arguments"),
+        ("rename-command", "its value is missing"),
+    ],
+)
+def test_a_name_that_cannot_be_given_stops_the_start(file: Path, line: str, reason: str) -> None:
+    file.write_text(f"hz 20\n{line}\n")
+    text = refusal([str(file)])
+    assert "line 2" in text and reason in text
+
+
+def test_a_rewrite_keeps_the_lines_that_rename_commands(file: Path) -> None:
+    lines = ["hz 20", 'rename-command DEL ""']
+    config = load(file, "\n".join(lines) + "\n", "--rename-command", "GET", "fetch")
+    assert rewritten(lines, config)[:2] == lines
+    assert not any("fetch" in line for line in rewritten(lines, config))
+
+
 def test_save_lines_of_one_source_add_up_and_replace_those_before(tmp_path: Path) -> None:
     file = tmp_path / "rillway.conf"
     file.write_text("save 900 1\nsave 300 10 60 100\n")

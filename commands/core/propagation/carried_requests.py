@@ -7,7 +7,8 @@ file or from a primary (`client.replays`), and `carried` finds the command in it
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.registry import WRITE, Command, find
+from commands.core.command_table import CommandTable
+from commands.core.registry import WRITE, Command
 from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.requests import Argv
@@ -20,7 +21,7 @@ def propagate_carried(client: Client, *request: bytes) -> None:
         client.propagate(*wrap(request))
 
 
-def carried(argv: Request) -> tuple[Command, Argv] | None:
+def carried(client: Client, argv: Request) -> tuple[Command, Argv] | None:
     """The command that an ECHO carries; None for an ordinary ECHO.
 
     Raises ReplyError for a carried request that this version does not know.
@@ -31,7 +32,7 @@ def carried(argv: Request) -> tuple[Command, Argv] | None:
         raise ReplyError(b"ERR " + str(error).encode()) from None
     if request is None:
         return None
-    command = find(request)
+    command = client.instance.feature(CommandTable).find_replayed(request)
     if command is None or not command.flags & WRITE or not command.accepts(len(request)):
         raise ReplyError(b"ERR Rillway's own state is unknown here: '%b'" % request[0][:128])
     return command, request

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from commands.core.client import Client
+from commands.core.command_table import CommandTable
 from commands.core.documentation import row_of
-from commands.core.registry import COMMANDS, LOADING, STALE, Command, command
+from commands.core.registry import LOADING, STALE, Command, command
 from commands.server.command.syntax import Argument, parse_syntax
 from commands.server.command.table import find_command, status_set
 from protocol import replies
@@ -14,10 +15,11 @@ from protocol.request import Request
 @command("COMMAND DOCS", arity=-2, flags=LOADING | STALE)
 def command_docs(client: Client, argv: Request) -> bytes:
     """A map from names to maps; names that are not known are left out."""
+    names = client.instance.feature(CommandTable).by_name
     if len(argv) == 2:
-        wanted = list(COMMANDS.values())
+        wanted = list(names.values())
     else:
-        wanted = [found for name in argv[2:] if (found := find_command(name)) is not None]
+        wanted = [found for name in argv[2:] if (found := find_command(name, names)) is not None]
     items = [reply for found in wanted for reply in (_name(found), document(found, client.resp))]
     return replies.mapping(items, client.resp)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from commands.core.client import Client
+from commands.core.command_table import CommandTable
 from commands.core.registry import (
     LOADING,
     NO_MANDATORY_KEYS,
     STALE,
     KeySpec,
     command,
-    find,
 )
 from commands.server.command.table import shown_key_flag, status_set
 from protocol import replies
@@ -24,7 +24,7 @@ _NOT_A_KEY = b"not_key"  # a place that is routed like a key: the channel of SPU
 def command_getkeys(client: Client, argv: Request) -> bytes:
     """An array of keys, in the order of the key specifications."""
     request = argv[2:]
-    return replies.bulk_array([request[position] for position, _ in _keys(request)])
+    return replies.bulk_array([request[position] for position, _ in _keys(client, request)])
 
 
 @command("COMMAND GETKEYSANDFLAGS", arity=-3, flags=LOADING | STALE)
@@ -34,14 +34,14 @@ def command_getkeysandflags(client: Client, argv: Request) -> bytes:
     return replies.array(
         [
             replies.array([replies.bulk(request[position]), status_set(flags, client.resp)])
-            for position, flags in _keys(request)
+            for position, flags in _keys(client, request)
         ]
     )
 
 
-def _keys(request: Argv) -> list[tuple[int, list[bytes]]]:
+def _keys(client: Client, request: Argv) -> list[tuple[int, list[bytes]]]:
     """Positions of the keys with their flags. Raises ReplyError."""
-    declared = find(request)
+    declared = client.instance.feature(CommandTable).find(request)
     if declared is None:
         raise ReplyError(b"ERR Invalid command specified")
     specs = [spec for spec in declared.keys if _NOT_A_KEY not in _shown(spec)]

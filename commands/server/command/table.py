@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
+from commands.core.command_table import CommandTable
 from commands.core.documentation import row_of
 from commands.core.help import help_reply
 from commands.core.registry import (
-    COMMANDS,
     FLAG_NAMES,
     LOADING,
     STALE,
@@ -31,21 +31,21 @@ from protocol.request import Request
 @command("COMMAND", arity=-1, flags=LOADING | STALE)
 def command_all(client: Client, argv: Request) -> bytes:
     """An array with one description per command, in no promised order."""
-    return _describe_all(client.resp)
+    return _describe_all(client)
 
 
 @command("COMMAND COUNT", arity=2, flags=LOADING | STALE)
 def command_count(client: Client, argv: Request) -> bytes:
     """Sub-commands are not counted."""
-    return replies.integer(len(COMMANDS))
+    return replies.integer(len(_names(client)))
 
 
 @command("COMMAND INFO", arity=-2, flags=LOADING | STALE)
 def command_info(client: Client, argv: Request) -> bytes:
     """Array of descriptions, null for an unknown name. Sub-commands are named `config|get`."""
     if len(argv) == 2:
-        return _describe_all(client.resp)
-    found = [find_command(name) for name in argv[2:]]
+        return _describe_all(client)
+    found = [find_command(name, _names(client)) for name in argv[2:]]
     return replies.array(
         [
             describe(declared, client.resp) if declared else replies.NIL[client.resp]
@@ -58,7 +58,8 @@ def command_info(client: Client, argv: Request) -> bytes:
 def command_list(client: Client, argv: Request) -> bytes:
     """An array of names."""
     accepts = _filter(Arguments(argv, 2))
-    return replies.bulk_array([found.fullname for found in all_commands() if accepts(found)])
+    found = all_commands(_names(client))
+    return replies.bulk_array([one.fullname for one in found if accepts(one)])
 
 
 def _filter(arguments: Arguments) -> Callable[[Command], bool]:
@@ -105,24 +106,28 @@ def command_help(client: Client, argv: Request) -> bytes:
 # -- the table -----------------------------------------------------------------------------------
 
 
-def all_commands() -> Iterator[Command]:
-    """Every command, each followed by its sub-commands."""
-    for declared in COMMANDS.values():
+def _names(client: Client) -> dict[bytes, Command]:
+    return client.instance.feature(CommandTable).by_name
+
+
+def all_commands(by_name: Mapping[bytes, Command]) -> Iterator[Command]:
+    """Every command of a table, each followed by its sub-commands."""
+    for declared in by_name.values():
         yield declared
         yield from declared.subcommands.values()
 
 
-def find_command(name: bytes) -> Command | None:
+def find_command(name: bytes, by_name: Mapping[bytes, Command]) -> Command | None:
     """A command by its full name in any case, e.g. b"xadd" or b"XGROUP|CREATE"."""
     container, bar, sub = name.lower().partition(b"|")
-    declared = COMMANDS.get(container)
+    declared = by_name.get(container)
     if declared is None or not bar:
         return declared
     return declared.subcommands.get(sub)
 
 
-def _describe_all(resp: int) -> bytes:
-    return replies.array([describe(declared, resp) for declared in COMMANDS.values()])
+def _describe_all(client: Client) -> bytes:
+    return replies.array([describe(one, client.resp) for one in _names(client).values()])
 
 
 def describe(declared: Command, resp: int) -> bytes:

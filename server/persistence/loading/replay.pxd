@@ -19,6 +19,7 @@ cdef class Replay:
     cdef Py_ssize_t _least_words
     cdef Py_ssize_t _most_words
     cdef object _instance
+    cdef object _commands
     cdef object _file_name
     cdef Cutter _cutter
     cdef Cutter _unit_cutter

@@ -24,11 +24,12 @@ from collections.abc import Iterator
 
 import cython
 
-from commands.catalogue import WRITES
+import commands.catalogue  # noqa: F401  (declares every command)
 from commands.core.client import Client
+from commands.core.command_table import CommandTable
 from commands.core.instance import Instance
 from commands.core.propagation.carried_requests import carried
-from commands.core.registry import MAY_REPLICATE, PUBSUB, WRITE, Command, find
+from commands.core.registry import MAY_REPLICATE, PUBSUB, WRITE, Command
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
@@ -87,6 +88,7 @@ class Replay:
         self._name = b""
         self._least_words = self._most_words = 0
         self._instance = instance
+        self._commands = instance.feature(CommandTable)
         self._file_name = file_name
         self._cutter = Cutter()
         self._unit_cutter = Cutter()
@@ -180,7 +182,7 @@ class Replay:
         """Run one request: most are writes of the same few commands, in one spelling."""
         if self._command is None or not request.is_word(0, self._name):
             self._name = request.word(0)
-            self._command = WRITES.get(self._name)
+            self._command = self._commands.writes.get(self._name)
             if self._command is None:
                 self._execute_other(request)
                 return
@@ -192,14 +194,14 @@ class Replay:
 
     def _execute_other(self, request: Request) -> None:
         """Run a request that changes no data, or has another spelling, or carries another one."""
-        command = find(request)
+        command = self._commands.find_replayed(request)
         if command is None:
             raise self._unreplayable("Unknown command", request[:1])
         if not command.accepts(request.count):
             raise self._unreplayable("Wrong number of arguments for", request[:2])
         if command.fullname == b"echo":
             try:
-                found = carried(request)
+                found = carried(self._client, request)
             except ReplyError as error:
                 reason = error.text.removeprefix(b"ERR ").decode("latin-1")
                 raise UnreplayableRequest(self._offset(), reason) from None

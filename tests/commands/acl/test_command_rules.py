@@ -8,7 +8,7 @@ import commands.catalogue  # noqa: F401  (declares every command)
 from commands.acl import rules
 from commands.acl.command_rules import CommandRules
 from commands.acl.rules import RuleError
-from commands.core.registry import find
+from commands.core.registry import COMMANDS, find
 
 
 def made(text: str) -> CommandRules:
@@ -20,7 +20,7 @@ def made(text: str) -> CommandRules:
 
 def allows(text: str, request: str) -> bool:
     words = request.encode().split()
-    command = find(words)
+    command = find(words, COMMANDS)
     assert command is not None
     return made(text).allow(command, words[-1])
 
@@ -86,7 +86,7 @@ def test_a_copy_is_independent() -> None:
     copied = first.copy()
     copied.apply(b"-@all")
     assert first.shown() == b"+@all -get +select|0"
-    assert first.allow(find([b"set"]), b"")  # type: ignore[arg-type]
+    assert first.allow(find([b"set"], COMMANDS), b"")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("rule", [b"+get|a b", b"+get|a\nuser evil on nopass +@all", b"+get|a\0"])

@@ -7,7 +7,7 @@ import pytest
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.acl.needs import channels_of, keys_of, names_patterns
 from commands.acl.patterns import ALL_RIGHTS, READ, WRITE
-from commands.core.registry import find
+from commands.core.registry import COMMANDS, find
 
 LETTERS = {0: "?", READ: "R", WRITE: "W", ALL_RIGHTS: "RW"}
 
@@ -44,7 +44,7 @@ LETTERS = {0: "?", READ: "R", WRITE: "W", ALL_RIGHTS: "RW"}
 )
 def test_key_rights_follow_from_the_declaration(request_text: str, needed: str) -> None:
     words = request_text.encode().split()
-    command = find(words)
+    command = find(words, COMMANDS)
     assert command is not None
     found = [f"{position}{LETTERS[rights]}" for position, rights in keys_of(command, words)]
     assert " ".join(found) == needed
@@ -58,7 +58,7 @@ def test_channels_are_those_published_or_subscribed_to(
     request_text: str, positions: list[int]
 ) -> None:
     words = request_text.encode().split()
-    command = find(words)
+    command = find(words, COMMANDS)
     assert command is not None
     assert list(channels_of(command, words)) == positions
     assert not names_patterns(command)

@@ -5,19 +5,25 @@ from __future__ import annotations
 import pytest
 
 from commands.core.propagation.carried_requests import carried, propagate_carried
+from commands.core.registry import Command
 from protocol.errors import ReplyError
 from protocol.request import Request
+from protocol.requests import Argv
 from server.inprocess.server import InProcessServer
 from storage.append_only.carriers import wrap
 
 CARRIER = wrap([b"xcfgset", b"s", b"ACK-JOURNAL", b"j"])
 
 
+def unpacked(argv: list[bytes]) -> tuple[Command, Argv] | None:
+    return carried(InProcessServer().connect().state, Request(argv))
+
+
 def test_a_carrier_comes_with_its_command() -> None:
-    command, request = carried(Request(CARRIER)) or (None, [])
+    command, request = unpacked(CARRIER) or (None, [])
     assert command is not None and command.fullname == b"xcfgset"
     assert request[1:] == [b"s", b"ACK-JOURNAL", b"j"]
-    assert carried(Request([b"ECHO", b"hello"])) is None
+    assert unpacked([b"ECHO", b"hello"]) is None
 
 
 @pytest.mark.parametrize(
@@ -26,12 +32,12 @@ def test_a_carrier_comes_with_its_command() -> None:
 )
 def test_what_is_carried_must_be_a_write_that_there_is(request_: list[bytes]) -> None:
     with pytest.raises(ReplyError, match="unknown here"):
-        carried(Request(wrap(request_)))
+        unpacked(wrap(request_))
 
 
 def test_a_carrier_of_another_version_is_refused() -> None:
     with pytest.raises(ReplyError, match="in a form that is unknown"):
-        carried(Request([b"ECHO", b"rillway\x009*0"]))
+        unpacked([b"ECHO", b"rillway\x009*0"])
 
 
 def test_a_client_cannot_send_one_and_its_echo_goes_nowhere() -> None:

@@ -72,7 +72,7 @@ def test_all_commands_are_described_without_names(client: InProcessClient) -> No
 
 def test_list_names_subcommands_too(client: InProcessClient) -> None:
     names = decode(client.execute("COMMAND", "LIST"))
-    assert set(names) == {found.fullname for found in all_commands()}
+    assert set(names) == {found.fullname for found in all_commands(COMMANDS)}
     assert {b"xadd", b"xgroup", b"xgroup|create"} <= set(names)
 
 
@@ -144,8 +144,8 @@ def test_counted_and_unknown_keys_are_described_as_such() -> None:
 
 
 def test_commands_are_found_by_their_full_names() -> None:
-    assert find_command(b"XADD") is COMMANDS[b"xadd"]
-    assert find_command(b"xgroup|CREATE") is COMMANDS[b"xgroup"].subcommands[b"create"]
-    assert find_command(b"xgroup|nonsense") is None
-    assert find_command(b"get|") is None
-    assert find_command(b"nonsense|create") is None
+    assert find_command(b"XADD", COMMANDS) is COMMANDS[b"xadd"]
+    assert find_command(b"xgroup|CREATE", COMMANDS) is COMMANDS[b"xgroup"].subcommands[b"create"]
+    assert find_command(b"xgroup|nonsense", COMMANDS) is None
+    assert find_command(b"get|", COMMANDS) is None
+    assert find_command(b"nonsense|create", COMMANDS) is None
