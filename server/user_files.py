@@ -9,6 +9,7 @@ Source: Redis 8.2.
 from __future__ import annotations
 
 import os
+import re
 
 from commands.acl.access_control import AccessControl
 from commands.acl.acl_file import InvalidFile
@@ -16,6 +17,7 @@ from commands.acl.load import read_users
 from commands.acl.rules import RuleError, has_blanks, joined
 from commands.acl.users import User, apply_all
 from commands.config.configuration import Configuration
+from commands.config.redaction import HIDDEN
 from commands.core.instance import Instance
 from server.config_file import quote
 from server.persistence.files import Files, replace_file
@@ -52,9 +54,11 @@ def load_users(instance: Instance) -> None:
             access.replace(read_users(instance))
         except InvalidFile as error:
             reason = error.text.decode("utf-8", "backslashreplace")
+            if config.hide_user_data_from_log:
+                reason = re.sub("'.*'", HIDDEN, reason)
             raise InvalidUsers(f"Aborting Redis startup because of ACL errors: {reason}") from None
     for words in config.users:
-        access.put(_declared(words, all_channels=config.acl_pubsub_default == "allchannels"))
+        access.put(_declared(instance, words))
 
 
 def config_lines(instance: Instance) -> list[str]:
@@ -72,20 +76,19 @@ def config_lines(instance: Instance) -> list[str]:
     ]
 
 
-def _declared(words: list[str], *, all_channels: bool) -> User:
+def _declared(instance: Instance, words: list[str]) -> User:
     """The user of a `user` line; the default user is declared from nothing, too."""
     name, *rest = (word.encode("utf-8", "surrogateescape") for word in words)
     if has_blanks(name):
         raise InvalidUsers("Spaces not allowed in ACL usernames")
-    user = User(name, all_channels=all_channels)
+    user = User(name, all_channels=instance.config.acl_pubsub_default == "allchannels")
     for rule in joined(rest):
         try:
             apply_all(user, [rule])
         except RuleError as error:
-            shown, reason = (
-                text.decode("utf-8", "backslashreplace") for text in (rule, error.reason)
-            )
+            shown, user_name = instance.shown(rule), instance.shown(name)
+            reason = error.reason.decode("utf-8", "backslashreplace")
             raise InvalidUsers(
-                f"Error loading ACL rule '{shown}' for the user named '{words[0]}': {reason}"
+                f"Error loading ACL rule '{shown}' for the user named '{user_name}': {reason}"
             ) from None
     return user

@@ -155,7 +155,7 @@ class AccessControl:
         old = self.users.get(user.name)
         self.users[user.name] = user
         for rule in sorted(_first_argument_rules(user) - _first_argument_rules(old)):
-            self._instance.host.log("warning", _MISUSE % rule.decode("utf-8", "backslashreplace"))
+            self._instance.host.log("warning", _MISUSE % self._instance.shown(rule))
         for client in self._clients():
             if client.user == user.name:
                 if old is not None and self._loses_channel(client, old, user):

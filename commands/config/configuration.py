@@ -138,6 +138,7 @@ class Configuration(EncodingLimits):
     syslog_enabled: bool = directive(Boolean(), "no", immutable=True)
     syslog_ident: str = directive(Text(), "redis", immutable=True)
     syslog_facility: str = directive(SYSLOG_FACILITIES, "local0", immutable=True)
+    hide_user_data_from_log: bool = directive(Boolean(), "no")
     dir: str = directive(Text(), ".", protected=True)
     hz: int = directive(ClampedInteger(1, 500), "10")
     enable_protected_configs: str = directive(DANGEROUS_COMMANDS, "no", immutable=True)
@@ -303,7 +304,6 @@ class Configuration(EncodingLimits):
     crash_log_enabled: bool = directive(Boolean(), "yes", inert=True)
     crash_memcheck_enabled: bool = directive(Boolean(), "yes", inert=True)
     ignore_warnings: str = directive(Text(), "", inert=True)
-    hide_user_data_from_log: bool = directive(Boolean(), "no", inert=True)
     enable_module_command: str = directive(DANGEROUS_COMMANDS, "no", inert=True, immutable=True)
     propagation_error_behavior: str = directive(
         Choice("ignore", "panic", "panic-on-replicas"), "ignore"

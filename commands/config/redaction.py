@@ -1,11 +1,22 @@
-"""Requests as the slow log and MONITOR may show them: without passwords."""
+"""What logs may show: the slow log and MONITOR no passwords, the server's log no users' data.
+
+`hide-user-data-from-log`: whoever writes a name, a key or an argument to the server's log as text
+hides it (`Instance.shown`). What is written as Python shows bytes, such as a key in the error of a
+file or in a traceback, is hidden by `Host.log`.
+
+Source: Redis 8.2, whose log shows users' data in crash reports only; Redis 8.6, for ACL messages.
+"""
 
 from __future__ import annotations
+
+import re
 
 from commands.config.configuration import DIRECTIVES
 from protocol.requests import Argv
 
 REDACTED = b"(redacted)"
+HIDDEN = "*redacted*"
+_BYTES = re.compile(r"""\bb'(?:[^'\\]|\\.)*'|\bb"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _ABOUT_USERS = (b"acl|setuser", b"acl|getuser", b"acl|deluser")
 
 
@@ -45,3 +56,8 @@ def _config_set(argv: Argv) -> Argv:
         if directive is not None and directive.sensitive:
             shown[position + 1] = REDACTED
     return shown
+
+
+def without_bytes(message: str) -> str:
+    """A message of the server's log without the bytes in it, which are users' data."""
+    return _BYTES.sub(HIDDEN, message)

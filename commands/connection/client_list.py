@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
+from commands.config.redaction import HIDDEN
 from commands.connection.client_attributes import Library
 from commands.core.arguments import parse_int
 from commands.core.blocking.blocked_clients import BlockedClients
@@ -30,6 +31,8 @@ _TYPES = {
     b"NORMAL": b"normal", b"PUBSUB": b"pubsub", b"MASTER": b"master",
     b"REPLICA": b"replica", b"SLAVE": b"replica",
 }  # fmt: skip
+
+_CHOSEN_BY_USERS = ("name", "user", "lib-name", "lib-ver")
 
 
 def parse_client_type(word: bytes) -> bytes:
@@ -78,51 +81,63 @@ def _selected(client: Client, argv: Request) -> list[Client]:
 
 
 def describe_client(client: Client) -> bytes:
-    """A client's line without its end, for the log."""
+    """A client's line without its end, for ACL LOG."""
     return _describe(client, client, ()).rstrip()
+
+
+def logged_client(client: Client) -> str:
+    """A client's line for the server's log, which may hide the names in it."""
+    fields = _fields(client, client, ())
+    if client.instance.config.hide_user_data_from_log:
+        fields |= dict.fromkeys(_CHOSEN_BY_USERS, HIDDEN.encode())
+    return b" ".join(map(_field, fields.items())).decode("utf-8", "backslashreplace")
 
 
 def _describe(client: Client, caller: Client, argv: Iterable[bytes]) -> bytes:
     """A client's line. `argv` is the caller's own request."""
+    return b" ".join(map(_field, _fields(client, caller, argv).items())) + b"\n"
+
+
+def _fields(client: Client, caller: Client, argv: Iterable[bytes]) -> dict[str, bytes | int]:
+    """The fields of a client's line, in their order."""
     now_ms, pubsub = client.instance.now_ms, client.instance.pubsub
     state, transaction = client.tracking, client.feature_if_used(Transaction)
     watched, library = client.feature_if_used(WatchedKeys), client.feature_if_used(Library)
     output_bytes = sum(map(len, client.output)) + client.transport.unsent_bytes()
     request_bytes = sum(map(len, argv if client is caller else _kept_request(client)))
-    fields: list[tuple[str, bytes | int]] = [
-        ("id", client.id),
-        ("addr", client.address),
-        ("laddr", client.transport.local_address),
-        ("fd", client.transport.fd),
-        ("name", client.name),
-        ("age", (now_ms - client.created_ms) // 1000),
-        ("idle", (now_ms - client.last_interaction_ms) // 1000),
-        ("flags", _flags(client)),
-        ("db", client.db.index),
-        ("sub", pubsub.channels.count_of(client)),
-        ("psub", pubsub.patterns.count_of(client)),
-        ("ssub", pubsub.shard_channels.count_of(client)),
-        ("multi", -1 if transaction is None else len(transaction.requests)),
-        ("watch", 0 if watched is None else len(watched.expired)),
-        ("qbuf", client.query_buffer_bytes),
-        ("qbuf-free", 0),
-        ("argv-mem", request_bytes),
-        ("multi-mem", client.queued_bytes),
-        ("rbs", 0),
-        ("rbp", 0),
-        ("obl", 0),
-        ("oll", len(client.output)),
-        ("omem", output_bytes),
-        ("tot-mem", _own_bytes(client) + request_bytes + client.queued_bytes + output_bytes),
-        ("events", b"rw" if output_bytes else b"r"),
-        ("cmd", client.last_command or b"NULL"),
-        ("user", b"(superuser)" if client.gates & GATE_PRIMARY else client.user),
-        ("redir", -1 if state is None else state.redirect_id),
-        ("resp", client.resp),
-        ("lib-name", library.name if library is not None else b""),
-        ("lib-ver", library.version if library is not None else b""),
-    ]
-    return b" ".join(_field(name, value) for name, value in fields) + b"\n"
+    return {
+        "id": client.id,
+        "addr": client.address,
+        "laddr": client.transport.local_address,
+        "fd": client.transport.fd,
+        "name": client.name,
+        "age": (now_ms - client.created_ms) // 1000,
+        "idle": (now_ms - client.last_interaction_ms) // 1000,
+        "flags": _flags(client),
+        "db": client.db.index,
+        "sub": pubsub.channels.count_of(client),
+        "psub": pubsub.patterns.count_of(client),
+        "ssub": pubsub.shard_channels.count_of(client),
+        "multi": -1 if transaction is None else len(transaction.requests),
+        "watch": 0 if watched is None else len(watched.expired),
+        "qbuf": client.query_buffer_bytes,
+        "qbuf-free": 0,
+        "argv-mem": request_bytes,
+        "multi-mem": client.queued_bytes,
+        "rbs": 0,
+        "rbp": 0,
+        "obl": 0,
+        "oll": len(client.output),
+        "omem": output_bytes,
+        "tot-mem": _own_bytes(client) + request_bytes + client.queued_bytes + output_bytes,
+        "events": b"rw" if output_bytes else b"r",
+        "cmd": client.last_command or b"NULL",
+        "user": b"(superuser)" if client.gates & GATE_PRIMARY else client.user,
+        "redir": -1 if state is None else state.redirect_id,
+        "resp": client.resp,
+        "lib-name": library.name if library is not None else b"",
+        "lib-ver": library.version if library is not None else b"",
+    }
 
 
 def _kept_request(client: Client) -> Argv:
@@ -131,7 +146,8 @@ def _kept_request(client: Client) -> Argv:
     return waiting.argv if waiting is not None else client.postponed or []
 
 
-def _field(name: str, value: bytes | int) -> bytes:
+def _field(field: tuple[str, bytes | int]) -> bytes:
+    name, value = field
     text = value if isinstance(value, bytes) else b"%d" % value
     return name.encode() + b"=" + text
 

@@ -115,7 +115,10 @@ class Host(Protocol):
         """Log the message and end the process at once, with exit status 1: going on does harm."""
 
     def log(self, level: str, message: str) -> None:
-        """Write to the server's log; levels as the `loglevel` directive names them."""
+        """Write to the server's log; levels as the `loglevel` directive names them.
+
+        Bytes in the message are users' data (commands/config/redaction.py).
+        """
 
 
 class Transport(Protocol):

@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 import cython
 
 from commands.config.configuration import Configuration
+from commands.config.redaction import HIDDEN
 from commands.core.blocking.ready_keys import ReadyKeys
 from commands.core.gates import (
     GATE_LOADING,
@@ -142,6 +143,12 @@ class Instance:
     def _report_failed_task(self, error: Exception) -> None:
         text = "".join(traceback.format_exception(error))
         self.host.log("warning", f"Work in the background failed: {text}")
+
+    def shown(self, data: str | bytes) -> str:
+        """What a user has chosen (a name, arguments), as the server's log may show it."""
+        if self.config.hide_user_data_from_log:
+            return HIDDEN
+        return data if isinstance(data, str) else data.decode("utf-8", "backslashreplace")
 
     # -- gates ---------------------------------------------------------------------------------
 

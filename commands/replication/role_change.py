@@ -5,7 +5,7 @@ Source: redis-server 7.0.15.
 
 from __future__ import annotations
 
-from commands.connection.client_list import describe_client
+from commands.connection.client_list import logged_client
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.gates import GATE_REPLICA
@@ -51,7 +51,7 @@ def _change_role(client: Client, argv: Request) -> bytes:
 
 
 def _log(client: Client, what: str) -> None:
-    who = describe_client(client).decode("latin-1")
+    who = logged_client(client)
     client.instance.host.log("notice", f"{what} (user request from '{who}')")
 
 

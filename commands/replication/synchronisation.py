@@ -8,7 +8,7 @@ Source: docs/architecture/replication.md; redis-server 7.0.15 for texts.
 
 from __future__ import annotations
 
-from commands.connection.client_list import describe_client
+from commands.connection.client_list import logged_client
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.registry import (
@@ -60,7 +60,7 @@ def _take_over(client: Client, replication_id: bytes) -> None:
     name = replication_id.decode("latin-1")
     host.log("notice", f"Failover request received for replid {name}.")
     client.instance.feature(Services).replication.take_over(replication_id)
-    who = describe_client(client).decode("latin-1")
+    who = logged_client(client)
     host.log("notice", f"MASTER MODE enabled (failover request from '{who}')")
 
 

@@ -28,6 +28,7 @@ from typing import NoReturn, Self
 
 from commands.acl.access_control import AccessControl
 from commands.config.configuration import Configuration
+from commands.config.redaction import without_bytes
 from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.host import ProcessFacts
@@ -350,6 +351,8 @@ class InProcessServer:
 
     def log(self, level: str, message: str) -> None:
         """Record the line for the test."""
+        if self.instance.config.hide_user_data_from_log:
+            message = without_bytes(message)
         self.log_lines.append((level, message))
 
 

@@ -20,6 +20,7 @@ from typing import NoReturn, cast
 
 from commands.acl.access_control import AccessControl
 from commands.config.configuration import Configuration
+from commands.config.redaction import without_bytes
 from commands.core.blocking.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.clients import Clients
@@ -588,6 +589,8 @@ class Service:
 
     def log(self, level: str, message: str) -> None:
         """Write to the log."""
+        if self.instance.config.hide_user_data_from_log:
+            message = without_bytes(message)
         self.logger.log(LEVELS[level], message)
 
 

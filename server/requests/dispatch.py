@@ -404,7 +404,9 @@ class Dispatcher(Runner):
             self.reject(client, None, errors.unknown_subcommand(name, request[1]))
         elif name in _HTTP_WORDS:
             # Cross-protocol scripting: a browser was made to send this. What follows must not run.
-            self.instance.host.log("warning", f"HTTP request from {client.address!r}: closed")
+            self.instance.host.log(
+                "warning", f"HTTP request from {client.address.decode()}: closed"
+            )
             client.transport.abort()
         else:
             self.reject(client, None, errors.unknown_command(request.words()))
@@ -509,7 +511,7 @@ class Dispatcher(Runner):
             return error.wire
         self.propagation.mend()
         text = "".join(traceback.format_exception(error))
-        instance.host.log("warning", f"{command.fullname!r} failed: {text}")
+        instance.host.log("warning", f"The command '{command.fullname.decode()}' failed: {text}")
         instance.stats.count_error(b"ERR")
         return INTERNAL_ERROR
 

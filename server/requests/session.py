@@ -259,7 +259,7 @@ class Session:
     def _drop(self, reason: str) -> None:
         """Close the connection at once, with no reply."""
         client = self.client
-        client.instance.host.log("warning", f"{reason}: closing {client.address!r}")
+        client.instance.host.log("warning", f"{reason}: closing {client.address.decode()}")
         client.transport.abort()
 
 

@@ -41,6 +41,19 @@ def test_an_invalid_line_stops_the_start(lines: list[str], message: str) -> None
         configured(*lines)
 
 
+def test_what_is_wrong_may_be_logged_without_names_and_rules() -> None:
+    server = InProcessServer(hide_user_data_from_log="yes")
+    server.instance.config.set("user", ["ann", "+nothing"])
+    with pytest.raises(InvalidUsers, match=r"rule '\*redacted\*' for the user named '\*redacted"):
+        load_users(server.instance)
+    server = InProcessServer(hide_user_data_from_log="yes")
+    server.instance.config.aclfile = "users.acl"
+    server.write_acl_file(b"user ann on\nuser ann +no 'thing\n")
+    with pytest.raises(InvalidUsers, match=r"Duplicate user \*redacted\*") as refused:
+        load_users(server.instance)
+    assert "ann" not in str(refused.value) and "thing" not in str(refused.value)
+
+
 def test_a_name_is_declared_once_and_parentheses_are_closed() -> None:
     config = Configuration()
     config.set("user", ["ann", "on"])

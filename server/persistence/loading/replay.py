@@ -225,12 +225,14 @@ class Replay:
             if database is not None:
                 # Redis goes on, and applies the following requests to another database.
                 raise no_database(self._instance, database, self._offset()) from None
-            self._refused(self._offset(), command, error.text.decode("latin-1"))
+            self._refused(self._offset(), command, self._instance.shown(error.text))
         except DamagedNode as error:
             raise UnreplayableRequest(self._offset(), str(error)) from error
 
     def _unreplayable(self, what: str, names: Argv) -> UnreplayableRequest:
-        name = b" ".join(names).decode("latin-1")[:128]
+        name = names[0].decode("latin-1")[:128]
+        if len(names) > 1:
+            name += " " + self._instance.shown(names[1][:128])
         return UnreplayableRequest(self._offset(), f"{what} '{name}'")
 
     def _refused(self, offset: int, command: Command, error: str) -> None:

@@ -212,8 +212,10 @@ class Following:
 
     def _run(self, command: Command | None, request: Request) -> None:
         if command is not None and not _belongs_here(command, request):
-            name = b" ".join(request[:2])[:128].decode("latin-1")
-            self._instance.host.log(
+            name, instance = request[0][:128].decode("latin-1"), self._instance
+            if request.count > 1:
+                name += " " + instance.shown(request[1][:128])
+            instance.host.log(
                 "warning", f"The primary sends '{name}', which changes no data here: skipped"
             )
             return

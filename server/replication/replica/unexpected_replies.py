@@ -12,7 +12,7 @@ Source: redis-server 7.0.15 and 8.2.3, by experiment. They end with SIGABRT.
 
 from __future__ import annotations
 
-from commands.connection.client_list import describe_client
+from commands.connection.client_list import logged_client
 from commands.core.client import Client
 
 
@@ -32,7 +32,7 @@ def note_error_for_primary(client: Client, reply: bytes) -> None:
 def refuse_reply_to_replica(client: Client, reply: bytes) -> None:
     """A replica has sent a request that is answered: close its connection."""
     instance = client.instance
-    who = describe_client(client).decode("latin-1")
+    who = logged_client(client)
     instance.host.log(
         "warning",
         f"Replica generated a reply to command '{_command(client)}', disconnecting it: {who}",
@@ -44,8 +44,9 @@ def refuse_reply_to_replica(client: Client, reply: bytes) -> None:
 
 
 def _log_error(client: Client, reply: bytes, sender: str, receiver: str) -> None:
-    error = reply.partition(b"\r\n")[0].removeprefix(b"-").removeprefix(b"ERR ").decode("latin-1")
-    client.instance.host.log(
+    instance = client.instance
+    error = instance.shown(reply.partition(b"\r\n")[0].removeprefix(b"-").removeprefix(b"ERR "))
+    instance.host.log(
         "warning",
         f"== CRITICAL == This {sender} is sending an error to its {receiver}: '{error}' after"
         f" processing the command '{_command(client)}'",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import commands.catalogue  # noqa: F401  (declares every command)
-from commands.config.redaction import redacted
+from commands.config.redaction import redacted, without_bytes
 from commands.core.registry import COMMANDS, find
+from server.inprocess.server import InProcessServer
 
 
 @pytest.mark.parametrize(
@@ -40,3 +41,55 @@ def test_only_what_is_secret_is_hidden(request_text: bytes, shown: bytes) -> Non
 
 def test_a_renamed_command_hides_its_secrets_too() -> None:
     assert redacted([b"login", b"secret"], b"auth") == [b"login", b"(redacted)"]
+
+
+def test_bytes_in_a_message_are_hidden() -> None:
+    words = [b"it's", b'q"b', b"both ' and \""]
+    message = f"key {b'k'!r} of {words}, 'x' and web'"
+    hidden = "key *redacted* of [*redacted*, *redacted*, *redacted*], 'x' and web'"
+    assert without_bytes(message) == hidden
+
+
+@pytest.fixture(params=["no", "yes"])
+def server(request: pytest.FixtureRequest) -> InProcessServer:
+    return InProcessServer(hide_user_data_from_log=request.param)
+
+
+def is_in_log(server: InProcessServer, text: str) -> bool:
+    """Whether the log shows a text; if it does not, that it is hidden."""
+    line = server.log_lines[-1][1]
+    assert (text in line) != ("*redacted*" in line)
+    assert server.instance.config.hide_user_data_from_log == ("*redacted*" in line)
+    return text in line
+
+
+def test_the_names_of_a_client_are_hidden_in_the_log_only(server: InProcessServer) -> None:
+    client = server.connect()
+    client.execute("ACL", "SETUSER", "secret", "nopass", "on", "+@all")
+    client.execute("AUTH", "secret", "x")
+    for words in (
+        ("CLIENT", "SETNAME", "secret"),
+        ("CLIENT", "SETINFO", "LIB-NAME", "secret"),
+        ("CLIENT", "SETINFO", "LIB-VER", "secret"),
+        ("REPLICAOF", "localhost", "1"),
+    ):
+        assert client.execute(*words) == b"+OK\r\n"
+    is_in_log(server, "secret")
+    assert client.execute("CLIENT", "INFO").count(b"=secret") == 4
+
+
+def test_rules_are_hidden(server: InProcessServer) -> None:
+    server.connect().execute("ACL", "SETUSER", "u", "+get|secret")
+    is_in_log(server, "get|secret")
+
+
+def test_data_in_the_traceback_of_a_defect_are_hidden(
+    server: InProcessServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(client: object, argv: list[bytes]) -> bytes:
+        raise KeyError(argv[1])
+
+    monkeypatch.setattr(COMMANDS[b"echo"], "handler", fails)
+    assert server.connect().execute("ECHO", "secret").startswith(b"-ERR internal error")
+    is_in_log(server, "secret")
+    assert "The command 'echo' failed: Traceback" in server.log_lines[-1][1]

@@ -191,6 +191,16 @@ def test_what_no_handler_can_take_stops_the_replay(
     assert server.connect().execute("GET", "a") == b"$1\r\n1\r\n"
 
 
+def test_arguments_may_be_hidden(replay: ReplayRequests) -> None:
+    server = InProcessServer(hide_user_data_from_log="yes")
+    replayed = replay(server, ("XADD", "s", "1-1", "f", "v"), ("XGROUP", "DESTROY", "none", "g"))
+    assert "none" not in str(replayed.first_refusal)
+    assert warnings(server)[-1].count("*redacted*") == 1
+    with pytest.raises(UnreplayableRequest, match=r"'SET \*redacted\*'") as stopped:
+        replay(server, ("SET", "secret"))
+    assert "secret" not in str(stopped.value)
+
+
 def test_a_refusal_is_logged_once_and_the_replay_goes_on(replay: ReplayRequests) -> None:
     server = InProcessServer()
     replayed = replay(server, ("SET", "a", "x"), *[("INCR", "a")] * 3, ("SET", "b", 1))
