@@ -123,7 +123,7 @@ COMPILED = (
     "commands/core/instance.py",
     "commands/core/runner.py",
     "commands/core/blocking/ready_keys.py",
-    "commands/eviction/chance.py",
+    "storage/chance.py",
     "commands/eviction/eviction.py",
     "commands/eviction/frequency.py",
     "commands/eviction/memory_use.py",

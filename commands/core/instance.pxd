@@ -2,7 +2,7 @@
 
 from commands.core.blocking.ready_keys cimport ReadyKeys
 from commands.core.propagation.propagation cimport Propagation
-from commands.eviction.chance cimport Chance
+from storage.chance cimport Chance
 from commands.state.background_work cimport BackgroundWork
 from commands.state.stats cimport Stats
 from commands.state.invalidation_table cimport TrackingTable

@@ -21,13 +21,13 @@ from commands.config.redaction import HIDDEN
 from commands.core.blocking.ready_keys import ReadyKeys
 from commands.core.gates import (
     GATE_LOADING,
+    GATE_OUT_OF_MEMORY,
     GATE_PAUSED,
     GATE_WRITES_REFUSED,
     KEEPING_GATES,
 )
 from commands.core.host import Host
 from commands.core.propagation.propagation import Propagation
-from commands.eviction.chance import Chance
 from commands.eviction.frequency import count_access
 from commands.pubsub.registry import PubSub, Subscriber
 from commands.replication.state import ReplicationState
@@ -42,6 +42,7 @@ from commands.streams.reading.request_cache import RequestCache
 from commands.transactions.watched_keys import WatchedKeys
 from protocol.errors import ReplyError
 from protocol.requests import Argv
+from storage.chance import Chance
 from storage.keyspace.database import Database
 from storage.nodes.entry_cache import EntryCache
 from storage.redis_format.encoding_limits import EncodingLimits
@@ -136,6 +137,8 @@ class Instance:
         self.counts_accesses = policy.endswith("lfu")
         self.reads_touch = not policy.endswith("lrm")
         self.limits_memory = config.maxmemory > 0
+        if not self.limits_memory:
+            self.set_gate(GATE_OUT_OF_MEMORY, is_shut=False)
         self.is_observed = bool(config.notify_keyspace_events or self.tracking.active)
         limit = config.client_output_buffer_limit["normal"]
         self.limits_output = bool(limit.hard_bytes or limit.soft_bytes)  # of ordinary clients

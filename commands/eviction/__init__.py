@@ -2,6 +2,5 @@
 
 memory_use: the memory in use (INFO: used_memory)
 frequency:  how often a value is used, for the LFU policies
-chance:     random numbers, fast
 eviction:   chooses the next key by the policy, and removes it
 """

@@ -35,7 +35,6 @@ class Eviction:
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
-        self._below = instance.chance.below
         self._policy = ""
         self._is_volatile = False  # only keys with a time to live are evicted
         self._way = ""  # "lru", "lfu", "lrm", "random", "ttl"; "" for none
@@ -79,8 +78,8 @@ class Eviction:
     # -- choosing ------------------------------------------------------------------------------
 
     def _random_key(self, db: Database) -> bytes | None:
-        below = self._below
-        return db.random_volatile_key(below) if self._is_volatile else db.random_key(below)
+        chance = self._instance.chance
+        return db.random_volatile_key(chance) if self._is_volatile else db.random_key(chance)
 
     def _choose_random(self) -> tuple[Database, bytes] | None:
         """A random key, of the databases in turn."""

@@ -1,6 +1,6 @@
 # The C types of commands/eviction/frequency.py.
 
-from commands.eviction.chance cimport Chance
+from storage.chance cimport Chance
 from storage.types.value cimport Value
 
 

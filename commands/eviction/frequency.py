@@ -13,7 +13,7 @@ from typing import Protocol
 
 import cython
 
-from commands.eviction.chance import Chance
+from storage.chance import Chance
 from storage.types.value import NEW_FREQUENCY, Value
 
 MAX_FREQUENCY = 255

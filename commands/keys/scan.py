@@ -187,7 +187,7 @@ def _has_type(client: Client, key: bytes, wanted: bytes | None) -> bool:
 def randomkey(client: Client, argv: Request) -> bytes:
     """Bulk string, or null if the database is empty. Source: Redis 7.2."""
     instance = client.instance
-    while (key := client.db.random_key(instance.host.random_below)) is not None:
+    while (key := client.db.random_key(instance.chance)) is not None:
         if find(client, client.db, key) is not None:
             return replies.bulk(key)
     return replies.NIL[client.resp]

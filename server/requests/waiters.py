@@ -17,10 +17,11 @@ from commands.core.blocking.blocked_clients import Block, BlockedClients, Waitin
 from commands.core.blocking.ready_keys import WatchedKey
 from commands.core.client import Client
 from commands.core.command_table import CommandTable
-from commands.core.gates import GATE_BUSY, GATE_RESTRICTED, GATE_TRACKING
+from commands.core.gates import GATE_BUSY, GATE_OUT_OF_MEMORY, GATE_RESTRICTED, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
-from commands.core.registry import COMMANDS, READONLY, WRITE, Command, Handler, Reply
+from commands.core.registry import COMMANDS, DENYOOM, READONLY, WRITE, Command, Handler, Reply
+from protocol import errors
 from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.requests import Argv
@@ -163,6 +164,9 @@ class Waiters:
             if denied is not None:
                 self._refuse(client, command, denied)
                 return None
+        if self._instance.gates & GATE_OUT_OF_MEMORY and command.flags & DENYOOM:
+            self._refuse(client, command, ReplyError(errors.OUT_OF_MEMORY))
+            return None
         refusal = self._instance.write_refusal
         if refusal is None and block.finds_nothing is not None and block.finds_nothing(client):
             return block
@@ -194,7 +198,7 @@ class Waiters:
         return reply
 
     def _refuse(self, client: Client, command: Command, error: ReplyError) -> None:
-        """Answer an error to a client whose user may no longer run what it waits with."""
+        """Answer an error to a client that may not run now what it waits with."""
         self._instance.stats.count_error(error.code)
         self._instance.stats.of(command).rejected_calls += 1
         self.unblock(client, error.wire)

@@ -22,6 +22,7 @@ from sys import getsizeof
 
 import cython
 
+from storage.chance import Chance
 from storage.keyspace.deferred_free import BLOCK_ITEMS, NO_WASTE, SMALL_ITEMS, RemovedData
 from storage.keyspace.key_walk import KeyWalk
 from storage.keyspace.memory_count import MemoryCount
@@ -339,14 +340,14 @@ class Database:
             keys.append(key)
         return 0, keys
 
-    def random_key(self, below: Callable[[int], int]) -> bytes | None:
-        """A key chosen with `below(n)`, which returns a number in [0, n); None if there is none."""
-        key: bytes | None = self._order.random_item(below)
+    def random_key(self, chance: Chance) -> bytes | None:
+        """A key, each equally likely; None if there is none."""
+        key: bytes | None = self._order.random_item(chance)
         return key
 
-    def random_volatile_key(self, below: Callable[[int], int]) -> bytes | None:
-        """A key with a time to live, chosen in the same way."""
-        key: bytes | None = self._deadlines.random_item(below)
+    def random_volatile_key(self, chance: Chance) -> bytes | None:
+        """A key with a time to live, each equally likely; None if there is none."""
+        key: bytes | None = self._deadlines.random_item(chance)
         return key
 
     def first_deadline(self) -> tuple[int, bytes] | None:

@@ -1,5 +1,11 @@
 # The C types of storage/keyspace/ordered_index.py.
 
+from cpython.dict cimport PyDict_Next
+from cpython.object cimport PyObject
+
+from storage.chance cimport Chance
+
+
 cdef class OrderedIndex:
     cdef public list _blocks
     cdef public list _bounds
@@ -16,3 +22,14 @@ cdef class OrderedIndex:
     cpdef long long memory_bytes(self)
     cdef dict _find(self, object key)
     cdef dict _open_block(self, object bound)
+    cpdef object random_item(self, Chance chance)
+
+
+cdef inline object item_in_slot(dict block, Py_ssize_t slot):
+    """The item in a slot of a dict, in the order of insertion; None in a free one."""
+    cdef PyObject* key
+    cdef PyObject* item
+    cdef Py_ssize_t position = slot
+    if PyDict_Next(block, &position, &key, &item) and position == slot + 1:
+        return <object> item
+    return None

@@ -17,11 +17,13 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeAlias
 
 import cython
+
+from storage.chance import Chance
 
 Key: TypeAlias = int  # by another name, because compiled it is any object
 
@@ -30,6 +32,7 @@ KEY_LIMIT = 2**128
 # The number of items that a dict takes before it grows beyond 512 slots: small enough to sort or
 # merge within microseconds, large enough that a million items make only three thousand blocks.
 BLOCK_ITEMS = 341
+_BLOCK_ITEMS: cython.Py_ssize_t = BLOCK_ITEMS
 
 # A block that shrinks to one of these sizes is merged with a neighbour, if there is room.
 MERGE_AT = frozenset({0, BLOCK_ITEMS // 8, BLOCK_ITEMS // 4})
@@ -144,18 +147,19 @@ class OrderedIndex:
             self._merge(key)
         return item
 
-    def random_item(self, below: Callable[[int], int]) -> Any:
-        """An item chosen with `below(n)`, which returns a number in [0, n); None of nothing.
-
-        Each is equally likely, but those in a block with more than BLOCK_ITEMS a little less.
-        """
+    def random_item(self, chance: Chance) -> Any:
+        """An item, each equally likely; None of nothing."""
         blocks = self._blocks
+        if len(blocks) == 1:
+            block = blocks[0]
+            if not block:
+                return None
+            return next(islice(block.values(), chance.below(len(block)), None))
         while self._length:
-            block = blocks[below(len(blocks))]
-            room = len(block) if len(blocks) == 1 else max(len(block), BLOCK_ITEMS)
-            place = below(room)
-            if place < len(block):
-                return next(islice(block.values(), place, None))
+            block = blocks[chance.below(len(blocks))]
+            item = item_in_slot(block, chance.below(2 * _BLOCK_ITEMS))
+            if item is not None:
+                return item
         return None
 
     # -- walking -------------------------------------------------------------------------------
@@ -308,6 +312,13 @@ class OrderedIndex:
 
     def _can_join(self, lower: int, upper: int) -> bool:
         return len(self._blocks[lower]) + len(self._blocks[upper]) <= BLOCK_ITEMS // 2
+
+
+if not cython.compiled:
+    # Compiled, it is a C function, which takes the same time for each slot.
+    def item_in_slot(block: dict[int, Any], slot: int) -> Any:
+        """The item in a slot of a dict, None in a free one."""
+        return next(islice(block.values(), slot, None), None)
 
 
 def _key_of(item: tuple[int, Any]) -> int:

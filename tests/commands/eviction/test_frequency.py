@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from commands.eviction.chance import Chance
+from storage.chance import Chance
 from commands.eviction.frequency import MAX_FREQUENCY, count_access, frequency_now
 from storage.types.strings import StringValue
 from storage.types.value import NEW_FREQUENCY

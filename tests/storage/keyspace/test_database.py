@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Callable
 
@@ -11,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from storage.chance import Chance
 from storage.entries.entry_ids import EntryIDs
 from storage.groups.group import Group
 from storage.keyspace.database import Database
@@ -174,15 +174,15 @@ def test_an_invented_cursor_continues_with_older_keys() -> None:
 def test_an_empty_database_has_no_random_key() -> None:
     db = filled(b"a")
     db.remove(b"a")
-    assert db.random_key(lambda limit: 0) is None
+    assert db.random_key(Chance(1)) is None
 
 
 def test_every_key_has_about_the_same_chance() -> None:
     db = filled(*(b"%d" % i for i in range(30)))
     for i in range(0, 30, 3):
         db.remove(b"%d" % i)
-    rnd = random.Random(1)
-    counts = Counter(db.random_key(rnd.randrange) for _ in range(20_000))
+    chance = Chance(1)
+    counts = Counter(db.random_key(chance) for _ in range(20_000))
     assert set(counts) == set(db.keys())
     assert max(counts.values()) < 1.25 * min(counts.values())
 
@@ -191,8 +191,8 @@ def test_few_keys_left_of_many_all_have_a_chance() -> None:
     db = filled(*(b"%d" % i for i in range(20_000)))
     for i in range(1, 19_998):
         db.remove(b"%d" % i)
-    rnd = random.Random(1)
-    counts = Counter(db.random_key(rnd.randrange) for _ in range(900))
+    chance = Chance(1)
+    counts = Counter(db.random_key(chance) for _ in range(900))
     assert set(counts) == {b"0", b"19998", b"19999"}
     assert min(counts.values()) > 200
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from commands.eviction.chance import Chance
+from storage.chance import Chance
 
 
 def test_numbers_are_below_the_limit_and_equally_frequent() -> None:
