@@ -39,9 +39,6 @@ NOT_A_FLOAT = b"ERR value is not a valid float"
 NO_SUCH_KEY = b"ERR no such key"
 SAME_OBJECT = b"ERR source and destination objects are the same"
 DB_INDEX_OUT_OF_RANGE = b"ERR DB index is out of range"
-SCRIPT_OUT_OF_MEMORY = (
-    b"OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"
-)
 OUT_OF_MEMORY = b"OOM command not allowed when used memory > 'maxmemory'."
 NOAUTH = b"NOAUTH Authentication required."
 WRONGPASS = b"WRONGPASS invalid username-password pair or user is disabled."

@@ -44,7 +44,6 @@ from commands.core.registry import (
     NO_AUTH,
     NO_MULTI,
     READONLY,
-    RUNS_LUA,
     STALE,
     WRITE,
     Command,
@@ -124,7 +123,7 @@ class Admission:
             if denied is not None:
                 return denied
         if instance.gates & GATE_OUT_OF_MEMORY and _may_grow(client, command, request):
-            return ReplyError(_out_of_memory(command))
+            return ReplyError(errors.OUT_OF_MEMORY)
         if instance.gates & GATE_WRITES_REFUSED and _needs_disk(client, command, request):
             return instance.write_refusal
         if instance.gates & _ROLE_GATES and _is_write(client, command, request):
@@ -220,11 +219,6 @@ def _needs_disk(client: Client, command: Command, request: Request) -> bool:
 
 def _may_grow(client: Client, command: Command, request: Request) -> bool:
     return any(flags & DENYOOM for flags in _flags(client, command, request))
-
-
-def _out_of_memory(command: Command) -> bytes:
-    """The error of a command that may use more memory, or of a script that does not allow it."""
-    return errors.SCRIPT_OUT_OF_MEMORY if command.flags & RUNS_LUA else errors.OUT_OF_MEMORY
 
 
 def _is_write(client: Client, command: Command, request: Request) -> bool:

@@ -186,6 +186,7 @@ class Database:
             self.persist(key)
         del self.values[key]
         self.memory.subtract(value, bytes_size(len(key)))
+        value.frequency = 0  # under another name it begins again
         if key in self.field_expires:
             self._unwatch_fields(key, value.serial)
         self._order.pop(value.serial)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from storage.chance import Chance
 from commands.eviction.frequency import MAX_FREQUENCY, count_access, frequency_now
+from storage.chance import Chance
 from storage.types.strings import StringValue
 from storage.types.value import NEW_FREQUENCY
 
