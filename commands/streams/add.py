@@ -254,11 +254,13 @@ def _propagate_with_options(
         request[options.id_position] = text
         client.propagate(*(request if trim is None else trim.exact_form(request, stream)))
         return
-    words = trim.words(stream) if trim is not None and trim.references is References.KEEP else []
+    # An entry that its own trim removes is there until its ID is recorded.
+    trims_with = trim is not None and trim.references is References.KEEP and entry_id in stream
+    words = trim.words(stream) if trim is not None and trims_with else []
     client.propagate(argv[0], key, *words, text, *fields)
     if given is not None:
         propagate_carried(client, b"XIDMPRECORD", key, given.pid, given.iid, text)
-    if trim is not None and trim.references is not References.KEEP:
+    if trim is not None and not trims_with:
         trim.propagate(client, key, stream)
 
 

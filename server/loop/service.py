@@ -71,6 +71,8 @@ GC_THRESHOLDS = (10_000, 5, 1_000_000_000)
 EXPIRE_LIMIT = 1000
 # Producers whose old idempotent IDs one pass drops: about a millisecond.
 FORGET_LIMIT = 1000
+# With less room for data than this under `maxmemory`, the log warns.
+ROOM_BYTES = 16 * 1024**2
 # Between two turns of eviction that no request causes.
 EVICTION_PAUSE_S = 0.001
 
@@ -157,6 +159,15 @@ class Service:
         gc.enable()  # off while modules are imported
         self._startup_resident_bytes = resident_bytes()
         self.instance.feature(MemoryUse).startup_bytes = self._startup_resident_bytes
+        self._warn_of_small_limit()
+
+    def _warn_of_small_limit(self) -> None:
+        limit, start = self.instance.config.maxmemory, self._startup_resident_bytes
+        if 0 < limit < start + ROOM_BYTES:
+            self.log(
+                "warning",
+                f"maxmemory {limit} leaves little room: the server without data takes {start} bytes",
+            )
 
     def _write_pid_file(self, path: str) -> None:
         """Write the PID file. As in Redis, the server starts even if that fails."""

@@ -3,6 +3,7 @@
 session:     a client's requests, in order
 dispatch:    look-up, running, statistics
 admission:   whether a request may run now
+memory_limit: evicts keys while more memory is in use than allowed
 turns:       the states of clients
 waiters:     blocked clients are served
 script_runs: scripts that can pause

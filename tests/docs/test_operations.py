@@ -27,7 +27,7 @@ OTHER_NAMES = {
 # Words in capitals that are no commands: a part of a message, a setting, a unit, a signal.
 NO_COMMANDS = {
     "BUSY", "BUSYGROUP", "DENIED", "ERR", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOGROUP",
-    "NOMASTERLINK", "NOPERM", "NOREPLICAS", "READONLY", "REDISCLI_AUTH",
+    "NOMASTERLINK", "NOPERM", "NOREPLICAS", "OOM", "READONLY", "REDISCLI_AUTH",
     "RILLWAY_STREAM_NODE_MAX_ENTRIES", "SENTINEL",
 }  # fmt: skip
 
@@ -72,7 +72,7 @@ def test_the_example_of_a_mistake_prints_what_the_page_says(tmp_path: Path) -> N
     assert str(stopped.value) + "\n" == shown.replace("/etc/rillway.conf", str(file))
 
 
-@pytest.mark.parametrize("line", ["cluster-enabled yes", "maxmemory 1gb"])
+@pytest.mark.parametrize("line", ["cluster-enabled yes", "socket-mark-id 7"])
 def test_what_the_page_says_is_refused_is_refused(line: str) -> None:
     assert f"`{line}`" in PAGE
     with pytest.raises(ConfigurationError, match="Rillway does not have"):

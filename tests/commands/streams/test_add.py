@@ -396,6 +396,16 @@ def test_ids_of_producers_may_be_long_and_binary(client: Talk) -> None:
     assert execute("XADD", "s", "IDMP", b"\r\n\0", b"\xff" * 65536, "*", "f", "v") == first
 
 
+def test_an_entry_that_its_own_trim_removes_is_recorded_before(
+    client: Talk, server: InProcessServer, propagated: list[str]
+) -> None:
+    entry_id = client.do("XADD s IDMP p 1 MINID 9999999999998 * f v").decode()
+    assert client.do("XLEN s") == 0
+    words = [line.split()[0] for line in propagated]
+    assert words == ["XADD", carrier("XIDMPRECORD").split()[0], "XTRIM"]
+    assert propagated[0] == f"XADD s {entry_id} f v"
+
+
 def test_a_duplicate_neither_trims_nor_needs_its_entry(
     client: Talk, server: InProcessServer, events: list[tuple[str, str]], propagated: list[str]
 ) -> None:
