@@ -102,8 +102,8 @@ def _hash_parts(value: HashValue, now_ms: int) -> Iterator[bytes]:
     yield _joined(b"hash") + _numbers(len(value))
     for name, text in sorted(value.pairs()):
         yield _joined(name, text)
-    for name in sorted(value.expires):
-        yield _joined(b"expires", name) + _numbers(value.expires[name])
+    for name, when_ms in sorted((value.expires or {}).items()):
+        yield _joined(b"expires", name) + _numbers(when_ms)
 
 
 def _stream_parts(stream: Stream, now_ms: int) -> Iterator[bytes]:

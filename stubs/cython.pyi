@@ -20,6 +20,7 @@ p_const_uchar = bytes
 p_ulonglong: Any
 p_uchar = bytearray
 p_int: Any
+pp_uchar = list[bytearray]
 p_uint: Any
 
 def cclass(decorated: T) -> T: ...

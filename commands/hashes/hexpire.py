@@ -116,7 +116,7 @@ def _expire_field(
 ) -> int:
     if field not in value:
         return NO_FIELD
-    if not _allows(condition, value.expires.get(field), when_ms):
+    if not _allows(condition, value.time_of(field), when_ms):
         return REFUSED
     if is_past:
         value.delete(field)
@@ -236,7 +236,7 @@ def _times(client: Client, argv: Request, unit_ms: int, base_ms: int) -> bytes:
 
 
 def _time(value: HashValue, field: bytes, unit_ms: int, base_ms: int) -> int:
-    when_ms = value.expires.get(field)
+    when_ms = value.time_of(field)
     if when_ms is None:
         return NO_TIME if field in value else NO_FIELD
     return -((base_ms - when_ms) // unit_ms)

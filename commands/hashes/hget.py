@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import FAST, READONLY, command, one_key
-from commands.hashes.lookup import read_all, read_fields, remove_named
+from commands.hashes.lookup import read_fields, remove_named, time_for
 from protocol import replies
 from protocol.request import Request
 from storage.types.hashes import HashValue
-from storage.types.members.pairs import field_of, pair_bulks, value_bulk, value_of
+from storage.types.members.key_part import KEYS, VALUES
+from storage.types.members.pairs import field_of, pair_bulks, value_of
 
 # A reply with this many fields takes about a millisecond; a longer one is made in pieces.
 MANY_FIELDS = 4000
@@ -22,11 +24,13 @@ FIELDS_PER_PIECE = 1000
 def hget(client: Client, argv: Request) -> bytes:
     """Bulk string, or null. Source: Redis 7.0."""
     value: HashValue | None = client.lookup_typed(argv.word(1), HashValue)
-    if value is not None and value.expires:
+    if value is not None and value.expires is not None:
         value = remove_named(client, argv.word(1), value, argv[2:])
-    record = None if value is None else value.record(argv.word(2))
-    argv.mark_quick(0 if record is None else len(record))
-    return replies.NIL[client.resp] if record is None else value_bulk(record)
+    reply: bytes | None = None if value is None else value.value_bulk(argv.word(2))
+    if reply is None:
+        reply = replies.NIL[client.resp]
+    argv.mark_quick(len(reply))
+    return reply
 
 
 @command("HMGET", arity=-3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
@@ -41,18 +45,27 @@ def values_reply(client: Client, value: HashValue | None, names: list[bytes]) ->
     if value is None:
         return replies.array([replies.NIL[client.resp]] * len(names))
     nil = replies.NIL[client.resp]
-    found = map(value.record, names)
-    return replies.array([nil if one is None else value_bulk(one) for one in found])
+    found = [value.value_bulk(name) for name in names]
+    return replies.array([nil if one is None else one for one in found])
 
 
 @command("HGETALL", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def hgetall(client: Client, argv: Request) -> bytes | LongReply:
     """Map of bulk strings. Source: Redis 7.0."""
-    records = read_all(client, argv[1])
-    header = replies.map_header(len(records), client.resp)
-    if len(records) > MANY_FIELDS:
-        return LongReply(_pairs_in_pieces(header, records))
-    reply = pair_bulks(header, records)
+    value: HashValue | None = client.lookup_typed(argv.word(1), HashValue)
+    if value is None:
+        return replies.map_header(0, client.resp)
+    if value.expires is not None:
+        records = value.records(time_for(client))
+        header = replies.map_header(len(records), client.resp)
+        if len(records) > MANY_FIELDS:
+            return LongReply(_pairs_in_pieces(header, records))
+        return pair_bulks(header, records)
+    header = replies.map_header(len(value), client.resp)
+    if len(value) > MANY_FIELDS:
+        twin = value.copy()
+        return LongReply(chain((header,), twin.bulk_pieces(KEYS + VALUES)), twin.release)
+    reply = value.bulks(header, KEYS + VALUES)
     argv.mark_quick(len(reply))
     return reply
 
@@ -66,13 +79,28 @@ def _pairs_in_pieces(header: bytes, records: list[bytes]) -> Iterator[bytes]:
 @command("HKEYS", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def hkeys(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings. Source: Redis 7.0."""
-    return _bulks(list(map(field_of, read_all(client, argv[1]))))
+    return _part(client, argv[1], KEYS)
 
 
 @command("HVALS", arity=2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def hvals(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings. Source: Redis 7.0."""
-    return _bulks(list(map(value_of, read_all(client, argv[1]))))
+    return _part(client, argv[1], VALUES)
+
+
+def _part(client: Client, key: bytes, parts: int) -> bytes | LongReply:
+    """All fields (KEYS) or VALUES."""
+    value = client.lookup_typed(key, HashValue)
+    if value is None:
+        return replies.EMPTY_ARRAY
+    if value.expires is not None:
+        records = value.records(time_for(client))
+        return _bulks(list(map(field_of, records) if parts == KEYS else map(value_of, records)))
+    header = replies.array_header(len(value))
+    if len(value) > MANY_FIELDS:
+        twin = value.copy()
+        return LongReply(chain((header,), twin.bulk_pieces(parts)), twin.release)
+    return value.bulks(header, parts)
 
 
 def _bulks(texts: list[bytes]) -> bytes | LongReply:

@@ -211,7 +211,7 @@ def propagate_set(client: Client, key: bytes, value: HashValue, words: list[byte
     client.propagate(b"HSET", key, *words)
     fields_at: dict[int, list[bytes]] = {}
     for name in dict.fromkeys(words[::2]):
-        if (at_ms := value.expires.get(name)) is not None:
+        if (at_ms := value.time_of(name)) is not None:
             fields_at.setdefault(at_ms, []).append(name)
     for at_ms, names in fields_at.items():
         count = b"%d" % len(names)

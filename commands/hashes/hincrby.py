@@ -32,7 +32,7 @@ def hincrby(client: Client, argv: Request) -> bytes:
     key, field = argv.word(1), argv.word(2)
     increment: cython.longlong = parse_int(argv.word(3))
     value: HashValue | None = client.lookup_typed_for_write(key, HashValue)
-    if value is not None and value.expires:
+    if value is not None and value.expires is not None:
         value = remove_named(client, key, value, [field])
     old: bytes | None = None if value is None else value.get(field)
     number: cython.longlong = 0
@@ -81,7 +81,7 @@ def hincrbyfloat(client: Client, argv: Request) -> bytes:
         number = long_double.format_number(long_double.add(augend, increment))
     except long_double.NotFinite:
         raise ReplyError(errors.INCREMENT_NOT_FINITE) from None
-    at_ms = None if value is None else value.expires.get(field)
+    at_ms = None if value is None else value.time_of(field)
     _set(client, key, value, field, number)
     client.notify_fields(b"hincrbyfloat", key, [field])
     client.propagate(b"HSET", key, field, number)

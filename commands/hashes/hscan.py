@@ -15,7 +15,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.types.hashes import HashValue
-from storage.types.members.pairs import field_of, pair_bulks, value_of
+from storage.types.members.pairs import field_of, pair_bulks
 
 PICKS_PER_PIECE = 1000
 
@@ -33,7 +33,7 @@ def hscan(client: Client, argv: Request) -> bytes:
     options = parse_member_scan_options(Arguments(argv, 3), takes_novalues=True)
     cursor, records = value.scan(cursor, options.count)
     names = list(map(field_of, records))
-    if value.expires and (now_ms := time_for(client)) is not None:
+    if value.expires is not None and (now_ms := time_for(client)) is not None:
         names = [name for name in names if not value.is_expired(name, now_ms)]
     found = list(matching(names, options.pattern))
     if options.novalues:
@@ -97,9 +97,9 @@ def _without_expired(client: Client, key: bytes) -> HashValue | None:
     deadline_ms = value.first_deadline_ms()
     if deadline_ms is None or now_ms <= deadline_ms:
         return value
-    twin = HashValue()
-    for record in value.records(now_ms):
-        twin.load(field_of(record), value_of(record))
+    twin = value.copy()
+    for name in twin.due(now_ms, len(twin)):
+        twin.delete(name)
     return twin if len(twin) else None
 
 

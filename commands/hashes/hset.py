@@ -33,9 +33,9 @@ def _set(client: Client, argv: Request, name: bytes) -> cython.Py_ssize_t:
         raise errors.wrong_arity(name)
     key = argv.word(1)
     value: HashValue | None = client.lookup_typed_for_write(key, HashValue)
-    if value is not None and value.expires:
+    if value is not None and value.expires is not None:
         value = remove_named(client, key, value, argv[2::2])
-    had_times: cython.bint = value is not None and bool(value.expires)
+    had_times: cython.bint = value is not None and value.expires is not None
     if value is None:
         value = HashValue()
         client.store(key, value)

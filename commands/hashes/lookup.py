@@ -20,7 +20,9 @@ from storage.types.hashes import HashValue
 def read_fields(client: Client, key: bytes, names: Sequence[bytes]) -> HashValue | None:
     """The hash for a command that reads fields by their names. Raises WRONGTYPE."""
     found = client.lookup_typed(key, HashValue)
-    return found if found is None or not found.expires else remove_named(client, key, found, names)
+    return (
+        found if found is None or found.expires is None else remove_named(client, key, found, names)
+    )
 
 
 def read_all(client: Client, key: bytes) -> list[bytes]:
@@ -32,7 +34,9 @@ def read_all(client: Client, key: bytes) -> list[bytes]:
 def write_fields(client: Client, key: bytes, names: Sequence[bytes]) -> HashValue | None:
     """The hash for a command that changes fields by their names. Raises WRONGTYPE."""
     found = client.lookup_typed_for_write(key, HashValue)
-    return found if found is None or not found.expires else remove_named(client, key, found, names)
+    return (
+        found if found is None or found.expires is None else remove_named(client, key, found, names)
+    )
 
 
 def time_for(client: Client) -> int | None:

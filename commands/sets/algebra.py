@@ -6,10 +6,9 @@ an empty result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import filterfalse, islice
+from collections.abc import Callable, Sequence
 
-from commands.core.arguments import Arguments, parse_int
+from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import (
@@ -30,45 +29,41 @@ from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.types.sets import SetValue
 
-# The resulting members, in Redis's order: an iterator that finds each when it is asked for, or a
-# table of its own. Members are compared in the C code of sets and filters: sets may be large.
-Operation = Callable[[Sequence[SetValue | None]], Iterable[bytes]]
+# Up to so many of the resulting members, in Redis's order.
+Operation = Callable[[Sequence[SetValue | None], int], list[bytes]]
+
+UNLIMITED = INT64_MAX
 
 _SOURCES = keys_to_end(b"RO", b"ACCESS", at=2)
 _STORE_KEYS = (KeySpec(begin=1, flags=(b"OW", b"UPDATE")), *_SOURCES)
 
 
-def intersection(sets: Sequence[SetValue | None]) -> Iterable[bytes]:
+def intersection(sets: Sequence[SetValue | None], limit: int) -> list[bytes]:
     """The members that all sets have."""
     present = sorted([one for one in sets if one is not None], key=len)
     if len(present) < len(sets):
-        return ()
+        return []
     smallest, *others = present
-    members = iter(smallest)
-    for other in others:
-        members = filter(other.__contains__, members)
-    return members
+    return smallest.members_in(others, limit)
 
 
-def union(sets: Sequence[SetValue | None]) -> Iterable[bytes]:
+def union(sets: Sequence[SetValue | None], limit: int) -> list[bytes]:
     """The members that any set has."""
-    found: dict[bytes, None] = {}
+    found: list[bytes] = []
+    earlier: list[SetValue] = []
     for one in sets:
         if one is not None:
-            found.update(dict.fromkeys(one))
+            found += one.members_outside(earlier, limit - len(found))
+            earlier.append(one)
     return found
 
 
-def difference(sets: Sequence[SetValue | None]) -> Iterable[bytes]:
+def difference(sets: Sequence[SetValue | None], limit: int) -> list[bytes]:
     """The members that only the first set has."""
     first, *others = sets
     if first is None:
-        return ()
-    members = iter(first)
-    for other in others:
-        if other is not None:
-            members = filterfalse(other.__contains__, members)
-    return members
+        return []
+    return first.members_outside([other for other in others if other is not None], limit)
 
 
 def _look_up(client: Client, keys: list[bytes]) -> list[SetValue | None]:
@@ -98,7 +93,7 @@ def sdiff(client: Client, argv: Request) -> bytes | LongReply:
 
 
 def _members(client: Client, keys: list[bytes], operation: Operation) -> bytes | LongReply:
-    return members_reply(list(operation(_look_up(client, keys))), client.resp)
+    return members_reply(operation(_look_up(client, keys), UNLIMITED), client.resp)
 
 
 # -- stored ------------------------------------------------------------------------------------
@@ -129,7 +124,7 @@ def sdiffstore(client: Client, argv: Request) -> bytes:
 
 def _store(client: Client, argv: Request, operation: Operation, event: bytes) -> bytes:
     target, limits = argv[1], client.instance.encoding_limits
-    result = SetValue.of(operation(_look_up(client, argv[2:])), limits)
+    result = SetValue.of(operation(_look_up(client, argv[2:]), UNLIMITED), limits)
     if not len(result):
         delete(client, target)  # an empty result is not stored
         return replies.ZERO
@@ -168,8 +163,8 @@ def _count(
     if count > len(argv) - 2:
         raise ReplyError(errors.NUMKEYS_TOO_LARGE)
     limit = _parse_limit(Arguments(argv, 2 + count), may_estimate=may_estimate)
-    members = operation(_look_up(client, argv[2 : 2 + count]))
-    return replies.integer(len(list(islice(members, limit or None))))
+    members = operation(_look_up(client, argv[2 : 2 + count]), limit or UNLIMITED)
+    return replies.integer(len(members))
 
 
 def _parse_limit(arguments: Arguments, *, may_estimate: bool) -> int:

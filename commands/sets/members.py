@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import cython
 
@@ -12,7 +13,8 @@ from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_
 from commands.state import notifications
 from protocol import replies
 from protocol.request import Request
-from storage.types.sets import SetValue
+from storage.types.members.key_part import KEYS
+from storage.types.sets import INTSET, SetValue
 
 # What a member counts for in `Request.mark_quick`: a few members are quick.
 _BYTES_PER_MEMBER: cython.Py_ssize_t = 400
@@ -124,9 +126,14 @@ def scard(client: Client, argv: Request) -> bytes:
 def smembers(client: Client, argv: Request) -> bytes | LongReply:
     """Set of bulk strings. Source: Redis 7.2."""
     value: SetValue | None = client.lookup_typed(argv.word(1), SetValue)
-    reply = members_reply([] if value is None else value.members(), client.resp)
-    if type(reply) is bytes:
-        argv.mark_quick(len(reply))
+    if value is None or value.encoding is INTSET:
+        return members_reply([] if value is None else value.members(), client.resp)
+    header = replies.set_header(len(value), client.resp)
+    if len(value) > MANY_MEMBERS:
+        twin = value.copy()
+        return LongReply(chain((header,), twin.bulk_pieces(KEYS)), twin.release)
+    reply = value.bulks(header, KEYS)
+    argv.mark_quick(len(reply))
     return reply
 
 

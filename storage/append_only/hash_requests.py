@@ -12,15 +12,15 @@ PAIRS_PER_REQUEST = 64
 
 def rebuild_hash(key: bytes, value: HashValue, now_ms: int) -> Iterator[list[bytes]]:
     """One HMSET for some fields; or, if any has a time, for each field and its time."""
-    if value.expires:
+    if value.expires is not None:
         for name, text in value.pairs():
             yield [b"HMSET", key, name, text]
-            if (when_ms := value.expires.get(name)) is not None:
+            if (when_ms := value.time_of(name)) is not None:
                 yield [b"HPEXPIREAT", key, b"%d" % when_ms, b"FIELDS", b"1", name]
         return
-    records = value.records()
-    for start in range(0, len(records), PAIRS_PER_REQUEST):
-        request = [b"HMSET", key]
-        for record in records[start : start + PAIRS_PER_REQUEST]:
-            request += (field_of(record), value_of(record))
-        yield request
+    for records in value.batches():
+        for start in range(0, len(records), PAIRS_PER_REQUEST):
+            request = [b"HMSET", key]
+            for record in records[start : start + PAIRS_PER_REQUEST]:
+                request += (field_of(record), value_of(record))
+            yield request

@@ -11,7 +11,7 @@ that one whose pending entries are all deleted stays, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 from protocol.replies import format_double
@@ -61,9 +61,9 @@ def _rebuild_string(key: bytes, string: StringValue, now_ms: int) -> Iterator[Ar
 
 
 def _rebuild_set(key: bytes, value: SetValue, now_ms: int) -> Iterator[Argv]:
-    members = value.members()
-    for start in range(0, len(members), _ITEMS_PER_REQUEST):
-        yield [b"SADD", key, *members[start : start + _ITEMS_PER_REQUEST]]
+    members = iter(value)
+    while some := list(islice(members, _ITEMS_PER_REQUEST)):
+        yield [b"SADD", key, *some]
 
 
 def _rebuild_sorted_set(key: bytes, value: SortedSetValue, now_ms: int) -> Iterator[Argv]:

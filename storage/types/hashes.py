@@ -1,10 +1,10 @@
 """A hash: fields with values, and, for some of them, a time at which they expire.
 
-A field and its value are one record of a table, in the order of insertion. Redis's compact
-encodings are a flag, with the effects that clients see: OBJECT ENCODING, and the order of the
-fields. In a listpack a field keeps its position when its value changes. In a listpack with times
-(listpackex) fields are ordered by their time, those without one last. A hash table has no defined
-order.
+A field and its value are one record of a packed table. Redis's compact encodings are a flag, with
+the effects that clients see: OBJECT ENCODING, and the order of the fields. In a listpack they are
+in the order of insertion, and a field keeps its position when its value changes. In a listpack with
+times (listpackex) fields are ordered by their time, those without one last. A hash table has no
+defined order.
 
 Expired fields stay until they are removed: methods that take `now_ms` skip them, the others ignore
 expiry.
@@ -15,18 +15,17 @@ server/loop/cron.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
-from sys import getsizeof
 
 import cython
 
-from storage.keyspace.deferred_free import FEW_STEPS, NO_WASTE, SMALL_ITEMS, RemovedData
+from storage.keyspace.deferred_free import NO_WASTE, SMALL_ITEMS, RemovedData
+from storage.object_size import allocated_bytes
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.types.members.key_part import PAIRS
-from storage.types.members.pairs import field_of, pair, value_of
-from storage.types.members.record_table import RecordTable
-from storage.types.value import Value
+from storage.types.members.packed_table import PackedTable
+from storage.types.members.pairs import field_of, value_of
 
 LISTPACK = b"listpack"
 LISTPACK_EX = b"listpackex"
@@ -42,26 +41,20 @@ FEW_ALARMS = 64
 NEVER_MS = 1 << 64
 
 
+@cython.no_gc  # it refers to bytes and numbers only, and there may be very many
 @cython.cclass
-class HashValue(Value):
+class HashValue(PackedTable):
     """One hash. `expires` is there to be read; the methods change it."""
 
-    __slots__ = ("_alarms", "_table", "encoding_name", "expires")
+    __slots__ = ("_alarms", "encoding_name", "expires")
 
     type_name = b"hash"
 
     def __init__(self, access_ms: int = 0) -> None:
-        super().__init__(access_ms)
-        self._table = RecordTable(PAIRS)
-        self.expires: dict[bytes, int] = {}  # field -> Unix ms; few fields have one
+        super().__init__(PAIRS, access_ms)
+        self.expires: dict[bytes, int] | None = None  # field -> Unix ms, if any has a time
         self.encoding_name = LISTPACK
         self._alarms: list[tuple[int, bytes]] | None = None  # a heap, once it is asked for
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def __contains__(self, field: bytes) -> bool:
-        return field in self._table
 
     @property
     def encoding(self) -> bytes:
@@ -71,12 +64,12 @@ class HashValue(Value):
     @property
     def size(self) -> int:
         """The number of fields, expired ones included."""
-        return len(self._table)
+        return self._count
 
     @property
     def effort(self) -> int:
         """A step for some hundred fields."""
-        return 1 + len(self._table) // FIELDS_PER_EFFORT
+        return 1 + self._count // FIELDS_PER_EFFORT
 
     # -- encodings -----------------------------------------------------------------------------
 
@@ -89,36 +82,47 @@ class HashValue(Value):
             len(fields_and_values) > 2 * limits.hash_max_listpack_entries
             or max(map(len, fields_and_values)) > limits.hash_max_listpack_value
         ):
-            self.encoding_name = HASHTABLE
+            self._become_table()
+
+    @cython.cfunc
+    def _become_table(self) -> None:
+        self.encoding_name = HASHTABLE
+        self.is_ordered = False
+
+    def expect(self, count: int, limits: EncodingLimits) -> None:
+        """Convert to a hash table before `count` fields are loaded if Redis would."""
+        if count > limits.hash_max_listpack_entries:
+            self._become_table()
+            self.expect_records(count)
 
     def adapt(self, limits: EncodingLimits) -> None:
         """Choose the encoding after the hash was loaded, from its content."""
         longest = limits.hash_max_listpack_value
-        if len(self._table) > limits.hash_max_listpack_entries or any(
+        if self._count > limits.hash_max_listpack_entries or any(
             len(record) > longest and max(len(field_of(record)), len(value_of(record))) > longest
-            for record in self._table
+            for record in self.all_records()
         ):
-            self.encoding_name = HASHTABLE
+            self._become_table()
 
     # -- changing ------------------------------------------------------------------------------
 
     def set(self, field: bytes, value: bytes, limits: EncodingLimits) -> bool:
         """Set a field; its time to live stays. True if the field is new."""
         is_new: cython.bint = self.load(field, value)
-        if self.encoding_name is not HASHTABLE and (
+        if self.is_ordered and (  # it is no hash table yet
             max(len(field), len(value)) > limits.hash_max_listpack_value
-            or len(self._table) > limits.hash_max_listpack_entries
+            or self._count > limits.hash_max_listpack_entries
         ):
-            self.encoding_name = HASHTABLE
+            self._become_table()
         return is_new
 
     def load(self, field: bytes, value: bytes) -> bool:
         """Set a field of a hash that is loaded; `adapt` follows. True if the field is new."""
-        return self._table.put(pair(field, value)) is None
+        return self.put(field, value)
 
     def assign(self, field: bytes, value: bytes, limits: EncodingLimits) -> bool:
         """Set a field and remove its time. True if the field is new."""
-        if self.expires:
+        if self.expires is not None:
             self.persist([field])
         return self.set(field, value, limits)
 
@@ -127,22 +131,21 @@ class HashValue(Value):
         if len(fields_and_values) == 2:
             return self.assign(fields_and_values[0], fields_and_values[1], limits)
         self.prepare(fields_and_values, limits)
-        if self.expires:
+        if self.expires is not None:
             self.persist(fields_and_values[::2])
         added: cython.Py_ssize_t = 0
         place: cython.Py_ssize_t
         for place in range(0, len(fields_and_values), 2):
             added += self.load(fields_and_values[place], fields_and_values[place + 1])
-        if len(self._table) > limits.hash_max_listpack_entries:
-            self.encoding_name = HASHTABLE
+        if self._count > limits.hash_max_listpack_entries:
+            self._become_table()
         return added
 
     def delete(self, field: bytes) -> bool:
         """Remove a field with its time. False if it was not there."""
-        if self._table.remove(field) is None:
+        if not self.discard(field):
             return False
-        if self.expires:
-            self.expires.pop(field, None)
+        self._forget_time(field)
         return True
 
     # -- times ---------------------------------------------------------------------------------
@@ -155,23 +158,43 @@ class HashValue(Value):
     def expire_at(self, field: bytes, when_ms: int) -> None:
         """Let an existing field expire at `when_ms` (Unix ms)."""
         self.keep_times()
-        self.expires[field] = when_ms
+        self.load_time(field, when_ms)
         if self._alarms is not None:
             heappush(self._alarms, (when_ms, field))
 
+    def load_time(self, field: bytes, when_ms: int) -> None:
+        """Give a field of a hash that is loaded its time."""
+        if self.expires is None:
+            self.expires = {}
+        self.expires[field] = when_ms
+
+    def time_of(self, field: bytes) -> int | None:
+        """When a field expires (Unix ms); None if it does not."""
+        return None if self.expires is None else self.expires.get(field)
+
+    def _forget_time(self, field: bytes) -> bool:
+        """Remove the time of a field; False if it has none."""
+        expires = self.expires
+        if expires is None or expires.pop(field, None) is None:
+            return False
+        if not expires:
+            self.expires = self._alarms = None
+        return True
+
     def persist(self, names: Iterable[bytes]) -> list[bytes]:
         """Remove the times of fields; return the fields that had one."""
-        persisted = [name for name in names if self.expires.pop(name, None) is not None]
+        persisted = [name for name in names if self._forget_time(name)]
         if self.encoding_name is LISTPACK_EX:
             for name in persisted:  # it moves to the fields without a time, at the end
-                record = self._table.remove(name)
-                assert record is not None
-                self._table.put(record)
+                text = self.value(name)
+                assert text is not None
+                self.discard(name)
+                self.put(name, text)
         return persisted
 
     def is_expired(self, field: bytes, now_ms: int) -> bool:
         """Return True if a field's time is past: as with keys, not in the millisecond itself."""
-        when_ms = self.expires.get(field)
+        when_ms = self.time_of(field)
         return when_ms is not None and now_ms > when_ms
 
     def due(self, now_ms: int, limit: int) -> list[bytes]:
@@ -186,16 +209,14 @@ class HashValue(Value):
 
     def first_deadline_ms(self) -> int | None:
         """When the first field expires; None if none does."""
-        if not self.expires:
-            return None
-        return self._next_alarms()[0][0]
+        return None if self.expires is None else self._next_alarms()[0][0]
 
     def _next_alarms(self) -> list[tuple[int, bytes]]:
         """The heap of times, with a valid one on top.
 
         Stale times are dropped lazily: when they reach the top, or when they are too many.
         """
-        alarms, expires = self._alarms, self.expires
+        alarms, expires = self._alarms, self.expires or {}
         if alarms is None or len(alarms) > 2 * len(expires) + FEW_ALARMS:
             alarms = self._alarms = [(when_ms, field) for field, when_ms in expires.items()]
             heapify(alarms)
@@ -207,18 +228,13 @@ class HashValue(Value):
 
     def get(self, field: bytes) -> bytes | None:
         """The value of a field, or None."""
-        record = self._table.get(field)
-        return None if record is None else value_of(record)
-
-    def record(self, field: bytes) -> bytes | None:
-        """The record of a field, or None."""
-        return self._table.get(field)
+        return self.value(field)
 
     def records(self, now_ms: int | None = None) -> list[bytes]:
         """The records of the fields that have not expired by `now_ms` (None: all), in order."""
-        records = self._table.records()
+        records = self.all_records()
         expires = self.expires
-        if not expires:
+        if expires is None:
             return records
         if self.encoding_name is LISTPACK_EX:
             records.sort(key=lambda record: expires.get(field_of(record), NEVER_MS))
@@ -237,33 +253,30 @@ class HashValue(Value):
         """
         if self.encoding_name is not HASHTABLE:
             return 0, self.records()
-        return self._table.scan(cursor, count)
-
-    def pick(self, below: Callable[[int], int]) -> bytes:
-        """A record chosen with `below(n)`, which gives a number in [0, n). There must be one."""
-        return self._table.pick(below)
+        return self.scan_records(cursor, count)
 
     # -- as a whole ----------------------------------------------------------------------------
 
     def copy(self) -> HashValue:
         """An independent hash with the same fields, times and encoding."""
         twin = HashValue(self.access_ms)
-        twin._table = self._table.copy()
-        twin.expires = self.expires.copy()
+        self.share_with(twin)
+        twin.expires = None if self.expires is None else self.expires.copy()
         twin.encoding_name = self.encoding_name
         return twin
 
     def release(self) -> RemovedData:
         """Give up the fields if they are many."""
-        if len(self._table) <= FEW_STEPS * SMALL_ITEMS:
+        if self._count <= SMALL_ITEMS:
             return NO_WASTE
         removed_data = RemovedData()
-        self._table.release(removed_data)
-        removed_data.add(self.expires, SMALL_ITEMS)
-        self.expires = {}
-        self._alarms = None
+        self.release_records(removed_data)
+        if self.expires is not None:
+            removed_data.add(self.expires, SMALL_ITEMS)
+        self.expires = self._alarms = None
         return removed_data
 
     def memory_bytes(self) -> int:
-        """The memory of the hash in bytes."""
-        return getsizeof(self) + getsizeof(self.expires) + self._table.memory_bytes()
+        """The memory of the hash in bytes, without the objects of times and what orders them."""
+        size: cython.longlong = self.table_bytes()
+        return size if self.expires is None else size + allocated_bytes(self.expires)

@@ -26,9 +26,6 @@ from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
 from storage.types.hashes import HASHTABLE, LISTPACK_EX, HashValue
 from storage.types.members.pairs import field_of, value_of
 
-# The number of fields in one piece.
-_FIELDS_PER_PIECE = 500
-
 _MIN_VERSION = {
     opcodes.HASH_LISTPACK: 10,
     opcodes.HASH_WITH_TIMES: 12,
@@ -43,7 +40,7 @@ def _type_code(value: HashValue, options: SnapshotOptions) -> int:
     if options.allows(_MIN_VERSION[opcodes.HASH_WITH_TIMES]):
         if value.encoding_name is LISTPACK_EX:
             return opcodes.HASH_LISTPACK_EX
-        if value.expires:
+        if value.expires is not None:
             return opcodes.HASH_WITH_TIMES
     is_compact = value.encoding_name is not HASHTABLE
     if is_compact and options.allows(_MIN_VERSION[opcodes.HASH_LISTPACK]):
@@ -58,7 +55,7 @@ def _pieces(value: HashValue, options: SnapshotOptions, now_ms: int) -> Iterator
     elif code == opcodes.HASH_LISTPACK_EX:
         words = []
         for name, text in value.pairs():
-            words += [name, text, b"%d" % value.expires.get(name, 0)]
+            words += [name, text, b"%d" % (value.time_of(name) or 0)]
         yield _time(value.first_deadline_ms() or 0) + _listpack(words, options)
     else:
         yield from _one_by_one(value, options, with_times=code == opcodes.HASH_WITH_TIMES)
@@ -73,16 +70,15 @@ def _time(when_ms: int) -> bytes:
 
 
 def _one_by_one(value: HashValue, options: SnapshotOptions, *, with_times: bool) -> Iterator[bytes]:
-    first_ms, expires, compress = value.first_deadline_ms() or 0, value.expires, options.compress
+    first_ms, compress = value.first_deadline_ms() or 0, options.compress
     count = encode_length(len(value))
     yield _time(first_ms) + count if with_times else count
-    records = value.records()
-    for start in range(0, len(records), _FIELDS_PER_PIECE):
+    for records in value.batches():
         parts: list[bytes] = []
-        for record in records[start : start + _FIELDS_PER_PIECE]:
+        for record in records:
             name, text = field_of(record), value_of(record)
             if with_times:
-                when_ms = expires.get(name)
+                when_ms = value.time_of(name)
                 parts.append(encode_length(0 if when_ms is None else when_ms - first_ms + 1))
             parts.append(encode_string(name, compress=compress))
             parts.append(encode_string(text, compress=compress))
@@ -115,6 +111,7 @@ def _from_words(cursor: Cursor, reading: Reading, words: Sequence[bytes]) -> Has
     if len(words) % 2:
         raise cursor.corrupt("a field of a hash has no value")
     value = HashValue(reading.access_ms)
+    value.expect(len(words) // 2, reading.limits)
     for name, text in zip(words[::2], words[1::2], strict=True):
         value.load(name, text)
     return _finished(cursor, reading, len(words) // 2, value)
@@ -159,12 +156,13 @@ def _decode_relative_times(cursor: Cursor, reading: Reading) -> HashValue:
 def _with_times(cursor: Cursor, reading: Reading, first_ms: int) -> HashValue:
     value = HashValue(reading.access_ms)
     count = cursor.count(smallest=3)
+    value.expect(count, reading.limits)
     for _ in range(count):
         after_ms = cursor.length()
         name = cursor.string()
         value.load(name, cursor.string())
         if after_ms:
-            value.expires[name] = _checked(cursor, first_ms + after_ms - 1)
+            value.load_time(name, _checked(cursor, first_ms + after_ms - 1))
     return _finished(cursor, reading, count, value, keeps_times=True)
 
 
@@ -180,12 +178,13 @@ def _decode_triples(cursor: Cursor, reading: Reading) -> HashValue:
     if len(elements) % 3:
         raise cursor.corrupt("a field of a hash has no value or no time")
     value = HashValue(reading.access_ms)
+    value.expect(len(elements) // 3, reading.limits)
     for name, text, when_ms in zip(elements[::3], elements[1::3], elements[2::3], strict=True):
         value.load(_text(name), _text(text))
         if not isinstance(when_ms, int):
             raise cursor.corrupt("the time of a field is no number")
         if when_ms:
-            value.expires[_text(name)] = _checked(cursor, when_ms)
+            value.load_time(_text(name), _checked(cursor, when_ms))
     return _finished(cursor, reading, len(elements) // 3, value, keeps_times=True)
 
 

@@ -22,8 +22,6 @@ _SET_LISTPACK = 20
 
 _LISTPACK_VERSION = 11
 
-_MEMBERS_PER_PIECE = 100
-
 
 def _type_code(value: SetValue, options: SnapshotOptions) -> int:
     if value.encoding == INTSET:
@@ -34,15 +32,15 @@ def _type_code(value: SetValue, options: SnapshotOptions) -> int:
 
 
 def _pieces(value: SetValue, options: SnapshotOptions, now_ms: int) -> Iterator[bytes]:
-    code, members = _type_code(value, options), value.members()
+    code = _type_code(value, options)
     if code == _SET_INTSET:
-        yield encode_string(encode_intset(list(map(int, members))), compress=options.compress)
+        numbers = list(map(int, value.members()))
+        yield encode_string(encode_intset(numbers), compress=options.compress)
     elif code == _SET_LISTPACK:
-        yield encode_string(encode_listpack(members), compress=options.compress)
+        yield encode_string(encode_listpack(value.members()), compress=options.compress)
     else:
-        yield encode_length(len(members))
-        for start in range(0, len(members), _MEMBERS_PER_PIECE):
-            some = members[start : start + _MEMBERS_PER_PIECE]
+        yield encode_length(len(value))
+        for some in value.batches():
             yield b"".join([encode_string(one, compress=options.compress) for one in some])
 
 

@@ -21,6 +21,10 @@ MEMBERS = 0
 SCORED = 8
 PAIRS = -1
 
+# The parts of records: they add up.
+KEYS = 1
+VALUES = 2
+
 # In place of the length of a key that one byte cannot hold, and the length of the header then.
 LONG = 255
 LONG_HEADER = 9
@@ -30,18 +34,20 @@ _MASK = (1 << 64) - 1
 # Compiled, these are C functions, which the modules that use them import from key_part.pxd.
 
 
-def key_start(kind: int, record: bytes) -> int:
-    """Where the key of a record begins."""
+def key_start(kind: int, text: bytes | bytearray, at: int) -> int:
+    """Where the key of the record begins that is at a place of `text`."""
     if kind >= 0:
-        return kind
-    return 1 if record[0] != LONG else LONG_HEADER
+        return at + kind
+    return at + (1 if text[at] != LONG else LONG_HEADER)
 
 
-def key_length(kind: int, record: bytes, size: int, start: int) -> int:
-    """The length of the key of a record of `size` bytes, which begins at `start`."""
+def key_length(kind: int, text: bytes | bytearray, at: int, size: int, start: int) -> int:
+    """The length of the key of a record of `size` bytes at a place; the key begins at `start`."""
     if kind >= 0:
-        return size - start
-    return record[0] if start == 1 else int.from_bytes(record[1:LONG_HEADER], "little")
+        return at + size - start
+    if text[at] != LONG:
+        return text[at]
+    return int.from_bytes(text[at + 1 : at + LONG_HEADER], "little")
 
 
 def hash_of(text: bytes, start: int, length: int) -> int:
@@ -49,11 +55,16 @@ def hash_of(text: bytes, start: int, length: int) -> int:
     return hash(text[start : start + length]) & _MASK
 
 
+def hash_at(text: bytes | bytearray, start: int, length: int) -> int:
+    """The same of memory that may be no object."""
+    return hash(bytes(text[start : start + length])) & _MASK
+
+
 def has_key(kind: int, record: bytes, text: bytes, start: int, length: int) -> bool:
     """Return True if the key of a record is this part of `text`."""
-    own = key_start(kind, record)
+    own = key_start(kind, record, 0)
     return (
-        key_length(kind, record, len(record), own) == length
+        key_length(kind, record, 0, len(record), own) == length
         and record[own : own + length] == text[start : start + length]
     )
 

@@ -25,12 +25,12 @@ cdef inline bytes make_pair(bytes field, bytes value):
 cdef inline Py_ssize_t value_start(bytes record) noexcept:
     """Where the value of a record begins."""
     cdef const unsigned char* data = <const unsigned char*> record
-    cdef Py_ssize_t start = key_start(-1, data)
-    return start + key_length(-1, data, PyBytes_GET_SIZE(record), start)
+    cdef Py_ssize_t start = key_start(-1, data, 0)
+    return start + key_length(-1, data, 0, PyBytes_GET_SIZE(record), start)
 
 
 cdef inline bytes get_field(bytes record):
-    cdef Py_ssize_t start = key_start(-1, <const unsigned char*> record)
+    cdef Py_ssize_t start = key_start(-1, <const unsigned char*> record, 0)
     return PyBytes_FromStringAndSize(PyBytes_AS_STRING(record) + start, value_start(record) - start)
 
 
@@ -57,7 +57,7 @@ cdef inline bytes make_pair_bulks(bytes head, list records):
     for place in range(PyList_GET_SIZE(records)):
         record = <bytes> PyList_GET_ITEM(records, place)
         end = value_start(record)
-        start = key_start(-1, <const unsigned char*> record)
+        start = key_start(-1, <const unsigned char*> record, 0)
         total += bulk_size(end - start) + bulk_size(PyBytes_GET_SIZE(record) - end)
     made = PyBytes_FromStringAndSize(NULL, total)
     out = PyBytes_AS_STRING(made)
@@ -66,7 +66,7 @@ cdef inline bytes make_pair_bulks(bytes head, list records):
     for place in range(PyList_GET_SIZE(records)):
         record = <bytes> PyList_GET_ITEM(records, place)
         end = value_start(record)
-        start = key_start(-1, <const unsigned char*> record)
+        start = key_start(-1, <const unsigned char*> record, 0)
         out = put_text(out, PyBytes_AS_STRING(record) + start, end - start)
         out = put_text(out, PyBytes_AS_STRING(record) + end, PyBytes_GET_SIZE(record) - end)
     return made

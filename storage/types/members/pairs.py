@@ -24,16 +24,16 @@ def field_of(record: bytes) -> bytes:
     """The field of a record."""
     if cython.compiled:
         return get_field(record)  # type: ignore[name-defined, no-any-return]  # noqa: F821
-    start = key_start(PAIRS, record)
-    return record[start : start + key_length(PAIRS, record, len(record), start)]
+    start = key_start(PAIRS, record, 0)
+    return record[start : start + key_length(PAIRS, record, 0, len(record), start)]
 
 
 def value_of(record: bytes) -> bytes:
     """The value of a record's field."""
     if cython.compiled:
         return get_value(record)  # type: ignore[name-defined, no-any-return]  # noqa: F821
-    start = key_start(PAIRS, record)
-    return record[start + key_length(PAIRS, record, len(record), start) :]
+    start = key_start(PAIRS, record, 0)
+    return record[start + key_length(PAIRS, record, 0, len(record), start) :]
 
 
 def value_bulk(record: bytes) -> bytes:

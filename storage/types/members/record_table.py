@@ -91,8 +91,8 @@ class RecordTable:
     @cython.wraparound(False)
     def put(self, record: bytes) -> bytes | None:
         """Add a record, or replace the one with the same key; the former one, None if it is new."""
-        start: cython.Py_ssize_t = key_start(self._kind, record)
-        length: cython.Py_ssize_t = key_length(self._kind, record, len(record), start)
+        start: cython.Py_ssize_t = key_start(self._kind, record, 0)
+        length: cython.Py_ssize_t = key_length(self._kind, record, 0, len(record), start)
         code: cython.ulonglong = 0 if self._index is None else hash_of(record, start, length)
         place: cython.Py_ssize_t = self._place(record, start, length, code)
         if place >= 0:
@@ -142,8 +142,8 @@ class RecordTable:
             if cython.compiled:
                 prefetch(records, at)  # type: ignore[name-defined]  # noqa: F821
             record: bytes = records[at]
-            start: cython.Py_ssize_t = key_start(self._kind, record)
-            length: cython.Py_ssize_t = key_length(self._kind, record, len(record), start)
+            start: cython.Py_ssize_t = key_start(self._kind, record, 0)
+            length: cython.Py_ssize_t = key_length(self._kind, record, 0, len(record), start)
             code: cython.ulonglong = 0 if self._index is None else hash_of(record, start, length)
             self._remove_at(self._place(record, start, length, code))
 
@@ -188,8 +188,8 @@ class RecordTable:
         places: list[int] = []
         record: bytes
         for record in records:
-            start: cython.Py_ssize_t = key_start(self._kind, record)
-            length: cython.Py_ssize_t = key_length(self._kind, record, len(record), start)
+            start: cython.Py_ssize_t = key_start(self._kind, record, 0)
+            length: cython.Py_ssize_t = key_length(self._kind, record, 0, len(record), start)
             code: cython.ulonglong = 0 if self._index is None else hash_of(record, start, length)
             places.append(self._place(record, start, length, code))
         places.sort()
@@ -302,6 +302,6 @@ class RecordTable:
                 prefetch(self._records, place)  # type: ignore[name-defined]  # noqa: F821
             record = self._records[place]
             assert record is not None
-            start = key_start(self._kind, record)
-            length = key_length(self._kind, record, len(record), start)
+            start = key_start(self._kind, record, 0)
+            length = key_length(self._kind, record, 0, len(record), start)
             self._enter(hash_of(record, start, length), place + 1)

@@ -44,7 +44,7 @@ def test_a_large_hash_is_scanned_step_by_step(talk: Conversation) -> None:
         calls += 1
         if cursor == "0":
             break
-    assert calls == 10
+    assert 5 < calls < 20
     assert seen == {f"f{n}": f"v{n}" for n in range(1000)}
 
 

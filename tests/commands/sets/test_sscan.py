@@ -27,7 +27,7 @@ def test_a_large_set_is_walked_in_steps(talk: Conversation) -> None:
         seen += words[5::2]
         if cursor == b"0":
             break
-    assert calls == 20
+    assert 10 < calls < 40
     assert sorted(map(int, seen)) == list(range(1000))
 
 

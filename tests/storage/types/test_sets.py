@@ -155,7 +155,7 @@ def test_a_small_set_is_scanned_whole_and_a_large_one_in_steps() -> None:
     assert small.scan(0, 1) == (0, [b"1", b"3"])
     large = filled(*numbers(600))
     cursor, seen = large.scan(0, 100)
-    assert len(seen) == 100
+    assert 50 < len(seen) < 150
     while cursor:
         cursor, some = large.scan(cursor, 100)
         seen += some
@@ -178,17 +178,16 @@ def test_a_copy_is_independent() -> None:
 def test_memory_grows_with_the_members() -> None:
     small, large = filled(*numbers(10)), filled(*numbers(1000))
     assert large.memory_bytes() > 20 * small.memory_bytes() / 2
-    assert large.memory_bytes() > 1000 * 34
+    assert 1000 * 8 < large.memory_bytes() < 1000 * 20
 
 
 def test_a_large_set_is_freed_in_steps() -> None:
     assert filled(b"a").release() is NO_WASTE
     large = filled(*numbers(20_000))
-    large.scan(0, 1)
     removed_data = large.release()
     assert removed_data.is_large
     assert len(large) == 0
-    assert sum(1 for _ in removed_data.free()) == 5
+    assert sum(1 for _ in removed_data.free()) > 5
 
 
 def test_iteration_is_in_the_order_of_the_members() -> None:

@@ -9,6 +9,7 @@ from storage.types.members.key_part import (
     PAIRS,
     SCORED,
     has_key,
+    hash_at,
     hash_of,
     key_length,
     key_start,
@@ -28,9 +29,10 @@ from storage.types.members.pairs import pair
     ],
 )
 def test_the_key_is_where_the_kind_says(kind: int, record: bytes, key: bytes) -> None:
-    start = key_start(kind, record)
-    length = key_length(kind, record, len(record), start)
-    assert record[start : start + length] == key
+    text = b"<" + record
+    start = key_start(kind, text, 1)
+    length = key_length(kind, text, 1, len(record), start)
+    assert text[start : start + length] == key
     assert has_key(kind, record, b"<" + key + b">", 1, len(key))
     assert not has_key(kind, record, b"<" + key + b">", 1, len(key) + 1)
-    assert hash_of(record, start, length) == hash_of(key, 0, len(key))
+    assert hash_of(text, start, length) == hash_at(text, start, length) == hash_of(key, 0, len(key))

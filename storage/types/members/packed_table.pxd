@@ -1,0 +1,108 @@
+# The C types of storage/types/members/packed_table.py.
+
+from storage.raw_bytes cimport put_bytes
+from storage.types.members.key_part cimport (
+    LONG, LONG_HEADER, MEMBERS, hash_at, hash_of, key_length, key_start,
+)
+from storage.types.members.member_bulks cimport bulk_at, bulks_bytes, new_bytes, put_bulks
+from storage.types.members.memory cimport (
+    allocated, block_at, bytes_at, drop, exists, free_block, free_codes, free_directory,
+    keep, new_codes, new_directory, no_directory, nth_slot, number_at, object_bytes, part_of, put_block, put_number, resized,
+)
+from storage.types.members.packed_record cimport (
+    LARGE, LARGE_BYTES, body_of, body_size, body_start, body_text, code_at, taken_bytes,
+)
+from storage.types.members.pairs cimport pair
+from storage.types.members.segment cimport (
+    COUNT, DEPTH, END, HEADER, PLACES, SHARED, SIZE, SLOTS, enter, find, first_place, give_up,
+    memory_of, most_records, new_segment, remove, share, shift, slots_for, take, take_all, twin_of,
+)
+from storage.types.value cimport Value
+
+
+cdef Py_ssize_t _MOST
+cdef Py_ssize_t _MOST_JOINED
+cdef Py_ssize_t _MOST_ORDERED_BYTES
+cdef Py_ssize_t _LEAST_BYTES
+cdef int _POSITION_BITS
+cdef long long _LAST_POSITION
+
+
+cdef class PackedTable(Value):
+    cdef unsigned char* _block
+    cdef unsigned char** _directory
+    cdef Py_ssize_t _count
+    cdef Py_ssize_t _memory
+    cdef unsigned int _deepest
+    cdef unsigned char _depth
+    cdef signed char _kind
+    cdef public unsigned char is_ordered
+
+    cdef void _free(self) noexcept
+    cdef unsigned char* _segment(self, Py_ssize_t entry) noexcept
+    cdef Py_ssize_t _span(self, unsigned char* block) noexcept
+    cdef unsigned char* _segment_of(self, unsigned long long code) noexcept
+    cdef unsigned long long _code(self, bytes key) except? 0
+    cdef void _set_segment(self, unsigned char* block, unsigned long long code) noexcept
+
+    cpdef bint has(self, bytes key) except -1
+    cpdef bytes record(self, bytes key)
+    cpdef bytes value(self, bytes key)
+    cpdef bytes value_bulk(self, bytes key)
+    cdef int _records_of(self, unsigned char* block, list[bytes] records) except -1
+    cpdef list all_records(self)
+    cpdef bytes bulks(self, bytes head, int parts)
+    cdef Py_ssize_t _following(self, Py_ssize_t entry, Py_ssize_t count) noexcept
+    cdef bytes _bulks(self, bytes head, int parts, Py_ssize_t first, Py_ssize_t end)
+    cdef bint _has_at(
+        self, const unsigned char* text, Py_ssize_t start, Py_ssize_t length,
+        unsigned long long code
+    ) noexcept
+
+    cpdef bint put(self, bytes key, bytes value) except -1
+    cdef int _replace(
+        self, unsigned char* block, unsigned long long code, Py_ssize_t place, bytes key, bytes value
+    ) except -1
+    cdef bytes _object(self, bytes key, bytes value)
+    cdef int _write(
+        self, unsigned char* block, Py_ssize_t place, bytes key, bytes value, bytes record
+    ) except -1
+    cpdef bint discard(self, bytes key) except -1
+    cpdef expect_records(self, Py_ssize_t count)
+
+    cdef unsigned char* _roomy(
+        self, unsigned char* block, unsigned long long code, Py_ssize_t more
+    ) except NULL
+    cdef bint _is_full(self, unsigned char* block) noexcept
+    cdef bint _may_divide(self, unsigned char* block) noexcept
+    cdef int _grow(self, unsigned char* block, unsigned long long code) except -1
+    cdef int _index(self, unsigned char* block, unsigned long long code) except -1
+    cdef int _divide(self, unsigned char* block) except -1
+    cdef unsigned char* _half(self, Py_ssize_t count, Py_ssize_t size, int depth) except NULL
+    cdef int _double(self) except -1
+    cdef int _set_directory(self, unsigned char** made, int depth) except -1
+    cdef int _shrink(self, unsigned char* block, unsigned long long code) except -1
+    cdef int _join(self, unsigned long long code, unsigned long long bit) except -1
+    cdef int _halve(self) except -1
+
+    cdef int _records_between(
+        self, unsigned char* block, long long position, long long stop, list[bytes] records
+    ) except -1
+    cpdef bytes pick(self, object below)
+    cdef bytes _pick_counting(self, Py_ssize_t number)
+    cdef bytes _nth(self, unsigned char* block, Py_ssize_t number)
+    cpdef share_with(self, PackedTable twin)
+    cdef long long table_bytes(self) noexcept
+
+
+cdef class RemovedSegments:
+    cdef unsigned char** _directory
+    cdef Py_ssize_t _entries
+    cdef int _depth
+
+    cpdef pop(self)
+
+
+cdef Py_ssize_t _size_of(Py_ssize_t kind, Py_ssize_t length, Py_ssize_t value_bytes) noexcept
+cdef Py_ssize_t _object_bytes(Py_ssize_t size) noexcept
+cdef Py_ssize_t _roomy_bytes(Py_ssize_t end) noexcept
