@@ -25,12 +25,6 @@ def read_fields(client: Client, key: bytes, names: Sequence[bytes]) -> HashValue
     )
 
 
-def read_all(client: Client, key: bytes) -> list[bytes]:
-    """The records for a command that reads the whole hash; none without it. Raises WRONGTYPE."""
-    found = client.lookup_typed(key, HashValue)
-    return [] if found is None else found.records(time_for(client))
-
-
 def write_fields(client: Client, key: bytes, names: Sequence[bytes]) -> HashValue | None:
     """The hash for a command that changes fields by their names. Raises WRONGTYPE."""
     found = client.lookup_typed_for_write(key, HashValue)

@@ -41,14 +41,6 @@ cdef inline bytes get_value(bytes record):
     )
 
 
-cdef inline bytes make_value_bulk(bytes record):
-    cdef Py_ssize_t start = value_start(record)
-    cdef Py_ssize_t size = PyBytes_GET_SIZE(record) - start
-    made = PyBytes_FromStringAndSize(NULL, bulk_size(size))
-    put_text(PyBytes_AS_STRING(made), PyBytes_AS_STRING(record) + start, size)
-    return made
-
-
 cdef inline bytes make_pair_bulks(bytes head, list records):
     cdef Py_ssize_t total = PyBytes_GET_SIZE(head)
     cdef Py_ssize_t place, start, end
@@ -75,5 +67,4 @@ cdef inline bytes make_pair_bulks(bytes head, list records):
 cpdef bytes pair(bytes field, bytes value)
 cpdef bytes field_of(bytes record)
 cpdef bytes value_of(bytes record)
-cpdef bytes value_bulk(bytes record)
 cpdef bytes pair_bulks(bytes head, list[bytes] records)

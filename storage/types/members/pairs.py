@@ -36,13 +36,6 @@ def value_of(record: bytes) -> bytes:
     return record[start + key_length(PAIRS, record, 0, len(record), start) :]
 
 
-def value_bulk(record: bytes) -> bytes:
-    """The value of a record's field as a bulk string."""
-    if cython.compiled:
-        return make_value_bulk(record)  # type: ignore[name-defined, no-any-return]  # noqa: F821
-    return replies.bulk(value_of(record))
-
-
 def pair_bulks(head: bytes, records: list[bytes]) -> bytes:
     """The fields and values of records as bulk strings, one after the other, after `head`."""
     if cython.compiled:
