@@ -72,7 +72,6 @@ COMPILED = (
     "storage/keyspace/database.py",
     "storage/keyspace/memory_count.py",
     "storage/keyspace/ordered_index.py",
-    "storage/object_size.py",
     "storage/types/members/pairs.py",
     "storage/types/members/packed_table.py",
     "storage/types/members/record_table.py",

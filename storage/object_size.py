@@ -1,37 +1,78 @@
-"""The memory of an object in bytes, allocator overhead included.
+"""The memory that objects take, in bytes: what the allocators use for them, not what they request.
 
-sys.getsizeof() returns the size that an object requests. CPython rounds it up to multiples of 16
-bytes, up to 512 bytes from pools of its own; larger blocks come from malloc, which adds a header of
-8 bytes.
+CPython rounds requests up to multiples of 16 bytes, and takes those of up to 512 bytes from pools
+of its own; larger ones come from malloc, which adds a header of 8 bytes. Lists, dicts, sets, arrays
+and bytearrays take two blocks: the object, and one for what is in it, with its room for more.
+
+All functions take constant time. Compiled, the short ones are inline functions of
+storage/object_size.pxd; this module is not compiled.
 """
 
 from __future__ import annotations
 
 import sys
-
-import cython
+from array import array
+from typing import Any
 
 _ALIGNMENT_BYTES = 16
 _POOLED_BYTES = 512
 _HEADER_BYTES = 8
-# What a bytes object takes beside its bytes.
-_BYTES_HEADER: cython.Py_ssize_t = 33
+
+# What is before an object that the garbage collector knows.
+_COLLECTED_BYTES = 16
+_IS_COLLECTED = 1 << 14
+
+_BYTES_BYTES = sys.getsizeof(b"")
+
+
+def block_bytes(request: int) -> int:
+    """What a block takes of which `request` bytes are used."""
+    if request > _POOLED_BYTES:
+        request += _HEADER_BYTES
+    return request + _ALIGNMENT_BYTES - 1 & -_ALIGNMENT_BYTES
+
+
+def bytes_object_bytes(length: int) -> int:
+    """What a bytes object of this length takes."""
+    return block_bytes(_BYTES_BYTES + length)
+
+
+def int_object_bytes(number: int) -> int:
+    """What an int, which is not negative, takes; 0 for those that are always there."""
+    return 0 if number <= 256 else block_bytes(sys.getsizeof(number))
+
+
+def instance_bytes(cls: type[Any]) -> int:
+    """What an object of a class takes, without the attributes themselves.
+
+    Not for classes whose instances have a dict or a variable size.
+    """
+    collected = _COLLECTED_BYTES if cls.__flags__ & _IS_COLLECTED else 0
+    return block_bytes(cls.__basicsize__ + collected)
+
+
+def container_bytes(container: dict[Any, Any] | set[Any] | list[Any] | array[Any]) -> int:
+    """What a container takes, its room included, without its items."""
+    own = type(container).__basicsize__ + _COLLECTED_BYTES
+    return block_bytes(own) + block_bytes(sys.getsizeof(container) - own)
+
+
+# Compiled, there is one for each type.
+array_bytes = dict_bytes = list_bytes = set_bytes = container_bytes
+
+
+def bytearray_bytes(text: bytearray) -> int:
+    """What a bytearray takes, its room included."""
+    own = bytearray.__basicsize__
+    return block_bytes(own) + block_bytes(sys.getsizeof(text) - own)
 
 
 def allocated_bytes(item: object) -> int:
-    """The memory of an object in bytes, without its referents. 0 for None and small ints."""
+    """What an object takes, without its referents; 0 for None and small ints."""
     if item is None or (isinstance(item, int) and -5 <= item <= 256):
         return 0
-    return block_size(sys.getsizeof(item))
-
-
-def block_size(requested: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """The memory of a block of that many bytes."""
-    if requested > _POOLED_BYTES:
-        requested += _HEADER_BYTES
-    return (requested + _ALIGNMENT_BYTES - 1) // _ALIGNMENT_BYTES * _ALIGNMENT_BYTES
-
-
-def bytes_size(length: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """The memory of a bytes object of that length."""
-    return block_size(_BYTES_HEADER + length)
+    if isinstance(item, dict | set | list | array):
+        return container_bytes(item)
+    if isinstance(item, bytearray):
+        return bytearray_bytes(item)
+    return block_bytes(sys.getsizeof(item))

@@ -166,7 +166,7 @@ class Service:
         if 0 < limit < start + ROOM_BYTES:
             self.log(
                 "warning",
-                f"maxmemory {limit} leaves little room: the server without data takes {start} bytes",
+                f"maxmemory {limit} leaves little room: without data the server takes {start}",
             )
 
     def _write_pid_file(self, path: str) -> None:

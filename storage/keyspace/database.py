@@ -28,8 +28,11 @@ from storage.keyspace.key_walk import KeyWalk
 from storage.keyspace.memory_count import MemoryCount
 from storage.keyspace.ordered_index import OrderedIndex
 from storage.nodes.entry_cache import EntryCache
-from storage.object_size import bytes_size
 from storage.types.value import NEW_FREQUENCY, Value
+
+if not cython.compiled:
+    # Compiled, it is a C function, which the module's C types import.
+    from storage.object_size import bytes_object_bytes
 
 # The number in `expires` beside each of its keys.
 _NUMBER_BYTES = 32
@@ -127,7 +130,7 @@ class Database:
                 value.frequency = _NEW_FREQUENCY
             self._next_serial += 1
             self._order.append(value.serial, key)
-            self.memory.add(value, bytes_size(len(key)))
+            self.memory.add(value, bytes_object_bytes(len(key)))
         else:
             value.serial = old.serial
             value.frequency = old.frequency
@@ -155,7 +158,7 @@ class Database:
             if not value.frequency:
                 value.frequency = _NEW_FREQUENCY
             value.use_cache(self._cache)
-            memory.add(value, bytes_size(len(key)))
+            memory.add(value, bytes_object_bytes(len(key)))
             serial += 1
         self.values |= added
         self._order.extend(list(range(serial - len(keys), serial)), keys)
@@ -185,7 +188,7 @@ class Database:
         if key in self.expires:
             self.persist(key)
         del self.values[key]
-        self.memory.subtract(value, bytes_size(len(key)))
+        self.memory.subtract(value, bytes_object_bytes(len(key)))
         value.frequency = 0  # under another name it begins again
         if key in self.field_expires:
             self._unwatch_fields(key, value.serial)

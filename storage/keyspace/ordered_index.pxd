@@ -4,6 +4,10 @@ from cpython.dict cimport PyDict_Next
 from cpython.object cimport PyObject
 
 from storage.chance cimport Chance
+from storage.object_size cimport dict_bytes, list_bytes, set_bytes
+
+
+cdef long long _OWN_BYTES
 
 
 cdef class OrderedIndex:
@@ -11,6 +15,7 @@ cdef class OrderedIndex:
     cdef public list _bounds
     cdef public set _unsorted
     cdef Py_ssize_t _length
+    cdef long long _full_bytes
     cdef public object _top
     cdef public dict _recent
     cdef public object _recent_start

@@ -15,7 +15,6 @@ Leaves out: None as an item (it stands for "not there"), and keys outside of [0,
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -24,6 +23,11 @@ from typing import Any, TypeAlias
 import cython
 
 from storage.chance import Chance
+from storage.object_size import instance_bytes, int_object_bytes
+
+if not cython.compiled:
+    # Compiled, they are C functions, which the module's C types import.
+    from storage.object_size import dict_bytes, list_bytes, set_bytes
 
 Key: TypeAlias = int  # by another name, because compiled it is any object
 
@@ -45,6 +49,7 @@ class OrderedIndex:
     __slots__ = (
         "_blocks",
         "_bounds",
+        "_full_bytes",
         "_length",
         "_recent",
         "_recent_end",
@@ -62,6 +67,7 @@ class OrderedIndex:
         # _blocks[i] holds the keys in [_bounds[i], _bounds[i + 1]). Only the last may be empty.
         self._blocks = [tail]
         self._bounds = [0]
+        self._full_bytes = 0  # the memory of all blocks but the last, without their items
         self._unsorted: set[int] = set()  # the bounds of blocks that took a key out of order
         self._length = 0
         self._top = -1  # no key was ever greater
@@ -96,7 +102,10 @@ class OrderedIndex:
         if key not in block:
             self._length += 1
             self._unsorted.add(self._recent_start)
+            former_bytes: cython.longlong = dict_bytes(block)
             block[key] = item
+            if block is not self._blocks[-1]:
+                self._full_bytes += dict_bytes(block) - former_bytes
             if len(block) > 2 * BLOCK_ITEMS:
                 self._split(key)
         else:
@@ -239,9 +248,15 @@ class OrderedIndex:
         return blocks
 
     def memory_bytes(self) -> int:
-        """An estimate of the memory that the index takes, without its keys and items."""
-        lists = sys.getsizeof(self._blocks) + sys.getsizeof(self._bounds)
-        return sys.getsizeof(self) + lists + sum(map(sys.getsizeof, self._blocks))
+        """The memory of the index in bytes, without its items.
+
+        All keys count as the greatest one: ints of one magnitude take the same.
+        """
+        tail: dict[int, Any] = self._blocks[-1]
+        size: cython.longlong = _OWN_BYTES + list_bytes(self._blocks) + list_bytes(self._bounds)
+        size += self._full_bytes + dict_bytes(tail)
+        size += set_bytes(self._unsorted) + self._length * int_object_bytes(self._top)
+        return size
 
     # -- blocks --------------------------------------------------------------------------------
 
@@ -262,6 +277,7 @@ class OrderedIndex:
     def _open_block(self, bound: Key) -> dict[int, Any]:
         """A new last block, for keys from `bound` on."""
         tail: dict[int, Any] = {}
+        self._full_bytes += dict_bytes(self._blocks[-1])
         self._blocks.append(tail)
         self._bounds.append(bound)
         self._find(bound)
@@ -278,9 +294,17 @@ class OrderedIndex:
 
     def _replace(self, index: int, items: Iterable[tuple[int, Any]]) -> dict[int, Any]:
         block = dict(sorted(items, key=_key_of))
+        self._count_full(index, index + 1, -1)
         self._blocks[index] = block
+        self._count_full(index, index + 1, 1)
         self._find(self._bounds[index])
         return block
+
+    def _count_full(self, start: int, end: int, sign: int) -> None:
+        """Add these blocks to the memory, or subtract them, as far as they are not the last."""
+        block: dict[int, Any]
+        for block in self._blocks[start : min(end, len(self._blocks) - 1)]:
+            self._full_bytes += sign * dict_bytes(block)
 
     def _split(self, key: Key) -> None:
         """Make two blocks of the one that `key` is in."""
@@ -289,7 +313,9 @@ class OrderedIndex:
         middle = len(block) // 2
         upper = dict(islice(block.items(), middle, None))
         lower = dict(islice(block.items(), middle))
+        self._count_full(index, index + 1, -1)
         self._blocks[index : index + 1] = [lower, upper]
+        self._count_full(index, index + 2, 1)
         self._bounds.insert(index + 1, next(iter(upper)))
         self._find(key)
 
@@ -306,7 +332,9 @@ class OrderedIndex:
         else:
             return
         joined = self._sorted(lower) | self._sorted(lower + 1)
+        self._count_full(lower, lower + 2, -1)
         self._blocks[lower : lower + 2] = [joined]
+        self._count_full(lower, lower + 1, 1)
         del self._bounds[lower + 1]
         self._find(key)
 
@@ -323,3 +351,6 @@ if not cython.compiled:
 
 def _key_of(item: tuple[int, Any]) -> int:
     return item[0]
+
+
+_OWN_BYTES: cython.longlong = instance_bytes(OrderedIndex)

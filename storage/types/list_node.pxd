@@ -2,6 +2,7 @@
 
 from cpython.bytearray cimport PyByteArray_FromStringAndSize
 
+from storage.object_size cimport bytearray_bytes, bytes_object_bytes
 from storage.raw_bytes cimport move_bytes, put_bytes
 from storage.redis_format.listpack_elements cimport (
     count_plain, next_equal, place_after, place_before, put_bulks, word_at, words_at,
@@ -22,6 +23,7 @@ cdef Py_ssize_t _BULK_BYTES
 cdef Py_ssize_t _SMALL_BYTES
 cdef Py_ssize_t _LEAST_ROOM_BYTES
 cdef Py_ssize_t _KEPT_BYTES
+cdef long long _OWN_BYTES
 
 
 cdef class _Scratch:

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 
 import cython
 
-from storage.object_size import allocated_bytes
+from storage.object_size import instance_bytes
 from storage.redis_format.listpack import END, HEADER
 from storage.redis_format.listpack_elements import BULK_FRAME_BYTES
 from storage.redis_format.listpack_size import EMPTY_LISTPACK_BYTES, element_bytes
@@ -28,6 +28,7 @@ from storage.redis_format.listpack_writer import ELEMENT_FRAME_BYTES, UNCOUNTED
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
+    from storage.object_size import bytearray_bytes, bytes_object_bytes
     from storage.raw_bytes import move_bytes, put_bytes
     from storage.redis_format.listpack_elements import (
         count_plain,
@@ -118,7 +119,8 @@ class ListNode:
 
     def memory_bytes(self) -> int:
         """The memory in bytes."""
-        return sum(map(allocated_bytes, (self, self._text, self.plain)))
+        size: cython.longlong = _OWN_BYTES + bytearray_bytes(self._text)
+        return size if self.plain is None else size + bytes_object_bytes(len(self.plain))
 
     def copy(self) -> ListNode:
         """Another node with the same elements; takes constant time."""
@@ -411,6 +413,9 @@ class ListNode:
         used: cython.Py_ssize_t = self._high - self._low
         if len(self._text) != used and self.plain is None:
             self._move_to(used, 0)
+
+
+_OWN_BYTES: cython.longlong = instance_bytes(ListNode)
 
 
 @cython.cfunc

@@ -1,12 +1,17 @@
 # The C types of storage/types/lists.py.
 
+from storage.object_size cimport list_bytes
 from storage.types.list_node cimport ListNode, exceeds, max_bytes, max_count
 from storage.types.value cimport Value
+
+
+cdef long long _OWN_BYTES
 
 
 cdef class ListValue(Value):
     cdef public list _nodes
     cdef public Py_ssize_t _head
+    cdef long long _inner_bytes
     cdef public Py_ssize_t _first
     cdef public Py_ssize_t _length
     cdef public bint is_quicklist
@@ -26,3 +31,8 @@ cdef class ListValue(Value):
     cpdef list pop_left(self, Py_ssize_t count)
     cpdef list pop_right(self, Py_ssize_t count)
     cpdef shrink(self, object limits)
+    cdef long long _nodes_bytes(self)
+    cdef _measure(self, long long nodes_bytes)
+
+
+cdef long long _bytes_of(list[ListNode] nodes)

@@ -16,15 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from sys import getsizeof
 from typing import Any
 
 import cython
 
 from storage.keyspace.deferred_free import NO_WASTE, RemovedData
+from storage.object_size import instance_bytes
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.types.list_node import ListNode, exceeds, is_large, max_bytes, max_count, nodes_of
 from storage.types.value import Value
+
+if not cython.compiled:
+    # Compiled, it is a C function, which the module's C types import.
+    from storage.object_size import list_bytes
 
 # The number of elements that are copied or written in about 0.1 ms.
 ITEMS_PER_STEP = 2000
@@ -40,7 +44,15 @@ _ROOM: Any = None
 class ListValue(Value):
     """One list."""
 
-    __slots__ = ("_fill", "_first", "_head", "_length", "_nodes", "is_quicklist")
+    __slots__ = (
+        "_fill",
+        "_first",
+        "_head",
+        "_inner_bytes",
+        "_length",
+        "_nodes",
+        "is_quicklist",
+    )
 
     type_name = b"list"
 
@@ -49,6 +61,7 @@ class ListValue(Value):
         # The nodes; up to the index _head there is room for more.
         self._nodes: list[ListNode] = []
         self._head = 0
+        self._inner_bytes = 0  # the memory of the nodes between the first and the last
         self._first = 0  # the place of the first element
         self._length = 0
         self.is_quicklist = False
@@ -95,6 +108,7 @@ class ListValue(Value):
         """
         copy = ListValue(self.access_ms)
         copy._nodes.extend([node.copy() for node in self.nodes])
+        copy._inner_bytes = self._inner_bytes
         copy._first, copy._length = self._first, self._length
         copy.is_quicklist, copy._fill = self.is_quicklist, self._fill
         return copy
@@ -111,15 +125,34 @@ class ListValue(Value):
 
     def memory_bytes(self) -> int:
         """The memory of the list in bytes."""
-        size = getsizeof(self) + getsizeof(self._nodes)
-        return size + sum([node.memory_bytes() for node in self.nodes])
+        return _OWN_BYTES + list_bytes(self._nodes) + self._nodes_bytes()
+
+    @cython.cfunc
+    def _nodes_bytes(self) -> cython.longlong:
+        """The memory of all nodes."""
+        size: cython.longlong = self._inner_bytes
+        last: cython.Py_ssize_t = len(self._nodes) - 1
+        node: ListNode
+        if self._head <= last:
+            node = self._nodes[last]
+            size += node.memory_bytes()
+        if self._head < last:
+            node = self._nodes[self._head]
+            size += node.memory_bytes()
+        return size
+
+    @cython.cfunc
+    def _measure(self, nodes_bytes: cython.longlong) -> None:
+        """Note what all nodes take, after some of them were replaced."""
+        self._inner_bytes = 0
+        self._inner_bytes = nodes_bytes - self._nodes_bytes()
 
     def release(self) -> RemovedData:
         """Give up the elements when the list is removed; the data to free."""
         if len(self._nodes) <= _NODES_PER_STEP:
             return NO_WASTE
         nodes, self._nodes = self._nodes, []
-        self._head = self._length = 0
+        self._head = self._length = self._inner_bytes = 0
         return self._discard(nodes)
 
     @staticmethod
@@ -271,6 +304,8 @@ class ListValue(Value):
                 self._length += 1
                 return
             node.fit()
+            if len(nodes) - self._head > 1:
+                self._inner_bytes += node.memory_bytes()
         node = ListNode.of(item, self._fill)
         node.start = self._first + self._length
         nodes.append(node)
@@ -288,6 +323,8 @@ class ListValue(Value):
                 self._length += 1
                 return
             node.fit()
+            if len(self._nodes) - self._head > 1:
+                self._inner_bytes += node.memory_bytes()
         node = ListNode.of(item, self._fill)
         node.start = self._first
         self._put_first(node)
@@ -307,6 +344,9 @@ class ListValue(Value):
         """Remove the first node."""
         self._nodes[self._head] = _ROOM
         self._head += 1
+        if len(self._nodes) - self._head > 1:
+            node: ListNode = self._nodes[self._head]
+            self._inner_bytes -= node.memory_bytes()
         if 2 * self._head >= len(self._nodes):
             self._close_gap()
 
@@ -360,6 +400,9 @@ class ListValue(Value):
             missing -= some
             if not node.count:
                 self._nodes.pop()
+                if len(self._nodes) - self._head > 1:
+                    node = self._nodes[len(self._nodes) - 1]
+                    self._inner_bytes -= node.memory_bytes()
         if not self._length:
             self._close_gap()
         return [] if taken is None else taken
@@ -376,7 +419,13 @@ class ListValue(Value):
         first: cython.Py_ssize_t = self._node_at(start) if start < end else len(nodes)
         last: cython.Py_ssize_t = self._node_at(end - 1) + 1 if start < end else len(nodes)
         gone: list[ListNode] = nodes[:first] + nodes[last:]
-        self._nodes = nodes[first:last]
+        kept: list[ListNode] = nodes[first:last]
+        if len(kept) < len(gone):
+            total: cython.longlong = _bytes_of(kept)
+        else:
+            total = self._nodes_bytes() - _bytes_of(gone)
+        self._nodes = kept
+        self._measure(total)
         self._first, self._length = low, high - low
         if low < high:
             node: ListNode = self._nodes[len(self._nodes) - 1]
@@ -425,7 +474,10 @@ class ListValue(Value):
         node: ListNode = self._nodes[number]
         offset = self._first + index - node.start
         if not self.is_quicklist or node.is_plain == is_large(item, self._fill):
+            before: cython.longlong = node.memory_bytes()
             node.replace(offset, item)
+            if self._head < number < len(self._nodes) - 1:
+                self._inner_bytes += node.memory_bytes() - before
         else:
             number -= self._head
             self._close_gap()
@@ -529,6 +581,7 @@ class ListValue(Value):
             place += node.count
         self._first = 0
         self._length = place
+        self._measure(_bytes_of(nodes))
 
     def _shrink(self, limits: EncodingLimits, divisor: int) -> None:
         """Become a listpack if one node is left, which is small enough: half as large as allowed
@@ -542,3 +595,16 @@ class ListValue(Value):
         is_few = node.count <= max_count(fill) // divisor
         if is_few if fill >= 0 else node.size_bytes() <= max_bytes(fill) // divisor:
             self.is_quicklist = False
+
+
+@cython.cfunc
+def _bytes_of(nodes: list[ListNode]) -> cython.longlong:
+    """The memory of nodes."""
+    total: cython.longlong = 0
+    node: ListNode
+    for node in nodes:
+        total += node.memory_bytes()
+    return total
+
+
+_OWN_BYTES: cython.longlong = instance_bytes(ListValue)

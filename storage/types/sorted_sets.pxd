@@ -2,6 +2,7 @@
 
 from libc.math cimport nextafter
 
+from storage.object_size cimport bytes_object_bytes
 from storage.types.members.record_table cimport RecordTable
 from storage.types.scored.record cimport find_member, make_record, member_of, score_of
 from storage.types.scored.record_order cimport RecordOrder
@@ -10,6 +11,7 @@ from storage.types.value cimport Value
 
 cdef Py_ssize_t _FEW_MEMBERS
 cdef double _INFINITY
+cdef long long _OWN_BYTES
 
 
 cdef class SortedSetValue(Value):

@@ -20,13 +20,13 @@ Leaves out: empty sorted sets (commands remove the key); the parsing of ranges
 from __future__ import annotations
 
 from math import inf
-from sys import getsizeof
 from typing import TypeAlias
 
 import cython
 
 from protocol.records import frozen_record
 from storage.keyspace.deferred_free import NO_WASTE, SMALL_ITEMS, RemovedData
+from storage.object_size import instance_bytes
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.types.members.key_part import SCORED
 from storage.types.members.record_table import RecordTable
@@ -45,8 +45,10 @@ from storage.types.scored.record_order import RecordOrder
 from storage.types.value import Value
 
 if not cython.compiled:
-    # Compiled, it is that of C, which the module's C types import.
+    # Compiled, they are C functions, which the module's C types import.
     from math import nextafter
+
+    from storage.object_size import bytes_object_bytes
 
 LISTPACK = b"listpack"
 SKIPLIST = b"skiplist"
@@ -349,10 +351,13 @@ class SortedSetValue(Value):
 
     def memory_bytes(self) -> int:
         """The memory of the sorted set in bytes."""
-        total = getsizeof(self) + self._order.memory_bytes()
-        if self._table is not None:
+        total: cython.longlong = _OWN_BYTES + self._order.memory_bytes()
+        if self._table is not None:  # it counts the records
             return total + self._table.memory_bytes()
-        return total + sum(map(getsizeof, self._order.first_part()))
+        record: bytes
+        for record in self._order.first_part():
+            total += bytes_object_bytes(len(record))
+        return total
 
     def release(self) -> RemovedData:
         """Give up the members when the sorted set is removed; the data to free."""
@@ -364,6 +369,9 @@ class SortedSetValue(Value):
             removed_data.add(part, SMALL_ITEMS)
         self._table = None
         return removed_data
+
+
+_OWN_BYTES: cython.longlong = instance_bytes(SortedSetValue)
 
 
 def _table_of(records: list[Record]) -> RecordTable:

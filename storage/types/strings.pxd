@@ -1,6 +1,10 @@
 # The C types of storage/types/strings.py.
 
+from storage.object_size cimport bytearray_bytes, bytes_object_bytes
 from storage.types.value cimport Value
+
+
+cdef long long _OWN_BYTES
 
 
 cdef class StringValue(Value):

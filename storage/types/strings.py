@@ -5,11 +5,14 @@ Leaves out: the limit on the length of a string (commands check proto-max-bulk-l
 
 from __future__ import annotations
 
-from sys import getsizeof
-
 import cython
 
+from storage.object_size import instance_bytes
 from storage.types.value import UNCOUNTED, Value, as_int64
+
+if not cython.compiled:
+    # Compiled, they are C functions, which the module's C types import.
+    from storage.object_size import bytearray_bytes, bytes_object_bytes
 
 # Redis keeps strings up to this length in one allocation with their header ("embstr").
 EMBEDDED_STRING_BYTES = 44
@@ -98,5 +101,11 @@ class StringValue(Value):
         return len(self.data)
 
     def memory_bytes(self) -> int:
-        """Return the memory of the value in bytes."""
-        return getsizeof(self) + getsizeof(self.data)
+        """The memory of the value in bytes."""
+        data = self.data
+        if type(data) is bytes:
+            return _OWN_BYTES + bytes_object_bytes(len(data))
+        return _OWN_BYTES + bytearray_bytes(data)  # type: ignore[arg-type]
+
+
+_OWN_BYTES: cython.longlong = instance_bytes(StringValue)

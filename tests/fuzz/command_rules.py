@@ -23,7 +23,7 @@ from storage.digest import value_digest
 from storage.entries.entry_id import MAX_ID, MIN_ID, format_id
 from storage.groups.group import Group
 from storage.keyspace.database import Database
-from storage.object_size import bytes_size
+from storage.object_size import bytes_object_bytes
 from storage.stream import Stream
 from storage.types.sets import SetValue
 from storage.types.sorted_sets import SortedSetValue
@@ -128,7 +128,7 @@ def _miscounted(db: Database) -> str:
         shared = 0 if isinstance(value, StringValue) else _SHARED_BYTES + now // 50
         if abs(now - then) > shared:
             return f"{type(value).__name__} {key!r} counts {then} bytes, not {now}"
-    keys = sum(bytes_size(len(key)) for key in db.values)
+    keys = sum(bytes_object_bytes(len(key)) for key in db.values)
     values = sum(value.counted_bytes for value in db.values.values())
     if db.memory.bytes != keys + values:
         return f"{db.memory.bytes} bytes, not {keys} + {values}"

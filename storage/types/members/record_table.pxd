@@ -2,6 +2,7 @@
 
 from cpython.array cimport array
 
+from storage.object_size cimport array_bytes, bytes_object_bytes, list_bytes
 from storage.types.prefetch cimport prefetch
 from storage.types.members.key_part cimport has_key, hash_of, key_length, key_start, slots_of, zeros
 
@@ -9,12 +10,14 @@ from storage.types.members.key_part cimport has_key, hash_of, key_length, key_st
 cdef Py_ssize_t _FEW
 cdef Py_ssize_t _FEW_GAPS
 cdef array _NO_SLOTS
+cdef long long _OWN_BYTES
 
 
 cdef class RecordTable:
     cdef readonly list _records
     cdef array _index
     cdef Py_ssize_t _kind
+    cdef long long _records_bytes
     cdef Py_ssize_t _gaps
     cdef Py_ssize_t _room
     cdef unsigned int _bits

@@ -23,14 +23,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator
-from sys import getsizeof
 
 import cython
 
 from storage.keyspace.deferred_free import SMALL_ITEMS, RemovedData
+from storage.object_size import instance_bytes
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
+    from storage.object_size import array_bytes, bytes_object_bytes, list_bytes
     from storage.types.members.key_part import (
         has_key,
         hash_of,
@@ -54,11 +55,21 @@ _NO_SLOTS = array("I")
 class RecordTable:
     """Records of one kind, by their keys."""
 
-    __slots__ = ("_bits", "_gaps", "_index", "_kind", "_mask", "_records", "_room")
+    __slots__ = (
+        "_bits",
+        "_gaps",
+        "_index",
+        "_kind",
+        "_mask",
+        "_records",
+        "_records_bytes",
+        "_room",
+    )
 
     def __init__(self, kind: cython.Py_ssize_t) -> None:
         self._kind = kind
         self._records: list[bytes | None] = []  # None where one was removed
+        self._records_bytes = 0  # the memory of all records
         self._gaps = 0
         self._index: array[int] | None = None  # 2 ** _bits slots, the last of them _mask
         self._bits = self._mask = 0
@@ -96,13 +107,15 @@ class RecordTable:
         code: cython.ulonglong = 0 if self._index is None else hash_of(record, start, length)
         place: cython.Py_ssize_t = self._place(record, start, length, code)
         if place >= 0:
-            former = self._records[place]
+            former: bytes = self._records[place]  # type: ignore[assignment]
             self._records[place] = record
+            self._records_bytes += bytes_object_bytes(len(record)) - bytes_object_bytes(len(former))
             return former
         if len(self._records) >= self._room:
             self._rebuild_for(1)
             code = 0 if self._index is None else hash_of(record, start, length)
         self._records.append(record)
+        self._records_bytes += bytes_object_bytes(len(record))
         if self._index is not None:
             self._enter(code, len(self._records))
         return None
@@ -115,9 +128,11 @@ class RecordTable:
         """Remove the record at a place of the list; none at -1."""
         if place < 0:
             return None
+        record: bytes = self._records[place]  # type: ignore[assignment]
+        self._records_bytes -= bytes_object_bytes(len(record))
         if self._index is None:
-            return self._records.pop(place)  # which moves others towards the oldest
-        record = self._records[place]
+            del self._records[place]  # which moves others towards the oldest
+            return record
         self._records[place] = None
         self._gaps += 1
         if self._gaps > _FEW_GAPS and 2 * self._gaps > len(self._records):
@@ -174,6 +189,7 @@ class RecordTable:
         """An independent table of the same records."""
         twin = RecordTable(self._kind)
         twin._records = self.records()  # type: ignore[assignment]
+        twin._records_bytes = self._records_bytes
         if self._gaps:
             twin._rebuild(len(twin._records))
         elif self._index is not None:
@@ -199,15 +215,14 @@ class RecordTable:
 
     def memory_bytes(self) -> int:
         """The memory in bytes, that of the records included."""
-        size = getsizeof(self) + getsizeof(self._records)
-        if self._index is not None:
-            size += getsizeof(self._index)
-        return size + sum([getsizeof(record) for record in self._records if record is not None])
+        size: cython.longlong = _OWN_BYTES + list_bytes(self._records) + self._records_bytes
+        return size if self._index is None else size + array_bytes(self._index)
 
     def release(self, removed_data: RemovedData) -> None:
         """Give up all records when the collection is removed."""
         removed_data.add(self._records, SMALL_ITEMS)
         self._records = []
+        self._records_bytes = 0
         self._gaps = 0
         self._index = None
         self._room = _FEW
@@ -305,3 +320,6 @@ class RecordTable:
             start = key_start(self._kind, record, 0)
             length = key_length(self._kind, record, 0, len(record), start)
             self._enter(hash_of(record, start, length), place + 1)
+
+
+_OWN_BYTES: cython.longlong = instance_bytes(RecordTable)

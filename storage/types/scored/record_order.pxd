@@ -2,21 +2,25 @@
 
 from cpython.array cimport array as Numbers
 
+from storage.object_size cimport array_bytes, list_bytes
 from storage.types.scored.record cimport is_before, member_of, place_of
 
 
 cdef Py_ssize_t _PART_RECORDS
 cdef Py_ssize_t _SPARSE_RECORDS
+cdef long long _OWN_BYTES
 
 
 cdef class RecordOrder:
     cdef readonly Py_ssize_t count
     cdef list _parts
+    cdef long long _parts_bytes
     cdef list _firsts
     cdef Numbers _counts
 
     cpdef fill(self, list records)
     cdef _set_parts(self, list parts)
+    cdef _measure_parts(self)
     cpdef add(self, bytes record)
     cpdef remove(self, bytes record)
     cpdef replace(self, bytes record, bytes new)

@@ -18,12 +18,16 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from sys import getsizeof
 from typing import TypeAlias
 
 import cython
 
+from storage.object_size import instance_bytes
 from storage.types.scored.record import Record, is_before, member_of, place_of
+
+if not cython.compiled:
+    # Compiled, they are C functions, which the module's C types import.
+    from storage.object_size import array_bytes, list_bytes
 
 Part: TypeAlias = "list[Record]"
 Parts: TypeAlias = "list[list[Record]]"
@@ -41,11 +45,12 @@ _SPARSE_RECORDS: cython.Py_ssize_t = SPARSE_RECORDS
 class RecordOrder:
     """Records in order; see the module. `count` is their number."""
 
-    __slots__ = ("_counts", "_firsts", "_parts", "count")
+    __slots__ = ("_counts", "_firsts", "_parts", "_parts_bytes", "count")
 
     def __init__(self) -> None:
         self.count = 0
         self._parts: Parts = [[]]
+        self._parts_bytes = list_bytes(self._parts[0])  # the memory of the parts
         self._firsts: list[Record] | None = None
         self._counts: array[int] | None = None
 
@@ -62,10 +67,18 @@ class RecordOrder:
 
     def _set_parts(self, parts: Parts) -> None:
         self._parts = parts
+        self._measure_parts()
         self._firsts = self._counts = None
         if len(parts) > 1:
             self._firsts = [part[0] for part in parts]
             self._counts = array("i", [len(part) for part in parts])
+
+    @cython.cfunc
+    def _measure_parts(self) -> None:
+        part: list[Record]
+        self._parts_bytes = 0
+        for part in self._parts:
+            self._parts_bytes += list_bytes(part)
 
     @cython.boundscheck(False)
     @cython.wraparound(False)
@@ -78,7 +91,9 @@ class RecordOrder:
         place: cython.Py_ssize_t = length
         if length and is_before(record, part[length - 1]):
             place = place_of(part, record)
+        self._parts_bytes -= list_bytes(part)
         part.insert(place, record)
+        self._parts_bytes += list_bytes(part)
         self.count += 1
         if self._counts is not None:
             _lengths(self)[index] += 1
@@ -94,7 +109,9 @@ class RecordOrder:
         index: cython.Py_ssize_t = self._part_of(record)
         part: list[Record] = self._parts[index]
         place: cython.Py_ssize_t = place_of(part, record)
+        self._parts_bytes -= list_bytes(part)
         del part[place]
+        self._parts_bytes += list_bytes(part)
         self.count -= 1
         if self._counts is not None:
             _lengths(self)[index] -= 1
@@ -130,6 +147,8 @@ class RecordOrder:
         if self._counts is None or self._firsts is None:
             self._set_parts(parts)
         else:
+            self._parts_bytes += list_bytes(parts[index]) + list_bytes(parts[index + 1])
+            self._parts_bytes -= list_bytes(part)
             self._firsts.insert(index + 1, part[middle])
             self._counts[index] = middle
             self._counts.insert(index + 1, len(part) - middle)
@@ -145,6 +164,8 @@ class RecordOrder:
         if len(parts) == 1:
             return
         joined = parts[left] + parts[left + 1]
+        self._parts_bytes += list_bytes(joined)
+        self._parts_bytes -= list_bytes(parts[left]) + list_bytes(parts[left + 1])
         parts[left : left + 2] = [joined]
         counts[left] = len(joined)
         firsts[left] = joined[0]
@@ -289,11 +310,13 @@ class RecordOrder:
 
     def memory_bytes(self) -> int:
         """The memory of the order in bytes, without that of its records."""
-        size = getsizeof(self) + getsizeof(self._parts)
-        size += sum(map(getsizeof, self._parts))
+        size: cython.longlong = _OWN_BYTES + list_bytes(self._parts) + self._parts_bytes
         if self._counts is not None:
-            size += getsizeof(self._counts) + getsizeof(self._firsts)
+            size += array_bytes(self._counts) + list_bytes(self._firsts)  # type: ignore[arg-type]
         return size
+
+
+_OWN_BYTES: cython.longlong = instance_bytes(RecordOrder)
 
 
 def _lengths(order: RecordOrder) -> cython.p_int:

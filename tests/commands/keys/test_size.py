@@ -10,8 +10,8 @@ from storage.types.strings import StringValue
 def test_key_and_value_both_count() -> None:
     value = StringValue(b"v")
     size = value_bytes(b"k", value)
-    assert value_bytes(b"k" * 101, value) == size + 100
-    assert value_bytes(b"k", StringValue(b"v" * 101)) == size + 100
+    assert value_bytes(b"k" * 161, value) == size + 160
+    assert value_bytes(b"k", StringValue(b"v" * 161)) == size + 160
 
 
 def test_entries_of_a_stream_count() -> None:

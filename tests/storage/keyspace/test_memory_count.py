@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from storage.keyspace.database import Database
 from storage.keyspace.memory_count import MOST_NOTED, RECENT
-from storage.object_size import bytes_size
+from storage.object_size import bytes_object_bytes
 from storage.types.strings import StringValue
 
-ONE_KEY = bytes_size(1)
+ONE_KEY = bytes_object_bytes(1)
 
 
 def test_a_key_counts_with_its_value_until_it_is_removed() -> None:
@@ -52,7 +52,7 @@ def test_a_value_that_moves_counts_where_it_is() -> None:
     other.set(b"kk", value)
     other.memory.settle()
     assert one.memory.bytes == 0
-    assert other.memory.bytes == bytes_size(2) + value.memory_bytes()
+    assert other.memory.bytes == bytes_object_bytes(2) + value.memory_bytes()
 
 
 def test_many_noted_values_are_settled_but_for_the_last() -> None:
@@ -110,5 +110,7 @@ def test_random_changes_leave_the_sum_of_what_is_there(steps: list[tuple[int, in
             if kind == 5:
                 db.set(key, value)
     db.memory.settle()
-    sizes = (bytes_size(len(key)) + value.memory_bytes() for key, value in db.values.items())
+    sizes = (
+        bytes_object_bytes(len(key)) + value.memory_bytes() for key, value in db.values.items()
+    )
     assert db.memory.bytes == sum(sizes)

@@ -191,7 +191,7 @@ def test_a_copy_is_independent(count: int) -> None:
 
 def test_memory_is_that_of_the_records_and_of_the_index() -> None:
     table = table_of(*range(10_000, 11_000))
-    own = table.memory_bytes() - 1000 * (33 + 5)
+    own = table.memory_bytes() - 1000 * 48
     assert 1000 * 12 < own < 1000 * 20
     assert RecordTable(MEMBERS).memory_bytes() > 0
 

@@ -1,0 +1,111 @@
+"""`memory_bytes` after random operations, compared with the sum over all objects of a value.
+
+Hashes and sets are no objects inside: tests/storage/types/members/test_packed_table.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import TypeAlias
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.keyspace.ordered_index import OrderedIndex
+from storage.redis_format.encoding_limits import EncodingLimits
+from storage.types.lists import ListValue
+from storage.types.sorted_sets import SortedSetValue
+from storage.types.strings import StringValue
+from storage.types.value import Value
+from tests.support.owned_memory import owned_bytes
+
+LIMITS = EncodingLimits(list_max_listpack_size=8)
+
+# An operation, on a value of any content.
+Operation: TypeAlias = Callable[[Random], object]
+
+
+def text(chance: Random) -> bytes:
+    """Up to 600 bytes, short ones often."""
+    return b"%d-" % chance.randrange(200) + b"x" * int(600 * chance.random() ** 3)
+
+
+def string_operations(value: StringValue) -> list[Operation]:
+    return [
+        lambda chance: value.append(text(chance)),
+        lambda chance: value.overwrite(chance.randrange(500), text(chance)),
+        lambda chance: value.replace(text(chance)),
+    ]
+
+
+def sorted_set_operations(value: SortedSetValue) -> list[Operation]:
+    def remove_span(chance: Random) -> None:
+        start = chance.randrange(len(value) + 1)
+        value.remove_span(start, min(len(value), start + chance.randrange(40)))
+
+    def add_many(chance: Random) -> None:
+        for _ in range(200):
+            value.set(text(chance), chance.random(), LIMITS)
+
+    return [
+        add_many,
+        lambda chance: value.set(text(chance), chance.random(), LIMITS),
+        lambda chance: value.remove(text(chance)),
+        remove_span,
+    ]
+
+
+def list_operations(value: ListValue) -> list[Operation]:
+    def place(chance: Random) -> int:
+        return chance.randrange(len(value))
+
+    def trim(chance: Random) -> None:
+        start = place(chance)
+        value.trim(start, chance.randrange(start, len(value) + 1))
+
+    middle: list[Operation] = [
+        lambda chance: value.set(place(chance), text(chance), LIMITS),
+        lambda chance: value.insert(place(chance), text(chance), LIMITS, after=True),
+        lambda chance: value.remove(value.at(place(chance)), 1),
+        trim,
+    ]
+    return [
+        lambda chance: value.push_left([text(chance) for _ in range(9)], LIMITS),
+        lambda chance: value.push_right([text(chance) for _ in range(9)], LIMITS),
+        lambda chance: value.pop_left(chance.randrange(12)),
+        lambda chance: value.pop_right(chance.randrange(12)),
+        lambda chance: len(value) and chance.choice(middle)(chance),
+    ]
+
+
+MAKERS: dict[str, Callable[[], tuple[Value, list[Operation]]]] = {
+    "string": lambda: (made := StringValue(b"v"), string_operations(made)),
+    "sorted set": lambda: (made := SortedSetValue(), sorted_set_operations(made)),
+    "list": lambda: (made := ListValue(), list_operations(made)),
+}
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("kind", MAKERS)
+@given(seed=st.integers(0, 2**32))
+def test_the_count_is_that_of_all_objects(kind: str, seed: int) -> None:
+    chance = Random(seed)
+    value, operations = MAKERS[kind]()
+    for _ in range(chance.randrange(150)):
+        chance.choice(operations)(chance)
+    assert value.memory_bytes() == pytest.approx(owned_bytes(value), rel=0.03, abs=200)
+
+
+@pytest.mark.interpreted
+@given(seed=st.integers(0, 2**32), top=st.sampled_from([1 << 20, 1 << 50, 1 << 110]))
+def test_the_count_of_an_index_is_that_of_all_its_objects(seed: int, top: int) -> None:
+    chance = Random(seed)
+    index: OrderedIndex = OrderedIndex()
+    for _ in range(chance.randrange(3000)):
+        if chance.random() < 0.7:
+            index[chance.randrange(top // 2, top)] = True
+        elif len(index):
+            index.pop(index.first_key() or 0)
+    assert index.memory_bytes() == pytest.approx(owned_bytes(index), rel=0.03, abs=300)
