@@ -12,6 +12,7 @@ from storage.types.value cimport Value
 
 
 cdef entry_id_t _LAST_ID
+cdef long long _OWN_BYTES
 
 
 cdef class Stream(Value):

@@ -27,6 +27,7 @@ import cython
 from storage.entries.entry import Shape, decode_words, encode_fields, encode_id_parts
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, id_ms, id_seq, make_id
 from storage.entries.entry_ids import EntryIDs
+from storage.entries.packed_form import Packing
 from storage.groups.ack_journal import AckJournal
 from storage.groups.group import Group
 from storage.groups.references import References
@@ -41,7 +42,7 @@ from storage.nodes.node_list import AnyNode, NodeList
 from storage.nodes.open_node import OpenNode
 from storage.nodes.partition import Run, partition
 from storage.nodes.range_snapshot import RangeSnapshot
-from storage.object_size import allocated_bytes
+from storage.object_size import allocated_bytes, instance_bytes
 from storage.redis_format.listpack_size import has_names
 from storage.redis_format.radix_tree import radix_node_count
 from storage.types.value import Value
@@ -385,8 +386,13 @@ class Stream(Value):
     def delete(self, entry_id: EntryID) -> bool:
         """Remove one entry (XDEL); False if there is none. PELs keep their references to it."""
         node = self._nodes.find(entry_id)
-        if node is None or not (node := self._own(node)).delete(entry_id):
+        if node is None:
             return False
+        node = self._own(node)
+        former_bytes = self._nodes.bytes_of(node)
+        if not node.delete(entry_id):
+            return False
+        self._nodes.note_change(node, former_bytes)
         self.length -= 1
         self.max_deleted_id = max(self.max_deleted_id, entry_id)
         self._tidy(node, is_droppable=True)
@@ -420,7 +426,9 @@ class Stream(Value):
             self._find_tail()
         elif ids:
             node = self._own(node)
+            former_bytes = self._nodes.bytes_of(node)
             node.delete_all(ids)
+            self._nodes.note_change(node, former_bytes)
             self._tidy(node, is_droppable=is_droppable)
 
     def _own(self, node: Node) -> Node:
@@ -567,7 +575,10 @@ class Stream(Value):
         """Drop entries of the first node."""
         first = self._nodes.peek_first()
         if count and first is not None:
-            self._own(self._nodes.open(first)).drop_first(count)
+            node = self._own(self._nodes.open(first))
+            former_bytes = self._nodes.bytes_of(node)
+            node.drop_first(count)
+            self._nodes.note_change(node, former_bytes)
             self.length -= count
         return count
 
@@ -641,6 +652,10 @@ class Stream(Value):
             self._nodes.append(node)
         self._find_tail()
 
+    def squeeze(self, node: ListpackNode) -> None:
+        """Compress a packed node, if it is still there."""
+        self._nodes.squeeze(node)
+
     def copy(self) -> Stream:
         """An independent stream with the same entries and groups (COPY)."""
         twin = Stream()
@@ -674,12 +689,18 @@ class Stream(Value):
 
     def memory_bytes(self) -> int:
         """The memory of the stream in bytes."""
-        size = allocated_bytes(self) + allocated_bytes(self.groups)
-        size += self._shape.memory_bytes() + self._nodes.memory_bytes()
+        size: cython.longlong = _OWN_BYTES + self._nodes.memory_bytes()
+        tail: OpenNode | None = self._tail
+        if tail is None or tail.shape is not self._shape:
+            size += self._shape.memory_bytes
+        size += allocated_bytes(self.groups)
         size += sum([group.memory_bytes() for group in self.groups.values()])
         if self.idempotence is not None:
             size += self.idempotence.memory_bytes()
-        return size + sum([node.memory_bytes() for node in self._nodes])
+        return size
+
+
+_OWN_BYTES: cython.longlong = instance_bytes(Stream) + instance_bytes(Packing)
 
 
 def _run_up_to(ids: list[EntryID], start: int, end: EntryID) -> list[EntryID]:

@@ -20,6 +20,7 @@ import cython
 
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
 from storage.entries.entry_reader import EntryReader
+from storage.object_size import allocated_bytes
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
@@ -151,6 +152,11 @@ class Frame:
                 values.place += length
                 place = put_bytes(out, place, _CRLF, 0, len(_CRLF))
         return bytes(memory)
+
+    def memory_bytes(self) -> int:
+        """The memory in bytes."""
+        parts = (self, self.names, *self.names, self._names, *self._names, self._count)
+        return sum(map(allocated_bytes, parts))
 
 
 @cython.cclass

@@ -3,6 +3,10 @@
 cimport cython
 from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq, make_id
 from storage.entries.entry_ids cimport EntryIDs, numbers_of
+from storage.object_size cimport array_bytes, bytes_object_bytes
+
+
+cdef long long _COLUMNS_BYTES
 
 
 cdef class NodeIDs:
@@ -30,6 +34,7 @@ cdef class IDColumns(NodeIDs):
     cdef object _seq
 
 
+cpdef long long column_bytes(object numbers)
 cdef bint _is_run(
     unsigned long long* numbers, Py_ssize_t first, Py_ssize_t count, unsigned long long step
 )

@@ -16,11 +16,12 @@ import cython
 
 from storage.entries.entry_id import SEQ_BITS, EntryID, id_ms, id_seq, make_id
 from storage.entries.entry_ids import EntryIDs
-from storage.object_size import allocated_bytes
+from storage.object_size import instance_bytes
 
 if not cython.compiled:
-    # Compiled, it returns a pointer, and the module's C types import it.
+    # Compiled, they are C functions, which the module's C types import.
     from storage.entries.entry_ids import numbers_of
+    from storage.object_size import array_bytes, bytes_object_bytes
 
 Column: TypeAlias = "bytes | array[int]"
 
@@ -149,8 +150,21 @@ class IDColumns(NodeIDs):
 
     def memory_bytes(self) -> int:
         """Return the memory in bytes, without columns of equal numbers, which nodes share."""
-        own = [column for column in (self._ms, self._seq) if len(set(column)) > 1]
-        return allocated_bytes(self) + sum(map(allocated_bytes, own))
+        size: cython.longlong = _COLUMNS_BYTES
+        for numbers in (self._ms, self._seq):
+            if not is_uniform(numbers):
+                size += column_bytes(numbers)
+        return size
+
+
+_COLUMNS_BYTES: cython.longlong = instance_bytes(IDColumns)
+
+
+def column_bytes(numbers: Column) -> cython.longlong:
+    """The memory of a column in bytes."""
+    if type(numbers) is bytes:
+        return bytes_object_bytes(len(numbers))
+    return array_bytes(numbers)  # type: ignore[arg-type]
 
 
 def pack_ids(
@@ -228,7 +242,7 @@ def column(numbers: list[int]) -> Column:
     return _packed_column(numbers, max(numbers))
 
 
-def is_uniform(numbers: list[int]) -> bool:
+def is_uniform(numbers: list[int] | Column) -> bool:
     """Return True if all numbers are equal; there must be at least one."""
     first = numbers[0]
     return first == numbers[-1] and numbers.count(first) == len(numbers)

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
 from storage.entries.field_row import FieldRow
 from storage.entries.id_columns import MS_STEP
+from storage.object_size import allocated_bytes
 
 # An entry begins with the header of an array of two, and that of its ID: *2 CRLF $<bytes> CRLF.
 _LENGTH_OF_ID = 4
@@ -90,6 +91,14 @@ class Layout(ABC):
     def row(self) -> FieldRow:
         """The fields of these entries, to be filled in one after the other."""
 
+    def memory_bytes(self) -> int:
+        """The memory in bytes."""
+        slots = [name for cls in type(self).__mro__ for name in getattr(cls, "__slots__", ())]
+        parts = [getattr(self, name) for name in slots]
+        parts += [item for part in parts if isinstance(part, list) for item in part]
+        parts += [end for part in parts if isinstance(part, slice) for end in _ends_of(part)]
+        return allocated_bytes(self) + sum(map(allocated_bytes, parts))
+
     def _count_up(self, entries: bytearray, start: int, count: int) -> None:
         """Write the digits that differ into the IDs of `count` entries, which all have the first.
 
@@ -103,6 +112,10 @@ class Layout(ABC):
             column -= 1
             entries[column::length] = digits[start : start + count]
             low, high = low // 10, high // 10
+
+
+def _ends_of(part: slice) -> tuple[object, ...]:
+    return part.start, part.stop, part.step
 
 
 def row_of(fields: bytes, columns: Iterable[int], *, is_number: bool) -> FieldRow:

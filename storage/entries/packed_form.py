@@ -75,6 +75,11 @@ def decompress(blob: bytes) -> bytes:
     return _decompressor.decompress(blob)
 
 
+def form_bytes(form: Form) -> int:
+    """The memory of a form in bytes; nodes share it."""
+    return 0 if isinstance(form, Plain) else form.memory_bytes()
+
+
 class Packing:
     """The choice of forms for a stream's nodes, learned from the nodes that were packed before."""
 

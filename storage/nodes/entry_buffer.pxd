@@ -8,9 +8,11 @@ from libc.string cimport memcpy, memmove
 from storage.entries.entry cimport fields_header
 from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq, make_id
 from storage.entries.entry_ids cimport EntryIDs, numbers_of
+from storage.object_size cimport array_bytes, bytearray_bytes
 
 
 cdef Py_ssize_t _HEADER_BYTES
+cdef long long _OWN_BYTES
 
 cdef inline void put_entry(
     bytearray text, Py_ssize_t at, bytes id_bulk, bytes header, bytes fields

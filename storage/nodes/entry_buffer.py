@@ -23,11 +23,12 @@ from storage.entries.entry import ENTRY_HEADER_BYTES, encode_entry, fields_heade
 from storage.entries.entry_id import EntryID, id_ms, id_seq, make_id
 from storage.entries.entry_ids import EntryIDs
 from storage.entries.id_columns import NodeIDs, pack_ids
-from storage.object_size import allocated_bytes
+from storage.object_size import instance_bytes
 
 if not cython.compiled:
-    # Compiled, it returns a pointer, and the module's C types import it.
+    # Compiled, they are C functions, which the module's C types import.
     from storage.entries.entry_ids import numbers_of
+    from storage.object_size import array_bytes, bytearray_bytes
 
 # Many entries are read in parts of about this size, so that they can be sent in pieces.
 PART_BYTES = 256 * 1024
@@ -404,4 +405,8 @@ class EntryBuffer:
 
     def memory_bytes(self) -> int:
         """The memory in bytes."""
-        return sum(map(allocated_bytes, (self, self._text, self._ms, self._seqs, self._ends)))
+        size: cython.longlong = _OWN_BYTES + bytearray_bytes(self._text)
+        return size + array_bytes(self._ms) + array_bytes(self._seqs) + array_bytes(self._ends)
+
+
+_OWN_BYTES: cython.longlong = instance_bytes(EntryBuffer)

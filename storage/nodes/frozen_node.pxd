@@ -4,7 +4,13 @@ from cpython.object cimport PyObject
 
 from storage.entries.entry_id cimport entry_id_t
 from storage.entries.entry_ids cimport EntryIDs
-from storage.entries.id_columns cimport NodeIDs
+from storage.entries.id_columns cimport NodeIDs, column_bytes
+from storage.object_size cimport bytearray_bytes, bytes_object_bytes
+
+
+cdef long long _OWN_BYTES
+cdef long long _LOSSES_BYTES
+cdef long long _ID_BYTES
 
 
 cdef class _Losses:

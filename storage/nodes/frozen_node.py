@@ -19,11 +19,11 @@ import cython
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
 from storage.entries.entry_ids import EntryIDs
 from storage.entries.frame import Frame
-from storage.entries.id_columns import Column, NodeIDs, column
+from storage.entries.id_columns import Column, NodeIDs, column, column_bytes
 from storage.entries.layout import Layout
 from storage.entries.packed_form import AS_IS, decompress
 from storage.nodes.open_node import OpenNode
-from storage.object_size import allocated_bytes
+from storage.object_size import instance_bytes, int_object_bytes
 
 # A frozen node with no more than this share of its entries left is packed again.
 SPARSE_SHARE = 1 / 2
@@ -31,14 +31,13 @@ SPARSE_SHARE = 1 / 2
 # A read of more than this share of a cached node reorders its entries in the reading direction.
 TURNED_SHARE = 1 / 4
 
-# Heap fragmentation by blobs of different lengths, measured with small, mixed, wide and long
-# entries: 3 to 15 % of the blobs.
-GAPS_SHARE = 1 / 10
-
 T = TypeVar("T")
 
 if not cython.compiled:
-    # Compiled, it is in the module's C types, and counts no reference to the blob.
+    # Compiled, they are C functions, which the module's C types import or have.
+    from storage.object_size import bytearray_bytes, bytes_object_bytes
+
+    # Compiled, it counts no reference to the blob.
     def blob_size(node: FrozenNode) -> int:
         """The number of bytes of a node's blob."""
         return len(node.blob)
@@ -494,14 +493,24 @@ class FrozenNode:
         return twin
 
     def memory_bytes(self) -> int:
-        """The memory of the node in bytes, without shared parts and cached entries."""
-        parts: list[object] = [self, self.key, self.blob]
+        """The memory of the node in bytes, without what nodes share and what the cache has."""
+        size: cython.longlong = _OWN_BYTES + _ID_BYTES + bytes_object_bytes(blob_size(self))
+        size += self.ids.memory_bytes()
         if self._lengths is not None:
-            parts.append(self._lengths)
-        if self._losses is not None:
-            parts += (self._losses, self._losses.lost_end, self._losses.alive)
-        gaps_bytes = int(len(self.blob) * GAPS_SHARE)
-        return self.ids.memory_bytes() + gaps_bytes + sum(map(allocated_bytes, parts))
+            size += column_bytes(self._lengths)
+        losses = self._losses
+        if losses is not None:
+            size += _LOSSES_BYTES
+            if losses.lost_end is not self.key:
+                size += _ID_BYTES
+            if losses.alive is not None:
+                size += bytearray_bytes(losses.alive)
+        return size
+
+
+_OWN_BYTES: cython.longlong = instance_bytes(FrozenNode)
+_LOSSES_BYTES: cython.longlong = instance_bytes(_Losses)
+_ID_BYTES: cython.longlong = int_object_bytes(MAX_ID)
 
 
 @lru_cache(maxsize=128)

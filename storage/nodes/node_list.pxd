@@ -6,6 +6,10 @@ from storage.entries.entry_id cimport entry_id_t
 from storage.entries.entry_ids cimport EntryIDs
 from storage.nodes.frozen_node cimport FrozenNode
 from storage.nodes.open_node cimport OpenNode
+from storage.object_size cimport list_bytes
+
+
+cdef long long _OWN_BYTES
 
 
 cdef class NodeList:
@@ -13,6 +17,7 @@ cdef class NodeList:
     cdef public list _keys
     cdef public list _nodes
     cdef public Py_ssize_t _head
+    cdef long long _counted_bytes
     cdef Py_ssize_t _read
     cdef public Py_ssize_t _lent
     cdef public NodeList _lender
@@ -27,3 +32,12 @@ cdef class NodeList:
     cdef bint _is_in(self, Py_ssize_t index, entry_id_t entry_id) except -1
     cdef bint _ends_before(self, Py_ssize_t index, entry_id_t entry_id) except -1
     cdef Py_ssize_t _index(self, object entry_id)
+    cdef long long _node_bytes(self, Py_ssize_t index)
+    cdef long long _span_bytes(self, Py_ssize_t start, Py_ssize_t end)
+    cdef _put(self, Py_ssize_t index, object node)
+    cpdef long long bytes_of(self, object node)
+    cpdef note_change(self, object node, long long former_bytes)
+
+
+cdef object _shape_of(object node)
+cdef object _form_of(object node)

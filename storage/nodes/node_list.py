@@ -24,15 +24,19 @@ import cython
 from storage.entries.entry import Shape
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
 from storage.entries.entry_ids import EntryIDs
-from storage.entries.packed_form import Packing
+from storage.entries.packed_form import Form, Packing, form_bytes
 from storage.keyspace.deferred_free import NODE_ITEMS, SMALL_ITEMS, RemovedData
 from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.listpack_node import ListpackNode
 from storage.nodes.node import Node, freeze
 from storage.nodes.open_node import OpenNode
-from storage.object_size import allocated_bytes
+from storage.object_size import instance_bytes
 
 AnyNode: TypeAlias = Node | ListpackNode
+
+if not cython.compiled:
+    # Compiled, it is a C function, which the module's C types import.
+    from storage.object_size import list_bytes
 
 # Places of nodes dropped from the front stay in the lists, up to this share of them.
 WASTE_SHARE = 1 / 32
@@ -49,6 +53,7 @@ class NodeList:
     """Nodes in ascending order of their keys."""
 
     __slots__ = (
+        "_counted_bytes",
         "_head",
         "_keys",
         "_lender",
@@ -65,6 +70,7 @@ class NodeList:
         self._keys: list[EntryID] = []
         self._nodes: list[AnyNode] = []
         self._head = 0  # the index of the first node that counts
+        self._counted_bytes = 0  # the memory of all nodes but the last
         self._read = 0  # the index of the node that was read last: most readers go on there
         self._lent = 0  # the number of readers that need the nodes to stay unchanged
         self._lender: NodeList | None = None  # the list that these nodes were shared from
@@ -88,8 +94,58 @@ class NodeList:
         return self._nodes, self._head
 
     def memory_bytes(self) -> int:
-        """The memory of the list itself in bytes; the keys are those of the nodes."""
-        return sum(map(allocated_bytes, (self, self._keys, self._nodes)))
+        """The memory in bytes, that of the nodes included."""
+        last: cython.Py_ssize_t = len(self._nodes) - 1
+        size: cython.longlong = _OWN_BYTES + list_bytes(self._keys) + list_bytes(self._nodes)
+        size += self._counted_bytes
+        return size + self._node_bytes(last) if last >= self._head else size
+
+    @cython.cfunc
+    def _node_bytes(self, index: cython.Py_ssize_t) -> cython.longlong:
+        """The memory of a node, with its shape and form, unless the node before has them, too."""
+        node = self._nodes[index]
+        before: AnyNode | None = self._nodes[index - 1] if index > self._head else None
+        size: cython.longlong
+        if isinstance(node, FrozenNode):
+            frozen: FrozenNode = node
+            size = frozen.memory_bytes()
+            if before is None or _form_of(before) is not frozen.form:
+                size += form_bytes(frozen.form)
+        elif isinstance(node, OpenNode):
+            open_node: OpenNode = node
+            size = open_node.memory_bytes()
+        else:
+            return node.memory_bytes()
+        shape = _shape_of(node)
+        if before is None or _shape_of(before) is not shape:
+            size += shape.memory_bytes  # type: ignore[union-attr]
+        return size
+
+    @cython.cfunc
+    def _span_bytes(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.longlong:
+        """The memory of the nodes at [start, end), as far as they are there, without the last."""
+        total: cython.longlong = 0
+        index: cython.Py_ssize_t
+        for index in range(max(start, self._head), min(end, len(self._nodes) - 1)):
+            total += self._node_bytes(index)
+        return total
+
+    @cython.cfunc
+    def _put(self, index: cython.Py_ssize_t, node: Node | ListpackNode) -> None:
+        """Put a node in the place of another."""
+        former_bytes: cython.longlong = self._span_bytes(index, index + 2)
+        self._nodes[index] = node
+        self._counted_bytes += self._span_bytes(index, index + 2) - former_bytes
+
+    def bytes_of(self, node: Node) -> cython.longlong:
+        """The memory of a node that is going to be modified; see `note_change`."""
+        index = self._index(node.key)
+        return self._span_bytes(index, index + 1)
+
+    def note_change(self, node: Node, former_bytes: cython.longlong) -> None:
+        """Note that a node was modified; `former_bytes`: what `bytes_of` returned before."""
+        index = self._index(node.key)
+        self._counted_bytes += self._span_bytes(index, index + 1) - former_bytes
 
     def keys(self) -> list[EntryID]:
         """The keys of all nodes, ascending."""
@@ -139,11 +195,20 @@ class NodeList:
         node = self._nodes[index]
         if isinstance(node, ListpackNode):
             unpacked = node.unpack()
-            unpacked.shape.packing = self._packing
+            unpacked.shape.join(self._packing)
             # The last node may be appended to.
             is_last = index == len(self._nodes) - 1
-            node = self._nodes[index] = unpacked if is_last else freeze(unpacked)
+            node = unpacked if is_last else freeze(unpacked)
+            self._put(index, node)
         return node
+
+    def squeeze(self, node: ListpackNode) -> None:
+        """Compress a packed node, if it is still there."""
+        index = self._index(node.key)
+        if index >= self._head and self._nodes[index] is node:
+            squeezed = node.squeezed()
+            if squeezed is not None:
+                self._put(index, squeezed)
 
     def open_if_there(self, node: ListpackNode) -> Node:
         """The unpacked form of a node of the list; it replaces `node` if that is still there."""
@@ -251,6 +316,7 @@ class NodeList:
         twin._nodes = self.lend(MIN_ID, MAX_ID)
         twin._lender = self
         twin._needs_lender = True
+        twin._counted_bytes = self._counted_bytes
         return twin
 
     def _lowest(self, entry_id: EntryID) -> cython.Py_ssize_t:
@@ -286,12 +352,15 @@ class NodeList:
 
     def append(self, node: AnyNode) -> None:
         """Append a node; its key is above all others."""
+        last: cython.Py_ssize_t = len(self._nodes) - 1
+        if last >= self._head:
+            self._counted_bytes += self._node_bytes(last)
         self._keys.append(node.key)
         self._nodes.append(node)
 
     def replace(self, node: Node) -> None:
         """Put `node` in the place of the one with the same key."""
-        self._nodes[self._index(node.key)] = node
+        self._put(self._index(node.key), node)
 
     def replace_last(self, node: Node) -> None:
         """Put `node` in the place of the last one."""
@@ -340,28 +409,35 @@ class NodeList:
         """Remove the first `count` nodes; return them as data to free."""
         removed_data = RemovedData()
         head, end = self._head, self._head + count
+        is_more_than_half = end > len(self._nodes) / 2
+        if not is_more_than_half:
+            self._counted_bytes -= self._span_bytes(head, end + 1)
         if end <= len(self._nodes) * WASTE_SHARE:
             # The lists are compacted later, for many nodes at once.
             removed_data.add(self._nodes[head:end], NODE_ITEMS)
             self._nodes[head:end] = [_DROPPED] * count
             self._head = end
+            self._counted_bytes += self._span_bytes(end, end + 1)
             return removed_data
         self._head = 0
-        if end > len(self._nodes) / 2:
+        if is_more_than_half:
             # The lists are handed over whole: visiting each node would take milliseconds.
             nodes, self._nodes = self._nodes, self._nodes[end:]
             keys, self._keys = self._keys, self._keys[end:]
             del nodes[end:], keys[end:]
             removed_data.add(keys, SMALL_ITEMS)
+            self._counted_bytes = self._span_bytes(0, len(self._nodes))
         else:
             nodes = self._nodes[head:end]
             del self._nodes[:end], self._keys[:end]
+            self._counted_bytes += self._span_bytes(0, 1)
         removed_data.add(nodes, NODE_ITEMS)
         return removed_data
 
     def take_all(self) -> list[AnyNode]:
         """Remove and return all nodes."""
         nodes, self._nodes, self._keys, self._head = self._nodes, [], [], 0
+        self._counted_bytes = 0
         self._needs_lender = False
         self._return_to_lender()
         return nodes
@@ -372,10 +448,25 @@ class NodeList:
             self.drop_first()
             return
         index = self._index(node.key)
+        former_bytes: cython.longlong = self._span_bytes(index - 1, index + 2)
         del self._keys[index]
         del self._nodes[index]
+        self._counted_bytes += self._span_bytes(index - 1, index + 1) - former_bytes
 
     @cython.cfunc
     def _index(self, entry_id: EntryID) -> cython.Py_ssize_t:
         """The index of the last node whose key is not above `entry_id`; below the head if none."""
         return bisect_right(self._keys, entry_id, self._head) - 1
+
+
+_OWN_BYTES: cython.longlong = instance_bytes(NodeList)
+
+
+def _shape_of(node: AnyNode) -> Shape | None:
+    if isinstance(node, FrozenNode):
+        return node._shape
+    return node.shape if isinstance(node, OpenNode) else None
+
+
+def _form_of(node: AnyNode) -> Form | None:
+    return node.form if isinstance(node, FrozenNode) else None

@@ -9,6 +9,8 @@ from storage.redis_format.listpack_size cimport FieldSizes, int64_bytes
 cdef FieldSizes _SIZES
 cdef Py_ssize_t _MAX_NODE_BYTES
 cdef Py_ssize_t _FLAGS_BYTES
+cdef long long _OWN_BYTES
+cdef long long _ID_BYTES
 
 
 cdef class OpenNode:

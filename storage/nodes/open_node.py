@@ -15,7 +15,7 @@ from storage.entries.entry_ids import EntryIDs
 from storage.entries.id_columns import NodeIDs
 from storage.entries.packed_form import Form
 from storage.nodes.entry_buffer import EntryBuffer
-from storage.object_size import allocated_bytes
+from storage.object_size import instance_bytes, int_object_bytes
 from storage.redis_format.listpack_size import FLAGS_BYTES, FieldSizes, int64_bytes, integer_bytes
 
 # Redis's largest node, whatever the configuration says (reference 1.4).
@@ -37,6 +37,19 @@ class OpenNode:
 
     `entries_bytes` is what the entries would take in Redis's listpack, deleted ones included.
     """
+
+    __slots__ = (
+        "_buffer",
+        "_header_bytes",
+        "_key_ms",
+        "_key_seq",
+        "_names",
+        "deleted",
+        "entries_bytes",
+        "key",
+        "lost_end",
+        "shape",
+    )
 
     def __init__(self, key: EntryID, shape: Shape, buffer: EntryBuffer | None = None) -> None:
         """An empty node. `shape`: of its first entry; Redis leaves its names out in later ones.
@@ -302,5 +315,10 @@ class OpenNode:
         return twin
 
     def memory_bytes(self) -> int:
-        """An estimate of the memory that the node takes."""
-        return sum(map(allocated_bytes, (self, self.key))) + self._buffer.memory_bytes()
+        """The memory of the node in bytes, without its shape, which nodes share."""
+        ids: cython.longlong = 1 if self.lost_end is self.key else 2
+        return _OWN_BYTES + ids * _ID_BYTES + self._buffer.memory_bytes()
+
+
+_OWN_BYTES: cython.longlong = instance_bytes(OpenNode)
+_ID_BYTES: cython.longlong = int_object_bytes(MAX_ID)

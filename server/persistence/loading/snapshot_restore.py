@@ -18,7 +18,6 @@ from commands.scripting.scripting_state import Scripting
 from protocol.errors import ReplyError
 from storage.keyspace.database import Database
 from storage.nodes.listpack_node import ListpackNode
-from storage.nodes.node_list import AnyNode
 from storage.snapshot.reader import SnapshotItem, SnapshotReader, StringBatch
 from storage.stream import Stream
 
@@ -62,7 +61,7 @@ class SnapshotRestore:
         for each key that is dropped.
         """
         self.loaded = self.expired = 0
-        self.nodes: list[AnyNode] = []  # of streams
+        self.nodes: list[tuple[Stream, ListpackNode]] = []  # with their streams
         self._instance = instance
         self._reader = reader
         self._now_ms = now_ms
@@ -114,7 +113,8 @@ class SnapshotRestore:
             db.expire_at(item.key, max(0, expires_ms))
         value = item.value
         if isinstance(value, Stream):
-            self.nodes += value.iter_nodes()
+            nodes = [node for node in value.iter_nodes() if isinstance(node, ListpackNode)]
+            self.nodes += [(value, node) for node in nodes]
             if value.idempotence is not None:
                 self._instance.idempotence.watch(value.idempotence)
         self.loaded += 1
@@ -144,11 +144,10 @@ def loaded_lines(restore: SnapshotRestore, aux: dict[bytes, bytes], now_ms: int)
     yield f"Done loading RDB, keys loaded: {restore.loaded}, keys expired: {restore.expired}."
 
 
-def squeeze_nodes(nodes: list[AnyNode]) -> Iterator[None]:
+def squeeze_nodes(nodes: list[tuple[Stream, ListpackNode]]) -> Iterator[None]:
     """A background task: compress the nodes that were not read since they were loaded."""
     while nodes:
-        for node in nodes[-SQUEEZED_AT_ONCE:]:
-            if isinstance(node, ListpackNode):
-                node.squeeze()
+        for stream, node in nodes[-SQUEEZED_AT_ONCE:]:
+            stream.squeeze(node)
         del nodes[-SQUEEZED_AT_ONCE:]
         yield
