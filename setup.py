@@ -117,6 +117,7 @@ COMPILED = (
     "storage/snapshot/stream_encoder.py",
     "commands/config/output_limits.py",
     "commands/connection/basics.py",
+    "commands/connection/client_memory.py",
     "commands/core/arguments.py",
     "commands/core/blocking/blocked_clients.py",
     "commands/core/client.py",

@@ -8,6 +8,7 @@ Source: Redis 7.4.
 
 from __future__ import annotations
 
+from commands.connection.client_memory import ClientMemory
 from commands.core.client import Client
 from commands.core.gates import GATE_SILENT
 from commands.core.help import help_reply
@@ -103,6 +104,7 @@ def _on_or_off(word: bytes) -> bool:
 def client_no_evict(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     client.no_evict = _on_or_off(argv[2])
+    client.instance.feature(ClientMemory).update(client)
     return replies.OK
 
 

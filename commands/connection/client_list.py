@@ -1,20 +1,22 @@
 """CLIENT LIST and CLIENT INFO: the state of connections, one line for each.
 
 The fields and their order are those of Redis 7.4. `rbs`, `rbp` and `obl` belong to a fixed reply
-buffer that Redis gives each client and Rillway does not have: they are 0. `qbuf` is the size of an
-unfinished request, `omem` that of the unsent output, `tot-mem` the memory of the client's own
-objects, all in bytes.
+buffer that Redis gives each client and Rillway does not have: they are 0. What the other sizes
+count is in commands/connection/client_memory.py.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 
 from commands.config.redaction import HIDDEN
 from commands.connection.client_attributes import Library
+from commands.connection.client_memory import (
+    ClientMemory,
+    output_bytes,
+    words_bytes,
+)
 from commands.core.arguments import parse_int
-from commands.core.blocking.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.gates import GATE_MONITOR, GATE_PRIMARY, GATE_REPLICA
@@ -25,7 +27,6 @@ from commands.transactions.watched_keys import WatchedKeys
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
-from protocol.requests import Argv
 
 _TYPES = {
     b"NORMAL": b"normal", b"PUBSUB": b"pubsub", b"MASTER": b"master",
@@ -103,8 +104,8 @@ def _fields(client: Client, caller: Client, argv: Iterable[bytes]) -> dict[str, 
     now_ms, pubsub = client.instance.now_ms, client.instance.pubsub
     state, transaction = client.tracking, client.feature_if_used(Transaction)
     watched, library = client.feature_if_used(WatchedKeys), client.feature_if_used(Library)
-    output_bytes = sum(map(len, client.output)) + client.transport.unsent_bytes()
-    request_bytes = sum(map(len, argv if client is caller else _kept_request(client)))
+    memory, unsent_bytes = client.instance.feature(ClientMemory), output_bytes(client)
+    own = argv if client is caller else ()  # the request that runs
     return {
         "id": client.id,
         "addr": client.address,
@@ -120,17 +121,17 @@ def _fields(client: Client, caller: Client, argv: Iterable[bytes]) -> dict[str, 
         "ssub": pubsub.shard_channels.count_of(client),
         "multi": -1 if transaction is None else len(transaction.requests),
         "watch": 0 if watched is None else len(watched.expired),
-        "qbuf": client.query_buffer_bytes,
+        "qbuf": client.query_buffer_bytes + client.backlog_bytes,
         "qbuf-free": 0,
-        "argv-mem": request_bytes,
+        "argv-mem": sum(map(len, (*own, *memory.waiting_request(client)))),
         "multi-mem": client.queued_bytes,
         "rbs": 0,
         "rbp": 0,
         "obl": 0,
         "oll": len(client.output),
-        "omem": output_bytes,
-        "tot-mem": _own_bytes(client) + request_bytes + client.queued_bytes + output_bytes,
-        "events": b"rw" if output_bytes else b"r",
+        "omem": unsent_bytes,
+        "tot-mem": memory.bytes_of(client) + words_bytes(own),
+        "events": b"rw" if unsent_bytes else b"r",
         "cmd": client.last_command or b"NULL",
         "user": b"(superuser)" if client.gates & GATE_PRIMARY else client.user,
         "redir": -1 if state is None else state.redirect_id,
@@ -138,12 +139,6 @@ def _fields(client: Client, caller: Client, argv: Iterable[bytes]) -> dict[str, 
         "lib-name": library.name if library is not None else b"",
         "lib-ver": library.version if library is not None else b"",
     }
-
-
-def _kept_request(client: Client) -> Argv:
-    """The request that a client waits with."""
-    waiting = client.instance.feature(BlockedClients).clients.get(client)
-    return waiting.argv if waiting is not None else client.postponed or []
 
 
 def _field(field: tuple[str, bytes | int]) -> bytes:
@@ -172,8 +167,3 @@ def _flags(client: Client) -> bytes:
         (b"T", client.no_touch),
     ]
     return b"".join(letter for letter, is_set in letters if is_set) or b"N"
-
-
-def _own_bytes(client: Client) -> int:
-    """The bytes of the client's own objects, its unfinished request included."""
-    return sys.getsizeof(client) + sys.getsizeof(client.output) + client.query_buffer_bytes

@@ -43,9 +43,10 @@ class Client:
     """One connection's state: what most requests need; `feature` has the rest."""
 
     __slots__ = (
-        "_features", "address", "authenticated", "close_after_reply", "closed", "created_ms",
-        "db", "deny_blocking", "gates", "id", "instance", "is_blocked", "last_command",
-        "last_interaction_ms", "long_reply", "name", "no_evict", "no_touch", "output",
+        "_features", "address", "authenticated", "backlog_bytes", "close_after_reply", "closed",
+        "counted_as", "counted_bytes", "created_ms", "db", "deny_blocking", "gates", "id",
+        "instance", "is_blocked", "last_command", "last_interaction_ms", "long_reply", "name",
+        "named_bytes", "no_evict", "no_touch", "output",
         "postponed", "propagates", "query_buffer_bytes", "queued_bytes", "replays",
         "replicated_offset", "reply_mode", "resp", "subscriptions", "tracking", "transport",
         "user", "write_offset",
@@ -63,7 +64,10 @@ class Client:
         self.transport: Transport = DETACHED
         self.created_ms = instance.now_ms
         self.last_interaction_ms = instance.now_ms
-        self.query_buffer_bytes = 0
+        self.query_buffer_bytes = 0  # received, and not parsed
+        self.backlog_bytes = 0  # of requests that are parsed and wait
+        # What commands/connection/client_memory.py counts this client as, and how much.
+        self.counted_as = self.counted_bytes = 0
         self.closed = False
         self.close_after_reply = False
         # identity
@@ -81,6 +85,7 @@ class Client:
         self._features: dict[type[Feature], Feature] = {}
         # messages
         self.subscriptions = 0  # how many, of all kinds; commands/pubsub/registry.py has them
+        self.named_bytes = 0  # memory of its subscriptions and of the prefixes that it tracks
         self.tracking: TrackingState | None = None
         # blocking
         self.is_blocked = False  # commands/core/blocking/blocked_clients.py has the details

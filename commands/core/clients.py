@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from commands.connection.client_memory import ClientMemory
 from commands.core.blocking.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.instance import Instance
@@ -14,6 +15,7 @@ class Clients:
     def __init__(self, instance: Instance) -> None:
         self.by_id: dict[int, Client] = {}
         self._instance = instance
+        self._memory = instance.feature(ClientMemory)
         self._next_id = 1
 
     def new(self) -> Client:
@@ -21,6 +23,7 @@ class Clients:
         client = Client(self._instance, self._next_id, self._instance.databases[0])
         self._next_id += 1
         self.by_id[client.id] = client
+        self._memory.update(client)
         return client
 
     def forget(self, client: Client) -> None:
@@ -40,3 +43,4 @@ class Clients:
         instance.pubsub.forget(client)
         instance.tracking.forget(client)
         client.unwatch()
+        self._memory.forget(client)

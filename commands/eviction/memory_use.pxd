@@ -1,5 +1,6 @@
 # The C types of commands/eviction/memory_use.py.
 
+from commands.connection.client_memory cimport ClientMemory
 from commands.core.instance cimport Instance
 
 
@@ -7,7 +8,7 @@ cdef class MemoryUse:
     cdef Instance _instance
     cdef list _databases
     cdef public long long startup_bytes
-    cdef public long long clients_bytes
+    cdef ClientMemory _clients
     cdef public long long rest_bytes
     cdef public long long peak_bytes
 

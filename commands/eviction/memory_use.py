@@ -6,7 +6,7 @@ memory is in use, and the resident size hardly falls when keys are removed. Four
   the process at its start   resident then, before any data
   databases                  keys, values and tables (storage/keyspace/memory_count.py), always
                              up to date
-  clients                    their structures and buffers
+  clients                    their structures and buffers (commands/connection/client_memory.py)
   the rest                   the backlog, cached entries, interpreters, scripts, libraries:
                              updated several times a second
 
@@ -18,15 +18,11 @@ from __future__ import annotations
 
 import cython
 
-from commands.core.client import Client
-from commands.core.clients import Clients
+from commands.connection.client_memory import ClientMemory
 from commands.core.instance import Instance
 from commands.scripting.scripting_state import Scripting
 from commands.state.stats import ScriptingFigures
 from storage.keyspace.database import Database
-
-# A connection with its session, without its buffers.
-CLIENT_BYTES = 4096
 
 
 @cython.cclass
@@ -36,20 +32,14 @@ class MemoryUse:
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         self._databases: list[Database] = instance.databases
+        self._clients: ClientMemory = instance.feature(ClientMemory)
         self.startup_bytes = 0  # the server sets it
-        self.clients_bytes = self.rest_bytes = 0  # as of the last `update`
+        self.rest_bytes = 0  # as of the last `update`
         self.peak_bytes = 0
 
     def update(self) -> int:
         """Measure what is not always up to date; return `used_bytes`."""
         instance = self._instance
-        clients_bytes: cython.longlong = 0
-        client: Client
-        for client in instance.feature(Clients).by_id.values():
-            clients_bytes += CLIENT_BYTES + client.query_buffer_bytes
-            for part in client.output:
-                clients_bytes += len(part)
-        self.clients_bytes = clients_bytes
         backlog = instance.replication.backlog
         scripting = instance.feature_if_used(Scripting)
         figures = ScriptingFigures() if scripting is None else scripting.figures()
@@ -65,7 +55,8 @@ class MemoryUse:
 
     def used_bytes(self) -> int:
         """The memory in use, as `maxmemory` counts it."""
-        used: cython.longlong = self.startup_bytes + self.clients_bytes + self.rest_bytes
+        used: cython.longlong = self.startup_bytes + self.rest_bytes
+        used += self._clients.total_bytes
         db: Database
         for db in self._databases:
             if db.values:

@@ -18,6 +18,9 @@ from commands.core.gates import GATE_SUBSCRIBED
 from commands.keys.pattern import Matcher, matcher
 from protocol import replies
 
+# A client's name in the tables, beside its bytes, as measured.
+NAME_BYTES = 500
+
 Names: TypeAlias = "dict[bytes, None]"  # in the order of subscription
 
 
@@ -27,6 +30,7 @@ class Subscriber(Protocol):
     resp: int
     gates: int
     subscriptions: int  # how many, of all kinds
+    named_bytes: int  # memory of them, and of the prefixes of client-side caching
 
     def send(self, data: bytes) -> None:
         """Send a message."""
@@ -50,6 +54,7 @@ class Subscriptions:
         names[name] = None
         self.by_name.setdefault(name, {})[client] = None
         client.subscriptions += 1
+        client.named_bytes += NAME_BYTES + len(name)
         update_gate(client)
 
     def remove(self, client: Subscriber, name: bytes) -> None:
@@ -65,6 +70,7 @@ class Subscriptions:
         if not subscribers:
             del self.by_name[name]
         client.subscriptions -= 1
+        client.named_bytes -= NAME_BYTES + len(name)
         update_gate(client)
 
     def names_of(self, client: Subscriber) -> list[bytes]:

@@ -29,7 +29,7 @@ import cython
 
 from commands.config.configuration import Configuration
 from commands.core.gates import GATE_RESTRICTED, GATE_TRACKING
-from commands.pubsub.registry import Subscriber, is_subscribed
+from commands.pubsub.registry import NAME_BYTES, Subscriber, is_subscribed
 from protocol import replies
 from protocol.records import record
 
@@ -54,6 +54,11 @@ class TrackingState:
     def redirect_id(self) -> int:
         """The ID of the client that gets the messages; 0: the client itself."""
         return 0 if self.redirect is None else self.redirect.id
+
+    @property
+    def prefix_bytes(self) -> int:
+        """The memory of the prefixes."""
+        return sum(NAME_BYTES + len(prefix) for prefix in self.prefixes)
 
     @property
     def remembers_now(self) -> bool:
@@ -99,7 +104,10 @@ class TrackingTable:
 
         If it is on already, `state` includes the earlier prefixes.
         """
+        if client.tracking is not None:
+            client.named_bytes -= client.tracking.prefix_bytes
         client.tracking = state
+        client.named_bytes += state.prefix_bytes
         client.gates |= GATE_TRACKING
         self.clients[client.id] = client
         for prefix in state.prefixes:
@@ -111,6 +119,7 @@ class TrackingTable:
         if client.tracking is None:
             return
         self._leave_prefixes(client, client.tracking)
+        client.named_bytes -= client.tracking.prefix_bytes
         client.tracking = None
         client.gates &= ~GATE_TRACKING
         del self.clients[client.id]

@@ -29,6 +29,7 @@ from typing import NoReturn, Self
 from commands.acl.access_control import AccessControl
 from commands.config.configuration import Configuration
 from commands.config.redaction import without_bytes
+from commands.connection.client_memory import ClientMemory
 from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.host import ProcessFacts
@@ -41,7 +42,12 @@ from server.config_file import split_words
 from server.inprocess.children import InProcessChildren
 from server.inprocess.memory_files import MemoryFiles
 from server.inprocess.memory_network import Network
-from server.loop.cron import count_memory, expire_fields, expire_keys, forget_idempotent_ids
+from server.loop.cron import (
+    count_memory,
+    expire_fields,
+    expire_keys,
+    forget_idempotent_ids,
+)
 from server.loop.cycle import EventLoopCycle
 from server.persistence.append_only.sync_thread import ManualSyncer
 from server.persistence.persistence import Persistence
@@ -247,6 +253,7 @@ class InProcessServer:
         assert isinstance(connection, InProcessClient)
         connection.buffer += b"".join(client.output)
         client.output.clear()
+        self.instance.feature(ClientMemory).note(client)
         if client.close_after_reply:
             connection.abort()
 
@@ -395,6 +402,7 @@ class InProcessClient:
         server.dispatcher.start_batch(server.now_ms)
         if not self.closed:
             self.session.receive(data)
+            server.instance.feature(ClientMemory).note(self.state)
             server.cycle.touch(self.state)
 
     def received(self) -> bytes:

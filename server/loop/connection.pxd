@@ -1,6 +1,7 @@
 # The C types of server/loop/connection.py.
 
 from commands.config.output_limits cimport is_unlimited
+from commands.connection.client_memory cimport ClientMemory
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from commands.state.stats cimport Stats
@@ -27,6 +28,7 @@ cdef class Connection:
     cdef EventLoopCycle _cycle
     cdef Dispatcher _dispatcher
     cdef Turns _turns
+    cdef ClientMemory _memory
     cdef Stats _stats
     cdef Instance _instance
     cdef object _loop

@@ -18,6 +18,7 @@ import cython
 
 from commands.acl.access_control import AccessControl
 from commands.config.output_limits import drop_for_output, is_unlimited, output_limit
+from commands.connection.client_memory import ClientMemory
 from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.host import DETACHED
@@ -71,6 +72,7 @@ class Connection:
         self._dispatcher: Dispatcher = cycle.dispatcher
         self._turns: Turns = cycle.turns
         self._instance: Instance = cycle.dispatcher.instance
+        self._memory: ClientMemory = cycle.dispatcher.instance.feature(ClientMemory)
         self._stats: Stats = cycle.dispatcher.instance.stats
         self.transport: asyncio.Transport
         self.client: Client
@@ -110,6 +112,7 @@ class Connection:
         stats.reads_processed += 1
         stats.net_input_bytes += len(data)
         self.session.receive(data)
+        self._memory.note(client)
         cycle.touch(client)
         if (
             len(data) >= _LONG_READ_BYTES
@@ -120,9 +123,11 @@ class Connection:
 
     def pause_writing(self) -> None:
         """The transport's buffer is long: `client-output-buffer-limit` covers that."""
+        self._memory.set_slow(self.client, is_slow=True)
 
     def resume_writing(self) -> None:
         """The transport's buffer is nearly empty: a long reply may go on."""
+        self._memory.set_slow(self.client, is_slow=False)
         self._on_room()
 
     def eof_received(self) -> bool:
@@ -160,6 +165,7 @@ class Connection:
             stats.net_output_bytes += len(data)
             if self.over_soft_limit_since_ms:
                 self._is_over_output_limit()  # not any more, if enough has left meanwhile
+            self._memory.note(client)  # of what is left of earlier replies
             self.transport.write(data)
             if not is_unlimited(client):
                 self._check_output_limit()

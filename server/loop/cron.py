@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import islice
 from time import perf_counter_ns
 
+from commands.connection.client_memory import ClientMemory
 from commands.core.clients import Clients
 from commands.core.gates import GATE_MONITOR, GATE_PRIMARY, GATE_REPLICA, KEEPING_GATES
 from commands.core.instance import Instance
@@ -85,7 +86,12 @@ def forget_idempotent_ids(instance: Instance, limit: int) -> None:
 
 
 def count_memory(instance: Instance) -> None:
-    """Update the memory in use where no command does, several times a second."""
+    """Update the memory in use where no command does, several times a second.
+
+    Some clients are looked at again each time, all of them within a second.
+    """
+    clients = instance.feature(Clients).by_id.values()
+    instance.feature(ClientMemory).look_again(clients, instance.config.hz)
     memory = instance.feature(MemoryUse)
     memory.recount(RECOUNTED_VALUES)
     memory.update()

@@ -13,6 +13,7 @@ import cython
 
 from commands.config.configuration import Configuration
 from commands.config.output_limits import drop_for_output, output_limit, output_room_bytes
+from commands.connection.client_memory import words_bytes
 from commands.core.client import Client
 from commands.core.gates import GATE_AUTH, GATE_REPLICA, GATE_SILENT
 from commands.replication.replica_table import ReplicaTable
@@ -83,8 +84,10 @@ class Session:
         held_back = self.turns.take_postponed(self.client)
         if held_back is not None:
             self.backlog.appendleft(held_back)
+            self.client.backlog_bytes += words_bytes(held_back)
         if not self.is_halted:
             requests, self.backlog = list(self.backlog), deque()
+            self.client.backlog_bytes = 0
             self._run(requests)
         self._read_unread()
         self._check_reader()
@@ -234,6 +237,7 @@ class Session:
         """Keep the rest of a batch: the client is halted, or has used up its time slice."""
         if requests:
             self.backlog.extend(requests)
+            self.client.backlog_bytes += sum(map(words_bytes, requests))
             if not self.is_halted:
                 self.turns.give_way(self.client)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import time
@@ -142,6 +143,28 @@ def test_a_client_that_takes_its_large_replies_is_not_cut_off(
         for _ in range(3):
             assert len(client.send("GET", "k")) > 32 * MIB
             time.sleep(0.01)
+
+
+def test_what_a_slow_reader_leaves_is_counted_until_it_reads(
+    run_rillway: Callable[..., RunningServer],
+) -> None:
+    server = run_rillway()
+    with server.connect() as watcher, raw_socket(server) as sock:
+        watcher.send("SET", "k", b"x" * MIB)
+        before = info(watcher, "memory", "mem_clients_normal")
+        sock.sendall(b"CLIENT SETNAME slow\r\n" + b"GET k\r\n" * 20)
+        until(lambda: info(watcher, "memory", "mem_clients_normal") - before > 10 * MIB)
+        line = next(one for one in watcher.send("CLIENT", "LIST").split(b"\n") if b"slow" in one)
+        held = {
+            name: int(re.findall(rb" %b=(\d+)" % name, line)[0]) for name in (b"omem", b"tot-mem")
+        }
+        assert 10 * MIB < held[b"omem"] < held[b"tot-mem"] < held[b"omem"] + 10_000
+        left = 20 * (MIB + len("$1048576\r\n\r\n")) + len("+OK\r\n")
+        while left:
+            chunk = sock.recv(min(left, 65536))
+            assert chunk
+            left -= len(chunk)
+        until(lambda: info(watcher, "memory", "mem_clients_normal") - before < 10_000)
 
 
 def test_a_request_beyond_the_query_buffer_limit_is_cut_off(

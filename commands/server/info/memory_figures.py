@@ -6,6 +6,7 @@ process.
 
 from __future__ import annotations
 
+from commands.connection.client_memory import ClientMemory
 from commands.core.instance import Instance
 from commands.eviction.memory_use import MemoryUse
 from protocol.records import frozen_record
@@ -52,14 +53,14 @@ class MemoryFigures:
 def memory_figures(instance: Instance) -> MemoryFigures:
     """The figures now."""
     facts = instance.host.facts()
-    memory = instance.feature(MemoryUse)
+    memory, clients = instance.feature(MemoryUse), instance.feature(ClientMemory)
     used = memory.update()
     return MemoryFigures(
         used=used,
         resident=facts.resident_bytes,
         peak=memory.peak_bytes,
         startup=memory.startup_bytes,
-        clients=memory.clients_bytes,
+        clients=clients.total_bytes - clients.replica_bytes,
         keys=sum(map(len, instance.databases)),
         total_system=facts.total_system_bytes,
     )

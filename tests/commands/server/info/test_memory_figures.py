@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.eviction.memory_use import CLIENT_BYTES
+from commands.connection.client_memory import ClientMemory
 from commands.server.info.memory_figures import MemoryFigures, human, memory_figures, percentage
 from server.inprocess.server import InProcessServer
 
@@ -45,7 +45,7 @@ def test_the_figures_come_from_the_process_the_clients_and_the_keys() -> None:
     found = memory_figures(server.instance)
     assert (found.resident, found.total_system) == (10 * MIB, 1024 * MIB)
     assert found.keys == 1
-    assert found.clients == CLIENT_BYTES + client.state.query_buffer_bytes > CLIENT_BYTES
+    assert found.clients == server.instance.feature(ClientMemory).total_bytes > 4000
     assert found.peak == found.used > found.clients
 
 

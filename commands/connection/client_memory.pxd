@@ -1,0 +1,31 @@
+# The C types of commands/connection/client_memory.py.
+
+from commands.core.blocking.blocked_clients cimport BlockedClients
+from commands.core.client cimport Client
+
+
+cdef Py_ssize_t CLIENT_BYTES
+cdef long UNCOUNTED
+cdef long EVICTABLE
+cdef long SPARED
+cdef long REPLICA
+
+
+cdef class ClientMemory:
+    cdef public long long total_bytes
+    cdef public long long replica_bytes
+    cdef public long long evictable_bytes
+    cdef public dict slow
+    cdef BlockedClients _blocked
+    cdef list _to_look_at
+    cdef Py_ssize_t _part
+
+    cpdef note(self, Client client)
+    cpdef update(self, Client client)
+    cdef _take_out(self, Client client)
+    cpdef Py_ssize_t bytes_of(self, Client client) except -1
+
+
+cpdef Py_ssize_t output_bytes(Client client) except -1
+cdef Py_ssize_t _transaction_bytes(Client client) except -1
+cdef long _kind(Client client) except -1

@@ -1,0 +1,171 @@
+"""The memory of clients: what one holds, and a running total over all.
+
+    structure      connection, session and client
+    output         replies that are not sent, or that the peer has not taken
+    query buffer   bytes that are no whole request yet, or come after one that halts the client
+    requests       one that waits, and those that are parsed but have not run
+    transaction    queued requests and watched keys
+    names          subscriptions and prefixes of client-side caching
+
+The count of a client is updated when its connection has read or is about to write, if it then holds
+more than its structure (`note`). What the peer takes meanwhile is seen when the transport's buffer
+is nearly empty, or by `look_again`, which also finds what clients hold for other reasons. So the
+total takes no time to read, and is at most a second old.
+
+Source: Redis 8.2, for what counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import cython
+
+from commands.core.blocking.blocked_clients import BlockedClients
+from commands.core.client import Client
+from commands.core.gates import GATE_PRIMARY, GATE_REPLICA
+from commands.core.instance import Instance
+from commands.transactions.transaction import Transaction
+from commands.transactions.watched_keys import WatchedKeys
+from protocol.requests import Argv
+
+# A connection without its buffers, as measured.
+CLIENT_BYTES: cython.Py_ssize_t = 4480
+_WATCHED_KEY_BYTES = 400
+# A queued request beside its words; a word of a parsed request beside its bytes.
+_QUEUED_BYTES = 150
+_WORD_BYTES = 41
+
+# How a client counts: its memory may be freed by eviction, or not.
+UNCOUNTED: cython.long = 0
+EVICTABLE: cython.long = 1
+SPARED: cython.long = 2
+REPLICA: cython.long = 3
+
+
+@cython.cclass
+class ClientMemory:
+    """The memory of one server's clients, in bytes."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._blocked: BlockedClients = instance.feature(BlockedClients)
+        self.total_bytes = 0
+        self.replica_bytes = 0  # of links to replicas
+        self.evictable_bytes = 0  # of neither replicas nor primaries, nor under CLIENT NO-EVICT
+        # Clients that leave output in the transport: it shrinks when they read.
+        self.slow: dict[Client, None] = {}
+        self._to_look_at: list[Client] = []
+        self._part = 0
+
+    # -- counting ------------------------------------------------------------------------------
+
+    def note(self, client: Client) -> None:
+        """Update the count of a client that may have more than its structure, or has had it."""
+        if (
+            client.query_buffer_bytes
+            or client.queued_bytes
+            or client.named_bytes
+            or client.counted_bytes != CLIENT_BYTES
+        ):
+            self.update(client)
+
+    def update(self, client: Client) -> None:
+        """Count a client as it is now."""
+        self._take_out(client)
+        if client.closed:
+            return
+        client.counted_bytes = self.bytes_of(client)
+        client.counted_as = _kind(client)
+        self.total_bytes += client.counted_bytes
+        if client.counted_as == EVICTABLE:
+            self.evictable_bytes += client.counted_bytes
+        elif client.counted_as == REPLICA:
+            self.replica_bytes += client.counted_bytes
+
+    def forget(self, client: Client) -> None:
+        """The client's connection has closed."""
+        self._take_out(client)
+        self.slow.pop(client, None)
+
+    @cython.cfunc
+    def _take_out(self, client: Client) -> None:
+        self.total_bytes -= client.counted_bytes
+        if client.counted_as == EVICTABLE:
+            self.evictable_bytes -= client.counted_bytes
+        elif client.counted_as == REPLICA:
+            self.replica_bytes -= client.counted_bytes
+        client.counted_as = UNCOUNTED
+        client.counted_bytes = 0
+
+    def set_slow(self, client: Client, *, is_slow: bool) -> None:
+        """Note that a client has left much in the transport, or has taken most of it."""
+        if is_slow and not client.closed:
+            self.slow[client] = None
+        else:
+            self.slow.pop(client, None)
+        self.update(client)
+
+    def look_at_slow(self) -> None:
+        """Update the counts of the clients that leave output in the transport."""
+        for client in list(self.slow):
+            self.update(client)
+
+    def look_again(self, clients: Iterable[Client], share: int) -> None:
+        """Update the slow clients, and one of `share` parts of all, in turns."""
+        self.look_at_slow()
+        if not self._to_look_at:
+            self._to_look_at = list(clients)
+            self._part = max(16, len(self._to_look_at) // share + 1)
+        part = self._to_look_at[-self._part :]
+        del self._to_look_at[-self._part :]
+        for client in part:
+            self.update(client)
+
+    # -- what one client holds -----------------------------------------------------------------
+
+    def bytes_of(self, client: Client) -> int:
+        """The memory of a client (CLIENT LIST: tot-mem)."""
+        size: cython.Py_ssize_t = CLIENT_BYTES + client.query_buffer_bytes + client.backlog_bytes
+        size += client.named_bytes + output_bytes(client)
+        if client.is_blocked or client.postponed is not None:
+            size += words_bytes(self.waiting_request(client))
+        if client._features:
+            size += _transaction_bytes(client)
+        return size
+
+    def waiting_request(self, client: Client) -> Argv:
+        """The request that a client waits with, blocked or held back."""
+        waiting = self._blocked.clients.get(client)
+        return waiting.argv if waiting is not None else client.postponed or []
+
+
+def words_bytes(words: Iterable[bytes]) -> int:
+    """The memory of a request that is parsed."""
+    return sum(len(word) + _WORD_BYTES for word in words)
+
+
+def output_bytes(client: Client) -> int:
+    """The memory of the replies and messages that a client has not taken (CLIENT LIST: omem)."""
+    size: cython.Py_ssize_t = client.transport.unsent_bytes()
+    for part in client.output:
+        size += len(part)
+    if client.long_reply is not None:
+        size += sum(map(len, client.long_reply.queued_messages))
+    return size
+
+
+def _transaction_bytes(client: Client) -> int:
+    """The memory of the queued requests and the watched keys of a client."""
+    transaction = client.feature_if_used(Transaction)
+    watched = client.feature_if_used(WatchedKeys)
+    queued = 0 if transaction is None else len(transaction.requests)
+    keys = 0 if watched is None else len(watched.expired)
+    return client.queued_bytes + queued * _QUEUED_BYTES + keys * _WATCHED_KEY_BYTES
+
+
+def _kind(client: Client) -> int:
+    if client.gates & GATE_REPLICA:
+        return REPLICA
+    if client.no_evict or client.gates & GATE_PRIMARY:
+        return SPARED
+    return EVICTABLE
