@@ -177,6 +177,7 @@ COMPILED = (
     "server/persistence/append_only/writer.py",
     "server/loop/connection.py",
     "server/requests/admission.py",
+    "server/requests/client_limit.py",
     "server/requests/dispatch.py",
     "server/loop/cycle.py",
     "commands/core/propagation/propagation.py",

@@ -31,6 +31,7 @@ from commands.config.directive_kinds import (
     Integer,
     Kind,
     Memory,
+    MemoryOrPercentage,
     Octal,
     OutputLimits,
     OutputLimitTable,
@@ -107,6 +108,7 @@ class Configuration(EncodingLimits):
     timeout: int = directive(Integer(0, INT32_MAX), "0")
     protected_mode: bool = directive(Boolean(), "yes")
     maxclients: int = directive(Integer(1, 2**32 - 1), "10000")
+    maxmemory_clients: int = directive(MemoryOrPercentage(0, INT64_MAX), "0")
     requirepass: str = directive(Text(), "", sensitive=True)
     # encryption; port 0 beside a TLS port: no plain connections
     tls_cert_file: str = directive(Text(), "")

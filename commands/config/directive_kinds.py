@@ -114,6 +114,8 @@ MEMORY_UNITS = {
 class Memory(Integer):
     """A number of bytes, with an optional unit (k, kb, m, mb, g, gb). Redis takes "" for 0."""
 
+    invalid = "argument must be a memory value"
+
     def __init__(self, minimum: int, maximum: int) -> None:
         super().__init__(minimum, maximum)
         self.expected = f"bytes between {minimum} and {maximum}, e.g. 1048576, 512mb or 1gb"
@@ -123,8 +125,31 @@ class Memory(Integer):
         digits = word.rstrip("bkmg")
         unit = word[len(digits) :]
         if (digits and not (digits.isascii() and digits.isdigit())) or unit not in MEMORY_UNITS:
-            raise ValueError("argument must be a memory value")
+            raise ValueError(self.invalid)
         return self.check(int(digits or "0") * MEMORY_UNITS[unit])
+
+
+class MemoryOrPercentage(Memory):
+    """A number of bytes, or a share of `maxmemory`: `n%`, kept as -n."""
+
+    invalid = "argument must be a memory or percent value"
+
+    def __init__(self, minimum: int, maximum: int) -> None:
+        super().__init__(minimum, maximum)
+        self.expected += ", or a share of maxmemory, e.g. 5%"
+
+    def parse(self, words: list[str]) -> int:
+        share, sign, rest = one_word(words).partition("%")
+        if not sign:
+            return super().parse(words)
+        if rest or not (share.isascii() and share.isdigit()):
+            raise ValueError(self.invalid)
+        if int(share) > 100:
+            raise ValueError("percentage argument must be less or equal to 100")
+        return -int(share)
+
+    def format(self, value: int) -> str:
+        return str(value) if value >= 0 else f"{-value}%"
 
 
 class Octal(Kind):

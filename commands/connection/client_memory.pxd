@@ -5,6 +5,8 @@ from commands.core.client cimport Client
 
 
 cdef Py_ssize_t CLIENT_BYTES
+cdef Py_ssize_t CLASSES
+cdef Py_ssize_t _SMALLEST_BITS
 cdef long UNCOUNTED
 cdef long EVICTABLE
 cdef long SPARED
@@ -17,15 +19,19 @@ cdef class ClientMemory:
     cdef public long long evictable_bytes
     cdef public dict slow
     cdef BlockedClients _blocked
+    cdef list _classes
     cdef list _to_look_at
     cdef Py_ssize_t _part
 
     cpdef note(self, Client client)
     cpdef update(self, Client client)
+    cpdef Client largest(self)
+    cdef _put_in(self, Client client, Py_ssize_t size_bytes)
     cdef _take_out(self, Client client)
     cpdef Py_ssize_t bytes_of(self, Client client) except -1
 
 
 cpdef Py_ssize_t output_bytes(Client client) except -1
 cdef Py_ssize_t _transaction_bytes(Client client) except -1
+cpdef Py_ssize_t class_of(Py_ssize_t size_bytes) except -1
 cdef long _kind(Client client) except -1

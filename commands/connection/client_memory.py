@@ -36,6 +36,9 @@ _WATCHED_KEY_BYTES = 400
 _QUEUED_BYTES = 150
 _WORD_BYTES = 41
 
+CLASSES: cython.Py_ssize_t = 19
+_SMALLEST_BITS: cython.Py_ssize_t = 15
+
 # How a client counts: its memory may be freed by eviction, or not.
 UNCOUNTED: cython.long = 0
 EVICTABLE: cython.long = 1
@@ -52,6 +55,8 @@ class ClientMemory:
         self.total_bytes = 0
         self.replica_bytes = 0  # of links to replicas
         self.evictable_bytes = 0  # of neither replicas nor primaries, nor under CLIENT NO-EVICT
+        # Clients that may be evicted, by size: up to 32 KiB, up to the double, ..., above 4 GiB.
+        self._classes: list[dict[Client, None]] = [{} for _ in range(CLASSES)]
         # Clients that leave output in the transport: it shrinks when they read.
         self.slow: dict[Client, None] = {}
         self._to_look_at: list[Client] = []
@@ -74,13 +79,33 @@ class ClientMemory:
         self._take_out(client)
         if client.closed:
             return
-        client.counted_bytes = self.bytes_of(client)
+        self._put_in(client, self.bytes_of(client))
+
+    def add_output(self, client: Client, start: int) -> None:
+        """Count the replies of a client from the one at `start` on, too."""
+        added = sum(map(len, client.output[start:]))
+        if added:
+            counted = client.counted_bytes
+            self._take_out(client)
+            self._put_in(client, counted + added)
+
+    def largest(self) -> Client | None:
+        """A client of the largest size that there is, of those that may be evicted."""
+        for clients in reversed(self._classes):
+            if clients:
+                return next(reversed(clients))
+        return None
+
+    @cython.cfunc
+    def _put_in(self, client: Client, size_bytes: cython.Py_ssize_t) -> None:
+        client.counted_bytes = size_bytes
         client.counted_as = _kind(client)
-        self.total_bytes += client.counted_bytes
+        self.total_bytes += size_bytes
         if client.counted_as == EVICTABLE:
-            self.evictable_bytes += client.counted_bytes
+            self.evictable_bytes += size_bytes
+            self._classes[class_of(size_bytes)][client] = None
         elif client.counted_as == REPLICA:
-            self.replica_bytes += client.counted_bytes
+            self.replica_bytes += size_bytes
 
     def forget(self, client: Client) -> None:
         """The client's connection has closed."""
@@ -92,6 +117,7 @@ class ClientMemory:
         self.total_bytes -= client.counted_bytes
         if client.counted_as == EVICTABLE:
             self.evictable_bytes -= client.counted_bytes
+            del self._classes[class_of(client.counted_bytes)][client]
         elif client.counted_as == REPLICA:
             self.replica_bytes -= client.counted_bytes
         client.counted_as = UNCOUNTED
@@ -161,6 +187,16 @@ def _transaction_bytes(client: Client) -> int:
     queued = 0 if transaction is None else len(transaction.requests)
     keys = 0 if watched is None else len(watched.expired)
     return client.queued_bytes + queued * _QUEUED_BYTES + keys * _WATCHED_KEY_BYTES
+
+
+def class_of(size_bytes: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """The size class of a client."""
+    number: cython.Py_ssize_t = 0
+    size_bytes >>= _SMALLEST_BITS
+    while size_bytes and number < CLASSES - 1:
+        size_bytes >>= 1
+        number += 1
+    return number
 
 
 def _kind(client: Client) -> int:

@@ -26,6 +26,7 @@ GATE_READ_ONLY = 1 << 4  # a replica accepts writes from its primary only
 GATE_STALE = 1 << 5  # a replica without a link must not serve stale data
 GATE_ENDING = 1 << 6  # writes wait: a shutdown waits for replicas
 GATE_BUSY = 1 << 7  # a script has run for longer than busy-reply-threshold
+GATE_CLIENT_MEMORY = 1 << 10  # clients have a memory limit, which each request may exceed
 GATE_FAILOVER = 1 << 8  # writes wait: a replica is to take over
 GATE_OUT_OF_MEMORY = 1 << 9  # what may use more memory is refused: there is nothing to evict
 # While one of these is shut, writes wait; while GATE_PAUSED is, what CLIENT PAUSE names.

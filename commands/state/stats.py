@@ -117,6 +117,7 @@ class Stats:
         self.cycles_us = 0  # spent in them
         self.client_query_buffer_limit_disconnections = 0
         self.client_output_buffer_limit_disconnections = 0
+        self.evicted_clients = 0
         self.forks = 0
         self.latest_fork_us = 0  # how long it blocked the server
         # growth per second

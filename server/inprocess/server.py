@@ -124,6 +124,7 @@ class InProcessServer:
         self.cycle = EventLoopCycle(
             self.dispatcher, lambda _: None, self._write, lambda: self.now_ms
         )
+        self.cycle.after.append(self.dispatcher.client_limit.check_after)
         self._first_db = 0
         self._batches: list[tuple[int, bytes]] = []
         self._propagated: list[tuple[int, list[Argv]]] = []

@@ -92,6 +92,7 @@ class Service:
         self.cycle: EventLoopCycle = EventLoopCycle(self.dispatcher, loop.call_soon, write_output)
         self.long_replies = LongReplies(self.dispatcher, self.cycle, loop.call_soon, clock.now_ms)
         self.dispatcher.send_in_pieces = self.long_replies.begin
+        self.cycle.after.append(self.dispatcher.client_limit.check_after)
         self.cycle.after.append(self._arm_timer)
         self._free_memory = allocator.FreeMemory(resident_bytes)
         self.background_scheduler = BackgroundScheduler(

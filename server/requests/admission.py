@@ -20,6 +20,7 @@ from commands.core.client import Client
 from commands.core.gates import (
     GATE_AUTH,
     GATE_BUSY,
+    GATE_CLIENT_MEMORY,
     GATE_FEW_REPLICAS,
     GATE_LOADING,
     GATE_MONITOR,
@@ -54,6 +55,7 @@ from commands.transactions.transaction import Transaction
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
+from server.requests.client_limit import ClientLimit
 from server.requests.turns import Turns
 
 _STREAMING_GATES = GATE_MONITOR | GATE_REPLICA  # clients that only receive
@@ -82,9 +84,12 @@ class Answers(Protocol):
 class Admission:
     """Decides for one server whether a request may run now."""
 
-    def __init__(self, instance: Instance, turns: Turns, answers: Answers) -> None:
+    def __init__(
+        self, instance: Instance, turns: Turns, client_limit: ClientLimit, answers: Answers
+    ) -> None:
         self._instance = instance
         self._turns = turns
+        self._client_limit = client_limit
         self._answers = answers
 
     def admits(self, client: Client, command: Command, request: Request) -> bool:
@@ -100,6 +105,10 @@ class Admission:
 
     def _lets_pass(self, client: Client, command: Command, request: Request) -> bool:
         """Return True if the request is neither refused nor held back."""
+        if self._instance.gates & GATE_CLIENT_MEMORY:
+            self._client_limit.check_before(client)
+            if client.closed:
+                return False
         refusal = self._refusal(client, command, request)
         if refusal is not None:
             self._answers.reject(client, command, refusal)

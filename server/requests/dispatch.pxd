@@ -9,6 +9,7 @@ from protocol.cutter cimport Cutter
 from protocol.request cimport Request
 from server.requests.admission cimport Admission
 from server.requests.memory_limit cimport MemoryLimit
+from server.requests.client_limit cimport ClientLimit
 from server.requests.script_runs cimport ScriptRuns
 from server.requests.turns cimport Turns
 from storage.append_only.request_writer cimport RequestWriter
@@ -17,6 +18,7 @@ from storage.append_only.request_writer cimport RequestWriter
 cdef class Dispatcher(Runner):
     cdef public Instance instance
     cdef public Turns turns
+    cdef public ClientLimit client_limit
     cdef public Admission admission
     cdef public MemoryLimit memory_limit
     cdef public Propagation propagation

@@ -69,6 +69,7 @@ from server.replication.replica.unexpected_replies import (
     refuse_reply_to_replica,
 )
 from server.requests.admission import Admission
+from server.requests.client_limit import ClientLimit
 from server.requests.memory_limit import MemoryLimit
 from server.requests.script_runs import ScriptRuns
 from server.requests.turns import Turns
@@ -105,7 +106,8 @@ class Dispatcher(Runner):
         services = instance.feature(Services)
         services.dispatcher = services.runner = self
         self.turns = Turns()
-        self.admission = Admission(instance, self.turns, self)
+        self.client_limit = ClientLimit(instance)
+        self.admission = Admission(instance, self.turns, self.client_limit, self)
         self.memory_limit = MemoryLimit(instance)
         self.propagation: Propagation = instance.propagation
         self.waiters = Waiters(instance, self.turns, self)
@@ -170,6 +172,7 @@ class Dispatcher(Runner):
     def look_up_settings(self) -> None:
         """Cache the settings that most requests need."""
         self.instance.look_up_settings()
+        self.client_limit.look_up_settings()
         config = self.instance.config
         slow_us, spike_ms = config.slowlog_log_slower_than, config.latency_monitor_threshold
         self._notable_us = min(

@@ -327,7 +327,7 @@ def _keyspace_activity(instance: Instance) -> Iterator[Field]:
     yield "expired_time_cap_reached_count", stats.expire_cycles_cut_short
     yield "expire_cycle_cpu_milliseconds", stats.expire_cycle_us // 1000
     yield "evicted_keys", stats.evicted_keys
-    yield "evicted_clients", 0
+    yield "evicted_clients", stats.evicted_clients
     yield "evicted_scripts", _scripting_figures(instance).evicted_scripts
     current_ms = instance.now_ms - stats.exceeded_since_ms if stats.exceeded_since_ms else 0
     yield "total_eviction_exceeded_time", stats.eviction_exceeded_ms + current_ms

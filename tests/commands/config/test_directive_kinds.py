@@ -13,6 +13,7 @@ from commands.config.directive_kinds import (
     Integer,
     Kind,
     Memory,
+    MemoryOrPercentage,
     Octal,
     OutputLimit,
     OutputLimitTable,
@@ -39,6 +40,10 @@ from commands.state import notifications
         (Memory(0, 2**40), ["7"], 7, "7"),
         (Memory(0, 2**40), [""], 0, "0"),
         (Memory(0, 2**40), ["kb"], 0, "0"),
+        (MemoryOrPercentage(0, 2**40), ["1k"], 1000, "1000"),
+        (MemoryOrPercentage(0, 2**40), [""], 0, "0"),
+        (MemoryOrPercentage(0, 2**40), ["5%"], -5, "5%"),
+        (MemoryOrPercentage(0, 2**40), ["0%"], 0, "0"),
         (Octal(), ["0755"], "755", "755"),
         (Text(), ["two words"], "two words", "two words"),
         (Words(), ["127.0.0.1 -::1"], ["127.0.0.1", "-::1"], "127.0.0.1 -::1"),
@@ -74,6 +79,15 @@ def test_words_become_a_value_and_the_value_is_shown(
         (Memory(1, 5), [""], "argument must be between 1 and 5 inclusive"),
         (Memory(0, 5), ["1zb"], "argument must be a memory value"),
         (Memory(0, 5), ["1k"], "argument must be between 0 and 5 inclusive"),
+        *(
+            (MemoryOrPercentage(0, 5), [word], "argument must be a memory or percent value")
+            for word in ("-1", "-5%", "%", "5%%", "1.5%", "x")
+        ),
+        (
+            MemoryOrPercentage(0, 5),
+            ["101%"],
+            "percentage argument must be less or equal to 100",
+        ),
         (Octal(), ["999"], "argument couldn't be parsed as an octal number"),
         (Octal(), ["0o7"], "argument couldn't be parsed as an octal number"),
         (Octal(), ["1777"], "argument must be between 0 and 777 inclusive"),

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from commands.connection.client_memory import ClientMemory
+from commands.connection.client_memory import ClientMemory, class_of
 from commands.core.clients import Clients
 from commands.core.gates import GATE_PRIMARY, GATE_REPLICA
 from server.inprocess.server import InProcessClient, InProcessServer, Word
@@ -134,6 +134,39 @@ def test_replicas_primaries_and_spared_clients_cannot_be_evicted(
     assert memory.evictable_bytes == memory.replica_bytes == one
     clients[0].execute("CLIENT", "NO-EVICT", "OFF")
     assert memory.evictable_bytes == 2 * one
+
+
+def test_there_are_nineteen_size_classes() -> None:
+    kib = 1024
+    bounds = [32 * kib << step for step in range(18)]
+    assert [class_of(bound - 1) for bound in bounds] == list(range(18))
+    assert [class_of(bound) for bound in bounds] == list(range(1, 19))
+    assert class_of(0) == 0 and class_of(1 << 40) == 18
+
+
+def test_the_largest_is_of_the_highest_class_in_use(
+    server: InProcessServer, memory: ClientMemory
+) -> None:
+    assert memory.largest() is None
+    clients = [server.connect() for _ in range(3)]
+    for client, unsent in zip(clients, (70_000, 20_000, 90_000), strict=True):
+        client.unsent = unsent
+        memory.update(client.state)
+    clients[2].execute("CLIENT", "NO-EVICT", "ON")
+    assert memory.largest() is clients[0].state
+    clients[0].disconnect()
+    assert memory.largest() is clients[1].state
+
+
+def test_further_replies_are_added_until_the_next_count(
+    client: InProcessClient, memory: ClientMemory
+) -> None:
+    before = memory.total_bytes
+    client.state.output += [b"x" * 10, b"x" * 50_000, b"x" * 20_000]
+    memory.add_output(client.state, 1)
+    assert memory.total_bytes - before == memory.evictable_bytes - before == 70_000
+    memory.update(client.state)
+    assert memory.total_bytes - before == 70_010
 
 
 def test_all_clients_are_looked_at_in_turns(server: InProcessServer, memory: ClientMemory) -> None:
