@@ -103,6 +103,7 @@ COMPILED = (
     "storage/groups/pending_block.py",
     "storage/groups/pending_blocks.py",
     "storage/groups/pending_list.py",
+    "storage/groups/tally.py",
     "storage/nodes/entry_buffer.py",
     "storage/nodes/frozen_node.py",
     "storage/nodes/node_list.py",

@@ -13,17 +13,19 @@ Leaves out: whether the entry still exists; a duplicate is one even if its entry
 
 from __future__ import annotations
 
-import sys
 from itertools import dropwhile, islice, takewhile
 
 import xxhash
 
-from storage.entries.entry_id import EntryID, id_ms
+from storage.entries.entry_id import MAX_ID, EntryID, id_ms
+from storage.object_size import allocated_bytes, instance_bytes
 
 DEFAULT_DURATION_S = 100
 DEFAULT_MAXSIZE = 100
 
 HASH_BITS = 128
+
+_ID_BYTES = allocated_bytes(MAX_ID)
 
 
 class Idempotence:
@@ -31,6 +33,7 @@ class Idempotence:
 
     __slots__ = (
         "__weakref__",
+        "_messages_bytes",
         "added",
         "duplicates",
         "duration_s",
@@ -46,6 +49,7 @@ class Idempotence:
         self.maxsize = maxsize  # the maximal number of messages of a producer
         self.producers: dict[bytes, dict[bytes, EntryID]] = {}  # pid -> iid -> entry, oldest first
         self.iids_tracked = 0
+        self._messages_bytes = 0  # the memory of producers and messages, without entries' IDs
         self.added = 0  # messages that were ever recorded
         self.duplicates = 0  # requests that were duplicates
 
@@ -69,10 +73,16 @@ class Idempotence:
         A replica may still remember the message because it expires IDs later; the new entry
         replaces it.
         """
-        messages = self.producers.setdefault(pid, {})
+        messages = self.producers.get(pid)
+        if messages is None:
+            messages = self.producers[pid] = {}
+            self._messages_bytes += _producer_bytes(pid, messages)
+        former_bytes = allocated_bytes(messages)
         if messages.pop(iid, None) is None:
             self.iids_tracked += 1
+            self._messages_bytes += allocated_bytes(iid)
         messages[iid] = entry_id
+        self._messages_bytes += allocated_bytes(messages) - former_bytes
         self.added += 1
         if len(messages) > self.maxsize:
             self._forget(pid, 1)
@@ -110,6 +120,7 @@ class Idempotence:
         """Remember a new producer's messages (from a snapshot), oldest first: at least one."""
         self.producers[pid] = messages
         self.iids_tracked += len(messages)
+        self._messages_bytes += _producer_bytes(pid, messages) + sum(map(allocated_bytes, messages))
 
     def configure(self, duration_s: int | None = None, maxsize: int | None = None) -> bool:
         """Change the limits; None leaves one unchanged. True if one is different now.
@@ -124,7 +135,7 @@ class Idempotence:
             return False
         self.duration_s, self.maxsize = limits
         self.producers.clear()
-        self.iids_tracked = 0
+        self.iids_tracked = self._messages_bytes = 0
         return True
 
     def _forget(self, pid: bytes, count: int) -> None:
@@ -132,27 +143,33 @@ class Idempotence:
         messages = self.producers[pid]
         for iid in list(islice(messages, count)):
             del messages[iid]
+            self._messages_bytes -= allocated_bytes(iid)
         self.iids_tracked -= count
         if not messages:
             del self.producers[pid]
+            self._messages_bytes -= _producer_bytes(pid, messages)
 
     def copy(self) -> Idempotence:
         """An independent copy."""
         twin = Idempotence(self.duration_s, self.maxsize)
-        twin.producers = {pid: messages.copy() for pid, messages in self.producers.items()}
-        twin.iids_tracked = self.iids_tracked
+        for pid, messages in self.producers.items():
+            twin.load(pid, messages.copy())
         twin.added = self.added
         twin.duplicates = self.duplicates
         return twin
 
     def memory_bytes(self) -> int:
-        """An estimate of the memory that it takes, from the first producer."""
-        size = sys.getsizeof(self) + sys.getsizeof(self.producers)
-        for pid, messages in islice(self.producers.items(), 1):
-            iid, entry_id = next(iter(messages.items()))
-            size += self.pids_tracked * (sys.getsizeof(pid) + sys.getsizeof(messages))
-            size += self.iids_tracked * (sys.getsizeof(iid) + sys.getsizeof(entry_id))
-        return size
+        """The memory in bytes."""
+        size = _OWN_BYTES + allocated_bytes(self.producers)
+        return size + self._messages_bytes + self.iids_tracked * _ID_BYTES
+
+
+_OWN_BYTES = instance_bytes(Idempotence)
+
+
+def _producer_bytes(pid: bytes, messages: dict[bytes, EntryID]) -> int:
+    """The memory of a producer in bytes, without its messages."""
+    return allocated_bytes(pid) + allocated_bytes(messages)
 
 
 def automatic_iid(fields: list[bytes]) -> bytes:

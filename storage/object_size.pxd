@@ -31,6 +31,10 @@ cdef inline long long bytes_object_bytes(long long length) noexcept:
     return block_bytes(33 + length)
 
 
+cdef inline long long int_object_bytes(object number) except -1:
+    return 0 if number <= 256 else block_bytes(number.__sizeof__())
+
+
 cdef inline long long list_bytes(list items) noexcept:
     return 64 + block_bytes(8 * rillway_list_room(items))
 

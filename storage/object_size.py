@@ -42,6 +42,10 @@ def int_object_bytes(number: int) -> int:
     return 0 if number <= 256 else block_bytes(sys.getsizeof(number))
 
 
+# What an int that was computed from others takes, up to 59 bits: it has a digit to spare.
+COMPUTED_INT_BYTES = block_bytes(sys.getsizeof(1 << 60))
+
+
 def instance_bytes(cls: type[Any]) -> int:
     """What an object of a class takes, without the attributes themselves.
 

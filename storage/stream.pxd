@@ -8,11 +8,13 @@ from storage.entries.entry_ids cimport EntryIDs
 from storage.nodes.frozen_node cimport FrozenNode
 from storage.nodes.node_list cimport NodeList
 from storage.nodes.open_node cimport OpenNode
+from storage.groups.tally cimport Tally
 from storage.types.value cimport Value
 
 
 cdef entry_id_t _LAST_ID
 cdef long long _OWN_BYTES
+cdef long long _JOURNAL_BYTES
 
 
 cdef class Stream(Value):
@@ -21,6 +23,8 @@ cdef class Stream(Value):
     cdef public entry_id_t max_deleted_id
     cdef public object entries_added
     cdef public dict groups
+    cdef long long _groups_bytes
+    cdef Tally _tally
     cdef public object idempotence
     cdef public object ack_journal
     cdef public NodeList _nodes

@@ -31,6 +31,7 @@ from storage.entries.packed_form import Packing
 from storage.groups.ack_journal import AckJournal
 from storage.groups.group import Group
 from storage.groups.references import References
+from storage.groups.tally import Tally
 from storage.idempotence import Idempotence
 from storage.keyspace.deferred_free import NODE_ITEMS, Discard, RemovedData
 from storage.nodes.entry_buffer import EntryBuffer
@@ -67,9 +68,11 @@ class Stream(Value):
         "_first_id",
         "_first_live",
         "_first_node",
+        "_groups_bytes",
         "_nodes",
         "_shape",
         "_tail",
+        "_tally",
         "ack_journal",
         "entries_added",
         "groups",
@@ -87,7 +90,9 @@ class Stream(Value):
         self.last_id: EntryID = MIN_ID  # the greatest ID there ever was, or what XSETID says
         self.max_deleted_id: EntryID = MIN_ID
         self.entries_added = 0
-        self.groups: dict[bytes, Group] = {}
+        self.groups: dict[bytes, Group] = {}  # changed by add_group and remove_group
+        self._groups_bytes: int = allocated_bytes(self.groups)
+        self._tally: Tally = Tally()  # the memory of the groups
         self.idempotence: Idempotence | None = None  # None until there is an ID to remember
         self.ack_journal: AckJournal | None = None  # None unless acknowledgements are logged
         self._tail: OpenNode | None = None  # the last node, if it is open
@@ -589,6 +594,22 @@ class Stream(Value):
             owned = self._nodes.own(last) if isinstance(last, OpenNode) else None
             self._tail = owned if isinstance(owned, OpenNode) else None
 
+    # -- groups --------------------------------------------------------------------------------
+
+    def add_group(self, group: Group) -> None:
+        """Add a group; there must be none with its name."""
+        assert group.name not in self.groups
+        self.groups[group.name] = group
+        self._groups_bytes = allocated_bytes(self.groups)
+        group.tally.join(self._tally)
+
+    def remove_group(self, name: bytes) -> Group | None:
+        """Remove the group with this name, and return it; None if there is none."""
+        group = self.groups.pop(name, None)
+        if group is not None:
+            group.tally.leave()
+        return group
+
     # -- references ----------------------------------------------------------------------------
 
     def unreferenced(self, ids: list[EntryID]) -> list[EntryID]:
@@ -663,7 +684,8 @@ class Stream(Value):
             setattr(twin, name, getattr(self, name))
         twin._nodes = self._nodes.share(twin._shape.packing)
         twin._find_tail()
-        twin.groups = {name: group.copy() for name, group in self.groups.items()}
+        for group in self.groups.values():
+            twin.add_group(group.copy())
         if self.idempotence is not None:
             twin.idempotence = self.idempotence.copy()
         if self.ack_journal is not None:
@@ -684,7 +706,9 @@ class Stream(Value):
         self._tail = self._first_node = None
         for group in self.groups.values():
             removed_data.merge(group.disband())
+            group.tally.leave()
         self.groups = {}
+        self._groups_bytes = allocated_bytes(self.groups)
         return removed_data
 
     def memory_bytes(self) -> int:
@@ -693,14 +717,16 @@ class Stream(Value):
         tail: OpenNode | None = self._tail
         if tail is None or tail.shape is not self._shape:
             size += self._shape.memory_bytes
-        size += allocated_bytes(self.groups)
-        size += sum([group.memory_bytes() for group in self.groups.values()])
+        size += self._groups_bytes + self._tally.total_bytes
         if self.idempotence is not None:
             size += self.idempotence.memory_bytes()
+        if self.ack_journal is not None:
+            size += _JOURNAL_BYTES + allocated_bytes(self.ack_journal.key)
         return size
 
 
-_OWN_BYTES: cython.longlong = instance_bytes(Stream) + instance_bytes(Packing)
+_JOURNAL_BYTES: cython.longlong = instance_bytes(AckJournal)
+_OWN_BYTES: cython.longlong = sum(map(instance_bytes, (Stream, Packing, Tally)))
 
 
 def _run_up_to(ids: list[EntryID], start: int, end: EntryID) -> list[EntryID]:

@@ -2,6 +2,15 @@
 
 from storage.entries.entry_id cimport entry_id_t
 from storage.groups.pending_list cimport PendingList
+from storage.groups.tally cimport Tally
+from storage.object_size cimport dict_bytes
+
+
+cdef double _LISTED_BYTES
+cdef double _TIME_BYTES
+cdef long long _PART_BYTES
+cdef long long _OWN_BYTES
+cdef long long _ITERATORS_BYTES
 
 
 cdef class ClaimOrder:
@@ -12,6 +21,9 @@ cdef class ClaimOrder:
     cdef public object _last_ms
     cdef public object _room
     cdef public Py_ssize_t _listed
+    cdef Py_ssize_t _items
+    cdef Tally _tally
+    cdef long long _counted_bytes
     cdef object _sweep
     cdef object _credit
     cdef object _released
@@ -23,4 +35,4 @@ cdef class ClaimOrder:
     cdef _begin_line(self)
     cpdef bint join_line(self, long long delivery_ms, entry_id_t first, entry_id_t last) except -1
     cpdef tidy(self, Py_ssize_t changes)
-    cpdef long long memory_bytes(self)
+    cdef _settle(self)

@@ -24,7 +24,6 @@ Not here: whether an entry is pending, its owner and its delivery time
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from heapq import merge
 from itertools import accumulate, chain, compress, count, takewhile
@@ -36,8 +35,14 @@ from storage.entries.entry_id import EntryID
 from storage.groups.consumer_pending import ROWS_AT_ONCE
 from storage.groups.pending_block import Row
 from storage.groups.pending_list import PendingList
+from storage.groups.tally import Tally
 from storage.keyspace.deferred_free import BLOCK_ITEMS, RemovedData
 from storage.keyspace.ordered_index import OrderedIndex
+from storage.object_size import COMPUTED_INT_BYTES, allocated_bytes, instance_bytes
+
+if not cython.compiled:
+    # Compiled, it is a C function, which the module's C types import.
+    from storage.object_size import dict_bytes
 
 # A part's key is the time that its first IDs are listed under, and a number that makes it unique.
 NUMBER_BITS = 64
@@ -59,13 +64,23 @@ TIDY_STEP = PART_IDS // 3
 # them has to end well before as many are added.
 SWEEP_FACTOR = 3
 
+# What a listed ID takes and what a time between them takes, each with its place in the list of a
+# part, which has a sixteenth of its places to spare on average.
+_ID_BYTES = allocated_bytes(1 << 100)
+_PLACE_BYTES = 8 + 8 / 16
+_LISTED_BYTES: cython.double = _ID_BYTES + _PLACE_BYTES
+_TIME_BYTES: cython.double = COMPUTED_INT_BYTES + _PLACE_BYTES
+_PART_BYTES: cython.longlong = allocated_bytes([])
+
 
 @cython.cclass
 class ClaimOrder:
     """The order of a group's pending entries; see the module."""
 
     __slots__ = (
+        "_counted_bytes",
         "_credit",
+        "_items",
         "_last",
         "_last_ms",
         "_line_end",
@@ -78,12 +93,15 @@ class ClaimOrder:
         "_released",
         "_room",
         "_sweep",
+        "_tally",
         "releases",
     )
 
     def __init__(self, pending: PendingList) -> None:
         """`pending`: the group's pending entries list."""
         self._pending = pending
+        self._tally: Tally = pending.tally
+        self._counted_bytes = 0  # what is in the tally
         self._numbers = count()
         self.clear()
 
@@ -95,11 +113,13 @@ class ClaimOrder:
         self._last_ms = 0  # the greatest time so far
         self._room = 0  # how many IDs the last part still takes
         self._listed = 0  # IDs in all parts
+        self._items = 0  # the same with the times between them
         self._sweep: Iterator[tuple[int, list[int]]] = iter(())
         self._credit = 0  # how many listed IDs the sweep may look at
         self._released: OrderedIndex = OrderedIndex()
         self.releases: dict[EntryID, int] = {}  # released entries, and their places in _released
         self._begin_line()
+        self._settle()
 
     def take_apart(self) -> RemovedData:
         """Remove everything; return its containers, to be freed incrementally."""
@@ -157,14 +177,17 @@ class ClaimOrder:
                 self._last.append(~delivery_ms)
                 self._last_ms = delivery_ms
                 self._room -= 1
+                self._items += 1
             self._last += ids
             self._room -= len(ids)
+            self._items += len(ids)
         else:
             for start in range(0, len(ids), PART_IDS):
                 self._last = self._open_part(delivery_ms, ids[start : start + PART_IDS])
             self._last_ms = delivery_ms
             self._room = PART_IDS - len(self._last)
         self.tidy(len(ids))
+        self._settle()
 
     def load(self, deliveries_ms: list[int], ids: list[EntryID]) -> list[bool]:
         """Order entries, each with its time, where there were none; which of them are strays.
@@ -177,6 +200,7 @@ class ClaimOrder:
             self._line_end, self._line_ms = ids[-1], line_ms[-1]
         if any(strays):
             self._list(list(compress(deliveries_ms, strays)), list(compress(ids, strays)))
+            self._settle()
         return strays
 
     def _list(self, deliveries_ms: list[int], ids: list[EntryID]) -> None:
@@ -196,6 +220,7 @@ class ClaimOrder:
 
     def _open_part(self, start_ms: int, items: list[int]) -> list[int]:
         """A new part that begins at this time."""
+        self._items += len(items)
         self._parts[start_ms << NUMBER_BITS | next(self._numbers)] = items
         return items
 
@@ -214,7 +239,9 @@ class ClaimOrder:
                     place = index
                     break
                 time_ms = ~item
-        part[place:place] = ids if time_ms == delivery_ms else [~delivery_ms, *ids]
+        listed = ids if time_ms == delivery_ms else [~delivery_ms, *ids]
+        part[place:place] = listed
+        self._items += len(listed)
         if len(part) > 2 * PART_IDS:
             self._divide(key, part)
 
@@ -225,10 +252,13 @@ class ClaimOrder:
         lower_times = [~item for item in part[: middle + 1] if item < 0]
         start_ms = lower_times[-1] if lower_times else key >> NUMBER_BITS
         del part[middle:]
+        self._items -= len(upper)
         next_key, following = next(self._parts.items_from(key + 1), (0, None))
         if following is not None and next_key >> NUMBER_BITS == start_ms:
             # A part of its own would come after that one, in which later times may follow.
-            following[:0] = [item for item in upper if item >= 0]
+            ids = [item for item in upper if item >= 0]
+            following[:0] = ids
+            self._items += len(ids)
             if len(following) > 2 * PART_IDS:
                 self._divide(next_key, following)
             return
@@ -261,6 +291,7 @@ class ClaimOrder:
                 continue
             if place > 1:  # the next iteration can skip what is before
                 self._listed -= _ids_in(part[:place])
+                self._items -= place - 1
                 part[:place] = [~rows[0][2]]
             for _, found_rows in chain([(place, rows)], counting):
                 for row in found_rows:
@@ -291,10 +322,12 @@ class ClaimOrder:
     def _drop(self, key: int, part: list[int]) -> None:
         """Drop a part in which no ID counts any more."""
         self._listed -= _ids_in(part)
+        self._items -= len(part)
         part.clear()  # an iteration or a sweep may still reach it
         self._parts.pop(key)
         if part is self._last:
             self._room = 0
+        self._settle()
 
     # -- sweeping ------------------------------------------------------------------------------
 
@@ -316,6 +349,7 @@ class ClaimOrder:
                 return
             self._credit -= len(part) + 1
             self._sweep_part(key, part)
+        self._settle()
 
     @property
     def _lists_too_much(self) -> bool:
@@ -342,6 +376,7 @@ class ClaimOrder:
         self._listed -= len(ids) - _ids_in(kept)
         if part is self._last and listed_ms != self._last_ms:
             kept.append(~self._last_ms)
+        self._items += len(kept) - len(part)
         part[:] = kept
 
     # -- entries that are released -------------------------------------------------------------
@@ -356,12 +391,14 @@ class ClaimOrder:
         self.recall(entry_id)
         number = self.releases[entry_id] = next(self._numbers)
         self._released[number] = entry_id
+        self._settle()
 
     def recall(self, entry_id: EntryID) -> None:
         """Remove an entry from the released ones, if it is one."""
         number = self.releases.pop(entry_id, None)
         if number is not None:
             self._released.pop(number)
+            self._settle()
 
     def released(self) -> Iterator[EntryID]:
         """The released entries, the first release first."""
@@ -382,13 +419,30 @@ class ClaimOrder:
         twin._line_end, twin._line_ms = self._line_end, self._line_ms
         for entry_id in self.released():
             twin.release(entry_id)
+        twin._settle()
         return twin
 
-    def memory_bytes(self) -> int:
-        """An estimate of the memory that the order takes, without the IDs and entries."""
-        parts = sum(map(sys.getsizeof, self._parts.values()))
-        indexes = self._parts.memory_bytes() + self._released.memory_bytes()
-        return sys.getsizeof(self) + parts + indexes + sys.getsizeof(self.releases)
+    def leave(self) -> None:
+        """Subtract the order from the tally: another one takes its place."""
+        self._tally.add(-self._counted_bytes)
+        self._counted_bytes = 0
+
+    @cython.cfunc
+    def _settle(self) -> None:
+        """Bring the tally up to date."""
+        size: cython.longlong = _OWN_BYTES + dict_bytes(self.releases)
+        size += self._parts.memory_bytes() + self._released.memory_bytes()
+        size += len(self._parts) * _PART_BYTES + len(self.releases) * _ID_BYTES
+        listed: cython.double = self._listed * _LISTED_BYTES
+        size += int(listed + (self._items - self._listed) * _TIME_BYTES)
+        if size != self._counted_bytes:
+            self._tally.add(size - self._counted_bytes)
+            self._counted_bytes = size
+
+
+# With the iterators of the sweep and of the numbers.
+_ITERATORS_BYTES: cython.longlong = allocated_bytes(iter(())) + allocated_bytes(count())
+_OWN_BYTES: cython.longlong = instance_bytes(ClaimOrder) + _ITERATORS_BYTES
 
 
 def _runs(key: int, part: list[int]) -> Iterator[tuple[int, int, list[EntryID]]]:

@@ -5,6 +5,7 @@ from storage.entries.entry_ids cimport EntryIDs
 from storage.groups.claim_order cimport ClaimOrder
 from storage.groups.consumer cimport Consumer
 from storage.groups.pending_list cimport PendingList
+from storage.groups.tally cimport Tally
 
 
 cdef class Group:
@@ -14,6 +15,8 @@ cdef class Group:
     cdef public PendingList pending
     cdef public dict consumers
     cdef public ClaimOrder _order
+    cdef readonly Tally tally
+    cdef long long _consumers_bytes
 
     cpdef deliver(self, Consumer consumer, EntryIDs ids, long long now_ms)
     cpdef Py_ssize_t acknowledge_all(self, EntryIDs ids) except -1

@@ -13,7 +13,6 @@ stream: storage/stream.py moves and reads them.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from itertools import compress
 
@@ -24,8 +23,11 @@ from storage.entries.entry_ids import EntryIDs
 from storage.groups.claim_order import ClaimOrder
 from storage.groups.consumer import Consumer
 from storage.groups.pending_block import Owner, PendingEntry, Row
+from storage.groups.pending_blocks import PendingBlocks
 from storage.groups.pending_list import PendingList
+from storage.groups.tally import Tally
 from storage.keyspace.deferred_free import BLOCK_ITEMS, Discard, RemovedData
+from storage.object_size import allocated_bytes, instance_bytes
 
 # entries_read of a group if the number of entries that it has read is not known.
 UNKNOWN = -1
@@ -40,12 +42,24 @@ RELEASED_MS = 0
 # with later changes or by `tidy_up`.
 TIDIED_AT_ONCE = 1000
 
+# The list of the blocks, of which there is at least one, and empty containers beside it.
+_LISTS_BYTES = sum(map(allocated_bytes, ([None], [], {})))
+
 
 @cython.cclass
 class Group:
     """A consumer group of one stream."""
 
-    __slots__ = ("_order", "consumers", "entries_read", "last_delivered_id", "name", "pending")
+    __slots__ = (
+        "_consumers_bytes",
+        "_order",
+        "consumers",
+        "entries_read",
+        "last_delivered_id",
+        "name",
+        "pending",
+        "tally",
+    )
 
     def __init__(
         self, name: bytes, last_delivered_id: EntryID, entries_read: int = UNKNOWN
@@ -53,9 +67,13 @@ class Group:
         self.name = name
         self.last_delivered_id = last_delivered_id
         self.entries_read = entries_read
-        self.pending = PendingList()
+        self.tally: Tally = Tally()  # the memory of the group
+        self.pending = PendingList(self.tally)
         self.consumers: dict[bytes, Consumer] = {}
+        self._consumers_bytes = 0  # the memory of the dict, as far as it is in the tally
         self._order = ClaimOrder(self.pending)
+        self.tally.add(_OWN_BYTES + allocated_bytes(name))
+        self._count_consumers()
 
     # -- consumers -----------------------------------------------------------------------------
 
@@ -63,7 +81,18 @@ class Group:
         """Create a consumer; no consumer may have that name."""
         assert name not in self.consumers
         consumer = self.consumers[name] = Consumer(name, now_ms)
+        self._note_new(consumer)
         return consumer
+
+    def _note_new(self, consumer: Consumer) -> None:
+        self.tally.add(_CONSUMER_BYTES + allocated_bytes(consumer.name))
+        consumer.settle(self.tally)
+        self._count_consumers()
+
+    def _count_consumers(self) -> None:
+        size = allocated_bytes(self.consumers)
+        self.tally.add(size - self._consumers_bytes)
+        self._consumers_bytes = size
 
     def delete_consumer(self, name: bytes, discard: Discard | None = None) -> int:
         """Remove a consumer with its pending entries; return their number: 0 if there is none.
@@ -74,6 +103,7 @@ class Group:
         consumer = self.consumers.pop(name, None)
         if consumer is None:
             return 0
+        self.tally.add(-_CONSUMER_BYTES - allocated_bytes(name))
         dropped = consumer.pending_count
         removed_data = RemovedData()
         removed_data.add(self.pending.depart(consumer), BLOCK_ITEMS)
@@ -329,7 +359,10 @@ class Group:
             other = twin.consumers[name] = Consumer(name, consumer.seen_ms)
             other.active_ms = consumer.active_ms
             twins[consumer] = other
-        twin.pending = self.pending.copy(twins)
+            twin._note_new(other)
+        twin._order.leave()
+        twin.pending.leave()
+        twin.pending = self.pending.copy(twins, twin.tally)
         twin._order = self._order.copy(twin.pending)
         return twin
 
@@ -341,10 +374,9 @@ class Group:
         return oldest is not None and oldest[2] <= since_ms
 
     def memory_bytes(self) -> int:
-        """An estimate of the memory that the group takes, consumers and PELs included."""
-        size = sys.getsizeof(self) + sys.getsizeof(self.consumers)
-        size += self.pending.memory_bytes() + self._order.memory_bytes()
-        for consumer in self.consumers.values():
-            size += sys.getsizeof(consumer) + sys.getsizeof(consumer.name)
-            size += consumer.pending_blocks.memory_bytes()
-        return size
+        """The memory of the group in bytes, consumers and PELs included."""
+        return self.tally.total_bytes
+
+
+_OWN_BYTES = sum(map(instance_bytes, (Group, Tally, PendingList, PendingBlocks))) + _LISTS_BYTES
+_CONSUMER_BYTES = instance_bytes(Consumer)

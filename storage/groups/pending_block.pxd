@@ -6,6 +6,13 @@ from libc.string cimport memmove
 
 from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq, make_id
 from storage.entries.entry_ids cimport EntryIDs
+from storage.groups.tally cimport Tally
+from storage.object_size cimport array_bytes, dict_bytes, list_bytes
+
+
+cdef long long _OWN_BYTES
+cdef long long _SHARE_BYTES
+cdef long long _LARGE_COUNT_BYTES
 
 
 cdef Py_ssize_t ROW_WORDS
@@ -23,6 +30,11 @@ cdef class Owner:
     cdef public object name
     cdef public Py_ssize_t pending_count
     cdef public object pending_blocks
+    cdef long long _counted_bytes
+
+    cpdef settle(self, Tally tally)
+    cpdef leave(self, Tally tally)
+    cdef _count(self, Tally tally, long long size_bytes)
 
 
 cdef class PendingEntries:
@@ -42,7 +54,13 @@ cdef class Block:
     cdef public list owners
     cdef public dict large_counts
     cdef public dict shares
+    cdef readonly Tally tally
+    cdef long long _counted_bytes
+    cdef long long _tables_bytes
 
+    cpdef leave(self)
+    cdef _measure_tables(self)
+    cdef _settle(self)
     cpdef own(self)
     cpdef Py_ssize_t place_of(self, entry_id_t entry_id) except -1
     cpdef Py_ssize_t find(self, entry_id_t entry_id) except? -1

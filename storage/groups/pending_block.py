@@ -16,7 +16,6 @@ A block may be lent to a reader that reads it in pieces: its rows are then copie
 
 from __future__ import annotations
 
-import sys
 from array import array
 from collections.abc import Iterator
 from itertools import starmap
@@ -27,7 +26,13 @@ import cython
 from protocol.records import record
 from storage.entries.entry_id import EntryID, id_ms, id_seq, make_id
 from storage.entries.entry_ids import EntryIDs
+from storage.groups.tally import Tally
 from storage.keyspace.ordered_index import OrderedIndex
+from storage.object_size import allocated_bytes, instance_bytes
+
+if not cython.compiled:
+    # Compiled, they are C functions, which the module's C types import.
+    from storage.object_size import array_bytes, dict_bytes, list_bytes
 
 # 16 KiB of rows: moving the rest of them takes less time than finding the place.
 BLOCK_ENTRIES = 512
@@ -55,12 +60,27 @@ class Owner:
     The group's PEL sets the number and the blocks of its entries.
     """
 
-    __slots__ = ("name", "pending_blocks", "pending_count")
+    __slots__ = ("_counted_bytes", "name", "pending_blocks", "pending_count")
 
     def __init__(self, name: bytes) -> None:
         self.name = name
         self.pending_count = 0
         self.pending_blocks: OrderedIndex = OrderedIndex()
+        self._counted_bytes = 0  # the memory of the index, as far as it is in the tally
+
+    def settle(self, tally: Tally) -> None:
+        """Bring the tally up to date, after the index has changed."""
+        self._count(tally, self.pending_blocks.memory_bytes())
+
+    def leave(self, tally: Tally) -> None:
+        """Subtract the index from the tally."""
+        self._count(tally, 0)
+
+    @cython.cfunc
+    def _count(self, tally: Tally, size_bytes: cython.longlong) -> None:
+        if size_bytes != self._counted_bytes:
+            tally.add(size_bytes - self._counted_bytes)
+            self._counted_bytes = size_bytes
 
 
 # ID, consumer, delivery time and count of an entry.
@@ -149,9 +169,21 @@ class LentBlock:
 class Block:
     """The entries in one range of IDs; see the module."""
 
-    __slots__ = ("is_last", "is_lent", "large_counts", "owners", "shares", "start", "words")
+    __slots__ = (
+        "_counted_bytes",
+        "_tables_bytes",
+        "is_last",
+        "is_lent",
+        "large_counts",
+        "owners",
+        "shares",
+        "start",
+        "tally",
+        "words",
+    )
 
-    def __init__(self, start: EntryID) -> None:
+    def __init__(self, start: EntryID, tally: Tally | None = None) -> None:
+        """`tally`: that of the group, to which the block adds its memory."""
         self.start = start  # the range begins here, and ends where the next block's begins
         self.is_last = False  # no block follows
         self.words: array[int] = array("Q")  # ROW_WORDS for each entry
@@ -160,6 +192,9 @@ class Block:
         # The number of entries per consumer. In the last block it may be 0.
         self.shares: dict[Owner, Share] = {}
         self.is_lent = False  # whether a reader may hold the rows: see `lend`
+        self.tally: Tally = Tally() if tally is None else tally
+        self._counted_bytes = 0  # what is in the tally
+        self._measure_tables()
 
     def lend(self) -> LentBlock:
         """The entries as they are now: later changes are made to a copy."""
@@ -313,6 +348,7 @@ class Block:
         state: cython.ulonglong = (slot << _SLOT_BITS) + (_STRAY if are_strays else 0) + 1
         at: cython.Py_ssize_t = place * ROW_WORDS
         self._make_gap(at, (end - start) * ROW_WORDS)
+        self._settle()
         words: cython.p_ulonglong = _numbers(self)
         index: cython.Py_ssize_t
         for index in range(start, end):
@@ -351,6 +387,7 @@ class Block:
         state |= self._count_bits(entry_id, entry.delivery_count)
         row = (id_ms(entry_id), id_seq(entry_id), entry.delivery_ms, state)
         self.words[at:at] = array("Q", row)
+        self._settle()
 
     @cython.cfunc
     def _slot_of(self, owner: Owner | None) -> cython.ulonglong:
@@ -363,6 +400,7 @@ class Block:
         """The count's bits in the state; a large count is stored outside the row."""
         if count >= LARGE_COUNT:
             self.large_counts[entry_id] = count
+            self._measure_tables()
             return LARGE_COUNT
         if self.large_counts:
             self.large_counts.pop(entry_id, None)
@@ -416,6 +454,7 @@ class Block:
         ]
         words[_STATE::ROW_WORDS] = array("Q", states)
         self.words = words
+        self._measure_tables()
 
     def cut(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> None:
         """Remove the entries from one place up to another."""
@@ -424,6 +463,7 @@ class Block:
             for entry_id in self.ids(start, end):
                 self.large_counts.pop(entry_id, None)
         del self.words[start * ROW_WORDS : end * ROW_WORDS]
+        self._settle()
 
     def remove_owned(self, owner: Owner) -> None:
         """Remove all entries of a consumer that has some, or had."""
@@ -443,6 +483,7 @@ class Block:
         self.unshare(owner, share.count)
         if self.is_last:
             self.forget(owner)
+        self._measure_tables()
 
     def take(self, other: Block, start: int) -> None:
         """Move another block's entries from a place on to the end of this one.
@@ -465,6 +506,7 @@ class Block:
                 if entry_id in other.large_counts:
                     self.large_counts[entry_id] = other.large_counts[entry_id]
         self.words += moved
+        self._measure_tables()
         other.cut(start, len(other))
 
     # -- entries per consumer ------------------------------------------------------------------
@@ -490,6 +532,8 @@ class Block:
         else:
             self.owners.append(owner)
         share = self.shares[owner] = Share(slot)
+        self._measure_tables()
+        owner.settle(self.tally)
         return share
 
     def unshare(self, owner: Owner, number: cython.Py_ssize_t) -> None:
@@ -520,6 +564,8 @@ class Block:
         self.own()
         self.owners[self.shares.pop(owner).slot] = None
         owner.pending_blocks.pop(self.start)
+        self._measure_tables()
+        owner.settle(self.tally)
 
     def close(self) -> None:
         """Note that another block follows: free shares of 0, and spare room."""
@@ -528,6 +574,7 @@ class Block:
             self.forget(owner)
         if not self.is_lent:
             self.words = self.words[:]
+            self._settle()
 
     def unshare_all(self) -> None:
         """Subtract all entries from their owners' numbers."""
@@ -548,9 +595,9 @@ class Block:
 
     # -- the whole -----------------------------------------------------------------------------
 
-    def copy(self, twins: dict[Owner | None, Owner | None]) -> Block:
+    def copy(self, twins: dict[Owner | None, Owner | None], tally: Tally) -> Block:
         """Return a copy of the block, with its consumers replaced by others as `twins` says."""
-        twin = Block(self.start)
+        twin = Block(self.start, tally)
         twin.words = self.words[:]
         twin.large_counts = self.large_counts.copy()
         # Free slots stay free: shares are opened in the order of the others.
@@ -562,12 +609,40 @@ class Block:
             twin_share.count = share.count
             other.pending_count += share.count
             other.pending_blocks[twin.start] = twin
+            other.settle(tally)
+        twin._measure_tables()
         return twin
 
     def memory_bytes(self) -> int:
-        """The memory of the rows and of the table of owners."""
-        parts = (self.words, self.owners, self.shares, self.large_counts)
-        return sys.getsizeof(self) + sum(map(sys.getsizeof, parts))
+        """The memory in bytes, without the consumers."""
+        return self._counted_bytes
+
+    def leave(self) -> None:
+        """Subtract the block from the tally: it is not part of the list any more."""
+        self.tally.add(-self._counted_bytes)
+        self._counted_bytes = 0
+
+    @cython.cfunc
+    def _measure_tables(self) -> None:
+        """Bring the tally up to date, after a table has changed."""
+        size: cython.longlong = _OWN_BYTES + list_bytes(self.owners) + dict_bytes(self.shares)
+        size += len(self.shares) * _SHARE_BYTES
+        size += dict_bytes(self.large_counts) + len(self.large_counts) * _LARGE_COUNT_BYTES
+        self._tables_bytes = size
+        self._settle()
+
+    @cython.cfunc
+    def _settle(self) -> None:
+        """Bring the tally up to date, after the memory of the rows may have changed."""
+        size: cython.longlong = self._tables_bytes + array_bytes(self.words)
+        if size != self._counted_bytes:
+            self.tally.add(size - self._counted_bytes)
+            self._counted_bytes = size
+
+
+_OWN_BYTES: cython.longlong = instance_bytes(Block)
+_SHARE_BYTES: cython.longlong = instance_bytes(Share)
+_LARGE_COUNT_BYTES: cython.longlong = allocated_bytes(1 << 127) + allocated_bytes(LARGE_COUNT)
 
 
 @cython.cfunc

@@ -15,7 +15,6 @@ Not here: the entries' content, and their total number.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from itertools import islice
 
@@ -23,6 +22,7 @@ import cython
 
 from storage.entries.entry_id import MAX_ID, EntryID
 from storage.groups.pending_block import BLOCK_ENTRIES, Block, Owner
+from storage.groups.tally import Tally
 
 # The number of blocks that are cleared of a consumer's entries in a step, and that are merged:
 # about 0.3 ms.
@@ -37,14 +37,16 @@ SPARSE_ENTRIES = BLOCK_ENTRIES // 8
 class PendingBlocks:
     """Blocks in ascending order; see the module."""
 
-    __slots__ = ("_blocks", "_untidy", "departed", "last")
+    __slots__ = ("_blocks", "_untidy", "departed", "last", "tally")
 
-    def __init__(self) -> None:
+    def __init__(self, tally: Tally | None = None) -> None:
+        """`tally`: that of the group, to which the blocks add their memory."""
+        self.tally: Tally = Tally() if tally is None else tally
         self.clear()
 
     def clear(self) -> None:
         """Remove everything. The caller updates what consumers refer to."""
-        self.last = Block(0)  # the one with the greatest IDs
+        self.last = Block(0, self.tally)  # the one with the greatest IDs
         self.last.is_last = True
         self._blocks = [self.last]
         self.departed: dict[Owner, None] = {}  # removed consumers with entries in some blocks
@@ -53,8 +55,11 @@ class PendingBlocks:
     def take_all(self) -> list[Block]:
         """Remove everything, as `clear`; return the blocks."""
         blocks = self._blocks
+        for block in blocks:
+            block.leave()
         for owner in self.departed:
             owner.pending_blocks.clear()
+            owner.leave(self.tally)
         self.clear()
         return blocks
 
@@ -109,7 +114,7 @@ class PendingBlocks:
     def open(self, start: EntryID) -> Block:
         """A new last block, for IDs from `start` on."""
         self.last.close()
-        self.last = Block(start)
+        self.last = Block(start, self.tally)
         self.last.is_last = True
         self._blocks.append(self.last)
         return self.last
@@ -118,7 +123,7 @@ class PendingBlocks:
         """Split a block in two."""
         index = self.index(lower.start)
         middle = len(lower) // 2
-        upper = Block(lower.id_at(middle))
+        upper = Block(lower.id_at(middle), self.tally)
         upper.take(lower, middle)
         if lower.is_last:
             lower.is_last, upper.is_last = False, True
@@ -142,6 +147,7 @@ class PendingBlocks:
         """Drop an empty block that is not the first; the range of the one before grows."""
         block = self._blocks.pop(index)
         block.unshare_all()
+        block.leave()
         if block.is_last:
             self.last = self._blocks[-1]
             self.last.is_last = True
@@ -175,8 +181,11 @@ class PendingBlocks:
             self._blocks = [block for block in self._blocks if block not in gone]
         for block in whole:
             owner.pending_blocks.pop(block.start)
+            block.leave()
         if owner.pending_blocks:
             self.departed[owner] = None
+        else:
+            owner.leave(self.tally)
         return whole
 
     @cython.cfunc
@@ -197,6 +206,7 @@ class PendingBlocks:
                     self._cleared(block)
                 if not owner.pending_blocks:
                     del self.departed[owner]
+                    owner.leave(self.tally)
             yield
         while self._untidy:
             sparse, self._untidy = self._untidy[-TIDIED_BLOCKS:], self._untidy[:-TIDIED_BLOCKS]
@@ -207,15 +217,11 @@ class PendingBlocks:
 
     # -- the whole -----------------------------------------------------------------------------
 
-    def copy(self, twins: dict[Owner | None, Owner | None]) -> PendingBlocks:
+    def copy(self, twins: dict[Owner | None, Owner | None], tally: Tally) -> PendingBlocks:
         """Return a copy for other consumers (None for None), which have no entries yet."""
-        copied = PendingBlocks()
-        copied._blocks = [block.copy(twins) for block in self]
+        copied = PendingBlocks(tally)
+        copied.last.leave()
+        copied._blocks = [block.copy(twins, tally) for block in self]
         copied.last = copied._blocks[-1]
         copied.last.is_last = True
         return copied
-
-    def memory_bytes(self) -> int:
-        """The memory of the blocks, with the IDs and without the consumers."""
-        size = sys.getsizeof(self) + sys.getsizeof(self._blocks)
-        return size + sum([block.memory_bytes() for block in self._blocks])

@@ -18,7 +18,6 @@ order of the IDs (`strays` are those for which it is not).
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect_left
 from collections.abc import Iterator
 
@@ -38,16 +37,19 @@ from storage.groups.pending_block import (
     Row,
 )
 from storage.groups.pending_blocks import SPARSE_ENTRIES, PendingBlocks
+from storage.groups.tally import Tally
 
 
 @cython.cclass
 class PendingList(PendingEntries):
     """All pending entries of a group, by ID; see the module."""
 
-    __slots__ = ("_blocks", "length")
+    __slots__ = ("_blocks", "length", "tally")
 
-    def __init__(self) -> None:
-        self._blocks = PendingBlocks()
+    def __init__(self, tally: Tally | None = None) -> None:
+        """`tally`: that of the group, to which the list adds its memory."""
+        self.tally: Tally = Tally() if tally is None else tally
+        self._blocks = PendingBlocks(self.tally)
         self.length = 0  # the number of pending entries
 
     def take_blocks(self) -> list[Block]:
@@ -57,6 +59,10 @@ class PendingList(PendingEntries):
         """
         self.length = 0
         return self._blocks.take_all()
+
+    def leave(self) -> None:
+        """Subtract an empty list from the tally: another one takes its place."""
+        self._blocks.last.leave()
 
     # -- looking -------------------------------------------------------------------------------
 
@@ -403,13 +409,10 @@ class PendingList(PendingEntries):
 
     # -- the whole -----------------------------------------------------------------------------
 
-    def copy(self, twins: dict[Owner | None, Owner | None]) -> PendingList:
+    def copy(self, twins: dict[Owner | None, Owner | None], tally: Tally) -> PendingList:
         """Return a copy for other consumers (None for None), which have no entries yet."""
-        copied = PendingList()
-        copied._blocks = self._blocks.copy(twins)
+        copied = PendingList(tally)
+        copied.leave()
+        copied._blocks = self._blocks.copy(twins, tally)
         copied.length = self.length
         return copied
-
-    def memory_bytes(self) -> int:
-        """The memory of the list, with the IDs and without the consumers."""
-        return sys.getsizeof(self) + self._blocks.memory_bytes()

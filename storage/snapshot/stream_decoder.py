@@ -182,7 +182,8 @@ def _read_group(cursor: Cursor, stream: Stream, stream_type: int) -> None:
     name = cursor.string()
     if name in stream.groups:
         raise CorruptSnapshot(start, f"there are two groups {name!r}")
-    group = stream.groups[name] = Group(name, _id_lengths(cursor))
+    group = Group(name, _id_lengths(cursor))
+    stream.add_group(group)
     group.entries_read = _read_entries_read(cursor, stream, group, stream_type)
     group.load_pending(*_read_pending(cursor))
     for _ in range(cursor.count(_CONSUMER_BYTES)):

@@ -13,7 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, make_id
+from storage.entries.entry_ids import EntryIDs
+from storage.groups.consumer import Consumer
+from storage.groups.group import Group
+from storage.groups.pending_block import PendingEntry, Row
+from storage.idempotence import Idempotence
 from storage.keyspace.ordered_index import OrderedIndex
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.stream import Stream
@@ -112,8 +117,76 @@ def stream_operations(value: Stream) -> list[Operation]:
     ]
 
 
+def group_operations(value: Stream) -> list[Operation]:
+    """Streams with groups, without entries."""
+    state = {"ms": 1 << 40, "seq": 1}
+
+    def group(chance: Random) -> Group:
+        name = b"group-%d" % chance.randrange(3)
+        if name not in value.groups:
+            value.add_group(Group(name, MIN_ID))
+        return value.groups[name]
+
+    def consumer(chance: Random, owner: Group) -> Consumer:
+        name = b"consumer-%d" % chance.randrange(8)
+        found = owner.consumers.get(name)
+        return owner.create_consumer(name, 0) if found is None else found
+
+    def deliver(chance: Random) -> None:
+        owner = group(chance)
+        state["ms"] += chance.randrange(-3, 9)
+        count = chance.choice([1, 5, 300])
+        ids = [make_id(1 << 40, state["seq"] + number) for number in range(count)]
+        state["seq"] += count
+        owner.deliver(consumer(chance, owner), EntryIDs.of(ids), state["ms"])
+
+    def some_rows(chance: Random, owner: Group, most: int) -> list[Row]:
+        rows = list(owner.pending.rows_from(0))
+        start = chance.randrange(len(rows) + 1)
+        return rows[start : start + chance.randrange(most)]
+
+    def acknowledge(chance: Random) -> None:
+        owner = group(chance)
+        ids = [row[0] for row in some_rows(chance, owner, 400)]
+        owner.acknowledge_all(EntryIDs.of(ids))
+
+    def claim(chance: Random) -> None:
+        owner = group(chance)
+        for row in some_rows(chance, owner, 30):
+            ms, count = (1 << 40) + chance.randrange(100), chance.choice([1, 1 << 40])
+            owner.claim(PendingEntry(*row), consumer(chance, owner), ms, count)
+
+    def release(chance: Random) -> None:
+        owner = group(chance)
+        for row in some_rows(chance, owner, 30):
+            owner.release(PendingEntry(*row), 1)
+
+    def leave(chance: Random) -> None:
+        owner = group(chance)
+        owner.delete_consumer(b"consumer-%d" % chance.randrange(8))
+        list(owner.tidy_up())
+
+    def record(chance: Random) -> None:
+        if value.idempotence is None:
+            value.idempotence = Idempotence(maxsize=10)
+        pid = b"producer-%d" % chance.randrange(5)
+        value.idempotence.record(pid, text(chance), make_id(chance.randrange(1 << 40), 0))
+
+    return [
+        *[deliver] * 4,
+        acknowledge,
+        claim,
+        release,
+        leave,
+        record,
+        lambda chance: value.idempotence and value.idempotence.expire(chance.randrange(1 << 40)),
+        lambda chance: chance.random() < 0.1 and value.remove_group(b"group-1"),
+    ]
+
+
 MAKERS: dict[str, Callable[[], tuple[Value, list[Operation]]]] = {
     "stream": lambda: (made := Stream(), stream_operations(made)),
+    "groups": lambda: (made := Stream(), group_operations(made)),
     "string": lambda: (made := StringValue(b"v"), string_operations(made)),
     "sorted set": lambda: (made := SortedSetValue(), sorted_set_operations(made)),
     "list": lambda: (made := ListValue(), list_operations(made)),
@@ -134,6 +207,10 @@ def test_the_count_is_that_of_all_objects(kind: str, seed: int) -> None:
         assert nodes._counted_bytes == nodes._span_bytes(0, len(nodes._nodes))
         few_bytes = 2000  # a form counts again after a node with another one
     assert value.memory_bytes() == pytest.approx(owned_bytes(value), rel=0.03, abs=few_bytes)
+    if kind != "groups":
+        return
+    twin = value.copy()
+    assert twin.memory_bytes() == pytest.approx(owned_bytes(twin), rel=0.03, abs=few_bytes)
 
 
 @pytest.mark.interpreted

@@ -115,7 +115,8 @@ def xgroup_create(client: Client, argv: Request) -> bytes:
         client.modified(key)
     elif name in stream.groups:
         raise ReplyError(errors.BUSYGROUP)
-    group = stream.groups[name] = Group(name, last_id)
+    group = Group(name, last_id)
+    stream.add_group(group)
     _set_entries_read(client, argv, stream, group, options)
     _changed(client, key, b"xgroup-create")
     return replies.OK
@@ -140,7 +141,7 @@ def xgroup_setid(client: Client, argv: Request) -> bytes:
 def xgroup_destroy(client: Client, argv: Request) -> bytes:
     """Integer: 1, or 0 if there was no such group. Its waiters get NOGROUP. Source: Redis 7.4."""
     key = argv[2]
-    group = _stream_at(client, key).groups.pop(argv[3], None)
+    group = _stream_at(client, key).remove_group(argv[3])
     if group is None:
         return replies.ZERO
     client.instance.background_work.discard(group.disband())

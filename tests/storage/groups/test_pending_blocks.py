@@ -8,6 +8,7 @@ from storage.entries.entry_ids import EntryIDs
 from storage.groups.consumer import Consumer
 from storage.groups.pending_block import BLOCK_ENTRIES, ROW_BYTES, Block, Owner
 from storage.groups.pending_blocks import PendingBlocks
+from storage.groups.tally import Tally
 
 
 @pytest.fixture
@@ -134,10 +135,10 @@ def test_whoever_looks_into_a_block_finds_nobody_there_who_has_departed(
 
 def test_a_copy_has_blocks_of_its_own(blocks: PendingBlocks, alice: Consumer) -> None:
     twin = Consumer(b"alice", 0)
-    copied = blocks.copy({None: None, alice: twin})
+    copied = blocks.copy({None: None, alice: twin}, Tally())
     blocks[1].cut(0, 4)
     assert starts(copied) == [0, 100, 200]
     assert ids_of(copied[1]) == [100, 101, 102, 103]
     assert copied.last.is_last
     assert (twin.pending_count, list(twin.pending_blocks)) == (12, [0, 100, 200])
-    assert copied.memory_bytes() > 12 * ROW_BYTES
+    assert copied.tally.total_bytes > 12 * ROW_BYTES

@@ -186,12 +186,12 @@ def test_what_nobody_looks_into_is_cleared_in_steps(alice: Consumer, bob: Consum
     pending = delivered((alice, list(range(count))))
     for entry_id in range(0, count, BLOCK_ENTRIES // 2):
         pending.update(PendingEntry(entry_id, bob, 0, 1), becomes_stray=True)
-    before = pending.memory_bytes()
+    before = pending.tally.total_bytes
     assert pending.depart(alice) == []
-    assert pending.memory_bytes() == before
+    assert pending.tally.total_bytes == before
     assert 10 < sum(1 for _ in pending.clear_up()) < 50
     assert len(pending._blocks) < 10
-    assert pending.memory_bytes() < before / 50
+    assert pending.tally.total_bytes < before / 50
     assert list(pending) == list(range(0, count, BLOCK_ENTRIES // 2))
     assert (len(alice.pending_blocks), len(bob.pending)) == (0, 200)
 
