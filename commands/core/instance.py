@@ -185,10 +185,8 @@ class Instance:
     def store(self, db: Database, key: bytes, value: Value) -> None:
         """Set the value of `key` in `db`; see `Client.store` for the details."""
         notifies = self.config.notify_keyspace_events
-        old = db.get(key) if notifies or self.counts_accesses else None
+        old = db.get(key) if notifies else None
         value.access_ms = self.now_ms
-        if old is not None and self.counts_accesses:
-            self.touch(old)  # whose frequency the new value takes over
         db.set(key, value)
         if type(value) is Stream and value.idempotence is not None:
             self.idempotence.watch(value.idempotence)  # it may be a copy

@@ -7,8 +7,8 @@ memory is in use, and the resident size hardly falls when keys are removed. Four
   databases                  keys, values and tables (storage/keyspace/memory_count.py), always
                              up to date
   clients                    their structures and buffers (commands/connection/client_memory.py)
-  the rest                   the backlog, cached entries, interpreters, scripts, libraries:
-                             updated several times a second
+  the rest                   the backlog, tracked keys, cached entries, interpreters, scripts,
+                             libraries: updated several times a second
 
 What goes to replicas beyond the backlog, and what waits for the append-only file, does not count
 towards the limit, as in Redis: evicting keys makes more of it.
@@ -23,6 +23,9 @@ from commands.core.instance import Instance
 from commands.scripting.scripting_state import Scripting
 from commands.state.stats import ScriptingFigures
 from storage.keyspace.database import Database
+
+# A key of the table of client-side caching, with one reader.
+_TRACKED_KEY_BYTES = 300
 
 
 @cython.cclass
@@ -46,6 +49,7 @@ class MemoryUse:
         self.rest_bytes = (
             (0 if backlog is None else backlog.length)
             + instance.entry_cache.used_bytes
+            + _TRACKED_KEY_BYTES * len(instance.tracking.readers)
             + figures.eval_bytes
             + figures.script_bytes
             + figures.function_bytes
@@ -56,7 +60,7 @@ class MemoryUse:
     def used_bytes(self) -> int:
         """The memory in use, as `maxmemory` counts it."""
         used: cython.longlong = self.startup_bytes + self.rest_bytes
-        used += self._clients.total_bytes
+        used += self._clients.total_bytes - self._clients.replica_bytes
         db: Database
         for db in self._databases:
             if db.values:

@@ -120,7 +120,14 @@ def set_(client: Client, argv: Request) -> bytes:
         assert old is None or isinstance(old, StringValue)
         refused = not options.condition.holds(old)
     if not refused:
-        put(client, key, data, deadline_ms=deadline_ms, keep_lifetime=keep_lifetime)
+        put(
+            client,
+            key,
+            data,
+            deadline_ms=deadline_ms,
+            keep_lifetime=keep_lifetime,
+            is_looked_up=True,
+        )
         _propagate_set(client, argv[0], key, data, deadline_ms, keep_lifetime)
     if options.return_old:
         content = old.to_bytes() if isinstance(old, StringValue) else None
@@ -159,11 +166,17 @@ def put(
     *,
     deadline_ms: int | None = None,
     keep_lifetime: bool = False,
+    is_looked_up: bool = False,
 ) -> None:
-    """Set a key to a new string, notify, and wake waiting clients."""
+    """Set a key to a new string, notify, and wake waiting clients.
+
+    `is_looked_up`: the caller has done that, for whatever the key was.
+    """
     db, instance = client.db, client.instance
-    if db.expires:
-        client.lookup_for_write(key)  # an expired value is removed first, with its own event
+    if db.expires or instance.counts_accesses:
+        client.lookup_for_write(
+            key
+        )  # counts an access; an expired value is removed first, with its own event
     instance.store(db, key, StringValue(data, instance.now_ms))
     if deadline_ms is not None:
         client.expire_at(db, key, deadline_ms)
@@ -201,7 +214,7 @@ def setnx(client: Client, argv: Request) -> bytes:
     """Integer: 1 if it was set. Source: Redis 7.2."""
     if client.lookup_for_write(argv[1]) is not None:
         return replies.ZERO
-    put(client, argv[1], argv[2])
+    put(client, argv[1], argv[2], is_looked_up=True)
     return replies.ONE
 
 
@@ -230,7 +243,7 @@ def getset(client: Client, argv: Request) -> bytes:
     """Bulk string, null if there was none. Source: Redis 7.2."""
     _, key, data = argv
     old = client.lookup_string(key)
-    put(client, key, data)
+    put(client, key, data, is_looked_up=True)
     _propagate_set(client, b"SET", key, data, deadline_ms=None, keep_lifetime=False)
     return replies.bulk_or_nil(old.to_bytes() if old is not None else None, client.resp)
 
@@ -297,7 +310,14 @@ def msetex(client: Client, argv: Request) -> bytes:
         return replies.ZERO
     keeps = lifetime.option == b"KEEPTTL"
     for key, data in zip(keys, contents, strict=True):
-        put(client, key, data, deadline_ms=deadline_ms, keep_lifetime=keeps)
+        put(
+            client,
+            key,
+            data,
+            deadline_ms=deadline_ms,
+            keep_lifetime=keeps,
+            is_looked_up=True,
+        )
     words = [b"KEEPTTL"] if keeps else []
     if deadline_ms is not None:
         words = [b"PXAT", b"%d" % deadline_ms]

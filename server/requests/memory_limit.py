@@ -55,7 +55,9 @@ class MemoryLimit:
         if not limit_bytes or self._memory.used_bytes() <= limit_bytes:
             if instance.gates & _OUT_OF_MEMORY or instance.stats.exceeded_since_ms:
                 self._end_of_excess()
-        elif not self._keeps_data():
+        elif self._keeps_data():
+            self.is_behind = False
+        else:
             self._make_room(limit_bytes)
 
     def _keeps_data(self) -> bool:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from sys import getsizeof
+from typing import Any
 
 import cython
 
@@ -37,6 +38,10 @@ if not cython.compiled:
 # The number in `expires` beside each of its keys.
 _NUMBER_BYTES = 32
 # The tables are measured again when the number of keys has changed by one part in this many.
+# A table that takes more than this for each key is made again: four times what it needs. Small ones
+# are left alone.
+_SPARSE_BYTES = 400
+_SMALL_TABLE = 1000
 _NOTABLE_PART: cython.Py_ssize_t = 64
 _NEW_FREQUENCY: cython.int = NEW_FREQUENCY
 
@@ -242,6 +247,7 @@ class Database:
         changed: cython.Py_ssize_t = keys - self._measured_keys
         if (changed if changed > 0 else -changed) * _NOTABLE_PART > keys:
             self._measured_keys = keys
+            self._shrink_tables()
             self._tables_bytes = self._measure_tables()
         return self.memory.bytes + self._tables_bytes
 
@@ -251,6 +257,14 @@ class Database:
         self._recounted = cursor
         for key in keys:
             self.memory.note(self.values[key])
+
+    def _shrink_tables(self) -> None:
+        """Make tables again that removals have left nearly empty: a dict does not shrink."""
+        if _is_sparse(self.values):
+            self.values = self.values.copy()
+        # A walk in progress refers to the deadlines.
+        if not self._walks and _is_sparse(self.expires):
+            self.expires = self.expires.copy()
 
     def _measure_tables(self) -> int:
         """The memory of the tables, without keys and values."""
@@ -359,6 +373,10 @@ class Database:
         for deadline, key in self._deadlines.items():
             return deadline >> 64, key
         return None
+
+
+def _is_sparse(table: dict[bytes, Any]) -> bool:
+    return getsizeof(table) > _SPARSE_BYTES * (len(table) + _SMALL_TABLE)
 
 
 def _free_content(

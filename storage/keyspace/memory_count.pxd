@@ -5,7 +5,7 @@ from storage.types.value cimport Value
 
 cdef class MemoryCount:
     cdef public long long bytes
-    cdef list _noted
+    cdef readonly list _noted
 
     cpdef note(self, Value value)
     cpdef settle(self)
@@ -14,3 +14,4 @@ cdef class MemoryCount:
     cpdef subtract(self, Value value, long long key_bytes)
     cdef _forget(self, Value value)
     cdef _drop(self, Value value)
+    cdef _settle_older(self, Py_ssize_t recent)

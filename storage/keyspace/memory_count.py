@@ -18,9 +18,10 @@ import cython
 
 from storage.types.value import UNCOUNTED, Value
 
-# When so many values are noted, the older ones are settled: the last are perhaps those that the
+# When so many values are noted, the older half is settled: the others are perhaps those that the
 # command that runs is about to change.
-MOST_NOTED = 1024
+MOST_NOTED = 16384
+# How far back a removed value is searched among the noted ones.
 RECENT = 64
 _MOST_NOTED: cython.Py_ssize_t = MOST_NOTED
 _RECENT: cython.Py_ssize_t = RECENT
@@ -43,10 +44,7 @@ class MemoryCount:
             value.has_changed = True
             self._noted.append(value)
             if len(self._noted) >= _MOST_NOTED:
-                recent = self._noted[-_RECENT:]
-                del self._noted[-_RECENT:]
-                self.settle()
-                self._noted += recent
+                self._settle_older(_MOST_NOTED // 2)
 
     def settle(self) -> None:
         """Count what has become of the noted values. Not while a command changes them."""
@@ -86,10 +84,20 @@ class MemoryCount:
 
     @cython.cfunc
     def _drop(self, value: Value) -> None:
-        value.has_changed = False
         noted = self._noted
-        place: cython.Py_ssize_t
-        for place in range(len(noted) - 1, -1, -1):
+        place: cython.Py_ssize_t = len(noted) - 1
+        for _ in range(_RECENT):
             if noted[place] is value:
+                value.has_changed = False
                 del noted[place]
                 return
+            place -= 1
+        self._settle_older(_RECENT)
+
+    @cython.cfunc
+    def _settle_older(self, recent: cython.Py_ssize_t) -> None:
+        """Settle all but the last values."""
+        kept = self._noted[-recent:]
+        del self._noted[-recent:]
+        self.settle()
+        self._noted += kept

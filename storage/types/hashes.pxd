@@ -1,5 +1,6 @@
 # The C types of storage/types/hashes.py.
 
+from storage.object_size cimport bytes_object_bytes
 from storage.types.members.packed_table cimport PackedTable
 from storage.types.members.pairs cimport field_of, value_of
 
@@ -8,6 +9,7 @@ cdef class HashValue(PackedTable):
     cdef public dict expires
     cdef public bytes encoding_name
     cdef public list _alarms
+    cdef long long _times_bytes
 
     cdef _become_table(self)
     cpdef bytes get(self, bytes field)

@@ -21,11 +21,15 @@ from heapq import heapify, heappop, heappush
 import cython
 
 from storage.keyspace.deferred_free import NO_WASTE, SMALL_ITEMS, RemovedData
-from storage.object_size import allocated_bytes
+from storage.object_size import COMPUTED_INT_BYTES, allocated_bytes
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.types.members.key_part import PAIRS
 from storage.types.members.packed_table import PackedTable
 from storage.types.members.pairs import field_of, value_of
+
+if not cython.compiled:
+    # Compiled, it is a C function, which the module's C types import.
+    from storage.object_size import bytes_object_bytes
 
 LISTPACK = b"listpack"
 LISTPACK_EX = b"listpackex"
@@ -40,19 +44,24 @@ FEW_ALARMS = 64
 # A time after all others, for the order of fields without one.
 NEVER_MS = 1 << 64
 
+_TIME_BYTES: cython.longlong = COMPUTED_INT_BYTES
+# An entry of the heap: a tuple of a time and a field that are elsewhere as well.
+_ALARM_BYTES: cython.longlong = allocated_bytes((0, b""))
+
 
 @cython.no_gc  # it refers to bytes and numbers only, and there may be very many
 @cython.cclass
 class HashValue(PackedTable):
     """One hash. `expires` is there to be read; the methods change it."""
 
-    __slots__ = ("_alarms", "encoding_name", "expires")
+    __slots__ = ("_alarms", "_times_bytes", "encoding_name", "expires")
 
     type_name = b"hash"
 
     def __init__(self, access_ms: int = 0) -> None:
         super().__init__(PAIRS, access_ms)
         self.expires: dict[bytes, int] | None = None  # field -> Unix ms, if any has a time
+        self._times_bytes = 0  # of its fields and times
         self.encoding_name = LISTPACK
         self._alarms: list[tuple[int, bytes]] | None = None  # a heap, once it is asked for
 
@@ -166,6 +175,8 @@ class HashValue(PackedTable):
         """Give a field of a hash that is loaded its time."""
         if self.expires is None:
             self.expires = {}
+        if field not in self.expires:
+            self._times_bytes += bytes_object_bytes(len(field)) + _TIME_BYTES
         self.expires[field] = when_ms
 
     def time_of(self, field: bytes) -> int | None:
@@ -177,6 +188,7 @@ class HashValue(PackedTable):
         expires = self.expires
         if expires is None or expires.pop(field, None) is None:
             return False
+        self._times_bytes -= bytes_object_bytes(len(field)) + _TIME_BYTES
         if not expires:
             self.expires = self._alarms = None
         return True
@@ -262,6 +274,7 @@ class HashValue(PackedTable):
         twin = HashValue(self.access_ms)
         self.share_with(twin)
         twin.expires = None if self.expires is None else self.expires.copy()
+        twin._times_bytes = self._times_bytes
         twin.encoding_name = self.encoding_name
         return twin
 
@@ -274,9 +287,14 @@ class HashValue(PackedTable):
         if self.expires is not None:
             removed_data.add(self.expires, SMALL_ITEMS)
         self.expires = self._alarms = None
+        self._times_bytes = 0
         return removed_data
 
     def memory_bytes(self) -> int:
-        """The memory of the hash in bytes, without the objects of times and what orders them."""
+        """The memory of the hash in bytes."""
         size: cython.longlong = self.table_bytes()
-        return size if self.expires is None else size + allocated_bytes(self.expires)
+        if self.expires is not None:
+            size += self._times_bytes + allocated_bytes(self.expires)
+            if self._alarms is not None:
+                size += allocated_bytes(self._alarms) + _ALARM_BYTES * len(self._alarms)
+        return size

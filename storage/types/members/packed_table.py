@@ -359,8 +359,19 @@ class PackedTable(Value):
         block: cython.p_uchar = self._segment_of(code)
         place: cython.Py_ssize_t = find(self._kind, block, key, len(key), code)
         if place:
-            if self._kind != MEMBERS:
-                self._replace(block, code, place, key, value)
+            if self._kind == MEMBERS:
+                return False
+            # Longer values may make a segment larger than its places can say.
+            if (
+                number_at(block, END) >= _MOST_ORDERED_BYTES
+                and number_at(block, COUNT) > _MOST
+                and self._may_divide(block)
+            ):
+                self._grow(block, code)
+                code = self._code(key)
+                block = self._segment_of(code)
+                place = find(self._kind, block, key, len(key), code)
+            self._replace(block, code, place, key, value)
             return False
         while self._is_full(block):
             self._grow(block, code)
@@ -488,8 +499,12 @@ class PackedTable(Value):
         return count >= _MOST and self._may_divide(block)
 
     def _may_divide(self, block: cython.p_uchar) -> cython.bint:
-        """Return True unless order or, if all its keys collided, the directory forbids it."""
-        if self.is_ordered and number_at(block, END) < _MOST_ORDERED_BYTES:
+        """Return True unless order or, if all its keys collided, the directory forbids it.
+
+        An ordered table that has become too large is divided as far as any other, since a random
+        pick counts on small segments.
+        """
+        if self.is_ordered and self._depth == 0 and number_at(block, END) < _MOST_ORDERED_BYTES:
             return False
         return 1 << number_at(block, DEPTH) <= self._count
 

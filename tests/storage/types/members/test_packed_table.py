@@ -358,3 +358,32 @@ def test_removed_data_that_is_dropped_is_freed() -> None:
         table.put(b"%d" % number, b"v" * 300)
     table.release_records(removed_data)
     next(removed_data.free())
+
+
+# -- ordered tables that become large ------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+def test_an_ordered_table_that_is_too_large_is_divided_like_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(packed_table, "_MOST_ORDERED_BYTES", 4096)
+    table = table_of(*range(3000), is_ordered=True)
+    chance = Random(1)
+    assert len({table.pick(chance.randrange) for _ in range(20_000)}) > 2900
+
+
+@pytest.mark.interpreted
+def test_values_that_become_longer_divide_an_ordered_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed_table, "_MOST_ORDERED_BYTES", 65_536)
+    table = PackedTable(PAIRS)
+    table.is_ordered = True
+    model = dict.fromkeys(names(*range(1500)), b"short")
+    for name, value in model.items():
+        table.put(name, value)
+    assert table._depth == 0
+    for name in model:
+        model[name] = b"v" * 200
+        table.put(name, model[name])
+    assert table._depth > 0
+    assert_same(table, PAIRS, model)
