@@ -95,4 +95,6 @@ def set_up_log(config: Configuration) -> LogFile | None:
         logger.addHandler(SystemLog(config.syslog_ident, config.syslog_facility))
     logger.setLevel(LEVELS[config.loglevel])
     logger.propagate = False
+    # The loop warns of each write to a TLS connection whose peer has closed.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     return log_file

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 import subprocess
@@ -312,6 +313,55 @@ def test_a_certificate_names_the_user_if_the_directive_says_so(
     plain.execute_command("ACL", "SETUSER", "joe", "off")
     assert served.client(served.authority.issue("joe", "joe")).acl_whoami() == "default"
     assert plain.info("stats")["acl_access_denied_tls_cert"] == 2
+
+
+def encrypted(served: Served) -> ssl.SSLSocket:
+    context = ssl.create_default_context(cafile=served.authority.path)
+    sock = socket.create_connection(("127.0.0.1", served.tls_port), timeout=DEADLINE_SECONDS)
+    return context.wrap_socket(sock, server_hostname="localhost")
+
+
+def test_what_a_client_leaves_unread_is_seen_and_limited(serve: Callable[..., Served]) -> None:
+    served = serve("--tls-auth-clients", "no")
+    plain = served.plain()
+    plain.set("k", b"x" * 1_000_000)
+    with encrypted(served) as slow:
+        slow.sendall(b"CLIENT SETNAME slow\r\n" + b"GET k\r\n" * 30)
+        until(lambda: any(int(one["omem"]) > 15_000_000 for one in plain.client_list()))
+        plain.config_set("client-output-buffer-limit", "normal 10mb 0 0")
+        slow.sendall(b"GET k\r\n")
+        until(lambda: all(one["name"] != "slow" for one in plain.client_list()))
+    assert plain.info("stats")["client_output_buffer_limit_disconnections"] == 1
+
+
+def test_a_client_that_closes_its_side_gets_the_replies_to_what_has_run(
+    serve: Callable[..., Served],
+) -> None:
+    served = serve("--tls-auth-clients", "no")
+    served.plain().set("k", b"x" * 1_000_000)
+    context = ssl.create_default_context(cafile=served.authority.path)
+    received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
+    session = context.wrap_bio(received, sent, server_hostname="localhost")
+    address = ("127.0.0.1", served.tls_port)
+    with socket.create_connection(address, timeout=DEADLINE_SECONDS) as sock:
+        while True:
+            try:
+                session.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                sock.sendall(sent.read())
+                received.write(sock.recv(65536))
+        session.write(b"PING\r\nGET k\r\n")
+        with pytest.raises(ssl.SSLWantReadError):
+            session.unwrap()
+        sock.sendall(sent.read())  # the requests and the end, at once
+        while data := sock.recv(65536):
+            received.write(data)
+    replies = b""
+    with contextlib.suppress(ssl.SSLError):
+        while data := session.read(65536):
+            replies += data
+    assert replies == b"+PONG\r\n$1000000\r\n" + b"x" * 1_000_000 + b"\r\n"
 
 
 def test_handshakes_count_in_maxclients(serve: Callable[..., Served]) -> None:
