@@ -22,6 +22,8 @@ _HEADER_BYTES = 8
 _COLLECTED_BYTES = 16
 _IS_COLLECTED = 1 << 14
 
+_CONTAINERS = (dict, set, list, array)
+
 _BYTES_BYTES = sys.getsizeof(b"")
 
 
@@ -75,7 +77,7 @@ def allocated_bytes(item: object) -> int:
     """What an object takes, without its referents; 0 for None and small ints."""
     if item is None or (isinstance(item, int) and -5 <= item <= 256):
         return 0
-    if isinstance(item, dict | set | list | array):
+    if isinstance(item, _CONTAINERS):
         return container_bytes(item)
     if isinstance(item, bytearray):
         return bytearray_bytes(item)

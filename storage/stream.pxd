@@ -14,6 +14,7 @@ from storage.types.value cimport Value
 
 cdef entry_id_t _LAST_ID
 cdef long long _OWN_BYTES
+cdef long long _NO_GROUPS_BYTES
 cdef long long _JOURNAL_BYTES
 
 

@@ -91,7 +91,7 @@ class Stream(Value):
         self.max_deleted_id: EntryID = MIN_ID
         self.entries_added = 0
         self.groups: dict[bytes, Group] = {}  # changed by add_group and remove_group
-        self._groups_bytes: int = allocated_bytes(self.groups)
+        self._groups_bytes = _NO_GROUPS_BYTES
         self._tally: Tally = Tally()  # the memory of the groups
         self.idempotence: Idempotence | None = None  # None until there is an ID to remember
         self.ack_journal: AckJournal | None = None  # None unless acknowledgements are logged
@@ -394,7 +394,7 @@ class Stream(Value):
         if node is None:
             return False
         node = self._own(node)
-        former_bytes = self._nodes.bytes_of(node)
+        former_bytes = node.memory_bytes()
         if not node.delete(entry_id):
             return False
         self._nodes.note_change(node, former_bytes)
@@ -431,7 +431,7 @@ class Stream(Value):
             self._find_tail()
         elif ids:
             node = self._own(node)
-            former_bytes = self._nodes.bytes_of(node)
+            former_bytes = node.memory_bytes()
             node.delete_all(ids)
             self._nodes.note_change(node, former_bytes)
             self._tidy(node, is_droppable=is_droppable)
@@ -581,7 +581,7 @@ class Stream(Value):
         first = self._nodes.peek_first()
         if count and first is not None:
             node = self._own(self._nodes.open(first))
-            former_bytes = self._nodes.bytes_of(node)
+            former_bytes = node.memory_bytes()
             node.drop_first(count)
             self._nodes.note_change(node, former_bytes)
             self.length -= count
@@ -708,7 +708,7 @@ class Stream(Value):
             removed_data.merge(group.disband())
             group.tally.leave()
         self.groups = {}
-        self._groups_bytes = allocated_bytes(self.groups)
+        self._groups_bytes = _NO_GROUPS_BYTES
         return removed_data
 
     def memory_bytes(self) -> int:
@@ -716,7 +716,7 @@ class Stream(Value):
         size: cython.longlong = _OWN_BYTES + self._nodes.memory_bytes()
         tail: OpenNode | None = self._tail
         if tail is None or tail.shape is not self._shape:
-            size += self._shape.memory_bytes
+            size += self._shape.memory_bytes()
         size += self._groups_bytes + self._tally.total_bytes
         if self.idempotence is not None:
             size += self.idempotence.memory_bytes()
@@ -725,6 +725,7 @@ class Stream(Value):
         return size
 
 
+_NO_GROUPS_BYTES: cython.longlong = allocated_bytes({})
 _JOURNAL_BYTES: cython.longlong = instance_bytes(AckJournal)
 _OWN_BYTES: cython.longlong = sum(map(instance_bytes, (Stream, Packing, Tally)))
 

@@ -40,6 +40,10 @@ class ColumnLayout(Layout):
             low, high = low + count, high + count
         return bytes(entries)
 
+    def _parts(self) -> tuple[object, ...]:
+        lists = (self._columns, self._runs)
+        return self._rest, self._template, *lists, *self._columns, *self._runs
+
     def row(self) -> FieldRow:
         """The fields of these entries, to be filled in one after the other."""
         columns = [column.start - self._id_end for column in self._columns]

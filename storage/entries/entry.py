@@ -19,8 +19,12 @@ import hiredis
 from protocol.replies import bulk
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, SEQ_BITS, EntryID, format_id
 from storage.entries.packed_form import Packing
-from storage.object_size import allocated_bytes, instance_bytes
+from storage.object_size import instance_bytes
 from storage.redis_format.listpack_size import header_bytes, integer_bytes
+
+if not cython.compiled:
+    # Compiled, they are C functions, which the module's C types import.
+    from storage.object_size import bytes_object_bytes, list_bytes
 
 # The bulk string header of an ID, by the length of the ID with its CRLF.
 _ID_BULK_HEADERS = [
@@ -117,7 +121,7 @@ class Shape:
     snapshot fills in the template, in half the time of encoding every field.
     """
 
-    __slots__ = ("_template", "header_bytes", "memory_bytes", "names", "packing")
+    __slots__ = ("_memory_bytes", "_template", "header_bytes", "names", "packing")
 
     def __init__(self, names: list[bytes], packing: Packing | None = None) -> None:
         """`packing`: the packing statistics of the stream's nodes."""
@@ -125,10 +129,14 @@ class Shape:
         self.packing = packing or Packing()
         # The size of a listpack with these names, without entries and their counts.
         self.header_bytes = header_bytes(0, 0, names) - 2 * integer_bytes(0)
-        # The memory of the shape in bytes, without a template and the packing.
-        parts = sum(map(allocated_bytes, (names, *names, self.header_bytes)))
-        self.memory_bytes = instance_bytes(Shape) + parts
         self._template: bytes | None = None
+        self._memory_bytes = 0  # once it was asked for
+
+    def memory_bytes(self) -> int:
+        """The memory of the shape in bytes, without a template and the packing."""
+        if not self._memory_bytes:
+            self._memory_bytes = _SHAPE_BYTES + _names_bytes(self.names)
+        return self._memory_bytes
 
     def join(self, packing: Packing) -> None:
         """Become that of a node in a stream with this packing, where it needs no template."""
@@ -152,6 +160,19 @@ class Shape:
         for value in values:
             arguments += (len(value), value)
         return self.template % tuple(arguments)
+
+
+_SHAPE_BYTES: cython.longlong = instance_bytes(Shape)
+
+
+@cython.cfunc
+def _names_bytes(names: list[bytes]) -> cython.longlong:
+    """The memory of a list of names."""
+    size: cython.longlong = list_bytes(names)
+    name: bytes
+    for name in names:
+        size += bytes_object_bytes(len(name))
+    return size
 
 
 def decode_fields(entry: bytes) -> list[bytes]:

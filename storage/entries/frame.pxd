@@ -2,12 +2,14 @@
 
 from storage.decimals cimport digits_of, put_decimal
 from storage.entries.entry_reader cimport EntryReader
+from storage.object_size cimport bytes_object_bytes, list_bytes
 from storage.raw_bytes cimport is_at, put_bytes
 
 
 cdef EntryReader _READER
 cdef bytes _HEADER
 cdef bytes _CRLF
+cdef long long _OWN_BYTES
 
 
 cdef class Frame:
@@ -15,6 +17,7 @@ cdef class Frame:
     cdef readonly list names
     cdef list _names
     cdef bytes _count
+    cdef long long _memory_bytes
 
     cpdef Py_ssize_t strip(
         self, object first_id, bytearray text, Py_ssize_t size, bytearray room
@@ -22,6 +25,7 @@ cdef class Frame:
     cdef Py_ssize_t _put_values(
         self, bytearray text, EntryReader reader, unsigned char* out, Py_ssize_t end
     ) noexcept
+    cpdef long long memory_bytes(self)
     cpdef bytes build(self, object first_id, bytes stripped, Py_ssize_t count, Py_ssize_t size)
 
 

@@ -20,11 +20,12 @@ import cython
 
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
 from storage.entries.entry_reader import EntryReader
-from storage.object_size import allocated_bytes
+from storage.object_size import instance_bytes
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
     from storage.decimals import digits_of, put_decimal
+    from storage.object_size import bytes_object_bytes, list_bytes
     from storage.raw_bytes import is_at, put_bytes
 
 _READER = EntryReader()
@@ -54,6 +55,7 @@ class Frame:
             self.names.append(bytes(entries[reader.start : reader.start + reader.length]))
             self._names.append(bytes(entries[start : reader.place]) + b"$")
             reader.read_word()
+        self._memory_bytes = 0  # once it was asked for
         self._count = b"\r\n*%d\r\n" % self._words
 
     def strip(
@@ -155,8 +157,18 @@ class Frame:
 
     def memory_bytes(self) -> int:
         """The memory in bytes."""
-        parts = (self, self.names, *self.names, self._names, *self._names, self._count)
-        return sum(map(allocated_bytes, parts))
+        if not self._memory_bytes:
+            size: cython.longlong = _OWN_BYTES + bytes_object_bytes(len(self._count))
+            name: bytes
+            for names in (self.names, self._names):
+                size += list_bytes(names)
+                for name in names:
+                    size += bytes_object_bytes(len(name))
+            self._memory_bytes = size
+        return self._memory_bytes
+
+
+_OWN_BYTES: cython.longlong = instance_bytes(Frame)
 
 
 @cython.cclass

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
 from storage.entries.field_row import FieldRow
 from storage.entries.id_columns import MS_STEP
-from storage.object_size import allocated_bytes
+from storage.object_size import allocated_bytes, instance_bytes
 
 # An entry begins with the header of an array of two, and that of its ID: *2 CRLF $<bytes> CRLF.
 _LENGTH_OF_ID = 4
@@ -34,7 +34,15 @@ _DIGITS = [
 class Layout(ABC):
     """The common part of similar entries of one length."""
 
-    __slots__ = ("_digits_end", "_head", "_id_bytes", "_id_end", "length", "step")
+    __slots__ = (
+        "_digits_end",
+        "_head",
+        "_id_bytes",
+        "_id_end",
+        "_memory_bytes",
+        "length",
+        "step",
+    )
 
     def __init__(self, entry: bytes, id_text: bytes, step: int) -> None:
         """From one of the entries. `step`: from an ID to the next one, 1 or MS_STEP."""
@@ -42,6 +50,7 @@ class Layout(ABC):
         self.length = len(entry)
         self.step = step
         self._id_bytes = len(id_text)
+        self._memory_bytes = 0  # once it was asked for
         self._id_end = id_start + len(id_text)
         self._head = entry[:id_start]
         # Where the number ends that counts up.
@@ -93,11 +102,14 @@ class Layout(ABC):
 
     def memory_bytes(self) -> int:
         """The memory in bytes."""
-        slots = [name for cls in type(self).__mro__ for name in getattr(cls, "__slots__", ())]
-        parts = [getattr(self, name) for name in slots]
-        parts += [item for part in parts if isinstance(part, list) for item in part]
-        parts += [end for part in parts if isinstance(part, slice) for end in _ends_of(part)]
-        return allocated_bytes(self) + sum(map(allocated_bytes, parts))
+        if not self._memory_bytes:
+            parts = sum(map(allocated_bytes, (self._head, *self._parts())))
+            self._memory_bytes = instance_bytes(type(self)) + parts
+        return self._memory_bytes
+
+    @abstractmethod
+    def _parts(self) -> Iterable[object]:
+        """The objects of which the layout consists, beside its head; numbers are small."""
 
     def _count_up(self, entries: bytearray, start: int, count: int) -> None:
         """Write the digits that differ into the IDs of `count` entries, which all have the first.
@@ -112,10 +124,6 @@ class Layout(ABC):
             column -= 1
             entries[column::length] = digits[start : start + count]
             low, high = low // 10, high // 10
-
-
-def _ends_of(part: slice) -> tuple[object, ...]:
-    return part.start, part.stop, part.step
 
 
 def row_of(fields: bytes, columns: Iterable[int], *, is_number: bool) -> FieldRow:

@@ -63,6 +63,9 @@ class NumberLayout(Layout):
         self._count_up(entries, start, high - low)
         return bytes(entries)
 
+    def _parts(self) -> tuple[object, ...]:
+        return self._middle, self._end, self._number
+
     def row(self) -> FieldRow:
         """The fields of these entries, to be filled in one after the other."""
         digits = 2 * self._packed_bytes

@@ -6,6 +6,11 @@ from storage.groups.claim_order cimport ClaimOrder
 from storage.groups.consumer cimport Consumer
 from storage.groups.pending_list cimport PendingList
 from storage.groups.tally cimport Tally
+from storage.object_size cimport bytes_object_bytes, dict_bytes
+
+
+cdef long long _OWN_BYTES
+cdef long long _CONSUMER_BYTES
 
 
 cdef class Group:
@@ -17,6 +22,9 @@ cdef class Group:
     cdef public ClaimOrder _order
     cdef readonly Tally tally
     cdef long long _consumers_bytes
+
+    cdef _note_new(self, Consumer consumer)
+    cdef _count_consumers(self)
 
     cpdef deliver(self, Consumer consumer, EntryIDs ids, long long now_ms)
     cpdef Py_ssize_t acknowledge_all(self, EntryIDs ids) except -1

@@ -29,6 +29,10 @@ from storage.groups.tally import Tally
 from storage.keyspace.deferred_free import BLOCK_ITEMS, Discard, RemovedData
 from storage.object_size import allocated_bytes, instance_bytes
 
+if not cython.compiled:
+    # Compiled, they are C functions, which the module's C types import.
+    from storage.object_size import bytes_object_bytes, dict_bytes
+
 # entries_read of a group if the number of entries that it has read is not known.
 UNKNOWN = -1
 
@@ -72,7 +76,7 @@ class Group:
         self.consumers: dict[bytes, Consumer] = {}
         self._consumers_bytes = 0  # the memory of the dict, as far as it is in the tally
         self._order = ClaimOrder(self.pending)
-        self.tally.add(_OWN_BYTES + allocated_bytes(name))
+        self.tally.add(_OWN_BYTES + bytes_object_bytes(len(name)))
         self._count_consumers()
 
     # -- consumers -----------------------------------------------------------------------------
@@ -84,13 +88,15 @@ class Group:
         self._note_new(consumer)
         return consumer
 
+    @cython.cfunc
     def _note_new(self, consumer: Consumer) -> None:
-        self.tally.add(_CONSUMER_BYTES + allocated_bytes(consumer.name))
+        self.tally.add(_CONSUMER_BYTES + bytes_object_bytes(len(consumer.name)))
         consumer.settle(self.tally)
         self._count_consumers()
 
+    @cython.cfunc
     def _count_consumers(self) -> None:
-        size = allocated_bytes(self.consumers)
+        size: cython.longlong = dict_bytes(self.consumers)
         self.tally.add(size - self._consumers_bytes)
         self._consumers_bytes = size
 
@@ -103,7 +109,7 @@ class Group:
         consumer = self.consumers.pop(name, None)
         if consumer is None:
             return 0
-        self.tally.add(-_CONSUMER_BYTES - allocated_bytes(name))
+        self.tally.add(-_CONSUMER_BYTES - bytes_object_bytes(len(name)))
         dropped = consumer.pending_count
         removed_data = RemovedData()
         removed_data.add(self.pending.depart(consumer), BLOCK_ITEMS)
@@ -378,5 +384,7 @@ class Group:
         return self.tally.total_bytes
 
 
-_OWN_BYTES = sum(map(instance_bytes, (Group, Tally, PendingList, PendingBlocks))) + _LISTS_BYTES
-_CONSUMER_BYTES = instance_bytes(Consumer)
+_OWN_BYTES: cython.longlong = (
+    sum(map(instance_bytes, (Group, Tally, PendingList, PendingBlocks))) + _LISTS_BYTES
+)
+_CONSUMER_BYTES: cython.longlong = instance_bytes(Consumer)

@@ -35,7 +35,6 @@ cdef class NodeList:
     cdef long long _node_bytes(self, Py_ssize_t index)
     cdef long long _span_bytes(self, Py_ssize_t start, Py_ssize_t end)
     cdef _put(self, Py_ssize_t index, object node)
-    cpdef long long bytes_of(self, object node)
     cpdef note_change(self, object node, long long former_bytes)
 
 

@@ -118,7 +118,7 @@ class NodeList:
             return node.memory_bytes()
         shape = _shape_of(node)
         if before is None or _shape_of(before) is not shape:
-            size += shape.memory_bytes  # type: ignore[union-attr]
+            size += shape.memory_bytes()  # type: ignore[union-attr]
         return size
 
     @cython.cfunc
@@ -137,15 +137,10 @@ class NodeList:
         self._nodes[index] = node
         self._counted_bytes += self._span_bytes(index, index + 2) - former_bytes
 
-    def bytes_of(self, node: Node) -> cython.longlong:
-        """The memory of a node that is going to be modified; see `note_change`."""
-        index = self._index(node.key)
-        return self._span_bytes(index, index + 1)
-
     def note_change(self, node: Node, former_bytes: cython.longlong) -> None:
-        """Note that a node was modified; `former_bytes`: what `bytes_of` returned before."""
-        index = self._index(node.key)
-        self._counted_bytes += self._span_bytes(index, index + 1) - former_bytes
+        """Note that a node was modified, which took `former_bytes` before."""
+        if node is not self._nodes[-1]:
+            self._counted_bytes += node.memory_bytes() - former_bytes
 
     def keys(self) -> list[EntryID]:
         """The keys of all nodes, ascending."""
