@@ -153,9 +153,9 @@ def _store(client: Client, argv: Argv, options: _Options, value: Value) -> bytes
         _restore_nothing(client, key, old)
         return replies.OK
     client.store(key, value)
-    if options.idle_s is not None:
+    if options.idle_s is not None and not instance.counts_accesses:
         value.access_ms = max(instance.now_ms - options.idle_s * 1000, 0)
-    if options.frequency is not None:
+    if options.frequency is not None and instance.counts_accesses:
         value.frequency = options.frequency
     if deadline_ms is not None:
         client.expire_at(client.db, key, deadline_ms)
