@@ -36,7 +36,7 @@ def test_configuration_is_read_and_set(client: Client) -> None:
     assert client.config_get("hz", "slowlog-max-*") == {"hz": "20", "slowlog-max-len": "64"}
     assert client.config_set("hz", before, "slowlog-max-len", 128)
     with pytest.raises(redis.ResponseError, match="Rillway does not have"):
-        client.config_set("maxmemory", "100mb")
+        client.config_set("socket-mark-id", 7)
     assert client.config_resetstat()
 
 
