@@ -49,6 +49,7 @@ cdef class Client:
 
     cpdef object feature(self, object kind)
     cdef Value _present(self, bytes key)
+    cdef _touch(self, Value value)
     cpdef Value lookup(self, bytes key)
     cpdef Value lookup_for_write(self, bytes key)
     cpdef Stream lookup_stream(self, bytes key)

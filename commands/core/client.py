@@ -127,17 +127,26 @@ class Client:
         else:
             stats.keyspace_hits += 1
             if self.instance.reads_touch and not self.no_touch:
-                self.instance.touch(value)
+                self._touch(value)
         return value
 
     def lookup_for_write(self, key: bytes) -> Value | None:
         """The value for a command that changes it, None if there is none or it has expired."""
         value = self._present(key)
         if value is not None:
-            self.db.memory.note(value)
+            if not value.has_changed:  # saves a call
+                self.db.memory.note(value)
             if not self.no_touch:
-                self.instance.touch(value)
+                self._touch(value)
         return value
+
+    @cython.cfunc
+    def _touch(self, value: Value) -> None:
+        instance = self.instance
+        if instance.counts_accesses:
+            instance.touch(value)
+        else:
+            value.access_ms = instance.now_ms
 
     @cython.cfunc
     def _present(self, key: bytes) -> Value | None:

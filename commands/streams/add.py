@@ -113,9 +113,13 @@ def _add_unparsed(client: Client, request: Request) -> bytes | None:
         if not plain.read(request.word(id_position)) or not stream.can_append(plain.ms, plain.seq):
             return None
         reply = stream.append_raw(plain.ms, plain.seq, fields, words, limits_entries, limits_bytes)
-    db.memory.note(stream)
+    if not stream.has_changed:  # saves a call
+        db.memory.note(stream)
     if not client.no_touch:
-        instance.touch(stream)
+        if instance.counts_accesses:
+            instance.touch(stream)
+        else:  # saves a call
+            stream.access_ms = instance.now_ms
     instance.dirty += 1
     if instance.is_observed or (instance.watchers and (db.index, key) in instance.watchers):
         client.modified(key, 0)

@@ -78,8 +78,12 @@ def _set_plainly(client: Client, request: Request) -> bytes | None:
         string: StringValue = value
         string.data = data
         string._encoding = None
-        db.memory.note(string)
-        instance.touch(string)
+        if not string.has_changed:  # saves a call
+            db.memory.note(string)
+        if instance.counts_accesses:
+            instance.touch(string)
+        else:  # saves a call
+            string.access_ms = instance.now_ms
     instance.dirty += 1
     request.mark_quick(len(data))
     return replies.OK

@@ -125,6 +125,7 @@ class InProcessServer:
             self.dispatcher, lambda _: None, self._write, lambda: self.now_ms
         )
         self.cycle.after.append(self.dispatcher.client_limit.check_after)
+        self.client_memory = self.instance.feature(ClientMemory)
         self._first_db = 0
         self._batches: list[tuple[int, bytes]] = []
         self._propagated: list[tuple[int, list[Argv]]] = []
@@ -254,7 +255,7 @@ class InProcessServer:
         assert isinstance(connection, InProcessClient)
         connection.buffer += b"".join(client.output)
         client.output.clear()
-        self.instance.feature(ClientMemory).note(client)
+        self.client_memory.note(client)
         if client.close_after_reply:
             connection.abort()
 
@@ -403,7 +404,7 @@ class InProcessClient:
         server.dispatcher.start_batch(server.now_ms)
         if not self.closed:
             self.session.receive(data)
-            server.instance.feature(ClientMemory).note(self.state)
+            server.client_memory.note(self.state)
             server.cycle.touch(self.state)
 
     def received(self) -> bytes:

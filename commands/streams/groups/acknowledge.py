@@ -62,9 +62,13 @@ def _acknowledge_plain(client: Client, request: Request) -> bytes | None:
         if not ids.add_plain(request.word(index)):
             return None
     instance.stats.keyspace_hits += 1
-    db.memory.note(stream)
+    if not stream.has_changed:  # saves a call
+        db.memory.note(stream)
     if not client.no_touch:
-        instance.touch(stream)
+        if instance.counts_accesses:
+            instance.touch(stream)
+        else:  # saves a call
+            stream.access_ms = instance.now_ms
     acknowledged: cython.Py_ssize_t = group.acknowledge_all(ids)
     instance.dirty += acknowledged
     request.mark_quick(0)

@@ -93,9 +93,13 @@ def _read_few(client: Client, read: GroupRead) -> bytes | None:
         return None
     now_ms: cython.longlong = instance.now_ms
     instance.stats.keyspace_hits += 2  # as for cached requests
-    db.memory.note(stream)
+    if not stream.has_changed:  # saves a call
+        db.memory.note(stream)
     if not client.no_touch:
-        instance.touch(stream)
+        if instance.counts_accesses:
+            instance.touch(stream)
+        else:  # saves a call
+            stream.access_ms = instance.now_ms
     instance.dirty += 1
     consumer.seen_ms = consumer.active_ms = now_ms
     advance_group(stream, group, ids)

@@ -99,9 +99,13 @@ def _read_few(client: Client, request: Request, known: KnownRead) -> bytes | Non
     elif known.waits:
         return None
     instance.stats.keyspace_hits += 2  # to find the stream, and to read
-    db.memory.note(stream)  # reading may unpack nodes
+    if not stream.has_changed:  # saves a call
+        db.memory.note(stream)  # reading may unpack nodes
     if instance.reads_touch and not client.no_touch:
-        instance.touch(stream)
+        if instance.counts_accesses:
+            instance.touch(stream)
+        else:  # saves a call
+            stream.access_ms = instance.now_ms
     return reply
 
 
