@@ -1,4 +1,4 @@
-# The C types of storage.chance.py.
+# The C types of storage/chance.py.
 
 cdef class Chance:
     cdef unsigned long long _state

@@ -1,4 +1,4 @@
-"""Random numbers that are fast, for choices that nobody gains from predicting in general.
+"""Fast random numbers, for choices that need no protection against prediction.
 
 An xorshift64* generator: a few instructions, where the system's source of randomness takes a
 microsecond a number. Its start comes from there, so that clients cannot know what comes next.

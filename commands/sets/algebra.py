@@ -29,7 +29,7 @@ from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.types.sets import SetValue
 
-# Up to so many of the resulting members, in Redis's order.
+# Returns the resulting members up to a limit, in Redis's order.
 Operation = Callable[[Sequence[SetValue | None], int], list[bytes]]
 
 UNLIMITED = INT64_MAX

@@ -186,8 +186,8 @@ class Connection:
     def send(self, data: bytes) -> None:
         """Give bytes to the transport.
 
-        Over TLS in pieces: the loop encrypts each as a whole for a transport of its own, whose
-        buffer nobody sees, until that has enough.
+        Over TLS in pieces: the loop encrypts each piece at once and passes it to an inner
+        transport, whose buffer does not count as unsent until it has reached its limit.
         """
         if not self.is_encrypted or len(data) <= _ENCRYPTED_BYTES:
             self.transport.write(data)

@@ -18,8 +18,8 @@ import cython
 
 from storage.types.value import UNCOUNTED, Value
 
-# When so many values are noted, the older half is settled: the others are perhaps those that the
-# command that runs is about to change.
+# At this number of noted values the older half is settled: the command that runs may still change
+# the others.
 MOST_NOTED = 16384
 # How far back a removed value is searched among the noted ones.
 RECENT = 64
@@ -86,7 +86,7 @@ class MemoryCount:
     def _drop(self, value: Value) -> None:
         noted = self._noted
         place: cython.Py_ssize_t = len(noted) - 1
-        for _ in range(_RECENT):
+        for _ in range(min(_RECENT, len(noted))):
             if noted[place] is value:
                 value.has_changed = False
                 del noted[place]

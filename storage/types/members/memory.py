@@ -76,7 +76,7 @@ def move_slots(block: bytearray, place: int, slots: int, start: int, way: int) -
 
 
 def nth_slot(block: bytearray, place: int, slots: int, number: int) -> int:
-    """The slot with a number, counted from 0, of those in use; there must be so many."""
+    """The nth of the slots in use, counted from 0; at least n + 1 must be in use."""
     numbers = array("I", block[place : place + 4 * slots])
     return [entry for entry in numbers if entry][number]
 
@@ -135,7 +135,7 @@ def drop(block: bytes | bytearray, place: int) -> None:
 
 
 def new_codes(count: int) -> array[int]:
-    """Memory for so many hashes, whose content is undefined."""
+    """Memory for a number of hashes; its content is undefined."""
     return array("Q", bytes(8 * count))
 
 

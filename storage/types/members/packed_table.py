@@ -453,7 +453,7 @@ class PackedTable(Value):
         return True
 
     def expect_records(self, count: cython.Py_ssize_t) -> None:
-        """Prepare an empty table for so many records, which have no order to keep."""
+        """Prepare an empty table for a number of records that have no order to keep."""
         if count <= _MOST or self._count:
             return
         self.is_ordered = False
@@ -570,7 +570,7 @@ class PackedTable(Value):
     def _half(
         self, count: cython.Py_ssize_t, size: cython.Py_ssize_t, depth: cython.int
     ) -> cython.p_uchar:
-        """An empty segment for so many records, which take `size` bytes."""
+        """An empty segment for `count` records, which take `size` bytes."""
         slots: cython.Py_ssize_t = slots_for(count)
         block: cython.p_uchar = new_segment(_roomy_bytes(HEADER + 4 * slots + size), slots, depth)
         self._memory += memory_of(block)
@@ -667,7 +667,7 @@ class PackedTable(Value):
             end: cython.longlong = position - position % width + width
             stop: cython.longlong = end
             left: cython.longlong = wanted - len(records)
-            if left < number_at(block, COUNT):  # as much of the width as has so many, on average
+            if left < number_at(block, COUNT):  # the part that has that many, on average
                 stop = min(end, position + width // number_at(block, COUNT) * left + 1)
             self._records_between(block, position, stop, records)
             if stop >> _POSITION_BITS:

@@ -75,12 +75,12 @@ def first_place(block: cython.p_uchar) -> cython.Py_ssize_t:
 
 
 def most_records(slots: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """How many records a segment with so many slots may have."""
+    """The most records that a segment with this number of slots may have."""
     return slots - slots // 4 if slots else _FEW
 
 
 def slots_for(count: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """The number of slots for a segment that has so many records, and room for more."""
+    """The number of slots for a segment with this number of records and room for more."""
     if count < _FEW:
         return 0
     if count < _SOME:
