@@ -16,13 +16,20 @@ pytestmark = pytest.mark.compat
 VALUES = ("1", "100", "1k", "10%", "100%", "0%", "", "101%", "-5%", "5%%", "%", "abc", "1.5%", "-1")
 
 
+def connect(server: RunningServer) -> RespClient:
+    """A connection that stays, however much others hold: it looks on, and takes the limit away."""
+    client = server.connect()
+    assert client.send("CLIENT", "NO-EVICT", "ON") == b"+OK\r\n"
+    return client
+
+
 @pytest.fixture(params=["ours", "theirs"])
 def server(
     request: pytest.FixtureRequest, rillway_server: RunningServer, redis_server: RunningServer
 ) -> Iterator[RunningServer]:
     """One after the other; afterwards there is no limit."""
     chosen = rillway_server if request.param == "ours" else redis_server
-    with chosen.connect() as client:
+    with connect(chosen) as client:
         client.send("CONFIG", "RESETSTAT")
         yield chosen
         client.send("CONFIG", "SET", "maxmemory-clients", "0")
@@ -30,7 +37,7 @@ def server(
 
 
 def test_values_are_the_same(rillway_server: RunningServer, redis_server: RunningServer) -> None:
-    with rillway_server.connect() as ours, redis_server.connect() as theirs:
+    with connect(rillway_server) as ours, connect(redis_server) as theirs:
         for value in (*VALUES, "0"):
             for words in (("SET", "maxmemory-clients", value), ("GET", "maxmemory-clients")):
                 assert ours.send("CONFIG", *words) == theirs.send("CONFIG", *words), value
@@ -76,7 +83,7 @@ def test_a_client_that_holds_much_is_closed_unless_it_is_spared(
 ) -> None:
     with server.connect() as client:  # whose own buffer stays large in Redis
         client.send("SET", "big", b"x" * 1_000_000)
-    with server.connect() as client, socket.create_connection(("127.0.0.1", server.port)) as sock:
+    with connect(server) as client, socket.create_connection(("127.0.0.1", server.port)) as sock:
         client.send("CONFIG", "SET", "maxmemory-clients", "500k")
         if is_spared:
             sock.sendall(b"CLIENT NO-EVICT ON\r\n")
