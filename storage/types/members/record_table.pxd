@@ -8,7 +8,8 @@ from storage.types.members.key_part cimport has_key, hash_of, key_length, key_st
 
 
 cdef Py_ssize_t _FEW
-cdef Py_ssize_t _FEW_GAPS
+cdef int _LEAST_BITS
+cdef Py_ssize_t _STEP
 cdef array _NO_SLOTS
 cdef long long _OWN_BYTES
 
@@ -16,12 +17,13 @@ cdef long long _OWN_BYTES
 cdef class RecordTable:
     cdef readonly list _records
     cdef array _index
+    cdef array _former
     cdef Py_ssize_t _kind
     cdef long long _records_bytes
-    cdef Py_ssize_t _gaps
     cdef Py_ssize_t _room
-    cdef unsigned int _bits
-    cdef unsigned int _mask
+    cdef Py_ssize_t _left
+    cdef int _bits
+    cdef int _former_bits
 
     cpdef bytes get(self, bytes key)
     cpdef list records(self)
@@ -38,7 +40,12 @@ cdef class RecordTable:
     cdef Py_ssize_t _place(
         self, bytes text, Py_ssize_t start, Py_ssize_t length, unsigned long long code
     ) except -2
-    cdef int _enter(self, unsigned long long code, Py_ssize_t number) except -1
-    cdef int _rebuild_for(self, Py_ssize_t more) except -1
-    cdef int _rebuild(self, Py_ssize_t count) except -1
-    cdef int _enter_all(self) except -1
+    cdef Py_ssize_t _place_in(
+        self, array index, int bits, bytes text, Py_ssize_t start, Py_ssize_t length,
+        unsigned long long code
+    ) noexcept
+    cdef void _enter(self, unsigned long long code, Py_ssize_t number) noexcept
+    cdef int _move(self, bytes record, Py_ssize_t number, Py_ssize_t new) except -1
+    cdef unsigned long long _code_of(self, bytes record) except? 0
+    cdef int _enter_some(self, Py_ssize_t count) except -1
+    cdef int _renew(self, Py_ssize_t more) except -1

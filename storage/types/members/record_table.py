@@ -1,4 +1,4 @@
-"""A compact hash table of records, in the order of insertion.
+"""A compact hash table of records.
 
 A record is one bytes object that has its key in it (key_part.py). The table has a list of records
 and, for more than a few, an index: slots of 32 bits, found by the hash of a key (open addressing,
@@ -9,20 +9,26 @@ other keys. 0 is a free slot. A few records are searched one by one.
     table = RecordTable(MEMBERS)
     table.put(b"m")           # None: it is new
     table.get(b"m")           # b"m"
-    table.records()           # in the order of insertion; a record that replaces another keeps it
+    table.records()           # in the order of insertion, as long as none is removed
     table.remove(b"m")        # the record that was there
 
-Removal leaves a gap in the list; gaps are closed when half of the list is gaps. The order is that
-of scans, too. Guarantees: a record that is there during a whole scan is returned at least once. The
-cursor is a position in the order, goes from the newest record to the oldest, and needs no state in
-the server; a scan always ends, however fast records are added. Closing gaps moves records only
-towards the oldest, so a scan misses none, but may return some twice.
+Removal: the last record of the list takes the place of the one that goes. The slot of that stays as
+it is, since what is found in a slot is always compared with the key: a slot whose record went, or
+has another place by now, is only in the way until the next index is made.
+
+Growth: a larger index is empty at first. Each change enters a few more records into it, from the
+last to the first; meanwhile what it does not have is looked up in the former one, which is never
+written. So no change takes longer for there being millions of records.
+
+Scans: the cursor is a place in the list, goes from the newest record to the oldest, and needs no
+state in the server; a scan always ends, however fast records are added. Records only ever move
+towards the oldest, so one that is there during a whole scan is returned at least once.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import cython
 
@@ -44,9 +50,12 @@ if not cython.compiled:
 # Up to this many records need no index.
 FEW = 16
 _FEW: cython.Py_ssize_t = FEW
-# Gaps are closed once they are half of the list, and more than this.
-FEW_GAPS = 16
-_FEW_GAPS: cython.Py_ssize_t = FEW_GAPS
+# The least index has 64 slots.
+_LEAST_BITS: cython.int = 6
+
+# How many records a change enters into a new index. It has room for a third more than there are, so
+# that all are in it before it is full, whatever the changes are.
+_STEP: cython.Py_ssize_t = 4
 
 _NO_SLOTS = array("I")
 
@@ -57,10 +66,11 @@ class RecordTable:
 
     __slots__ = (
         "_bits",
-        "_gaps",
+        "_former",
+        "_former_bits",
         "_index",
         "_kind",
-        "_mask",
+        "_left",
         "_records",
         "_records_bytes",
         "_room",
@@ -68,22 +78,24 @@ class RecordTable:
 
     def __init__(self, kind: cython.Py_ssize_t) -> None:
         self._kind = kind
-        self._records: list[bytes | None] = []  # None where one was removed
+        self._records: list[bytes] = []
         self._records_bytes = 0  # the memory of all records
-        self._gaps = 0
-        self._index: array[int] | None = None  # 2 ** _bits slots, the last of them _mask
-        self._bits = self._mask = 0
-        self._room = _FEW  # how long the list may be before the index is made again
+        self._index: array[int] | None = None  # 2 ** _bits slots
+        self._bits = 0
+        self._room = 0  # how many slots may still be used
+        self._former: array[int] | None = None  # the index before, which is still needed
+        self._former_bits = 0
+        self._left = 0  # how many records, the first of the list, are to be entered into the index
 
     def __len__(self) -> int:
-        return len(self._records) - self._gaps
+        return len(self._records)
 
     def __contains__(self, key: bytes) -> bool:
         return self._find(key) >= 0
 
     def __iter__(self) -> Iterator[bytes]:
-        """The records in order, as long as the table does not change."""
-        return iter(self.records() if self._gaps else self._records)  # type: ignore[arg-type]
+        """The records, as long as the table does not change."""
+        return iter(self._records)
 
     def get(self, key: bytes) -> bytes | None:
         """The record with this key, or None."""
@@ -91,10 +103,8 @@ class RecordTable:
         return None if place < 0 else self._records[place]
 
     def records(self) -> list[bytes]:
-        """All records in order, in a new list."""
-        if self._gaps:
-            return [record for record in self._records if record is not None]
-        return self._records[:]  # type: ignore[return-value]
+        """All records, in a new list."""
+        return self._records[:]
 
     # -- changing ------------------------------------------------------------------------------
 
@@ -107,36 +117,48 @@ class RecordTable:
         code: cython.ulonglong = 0 if self._index is None else hash_of(record, start, length)
         place: cython.Py_ssize_t = self._place(record, start, length, code)
         if place >= 0:
-            former: bytes = self._records[place]  # type: ignore[assignment]
+            former: bytes = self._records[place]
             self._records[place] = record
             self._records_bytes += bytes_object_bytes(len(record)) - bytes_object_bytes(len(former))
             return former
-        if len(self._records) >= self._room:
-            self._rebuild_for(1)
-            code = 0 if self._index is None else hash_of(record, start, length)
         self._records.append(record)
         self._records_bytes += bytes_object_bytes(len(record))
         if self._index is not None:
             self._enter(code, len(self._records))
+            if self._left:
+                self._enter_some(_STEP)
+            elif self._room <= 0:
+                self._renew(0)
+        elif len(self._records) > _FEW:
+            self._renew(0)
         return None
 
     def remove(self, key: bytes) -> bytes | None:
         """Remove the record with this key; the record, None if there is none."""
         return self._remove_at(self._find(key))
 
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
     def _remove_at(self, place: cython.Py_ssize_t) -> bytes | None:
         """Remove the record at a place of the list; none at -1."""
         if place < 0:
             return None
-        record: bytes = self._records[place]  # type: ignore[assignment]
+        record: bytes = self._records[place]
         self._records_bytes -= bytes_object_bytes(len(record))
         if self._index is None:
-            del self._records[place]  # which moves others towards the oldest
+            del self._records[place]
             return record
-        self._records[place] = None
-        self._gaps += 1
-        if self._gaps > _FEW_GAPS and 2 * self._gaps > len(self._records):
-            self._rebuild_for(0)
+        last: cython.Py_ssize_t = len(self._records) - 1
+        moved: bytes = self._records.pop()
+        if self._left > last:
+            self._left = last
+        if place < last:
+            self._records[place] = moved
+            self._move(moved, last + 1, place + 1)
+        if self._left:
+            self._enter_some(_STEP)
+        elif self._bits > _LEAST_BITS and last < 1 << self._bits - 3:
+            self._renew(0)
         return record
 
     def put_all(self, records: list[bytes]) -> None:
@@ -164,37 +186,27 @@ class RecordTable:
 
     def reserve(self, count: cython.Py_ssize_t) -> None:
         """Prepare for `count` more records, which are going to be put."""
-        if len(self._records) + count > self._room:
-            self._rebuild(len(self._records) - self._gaps + count)
+        if count > self._room and len(self._records) + count > _FEW:
+            self._renew(count)
 
-    # -- scans and random picks ----------------------------------------------------------------
+    # -- scans ---------------------------------------------------------------------------------
 
     def scan(self, cursor: int, count: int) -> tuple[int, list[bytes]]:
         """(next cursor, records): up to `count` of them. Cursor 0 begins and ends."""
         size = len(self._records)
         end = min(cursor, size) if cursor else size
         start = max(0, end - count)
-        return start, [record for record in self._records[start:end] if record is not None]
-
-    def pick(self, below: Callable[[int], int]) -> bytes:
-        """A record chosen with `below(n)`, which gives a number in [0, n). There must be one."""
-        while True:
-            record = self._records[below(len(self._records))]
-            if record is not None:
-                return record
+        return start, self._records[start:end]
 
     # -- as a whole ----------------------------------------------------------------------------
 
     def copy(self) -> RecordTable:
         """An independent table of the same records."""
         twin = RecordTable(self._kind)
-        twin._records = self.records()  # type: ignore[assignment]
-        twin._records_bytes = self._records_bytes
-        if self._gaps:
-            twin._rebuild(len(twin._records))
-        elif self._index is not None:
-            twin._index, twin._room = self._index[:], self._room
-            twin._bits, twin._mask = self._bits, self._mask
+        twin._records, twin._records_bytes = self._records[:], self._records_bytes
+        if self._index is not None:
+            twin._index, twin._bits, twin._room = self._index[:], self._bits, self._room
+        twin._former, twin._former_bits, twin._left = self._former, self._former_bits, self._left
         return twin
 
     @cython.boundscheck(False)
@@ -210,22 +222,20 @@ class RecordTable:
             places.append(self._place(record, start, length, code))
         places.sort()
         twin = RecordTable(self._kind)
-        twin.put_all([self._records[place] for place in places])  # type: ignore[misc]
+        twin.put_all([self._records[place] for place in places])
         return twin
 
     def memory_bytes(self) -> int:
         """The memory in bytes, that of the records included."""
         size: cython.longlong = _OWN_BYTES + list_bytes(self._records) + self._records_bytes
+        if self._former is not None:
+            size += array_bytes(self._former)
         return size if self._index is None else size + array_bytes(self._index)
 
     def release(self, removed_data: RemovedData) -> None:
         """Give up all records when the collection is removed."""
         removed_data.add(self._records, SMALL_ITEMS)
-        self._records = []
-        self._records_bytes = 0
-        self._gaps = 0
-        self._index = None
-        self._room = _FEW
+        self.__init__(self._kind)  # type: ignore[misc]
 
     # -- the index -----------------------------------------------------------------------------
 
@@ -246,80 +256,102 @@ class RecordTable:
     ) -> cython.Py_ssize_t:
         """The place of the record whose key is a part of `text`, with the hash `code`."""
         place: cython.Py_ssize_t
-        record: bytes | None
         if self._index is None:
             for place in range(len(self._records)):
-                record = self._records[place]
-                if record is not None and has_key(self._kind, record, text, start, length):
+                if has_key(self._kind, self._records[place], text, start, length):
                     return place
             return -1
-        slots: cython.p_uint = slots_of(self._index)
-        mask: cython.uint = self._mask
-        tag: cython.uint = code >> 32 + self._bits
+        place = self._place_in(self._index, self._bits, text, start, length, code)
+        if place < 0 and self._former is not None:
+            place = self._place_in(self._former, self._former_bits, text, start, length, code)
+        return place
+
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
+    def _place_in(
+        self,
+        index: array[int],
+        bits: cython.int,
+        text: bytes,
+        start: cython.Py_ssize_t,
+        length: cython.Py_ssize_t,
+        code: cython.ulonglong,
+    ) -> cython.Py_ssize_t:
+        """The place that an index of 2 ** `bits` slots has for a key."""
+        slots: cython.p_uint = slots_of(index)
+        mask: cython.uint = (1 << bits) - 1
+        tag: cython.uint = code >> 32 + bits
         slot: cython.uint = code & mask
         entry: cython.uint
+        place: cython.Py_ssize_t
         while True:
             entry = slots[slot]
             if entry == 0:
                 return -1
-            if entry >> self._bits == tag:
-                record = self._records[(entry & mask) - 1]
-                if record is not None and has_key(self._kind, record, text, start, length):
-                    return (entry & mask) - 1
+            if entry >> bits == tag:
+                place = (entry & mask) - 1
+                if place < len(self._records) and has_key(
+                    self._kind, self._records[place], text, start, length
+                ):
+                    return place
             slot = slot + 1 & mask
 
-    @cython.boundscheck(False)
-    @cython.wraparound(False)
     def _enter(self, code: cython.ulonglong, number: cython.Py_ssize_t) -> None:
         """Enter the record that is the `number`th of the list, counted from 1, into the index."""
         assert self._index is not None
         slots: cython.p_uint = slots_of(self._index)
-        mask: cython.uint = self._mask
+        mask: cython.uint = (1 << self._bits) - 1
         slot: cython.uint = code & mask
         while slots[slot]:
             slot = slot + 1 & mask
         slots[slot] = (code >> 32 + self._bits) << self._bits | number
+        self._room -= 1
 
-    def _rebuild_for(self, more: cython.Py_ssize_t) -> None:
-        """Make the index again for `more` records than there are, with some room to spare."""
-        count: cython.Py_ssize_t = len(self._records) - self._gaps
-        self._rebuild(count + count // 3 + more)
+    def _move(self, record: bytes, number: cython.Py_ssize_t, new: cython.Py_ssize_t) -> None:
+        """A record that was the `number`th of the list is the `new` one: change its slot."""
+        assert self._index is not None
+        code: cython.ulonglong = self._code_of(record)
+        slots: cython.p_uint = slots_of(self._index)
+        mask: cython.uint = (1 << self._bits) - 1
+        tag: cython.uint = (code >> 32 + self._bits) << self._bits
+        slot: cython.uint = code & mask
+        while slots[slot] and slots[slot] != tag | number:
+            slot = slot + 1 & mask
+        if slots[slot]:
+            slots[slot] = tag | new
+        else:
+            self._enter(code, new)
 
-    def _rebuild(self, count: cython.Py_ssize_t) -> None:
-        """Close the gaps, and make an index that has room for `count` records, if they need one."""
-        if self._gaps:
-            self._records = [record for record in self._records if record is not None]
-            self._gaps = 0
-        self._index = None
-        self._room = _FEW
-        size: cython.Py_ssize_t = _FEW
-        bits: cython.int = 4
-        if count > _FEW:
-            while self._room < count:
-                size *= 2
-                bits += 1
-                self._room = size - size // 4
-            assert bits < 32
-            self._bits, self._mask = bits, size - 1
-            self._index = zeros(_NO_SLOTS, size)
-            self._enter_all()
+    def _code_of(self, record: bytes) -> cython.ulonglong:
+        """The hash of the key of a record."""
+        start: cython.Py_ssize_t = key_start(self._kind, record, 0)
+        return hash_of(record, start, key_length(self._kind, record, 0, len(record), start))
 
     @cython.boundscheck(False)
     @cython.wraparound(False)
-    def _enter_all(self) -> None:
-        """Enter all records into the index, which is empty."""
-        start: cython.Py_ssize_t
-        length: cython.Py_ssize_t
-        place: cython.Py_ssize_t
-        record: bytes | None
-        for place in range(len(self._records)):
-            if cython.compiled:
-                prefetch(self._records, place)  # type: ignore[name-defined]  # noqa: F821
-            record = self._records[place]
-            assert record is not None
-            start = key_start(self._kind, record, 0)
-            length = key_length(self._kind, record, 0, len(record), start)
-            self._enter(hash_of(record, start, length), place + 1)
+    def _enter_some(self, count: cython.Py_ssize_t) -> None:
+        """Enter up to so many of the records that are left into the index."""
+        while count and self._left:
+            self._left -= 1
+            count -= 1
+            self._enter(self._code_of(self._records[self._left]), self._left + 1)
+        if self._left == 0:
+            self._former = None
+
+    def _renew(self, more: cython.Py_ssize_t) -> None:
+        """Begin an index for `more` records than there are, with some room to spare."""
+        self._enter_some(self._left)
+        count: cython.Py_ssize_t = len(self._records)
+        bits: cython.int = _LEAST_BITS
+        while (3 << bits) // 4 < count + count // 3 + more:
+            bits += 1
+        assert bits < 32
+        self._former, self._former_bits = self._index, self._bits
+        self._index, self._bits = zeros(_NO_SLOTS, 1 << bits), bits
+        self._room = (3 << bits) // 4
+        self._left = count
+        if self._former is None:
+            self._enter_some(count)
 
 
 _OWN_BYTES: cython.longlong = instance_bytes(RecordTable)
