@@ -7,8 +7,9 @@ server keeps up to 16 MiB free at the top of the heap. Free memory below the top
 in any case until malloc_trim(3) returns it: MEMORY PURGE calls that, and so does the background
 scheduler when `FreeMemory` finds that enough has become free.
 
-Trimming takes 0.13 ms for each megabyte, and 3 ms for 60,000 gaps. A thread would not spare the
-loop: trimming locks the heap, so the loop's next allocation would wait.
+Under `maxmemory`, where values of other sizes replace those that are evicted, a server that is
+never idle does so too. Trimming takes 0.13 ms for each megabyte, and 3 ms for 60,000 gaps. A thread
+would not spare the loop: trimming locks the heap, so the loop's next allocation would wait.
 
 Allocators without these functions (musl, macOS, glibc before 2.33) are left alone.
 """
@@ -25,6 +26,10 @@ _MMAP_THRESHOLD = -3
 
 # From this much on, trimming is worth its time.
 NOTABLE_BYTES = 8 * 1024 * 1024
+
+# How much larger than what it uses the process may be under a memory limit: both together.
+EXCESS_PERCENT = 15
+EXCESS_BYTES = 20 * 1024 * 1024
 
 KEPT_BYTES = 16 * 1024 * 1024
 LARGEST_HEAP_BLOCK_BYTES = 4 * 1024 * 1024
@@ -84,6 +89,11 @@ class FreeMemory:
         grown = self._resident_bytes() - self._known_resident_bytes
         if min(free_bytes, max(freed, grown)) >= NOTABLE_BYTES:
             self.give_back()
+
+    def give_back_beyond(self, used_bytes: int) -> None:
+        """The same, if the process is much larger than what it uses."""
+        if self._resident_bytes() > used_bytes + used_bytes * EXCESS_PERCENT // 100 + EXCESS_BYTES:
+            self.give_back_if_notable()
 
     def give_back(self) -> None:
         """Return free memory to the system, and measure again."""

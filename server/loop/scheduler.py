@@ -20,6 +20,7 @@ from collections.abc import Callable
 
 from commands.core.clients import Clients
 from commands.core.instance import Instance
+from commands.eviction.memory_use import MemoryUse
 from server import clock
 from server.allocator import FreeMemory
 
@@ -31,6 +32,8 @@ SAVING_PAUSE_MS = 20
 # cycle.)
 QUIET_CYCLES_PER_SECOND = 100
 QUIET_MS = 300
+# How often a busy process compares its size with what it uses.
+EXCESS_ROUND_MS = 30_000
 # How long one pass over the cache of opened entries takes.
 OPENED_ROUND_MS = 30_000
 
@@ -58,7 +61,7 @@ class BackgroundScheduler:
         self._is_stopped = False
         self._seen_cycles = 0  # of the loop, at the last turn
         self._ticked_cycles = 0  # of the loop, at the last tick
-        self._ticked_us = self._quiet_since_us = clock_us()
+        self._ticked_us = self._quiet_since_us = self._compared_us = clock_us()
         self._doings_asked: tuple[int, ...] = ()  # when free memory was last measured
 
     def schedule_if_needed(self) -> None:
@@ -79,6 +82,8 @@ class BackgroundScheduler:
         if now_us - self._quiet_since_us >= QUIET_MS * 1000:
             self._quiet_since_us = now_us
             self._give_back_if_notable()
+        elif self._instance.limits_memory and not self._child_lives:
+            self._give_back_excess(now_us)
 
     def _give_back_if_notable(self) -> None:
         instance = self._instance
@@ -88,6 +93,11 @@ class BackgroundScheduler:
         if doings != self._doings_asked:
             self._doings_asked = doings
             self._free_memory.give_back_if_notable()
+
+    def _give_back_excess(self, now_us: int) -> None:
+        if now_us - self._compared_us >= EXCESS_ROUND_MS * 1000:
+            self._compared_us = now_us
+            self._free_memory.give_back_beyond(self._instance.feature(MemoryUse).used_bytes())
 
     def stop(self) -> None:
         """Stop: the server has ended, no task runs any more."""

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from server.allocator import NOTABLE_BYTES, FreeMemory
+from commands.eviction.memory_use import MemoryUse
+from server.allocator import EXCESS_BYTES, EXCESS_PERCENT, NOTABLE_BYTES, FreeMemory
 from server.inprocess.server import InProcessServer
 from server.loop.scheduler import (
     BUSY_PAUSE_MS,
+    EXCESS_ROUND_MS,
     OPENED_ROUND_MS,
     QUIET_CYCLES_PER_SECOND,
     QUIET_MS,
@@ -31,14 +33,14 @@ class Loop:
         self.scheduled: list[tuple[float, Callable[[], None]]] = []
         self.now_us = 0
         self.steps = 0
-        self.free_bytes = 0
+        self.free_bytes = self.resident_bytes = 0
         self.asked = 0  # what is free
         self.given_back_ms: list[int] = []  # when
         self.background_scheduler = BackgroundScheduler(
             self.instance,
             lambda run: self.scheduled.append((0, run)),
             lambda seconds, run: self.scheduled.append((seconds * 1000, run)),
-            FreeMemory(lambda: 0, self.ask_what_is_free, self.give_back),
+            FreeMemory(lambda: self.resident_bytes, self.ask_what_is_free, self.give_back),
             lambda: self.now_us,
         )
 
@@ -177,6 +179,24 @@ def test_nothing_is_given_back_while_clients_are_served() -> None:
     for _ in range(20):
         loop.tick(cycles=QUIET_CYCLES + 1)
     assert loop.given_back_ms == []
+
+
+@pytest.mark.parametrize("is_limited", [False, True])
+@pytest.mark.parametrize("is_large", [False, True])
+@pytest.mark.parametrize("child_lives", [False, True])
+def test_under_a_limit_a_busy_server_gives_back_what_is_beyond_its_use(
+    is_limited: bool, is_large: bool, child_lives: bool
+) -> None:
+    loop = Loop()
+    loop.instance.limits_memory = is_limited
+    loop.instance.persistence.save_in_progress = child_lives
+    used = loop.instance.feature(MemoryUse).used_bytes()
+    loop.free_bytes = NOTABLE_BYTES
+    loop.resident_bytes = used + used * EXCESS_PERCENT // 100 + EXCESS_BYTES + is_large
+    for _ in range(2 * EXCESS_ROUND_MS // TICK_MS - 1):
+        loop.tick(cycles=QUIET_CYCLES + 1)
+    is_due = is_limited and is_large and not child_lives
+    assert loop.given_back_ms == ([EXCESS_ROUND_MS] if is_due else [])
 
 
 def test_nothing_is_given_back_while_a_child_saves() -> None:
