@@ -79,8 +79,10 @@ cdef inline const unsigned char* part_of(const unsigned char* text, Py_ssize_t s
     return text + start
 
 
-cdef inline Py_ssize_t home_slot(unsigned long long code, Py_ssize_t slots) noexcept:
-    return <Py_ssize_t> (<unsigned long long> <unsigned int> (code >> 8) * slots >> 32)
+cdef inline Py_ssize_t home_slot(
+    unsigned long long code, unsigned int depth, Py_ssize_t slots
+) noexcept:
+    return <Py_ssize_t> ((code << depth >> 32) * slots >> 32)
 
 
 cdef inline unsigned char* new_block(Py_ssize_t size) except NULL:

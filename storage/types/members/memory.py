@@ -62,9 +62,11 @@ def put_number(block: bytearray, place: int, number: int) -> None:
     block[place : place + 4] = number.to_bytes(4, "little")
 
 
-def home_slot(code: int, slots: int) -> int:
-    """The slot that a hash points to, by bits that neither its tag nor a directory takes."""
-    return (code >> 8 & 0xFFFFFFFF) * slots >> 32
+def home_slot(code: int, depth: int, slots: int) -> int:
+    """The slot that a hash points to, by the bits after its first `depth`: slots are in the order
+    of hashes.
+    """
+    return (code << depth >> 32 & 0xFFFFFFFF) * slots >> 32
 
 
 def move_slots(block: bytearray, place: int, slots: int, start: int, way: int) -> None:

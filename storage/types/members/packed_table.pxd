@@ -6,7 +6,7 @@ from storage.types.members.key_part cimport (
 )
 from storage.types.members.member_bulks cimport bulk_at, bulks_bytes, new_bytes, put_bulks
 from storage.types.members.memory cimport (
-    allocated, block_at, bytes_at, drop, exists, free_block, free_codes, free_directory,
+    allocated, block_at, bytes_at, drop, exists, free_block, free_codes, free_directory, home_slot,
     keep, new_codes, new_directory, no_directory, nth_slot, number_at, object_bytes, part_of, put_block, put_number, resized,
 )
 from storage.types.members.packed_record cimport (
@@ -26,6 +26,8 @@ cdef Py_ssize_t _MOST_ORDERED_BYTES
 cdef Py_ssize_t _LEAST_BYTES
 cdef int _POSITION_BITS
 cdef long long _LAST_POSITION
+cdef int _REST_BITS
+cdef unsigned long long _REST
 
 
 cdef class PackedTable(Value):
@@ -87,6 +89,13 @@ cdef class PackedTable(Value):
 
     cdef int _records_between(
         self, unsigned char* block, long long position, long long stop, list[bytes] records
+    ) except -1
+    cdef int _records_of_slots(
+        self, unsigned char* block, long long position, long long stop, list[bytes] records
+    ) except -1
+    cdef int _record_between(
+        self, unsigned char* block, Py_ssize_t place, long long position, long long stop,
+        list[bytes] records
     ) except -1
     cpdef bytes pick(self, object below)
     cdef bytes _pick_counting(self, Py_ssize_t number)

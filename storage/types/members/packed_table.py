@@ -63,6 +63,7 @@ if not cython.compiled:
         free_block,
         free_codes,
         free_directory,
+        home_slot,
         keep,
         new_codes,
         new_directory,
@@ -120,6 +121,8 @@ _LEAST_BYTES: cython.Py_ssize_t = 48
 # A cursor is the first bits of a hash.
 _POSITION_BITS: cython.int = 48
 _LAST_POSITION: cython.longlong = (1 << 48) - 1
+_REST_BITS: cython.int = 64 - 48
+_REST: cython.ulonglong = (1 << 16) - 1
 
 # A draw succeeds with a probability of about 0.6, and if few records are left of many with less.
 _DRAWS = 16
@@ -669,7 +672,10 @@ class PackedTable(Value):
             left: cython.longlong = wanted - len(records)
             if left < number_at(block, COUNT):  # the part that has that many, on average
                 stop = min(end, position + width // number_at(block, COUNT) * left + 1)
-            self._records_between(block, position, stop, records)
+            if number_at(block, SLOTS) and 4 * (stop - position) < width:
+                self._records_of_slots(block, position, stop, records)
+            else:
+                self._records_between(block, position, stop, records)
             if stop >> _POSITION_BITS:
                 return 0, records
             position = stop
@@ -686,12 +692,48 @@ class PackedTable(Value):
         """Append the records of a segment whose hashes begin with a number in a range."""
         place: cython.Py_ssize_t = first_place(block)
         end: cython.Py_ssize_t = number_at(block, END)
-        own: cython.longlong
         while place < end:
-            own = code_at(self._kind, block, place) >> 64 - _POSITION_BITS
-            if position <= own < stop:
-                records.append(body_of(block, place))
+            self._record_between(block, place, position, stop, records)
             place += taken_bytes(block, place)
+
+    def _records_of_slots(
+        self,
+        block: cython.p_uchar,
+        position: cython.longlong,
+        stop: cython.longlong,
+        records: list[bytes],
+    ) -> None:
+        """The same by the index: faster, if the range is a small part of the segment."""
+        slots: cython.Py_ssize_t = number_at(block, SLOTS)
+        depth: cython.uint = number_at(block, DEPTH)
+        low: cython.ulonglong = position
+        high: cython.ulonglong = stop - 1
+        slot: cython.Py_ssize_t = home_slot(low << _REST_BITS, depth, slots)
+        # How many slots hashes of the range point to; what collided comes after them.
+        due: cython.Py_ssize_t = home_slot(high << _REST_BITS | _REST, depth, slots) - slot
+        for _ in range(slots):
+            place: cython.Py_ssize_t = number_at(block, HEADER + 4 * slot) & PLACES
+            if place:
+                self._record_between(block, place, position, stop, records)
+            elif due < 0:
+                break
+            due -= 1
+            slot += 1
+            if slot == slots:
+                slot = 0
+
+    def _record_between(
+        self,
+        block: cython.p_uchar,
+        place: cython.Py_ssize_t,
+        position: cython.longlong,
+        stop: cython.longlong,
+        records: list[bytes],
+    ) -> None:
+        """Append the record at a place, if its hash begins with a number in a range."""
+        own: cython.longlong = code_at(self._kind, block, place) >> _REST_BITS
+        if position <= own < stop:
+            records.append(body_of(block, place))
 
     def pick(self, below: Callable[[int], int]) -> bytes:
         """A record chosen with `below(n)`, which gives a number in [0, n). There must be one."""

@@ -9,7 +9,8 @@
     24      the slots, and then the records, one after the other, in the order of insertion
 
 A slot has the place of a record in its low 24 bits, and 8 bits of the hash above, which spare most
-comparisons with other keys; 0 is a free slot. Collisions go to the next free slot (linear probing).
+comparisons with other keys; 0 is a free slot. Records are in the order of their hashes, but those
+that collide, which go to the next free slot (linear probing): a scan reads a part of the slots.
 A few records have no index and are searched one by one.
 
 There are never gaps: a record that is removed or that changes its size moves those after it, which
@@ -107,7 +108,7 @@ def find(
             place += taken_bytes(block, place)
         return 0
     tag: cython.uint = code & 255
-    slot: cython.Py_ssize_t = home_slot(code, slots)
+    slot: cython.Py_ssize_t = home_slot(code, number_at(block, DEPTH), slots)
     entry: cython.uint
     while True:
         entry = number_at(block, HEADER + 4 * slot)
@@ -126,7 +127,7 @@ def find(
 def enter(block: cython.p_uchar, place: cython.Py_ssize_t, code: cython.ulonglong) -> None:
     """Enter the record at a place, the hash of whose key is `code`, into the index."""
     slots: cython.Py_ssize_t = number_at(block, SLOTS)
-    slot: cython.Py_ssize_t = home_slot(code, slots)
+    slot: cython.Py_ssize_t = home_slot(code, number_at(block, DEPTH), slots)
     while number_at(block, HEADER + 4 * slot):
         slot += 1
         if slot == slots:
@@ -143,11 +144,12 @@ def leave(
 ) -> None:
     """Remove the record at a place from the index: the slots after it move up where they can."""
     slots: cython.Py_ssize_t = number_at(block, SLOTS)
-    slot: cython.Py_ssize_t = home_slot(code, slots)
+    slot: cython.Py_ssize_t = home_slot(code, number_at(block, DEPTH), slots)
     while number_at(block, HEADER + 4 * slot) & PLACES != place:
         slot += 1
         if slot == slots:
             slot = 0
+    depth: cython.uint = number_at(block, DEPTH)
     free: cython.Py_ssize_t = slot
     way: cython.Py_ssize_t
     entry: cython.uint
@@ -158,7 +160,7 @@ def leave(
         entry = number_at(block, HEADER + 4 * slot)
         if entry == 0:
             break
-        way = slot - home_slot(code_at(kind, block, entry & PLACES), slots)
+        way = slot - home_slot(code_at(kind, block, entry & PLACES), depth, slots)
         if way < 0:
             way += slots
         if way >= (slot - free if slot >= free else slot - free + slots):
