@@ -216,11 +216,17 @@ class Instance:
         """
         if self.gates & KEEPING_GATES:
             return
-        self.remove(db, key)
         self.stats.expired_keys += 1
-        self.propagate(db.index, [b"DEL", key])
+        self.drop(db, key, b"DEL", notifications.EXPIRED, b"expired")
+
+    def drop(
+        self, db: Database, key: bytes, command: bytes, event_class: int, event: bytes
+    ) -> None:
+        """Remove a key that no client removes; a command for replicas and file, and an event."""
+        self.remove(db, key)
+        self.propagate(db.index, [command, key])
         self.key_modified(db, key, None)
-        self.notify(notifications.EXPIRED, b"expired", key, db.index)
+        self.notify(event_class, event, key, db.index)
 
     def key_modified(self, db: Database, key: bytes, by: TrackingClient | None) -> None:
         """Fail the transactions that watch `key`, and invalidate clients' caches of it."""

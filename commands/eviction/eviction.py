@@ -68,12 +68,9 @@ class Eviction:
 
     def _evict(self, db: Database, key: bytes) -> None:
         instance = self._instance
-        lazily = instance.config.lazyfree_lazy_eviction
-        instance.remove(db, key)
         instance.stats.evicted_keys += 1
-        instance.propagate(db.index, [b"UNLINK" if lazily else b"DEL", key])
-        instance.key_modified(db, key, None)
-        instance.notify(notifications.EVICTED, b"evicted", key, db.index)
+        command = b"UNLINK" if instance.config.lazyfree_lazy_eviction else b"DEL"
+        instance.drop(db, key, command, notifications.EVICTED, b"evicted")
 
     # -- choosing ------------------------------------------------------------------------------
 
