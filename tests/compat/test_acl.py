@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.examples import compat_seed
+from tests.support.plain_requests import all_commands, plain_request
 from tests.support.programs.servers import RunningServer
 from tests.support.resp import Reply, RespClient, parse
 
@@ -248,6 +249,40 @@ def test_restricted_users_are_refused_the_same(both: tuple[RespClient, RespClien
         compare(both, "ACL", "SETUSER", "one", *some_grant(drawn))
         for _ in range(20):
             compare(both, "ACL", "DRYRUN", "one", *some_request(drawn))
+
+
+LACKING = (
+    "+@all ~* &* -NAME", "~* &* +NAME", "+@all &*", "+@all &* %R~*", "+@all &* %W~*", "+@all ~*",
+    "+@all &* ~key1", "~* &* (+NAME)", "(+NAME ~* &*)",
+)  # fmt: skip
+
+
+def test_every_command_is_refused_to_those_who_lack_one_right(
+    both: tuple[RespClient, RespClient],
+    rillway_server: RunningServer,
+    redis_server: RunningServer,
+) -> None:
+    common = described(rillway_server).keys() & described(redis_server).keys()
+    common -= {"debug"}  # Redis looks at enable-debug-command first
+    commands = [one for one in all_commands() if one.fullname.decode() in common]
+    assert len(commands) > 330
+    with rillway_server.connect() as our_user, redis_server.connect() as their_user:
+        users = our_user, their_user
+        compare(both, "ACL", "SETUSER", "one", "on", ">x")
+        compare(users, "AUTH", "one", "x")
+        for command in commands:
+            request = plain_request(command)
+            for rules in LACKING:
+                words = _rules(rules.replace("NAME", command.fullname.decode()))
+                compare(both, "ACL", "SETUSER", "one", "reset", "on", ">x", *words)
+                if compare(both, "ACL", "DRYRUN", "one", *request) != b"+OK\r\n":
+                    answer = compare(users, *request)
+                    assert b"NOPERM" in answer, request
+
+
+def _rules(text: str) -> list[str]:
+    plain, bracket, selector = text.partition("(")
+    return plain.split() + ([bracket + selector] if bracket else [])
 
 
 def test_requests_of_restricted_users_run_or_not_alike(

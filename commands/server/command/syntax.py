@@ -26,7 +26,9 @@ from protocol.records import record
 _TOKENS = re.compile(r"\[|\]|<|>|\||\.\.\.|[^\s\[\]<>|]+")
 _SIGN_NAMES = {"=": "equal", "~": "approximately", "*": "auto-id", "$": "last-id"}
 
-_KEY_NAMES = {"key", "newkey", "source", "destination", "key1", "key2", "src", "dst"}
+_KEY_NAMES = {
+    "destination", "destkey", "dst", "key", "key1", "key2", "newkey", "source", "sourcekey", "src",
+}  # fmt: skip
 _DOUBLE_NAMES = {"height", "latitude", "longitude", "radius", "score", "width"}
 _INTEGER_NAMES = {
     "client-id", "count", "cursor", "db", "decrement", "destination-db", "entries-added",

@@ -88,6 +88,10 @@ def test_keys_are_numbered_by_their_specification() -> None:
     assert outlines("key value [key value ...]", key_specs=1) == [
         "key_value:block multiple (key:key key0, value:string)"
     ]
+    assert outlines("destkey [sourcekey [sourcekey ...]]", key_specs=2) == [
+        "destkey:key key0",
+        "sourcekey:key key1 multiple optional",
+    ]
 
 
 def test_types_follow_from_names_with_a_few_exceptions() -> None:
