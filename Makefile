@@ -135,7 +135,7 @@ stop: ## stop the server that `make demo` left running
 # -- development ----------------------------------------------------------------------------------
 
 # Where the servers that these start have their modules: see tests/support/programs/servers.py.
-test compat crash failover: export SERVED := $(COMPILED)
+test compat crash failover fuzz: export SERVED := $(COMPILED)
 
 .PHONY: test
 test: $(VENV)/.dev compiled redis-server redis-sentinel java ## run all tests, beside a real redis-server: about ten minutes

@@ -114,12 +114,17 @@ _WRITE = "redis.call('set', 'part', 1)"
 class ScriptDrawing:
     """Scripts of one source of chance."""
 
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random, sizes: tuple[int, ...] = _SIZES) -> None:
         self._chance = chance
+        self._sizes = sizes  # of strings, in bytes, and tables, in elements
 
     def script(self) -> str:
         """The source of a script."""
         return self._values() + self._body(leaves=(*_LEAVES, _WRITE))
+
+    def passage(self) -> str:
+        """The source of a script that ends."""
+        return self._values() + " ".join(self._chance.choices((*_LEAVES, _WRITE), k=3))
 
     def library(self) -> str:
         """The source of a library: what it can reach while it is loaded has only loops."""
@@ -134,8 +139,8 @@ class ScriptDrawing:
         chance = self._chance
         return _VALUES.format(
             text=chance.choice(["'a'", "'\\0'", "' '", "'7'", "'x=1;'"]),
-            bytes=chance.choice(_SIZES),
-            elements=chance.choice(_SIZES[:4]),
+            bytes=chance.choice(self._sizes),
+            elements=chance.choice(self._sizes[:4]),
             element=chance.choice(["i", "1", "'k' .. i", "{}"]),
         )
 
