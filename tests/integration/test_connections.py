@@ -14,6 +14,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from server.inprocess.server import InProcessServer
 from server.loop import connection
 from tests.support.programs.servers import RunningServer, ServerFailed
 from tests.support.resp import BrokenReply, RespClient
@@ -167,6 +168,24 @@ def test_what_a_slow_reader_leaves_is_counted_until_it_reads(
         until(lambda: info(watcher, "memory", "mem_clients_normal") - before < 10_000)
 
 
+def test_a_replica_that_never_reads_is_cut_off_at_its_limit(
+    run_rillway: Callable[..., RunningServer],
+) -> None:
+    limit = ("--client-output-buffer-limit", "replica 1mb 0 0")
+    server = run_rillway(*limit, "--repl-diskless-sync-delay", "0")
+    with server.connect() as writer, raw_socket(server) as replica:
+        replica.sendall(b"REPLCONF capa eof\r\n")
+        assert replica.recv(100) == b"+OK\r\n"
+        replica.sendall(b"PSYNC ? -1\r\n")
+        until(lambda: info(writer, "replication", "connected_slaves") == 1)
+
+        def is_cut_off() -> bool:
+            writer.send("SET", "k", b"x" * MIB)
+            return info(writer, "replication", "connected_slaves") == 0
+
+        until(is_cut_off)
+
+
 def test_a_request_beyond_the_query_buffer_limit_is_cut_off(
     run_rillway: Callable[..., RunningServer],
 ) -> None:
@@ -263,6 +282,60 @@ def test_a_server_that_is_open_to_everyone_says_so(
     assert "No password is set and protected-mode is off" in open_server.output()
     closed = run_rillway("--bind", "0.0.0.0", "--protected-mode", "yes")
     assert "No password" not in closed.output()
+
+
+def test_only_the_addresses_of_bind_are_listened_on(
+    run_rillway: Callable[..., RunningServer],
+) -> None:
+    server = run_rillway("--bind", "127.0.0.1")
+    for address in ("127.0.0.2", "::1"):
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((address, server.port), timeout=DEADLINE_SECONDS)
+
+
+def connected(
+    server: InProcessServer, peer: str, sock: socket.socket | None = None
+) -> tuple[connection.Connection, bytes]:
+    """A connection from an address, and what it is told at once."""
+    transport = Mock()
+    known = {"peername": (peer, 4711), "sockname": ("10.0.0.1", 6379), "socket": sock}
+    transport.get_extra_info.side_effect = known.get
+    transport.get_write_buffer_size.return_value = 0
+    made = connection.Connection(Mock(), server.cycle, Mock())
+    made.connection_made(transport)
+    return made, b"".join(call.args[0] for call in transport.write.call_args_list)
+
+
+@pytest.mark.parametrize("peer", ["10.0.0.9", "2001:db8::1"])
+@pytest.mark.parametrize(
+    ("directives", "is_refused"),
+    [
+        ({}, True),
+        ({"protected_mode": "no"}, False),
+        ({"requirepass": "secret"}, False),
+    ],
+)
+def test_protected_mode_refuses_other_machines_as_long_as_there_is_no_password(
+    directives: dict[str, str], is_refused: bool, peer: str
+) -> None:
+    server = InProcessServer(1_700_000_000_000, 0, **directives)
+    far, told = connected(server, peer)
+    assert told.startswith(b"-DENIED ") == is_refused == far.client.closed
+    assert server.instance.stats.rejected_connections == is_refused
+    for neighbour in ("127.0.0.5", "::1"):
+        near, told = connected(server, neighbour)
+        assert told == b"" and not near.client.closed
+
+
+@pytest.mark.parametrize(("seconds", "is_on"), [("90", True), ("0", False)])
+def test_tcp_keepalive_finds_peers_that_are_gone(seconds: str, is_on: bool) -> None:
+    with socket.socket() as sock:
+        connected(InProcessServer(tcp_keepalive=seconds), "127.0.0.1", sock)
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == is_on
+        if is_on:
+            assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 90
+            assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL) == 30
+            assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT) == 3
 
 
 def test_a_pid_file_exists_while_the_server_runs(

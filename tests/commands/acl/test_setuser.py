@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.inprocess.server import InProcessClient
+from server.inprocess.server import InProcessClient, InProcessServer
 
 DEFAULT = b"user default on nopass sanitize-payload ~* &* +@all"
 
@@ -58,3 +58,12 @@ def test_whoami_names_the_user(client: InProcessClient, ann: InProcessClient) ->
     client.execute("ACL", "SETUSER", "ann", "+acl|whoami")
     assert ann.execute("ACL", "WHOAMI") == b"$3\r\nann\r\n"
     assert client.execute("ACL", "WHOAMI") == b"$7\r\ndefault\r\n"
+
+
+@pytest.mark.parametrize(
+    ("default", "shown"), [("resetchannels", b"resetchannels"), ("allchannels", b"&*")]
+)
+def test_a_new_user_has_the_channels_of_acl_pubsub_default(default: str, shown: bytes) -> None:
+    client = InProcessServer(acl_pubsub_default=default).connect()
+    client.execute("ACL", "SETUSER", "ann")
+    assert b"user ann off sanitize-payload %b -@all" % shown in client.execute("ACL", "LIST")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from commands.core.client import Client
 from commands.core.registry import COMMANDS
+from commands.state.slowlog import SlowLog
 from protocol.requests import Argv
 from server.inprocess.server import InProcessClient, InProcessServer
+from server.requests import dispatch
 
 
 def test_a_command_is_found_in_any_spelling(client: InProcessClient) -> None:
@@ -86,3 +90,27 @@ def test_turns_are_shorter_late_in_a_long_cycle() -> None:
     dispatcher.end_cycle()
     dispatcher.start_batch(0)
     assert dispatcher.turn_end_ns == dispatcher.mark_ns + 4000
+
+
+@pytest.mark.interpreted  # the clock of a compiled module cannot be replaced
+@pytest.mark.parametrize(
+    ("slow_us", "spike_ms", "recorded"),
+    [
+        ("1000", "0", (1, 0)),
+        ("-1", "1", (0, 1)),
+        ("1000", "1", (1, 1)),
+        ("10000000", "10000", (0, 0)),
+        ("-1", "0", (0, 0)),
+    ],
+)
+def test_slow_log_and_latency_monitor_record_from_their_thresholds_on(
+    monkeypatch: pytest.MonkeyPatch, slow_us: str, spike_ms: str, recorded: tuple[int, int]
+) -> None:
+    server = InProcessServer(slowlog_log_slower_than=slow_us, latency_monitor_threshold=spike_ms)
+    client = server.connect()
+    ticks = itertools.count(1, 2_000_000)  # each look is 2 ms later
+    monkeypatch.setattr(dispatch, "perf_counter_ns", lambda: next(ticks))
+    client.execute("ECHO", "x")
+    instance = server.instance
+    found = len(list(instance.feature(SlowLog).latest(9))), len(instance.latency.events)
+    assert found == recorded

@@ -85,6 +85,17 @@ def test_an_invalid_request_after_a_blocking_one_waits_for_it() -> None:
     assert client.closed
 
 
+def test_a_bulk_string_is_no_longer_than_proto_max_bulk_len() -> None:
+    server = InProcessServer(proto_max_bulk_len="1mb")
+    longest, longer = server.connect(), server.connect()
+    request = b"*2\r\n$4\r\nECHO\r\n$%d\r\n%b\r\n"
+    text = b"x" * (1 << 20)
+    assert longest.feed(request % (len(text), text)) == b"$%d\r\n%b\r\n" % (len(text), text)
+    answer = longer.feed(request % (len(text) + 1, b""))
+    assert answer == b"-ERR Protocol error: invalid bulk length\r\n"
+    assert longer.closed
+
+
 def test_a_pipeline_ends_where_its_replies_pass_the_output_buffer_limit() -> None:
     limit = "normal 1mb 0 0"
     server = InProcessServer(client_output_buffer_limit=limit)

@@ -306,6 +306,19 @@ def test_a_replica_that_does_not_read_holds_little_of_its_snapshot(
     assert len(rest) > 800_000
 
 
+def test_a_replica_that_waits_too_long_for_its_snapshot_is_cut_off() -> None:
+    """What changes meanwhile is held for it: up to its limit, but at least a backlog of 1 MiB."""
+    server = serving(client_output_buffer_limit="replica 100kb 0 0")
+    server.children.is_held = True
+    replica, client = follow(server, "eof"), server.connect()
+    client.execute("SET", "k", b"x" * 1_000_000)
+    server.tick()
+    assert not replica.closed
+    client.execute("SET", "k", b"x" * 100_000)
+    server.tick()
+    assert replica.closed
+
+
 def test_a_replica_that_reads_at_once_gets_a_file_without_waiting_for_ticks() -> None:
     """A connection that takes all bytes at once never reports that it has room again."""
     server = serving(rdbcompression="no")
