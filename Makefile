@@ -188,10 +188,10 @@ asan: $(VENV)/.dev compiler ## fuzz what is compiled with AddressSanitizer, each
 	@rm -rf $(ASAN)
 	@CFLAGS="-fsanitize=address --param=asan-stack=0 -O1 -g1" COMPILE_RILLWAY=1 $(BIN)/python setup.py --quiet build \
 		--build-base $(RUN)/asan-compiling --build-lib $(ASAN)
-	@for program in traces fuzz_commands; do \
+	@for program in traces fuzz_commands fuzz_server; do \
 		LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" \
 		ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64 PYTHONMALLOC=malloc \
-		PYTHONPATH=$(ASAN):$(ASAN)/rillway/app $(BIN)/python -P tests/fuzz/$$program.py \
+		SERVED=$(ASAN) PYTHONPATH=$(ASAN):$(ASAN)/rillway/app $(BIN)/python -P tests/fuzz/$$program.py \
 			--seconds $(FUZZ_SECONDS) $(if $(SEED),--seed $(SEED)) | tail -n 1; \
 	done
 

@@ -123,8 +123,9 @@ class ScriptDrawing:
         return self._values() + self._body(leaves=(*_LEAVES, _WRITE))
 
     def passage(self) -> str:
-        """The source of a script that ends."""
-        return self._values() + " ".join(self._chance.choices((*_LEAVES, _WRITE), k=3))
+        """The source of a script that ends. If it writes, then last: it can be killed before."""
+        last = self._chance.choice((_WRITE, "return n"))
+        return self._values() + " ".join([*self._chance.choices(_LEAVES, k=3), last])
 
     def library(self) -> str:
         """The source of a library: what it can reach while it is loaded has only loops."""

@@ -93,8 +93,8 @@ def test_a_wrong_answer_is_noticed(played: tuple[Run, RunningServer]) -> None:
 def test_a_server_that_grows_is_noticed(
     played: tuple[Run, RunningServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fuzz_server, "MAX_RESIDENT_BYTES", 1 << 20)
-    with pytest.raises(Broken, match="the server takes"):
+    monkeypatch.setattr(fuzz_server, "MAX_GROWTH_BYTES", -(1 << 30))
+    with pytest.raises(Broken, match="the server has grown"):
         played[0].take_turn()
 
 
