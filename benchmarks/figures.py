@@ -197,6 +197,11 @@ TARGETS: dict[str, tuple[Target, ...]] = {
     "ping/p64-c50": (Target(0.8),),
     "set/p64-c50": (Target(0.9),),
     "get/p64-c50": (Target(0.9),),
+    **{
+        f"tls/{name}-p{pipeline}-c50": (Target(0.6),)
+        for name in ("xadd-small", "xreadgroup-count-1")
+        for pipeline in (1, 16)
+    },
     "memory/small-entry": (Target(0.58),),
     "memory/small-entry-pending": (Target(0.54),),
     "memory/small-entry-of-own-id": (Target(0.58),),

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import hiredis
+import trustme
 
 import rillway
 from benchmarks.machine import cpu_seconds, end_with_parent, pinned, resident_bytes
@@ -127,6 +129,7 @@ class Server:
     """A running server, with a connection for commands. Ends with the `with` block.
 
     files: a folder whose content it loads at its start.
+    tls_port: where clients of the load connect, if it is not 0.
     """
 
     def __init__(
@@ -135,15 +138,20 @@ class Server:
         cores: set[int],
         directives: tuple[str, ...],
         files: Path | None = None,
+        *,
+        is_encrypted: bool = False,
     ) -> None:
         self.program = program
         self.port = free_port()
+        self.tls_port = free_port() if is_encrypted else 0
         self._folder = tempfile.TemporaryDirectory(prefix="rillway-bench-")
         self._log = Path(self._folder.name) / "log"
         self._poll_seconds = LOADING_POLL_SECONDS if files else POLL_SECONDS
         if files:
             shutil.copytree(files, self._folder.name, dirs_exist_ok=True)
         place = ["--port", str(self.port), "--dir", self._folder.name]
+        if is_encrypted:
+            place += ["--tls-port", str(self.tls_port), *_certified(self._folder.name)]
         command = [*program.command, *place, *COMMON_DIRECTIVES, *directives]
         with pinned(cores), self._log.open("wb") as log:
             # In a session of its own: Ctrl-C goes to the run only, which ends its servers in order.
@@ -178,6 +186,10 @@ class Server:
         self._process.kill()
         self._process.wait()
         self._folder.cleanup()
+
+    def connect(self) -> socket.socket:
+        """A client's connection, over TLS if that is on."""
+        return _encrypted(connect(self.tls_port)) if self.tls_port else connect(self.port)
 
     def call(self, *words: Word) -> Reply:
         """A command and its reply, parsed. Raises ServerError if it is an error."""
@@ -281,3 +293,19 @@ def connect(port: int) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", port), timeout=REPLY_SECONDS)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
+
+
+def _certified(folder: str) -> list[str]:
+    """The directives for a new certificate in a folder. Clients need none."""
+    path = f"{folder}/server.pem"
+    issued = trustme.CA().issue_cert("localhost")
+    issued.private_key_and_cert_chain_pem.write_to_path(path)
+    return ["--tls-cert-file", path, "--tls-key-file", path, "--tls-auth-clients", "no"]
+
+
+def _encrypted(connection: socket.socket) -> ssl.SSLSocket:
+    """A connection after its handshake; the certificate is not verified."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context.wrap_socket(connection)

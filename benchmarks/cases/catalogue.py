@@ -12,13 +12,14 @@ from benchmarks.cases import (
     requests,
     stalls,
     start,
+    tls,
     xadd,
     xrange,
 )
 from benchmarks.comparison import Case
 
 FAMILIES = (
-    durability, xadd, xrange, groups, requests, memory, start, latency, stalls,
+    durability, xadd, xrange, groups, requests, tls, memory, start, latency, stalls,
 )  # fmt: skip
 CASES: list[Case] = [case for family in FAMILIES for case in family.CASES]
 # What `--quick` measures.

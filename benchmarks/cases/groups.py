@@ -31,7 +31,7 @@ def consuming(count: int, consumers: int, scale: Scale) -> Load:
     return Consuming(count, consumers, scale.entries)
 
 
-def _fill_group(server: Server, scale: Scale) -> None:
+def fill_group(server: Server, scale: Scale) -> None:
     """Create a stream and a group that has read nothing yet."""
     fill(server, scale.entries)
     server.call("XGROUP", "CREATE", "s", "g", "0")
@@ -49,7 +49,7 @@ def _fill_pending(size: str, server: Server, scale: Scale) -> None:
     deliver(server, count)
 
 
-GROUP = Setting("a group", prepare=_fill_group)
+GROUP = Setting("a group", prepare=fill_group)
 PENDING = {size: Setting(f"{size} pending", prepare=partial(_fill_pending, size)) for size in SIZES}
 
 

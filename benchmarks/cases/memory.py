@@ -21,7 +21,7 @@ from benchmarks.load.entries import (
     deliver,
     fill,
 )
-from benchmarks.servers import PING, PONG, Server, connect, pack
+from benchmarks.servers import PING, PONG, Server, pack
 
 CONNECTIONS = 1_000
 # There are fewer large entries, so that the total memory is the same.
@@ -81,7 +81,7 @@ def _clients(name: str, request: bytes) -> Measurement:
         with ExitStack() as stack:
             growth = _Growth(server, CONNECTIONS)
             for _ in range(CONNECTIONS):
-                connection = stack.enter_context(connect(server.port))
+                connection = stack.enter_context(server.connect())
                 connection.sendall(PING)
                 assert connection.recv(64) == PONG
                 connection.sendall(request)
@@ -90,19 +90,21 @@ def _clients(name: str, request: bytes) -> Measurement:
     return measure
 
 
-def _case(measurement: Measurement, *names: str) -> Case:
+def _case(measurement: Measurement, *names: str, is_encrypted: bool = False) -> Case:
     """A case whose figures of one server hardly vary, and whose filling takes long."""
 
     @contextmanager
     def session(contender: Contender, scale: Scale) -> Iterator[Session]:
         def measure() -> Figures:
-            with contender.start() as server:
+            with contender.start(is_encrypted=is_encrypted) as server:
                 return measurement(server, scale)
 
         yield Session(measure)
 
     rows = tuple(Row(f"memory/{name}", "bytes", lower_is_better=True) for name in names)
-    return Case(rows[0].name, rows, session, has_warm_up=False, most_pairs=3)
+    return Case(
+        rows[0].name, rows, session, has_warm_up=False, most_pairs=3, is_encrypted=is_encrypted
+    )
 
 
 CASES: list[Case] = [
@@ -115,5 +117,6 @@ CASES: list[Case] = [
     ),
     _case(_own_ids, "small-entry-of-own-id"),
     _case(_clients("idle-connection", b""), "idle-connection"),
+    _case(_clients("idle-tls-connection", b""), "idle-tls-connection", is_encrypted=True),
     _case(_clients("blocked-client", WAIT), "blocked-client"),
 ]

@@ -51,7 +51,7 @@ def rate(
 
         yield Session(measure, made.reply if same_replies else None)
 
-    return Case(name, (Row(name, unit),), session, setting)
+    return Case(name, (Row(name, unit),), session, setting, is_encrypted=setting.is_encrypted)
 
 
 def _later(server: Server) -> float:

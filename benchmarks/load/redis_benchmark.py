@@ -40,17 +40,18 @@ class RedisBenchmark(Load):
         )
 
     def run(self, server: Server, seconds: float) -> Figure:
-        port = server.port
+        port = server.tls_port or server.port
+        tls = ("--tls", "--insecure") if server.tls_port else ()
         if port not in self._rates:
-            self._rates[port] = self._run(port, FIRST_REQUESTS)
+            self._rates[port] = self._run(FIRST_REQUESTS, "-p", str(port), *tls)
         with Stopwatch(server.pid) as watch:
-            rate = self._rates[port] = self._run(port, self._rates[port] * seconds)
+            rate = self._rates[port] = self._run(self._rates[port] * seconds, "-p", str(port), *tls)
         return Figure(rate, *watch.shares)
 
-    def _run(self, port: int, requests: float) -> float:
+    def _run(self, requests: float, *place: str) -> float:
         at_once = self._clients * self._pipeline
         count = at_once * max(4, round(requests / at_once))
-        command = ["redis-benchmark", "-p", str(port), "-n", str(count), "-r", str(self._numbers)]
+        command = ["redis-benchmark", *place, "-n", str(count), "-r", str(self._numbers)]
         command += ["-c", str(self._clients), "-P", str(self._pipeline), "--csv", *self._argv]
         ran = subprocess.run(command, capture_output=True, text=True)
         if ran.returncode:
@@ -58,4 +59,4 @@ class RedisBenchmark(Load):
         (row,) = csv.DictReader(io.StringIO(ran.stdout))
         rate = float(row["rps"])
         # So few requests that its clock of milliseconds saw no time pass.
-        return rate if math.isfinite(rate) else self._run(port, 10 * count)
+        return rate if math.isfinite(rate) else self._run(10 * count, *place)
