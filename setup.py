@@ -181,6 +181,7 @@ COMPILED = (
     "server/requests/client_limit.py",
     "server/requests/dispatch.py",
     "server/loop/cycle.py",
+    "server/tls/transport.py",
     "commands/core/propagation/propagation.py",
     "server/requests/memory_limit.py",
     "server/requests/script_runs.py",

@@ -14,7 +14,6 @@ from server.requests.turns cimport Turns
 
 cdef Py_ssize_t _LONG_READ_BYTES
 cdef Py_ssize_t _PART_BYTES
-cdef Py_ssize_t _ENCRYPTED_BYTES
 
 
 cdef class Connection:
@@ -22,7 +21,6 @@ cdef class Connection:
     cdef public bint unix_socket
     cdef public bytes local_address
     cdef public int fd
-    cdef public bint is_encrypted
     cdef public object transport
     cdef public Client client
     cdef public Session session
@@ -37,4 +35,3 @@ cdef class Connection:
     cdef object _on_room
 
     cpdef write(self)
-    cpdef send(self, bytes data)

@@ -35,8 +35,6 @@ from server.requests.turns import Turns
 _LONG_READ_BYTES: cython.Py_ssize_t = 128 * 1024
 # ... and after a shorter one that ends in the middle of a request.
 _PART_BYTES: cython.Py_ssize_t = 4 * 1024
-# How much is encrypted at a time.
-_ENCRYPTED_BYTES: cython.Py_ssize_t = 64 * 1024
 # The poll event for a peer that has closed, even with unread bytes; 0 on systems without it.
 _PEER_CLOSED: int = getattr(select, "POLLRDHUP", 0)
 # How often a connection whose peer has closed its side checks whether all is answered.
@@ -67,7 +65,6 @@ class Connection:
         self.unix_socket = unix_socket
         self.local_address = b""
         self.fd = -1
-        self.is_encrypted = False
         self._loop = loop
         self._on_room = on_room
         # What each request needs.
@@ -87,9 +84,6 @@ class Connection:
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has connected: register it, or refuse it with Redis's texts."""
         self.transport = cast("asyncio.Transport", transport)
-        self.is_encrypted = transport.get_extra_info("sslcontext") is not None
-        if self.is_encrypted:
-            self.transport.set_write_buffer_limits(_ENCRYPTED_BYTES)  # as without TLS
         instance = self._instance
         instance.now_ms = now_ms()
         instance.stats.connections_received += 1
@@ -140,12 +134,9 @@ class Connection:
         """The peer has closed its side: a blocked client gets nothing any more.
 
         The peer may still read. As in Redis, the requests that it sent before closing are answered:
-        a long reply that is under way, and the requests after it. Over TLS, where the loop closes
-        the connection now, only those that have run are: their cycle ends here.
+        a long reply that is under way, and the requests after it.
         """
-        if self.is_encrypted:
-            self._cycle.finish()
-        elif self._turns.is_being_answered(self.client):
+        if self._turns.is_being_answered(self.client):
             self._close_when_answered()
             return True
         self.close()
@@ -175,26 +166,13 @@ class Connection:
             if self.over_soft_limit_since_ms:
                 self._is_over_output_limit()  # not any more, if enough has left meanwhile
             self._memory.note(client)  # of what is left of earlier replies
-            self.send(data)
+            self.transport.write(data)
             if not is_unlimited(client):
                 self._check_output_limit()
         if client.close_after_reply and not client.closed:
             self.close()
             self.transport.close()  # after what is buffered has left
             self._linger()
-
-    def send(self, data: bytes) -> None:
-        """Give bytes to the transport.
-
-        Over TLS in pieces: the loop encrypts each piece at once and passes it to an inner
-        transport, whose buffer does not count as unsent until it has reached its limit.
-        """
-        if not self.is_encrypted or len(data) <= _ENCRYPTED_BYTES:
-            self.transport.write(data)
-            return
-        whole = memoryview(data)
-        for start in range(0, len(data), _ENCRYPTED_BYTES):
-            self.transport.write(whole[start : start + _ENCRYPTED_BYTES])
 
     def close(self) -> None:
         """Remove the client from the instance; the caller closes the transport."""

@@ -43,6 +43,7 @@ def server_context(config: Configuration) -> ssl.SSLContext:
     _check_files(config)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.verify_mode = _CERTIFICATES_WANTED[config.tls_auth_clients]
+    context.options |= ssl.OP_NO_RENEGOTIATION  # during which nothing could be written
     _configure(context, config)
     _load_certificate(context, config.tls_cert_file, config.tls_key_file, config.tls_key_file_pass)
     if config.tls_prefer_server_ciphers:

@@ -12,9 +12,11 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from typing import cast
 
 from server.tls.contexts import reason_of
 from server.tls.credentials import Credentials
+from server.tls.transport import EncryptedTransport
 
 # A peer that says nothing holds a socket for no longer.
 HANDSHAKE_SECONDS = 10.0
@@ -63,16 +65,19 @@ class Handshakes:
         task.add_done_callback(self._tasks.discard)
 
     async def _encrypt(self, sock: socket.socket, peer: Address) -> None:
-        """Run the handshake; the loop then calls `connection_made` of the client."""
+        """Run the handshake, after which the client begins."""
         own = sock.getsockname()
+        done = self._loop.create_future()
+        encrypted = EncryptedTransport(self._credentials.for_clients, self._make_client, done)
+        protocol = cast("asyncio.Protocol", encrypted)
+        transport, _ = await self._loop.connect_accepted_socket(lambda: protocol, sock)
         try:
-            await self._loop.connect_accepted_socket(
-                self._make_client,
-                sock,
-                ssl=self._credentials.for_clients,
-                ssl_handshake_timeout=HANDSHAKE_SECONDS,
-            )
+            await asyncio.wait_for(done, HANDSHAKE_SECONDS)
+        except asyncio.CancelledError:
+            transport.abort()
+            raise
         except OSError as error:
+            transport.close()
             ends = f"addr={peer[0]}:{peer[1]} laddr={own[0]}:{own[1]}"
             self._log(
                 "warning", f"Error accepting a client connection: {reason_of(error)} ({ends})"
