@@ -334,11 +334,15 @@ def test_what_a_client_leaves_unread_is_seen_and_limited(serve: Callable[..., Se
     assert plain.info("stats")["client_output_buffer_limit_disconnections"] == 1
 
 
-def test_a_client_that_closes_its_side_gets_the_replies_to_what_has_run(
-    serve: Callable[..., Served],
+@pytest.mark.parametrize("says_so", [True, False])
+def test_a_client_that_has_closed_its_side_is_answered_completely(
+    serve: Callable[..., Served], says_so: bool
 ) -> None:
+    """With a close_notify or by the end of TCP only."""
     served = serve("--tls-auth-clients", "no")
-    served.plain().set("k", b"x" * 1_000_000)
+    with served.server.connect() as plain:
+        plain.pipeline([("XADD", "s", f"{ms}-1", "f", "x" * 100) for ms in range(1, 20_001)])
+        entries = plain.send("XRANGE", "s", "-", "+")
     context = ssl.create_default_context(cafile=served.authority.path)
     received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
     session = context.wrap_bio(received, sent, server_hostname="localhost")
@@ -351,17 +355,20 @@ def test_a_client_that_closes_its_side_gets_the_replies_to_what_has_run(
             except ssl.SSLWantReadError:
                 sock.sendall(sent.read())
                 received.write(sock.recv(65536))
-        session.write(b"PING\r\nGET k\r\n")
-        with pytest.raises(ssl.SSLWantReadError):
-            session.unwrap()
+        session.write(b"XRANGE s - +\r\nSET after 1\r\nXRANGE s - +\r\nPING\r\n")
+        if says_so:
+            with pytest.raises(ssl.SSLWantReadError):
+                session.unwrap()
         sock.sendall(sent.read())  # the requests and the end, at once
+        sock.shutdown(socket.SHUT_WR)
         while data := sock.recv(65536):
             received.write(data)
     replies = b""
     with contextlib.suppress(ssl.SSLError):
         while data := session.read(65536):
             replies += data
-    assert replies == b"+PONG\r\n$1000000\r\n" + b"x" * 1_000_000 + b"\r\n"
+    assert replies == entries + b"+OK\r\n" + entries + b"+PONG\r\n"
+    assert served.plain().get("after") == b"1"
 
 
 def test_handshakes_count_in_maxclients(serve: Callable[..., Served]) -> None:
