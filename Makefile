@@ -167,7 +167,7 @@ check: $(VENV)/.dev ## lint, formatting, types, layers
 	@$(BIN)/lint-imports
 
 .PHONY: compat
-compat: $(VENV)/.dev compiled redis-server ## the nightly comparison with redis-server: 10,000 sequences
+compat: $(VENV)/.dev compiled redis-server ## the nightly comparison with redis-server: 10,000 sequences over TCP, TLS, a Unix socket, and with few rights
 	@# A seed of its own for each day: every night looks at sequences that no other run has seen.
 	@RILLWAY_COMPAT_EXAMPLES=$(COMPAT_EXAMPLES) RILLWAY_SEED=$${RILLWAY_SEED:-$$(date +%Y%m%d)} \
 		$(BIN)/python -m pytest tests/compat $(ARGS)
