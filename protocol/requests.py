@@ -25,6 +25,7 @@ Source of the behaviour: redis-server 7.0.15, tested with raw sockets. Deliberat
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import field
@@ -71,6 +72,7 @@ UNBALANCED_QUOTES = "Protocol error: unbalanced quotes in request"
 # The longest valid count line: `$` or `*`, and a signed 64-bit integer.
 _HEADER_BYTES = 1 + len("-9223372036854775808")
 
+_LINE_END = b"\r\n"
 _ASTERISK = ord("*")
 _DOLLAR = ord("$")
 
@@ -101,6 +103,7 @@ class RequestReader:
 
     __slots__ = (
         "_argv",
+        "_bulk",
         "_bulk_bytes",
         "_count",
         "_held",
@@ -109,6 +112,7 @@ class RequestReader:
         "authenticated",
         "error",
         "limits",
+        "missing_bytes",
         "overflowed",
     )
 
@@ -122,17 +126,24 @@ class RequestReader:
         self._argv: list[bytes] = []
         self._count = 0
         self._taken_bytes = 0
-        # The bytes of its unfinished part: a line (_bulk_bytes is -1), or a bulk string of
-        # _bulk_bytes and its line end. A bytearray grows in place, and unlike a list of chunks it
-        # costs the same when a client sends one byte at a time.
+        # The bytes of its unfinished line. A bytearray grows in place, and unlike a list of chunks
+        # it costs the same when a client sends one byte at a time.
         self._held = bytearray()
-        self._bulk_bytes = -1
+        # Or its unfinished bulk string of _bulk_bytes, and how many bytes of that and of its line
+        # end are missing (0: there is none). BytesIO grows in place, too, and what it holds in the
+        # end becomes the argument without a copy.
+        self._bulk = io.BytesIO()
+        self._bulk_bytes = 0
+        self.missing_bytes = 0
         self._hiredis = _new_hiredis_reader()
 
     @property
     def buffered_bytes(self) -> int:
         """Bytes received that belong to no finished request."""
-        return self._taken_bytes + len(self._held)
+        size = self._taken_bytes + len(self._held)
+        if self.missing_bytes:
+            size += self._bulk_bytes + len(_LINE_END) - self.missing_bytes
+        return size
 
     @property
     def is_between(self) -> bool:
@@ -149,7 +160,7 @@ class RequestReader:
             return []
         requests: list[list[bytes]] = []
         position = 0
-        if self._held or self._bulk_bytes >= 0:
+        if self._held or self.missing_bytes:
             data, position = self._continue_held(data, requests)
         may_batch = self.authenticated and len(data) <= self.limits.harmless_bytes
         if may_batch and not position and not self._count and len(data) <= _SINGLE_BYTES:
@@ -174,7 +185,7 @@ class RequestReader:
         position = 0
         if self.error is not None or self.overflowed:
             return
-        if self._held or self._bulk_bytes >= 0:
+        if self._held or self.missing_bytes:
             data, position = self._continue_held(data, requests)
         while True:
             for argv in requests:
@@ -190,7 +201,7 @@ class RequestReader:
         self._count = 0
         self._taken_bytes = 0
         self._held = bytearray()
-        self._bulk_bytes = -1
+        self._drop_bulk()
 
     def expects_line(self, data: bytes | bytearray) -> bool:
         """Return True if these bytes, the next of the stream, begin with an inline command."""
@@ -269,7 +280,9 @@ class RequestReader:
             if next_position > end:
                 self._taken_bytes += position - start
                 self._bulk_bytes = length
-                return self._hold(data, position)
+                self.missing_bytes = length + len(_LINE_END)
+                self._add_to_bulk(data, position)
+                return end
             argv.append(data[position : next_position - 2])
             position = next_position
         return position
@@ -305,26 +318,41 @@ class RequestReader:
 
     def _continue_held(self, data: bytes, requests: list[list[bytes]]) -> tuple[bytes, int]:
         """Continue the unfinished part; returns the bytes to scan next, and the position."""
+        if self.missing_bytes:
+            return data, self._continue_bulk(data, requests)
         held = self._held
-        if self._bulk_bytes < 0:
-            # Linear time: as long as the line does not end, only the new bytes are searched.
-            mark = b"\r" if self._count or held[0] == _ASTERISK else b"\n"
-            is_short = len(held) + len(data) <= self.limits.max_inline_bytes
-            if is_short and mark not in data and not held.endswith(mark):
-                held += data
-                return b"", 0
-            self._held = bytearray()
-            return bytes(held) + data, 0
-        rest_bytes = self._bulk_bytes + 2 - len(held)
-        held += data[:rest_bytes]
-        if len(data) >= rest_bytes:
-            self._argv.append(bytes(memoryview(held)[: self._bulk_bytes]))
-            self._taken_bytes += len(held)
-            self._held = bytearray()
-            self._bulk_bytes = -1
+        # Linear time: as long as the line does not end, only the new bytes are searched.
+        mark = b"\r" if self._count or held[0] == _ASTERISK else b"\n"
+        is_short = len(held) + len(data) <= self.limits.max_inline_bytes
+        if is_short and mark not in data and not held.endswith(mark):
+            held += data
+            return b"", 0
+        self._held = bytearray()
+        return bytes(held) + data, 0
+
+    def _continue_bulk(self, data: bytes, requests: list[list[bytes]]) -> int:
+        """Continue the unfinished bulk string; the position after it."""
+        end = self._add_to_bulk(data, 0)
+        if not self.missing_bytes:
+            self._argv.append(self._bulk.getvalue())
+            self._taken_bytes += self._bulk_bytes + len(_LINE_END)
+            self._drop_bulk()
             if len(self._argv) == self._count:
                 self._finish(requests)
-        return data, min(rest_bytes, len(data))
+        return end
+
+    def _add_to_bulk(self, data: bytes, position: int) -> int:
+        """Take the bytes of the unfinished bulk string from a position on; where they end."""
+        content_bytes = self.missing_bytes - len(_LINE_END)
+        end = min(len(data), position + self.missing_bytes)
+        if content_bytes > 0:
+            self._bulk.write(memoryview(data)[position : position + content_bytes])
+        self.missing_bytes -= end - position
+        return end
+
+    def _drop_bulk(self) -> None:
+        self._bulk = io.BytesIO()
+        self._bulk_bytes = self.missing_bytes = 0
 
     def _finish(self, requests: list[list[bytes]]) -> None:
         requests.append(self._argv)

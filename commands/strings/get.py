@@ -1,11 +1,18 @@
-"""GET, MGET, GETDEL and GETEX: a string as a whole."""
+"""GET, MGET, GETDEL and GETEX: a string as a whole.
+
+A long string is sent in pieces: it is not copied for its reply as a whole, others are served in
+between, and a client that does not read makes no copy of it.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import cython
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
+from commands.core.long_reply import LongReply
 from commands.core.registry import FAST, READONLY, WRITE, command, keys_to_end, one_key
 from commands.keys.existence import delete
 from commands.keys.expiry import persist_key, set_deadline
@@ -15,12 +22,18 @@ from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.types.strings import StringValue
 
+# Strings from this length on are sent in pieces, of this many bytes.
+_LONG_BYTES: cython.Py_ssize_t = 1024 * 1024
+_PIECE_BYTES: cython.Py_ssize_t = 128 * 1024
+
 
 @command("GET", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
-def get(client: Client, request: Request) -> bytes:
+def get(client: Client, request: Request) -> bytes | LongReply:
     """Bulk string, null without the key. Source: Redis 7.2."""
     value = client.lookup_string(request.word(1))
     data = None if value is None else value.to_bytes()
+    if data is not None and len(data) >= _LONG_BYTES:
+        return LongReply(_pieces(data))
     request.mark_quick(0 if data is None else len(data))
     return replies.bulk_or_nil(data, client.resp)
 
@@ -41,18 +54,18 @@ def mget(client: Client, argv: Request) -> bytes:
 
 
 @command("GETDEL", arity=2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
-def getdel(client: Client, argv: Request) -> bytes:
+def getdel(client: Client, argv: Request) -> bytes | LongReply:
     """Bulk string, null without the key. Source: Redis 7.2."""
     value = client.lookup_string(argv[1])
     if value is None:
         return replies.NIL[client.resp]
     delete(client, argv[1])
     client.propagate(b"DEL", argv[1])
-    return replies.bulk(value.to_bytes())
+    return _whole(value.to_bytes())
 
 
 @command("GETEX", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
-def getex(client: Client, argv: Request) -> bytes:
+def getex(client: Client, argv: Request) -> bytes | LongReply:
     """Bulk string, null without the key. Source: Redis 7.2."""
     key, now_ms = argv[1], client.instance.now_ms
     lifetime = _parse_getex_options(Arguments(argv, 2))
@@ -68,7 +81,20 @@ def getex(client: Client, argv: Request) -> bytes:
         client.propagate(b"DEL", key)
     elif deadline_ms is not None:
         set_deadline(client, key, deadline_ms)
-    return replies.bulk(value.to_bytes())
+    return _whole(value.to_bytes())
+
+
+def _whole(data: bytes) -> bytes | LongReply:
+    """A string as a reply."""
+    return LongReply(_pieces(data)) if len(data) >= _LONG_BYTES else replies.bulk(data)
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """The pieces of a bulk string."""
+    yield b"$%d\r\n" % len(data)
+    for start in range(0, len(data), _PIECE_BYTES):
+        yield data[start : start + _PIECE_BYTES]
+    yield b"\r\n"
 
 
 def _parse_getex_options(arguments: Arguments) -> Lifetime:

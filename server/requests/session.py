@@ -171,7 +171,12 @@ class Session:
 
     @cython.cfunc
     def _piece_bytes(self, data: bytes | bytearray) -> cython.Py_ssize_t:
-        """Return the number of these bytes that are parsed at a time."""
+        """Return the number of these bytes that are parsed at a time.
+
+        A part of a large argument is only added to it, however long it is.
+        """
+        if not self._is_between and len(data) <= self.reader.missing_bytes:
+            return len(data)
         if self._is_between and data and data[0] == _ASTERISK:
             return _PIECE_BYTES
         return _LINES_BYTES if self.reader.expects_line(data) else _PIECE_BYTES
