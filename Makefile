@@ -216,6 +216,10 @@ exchange: $(VENV)/.dev redis-server ## files and dumped values, to redis-server 
 bench: $(VENV)/.dev compiled redis-server ## speed and memory beside redis-server: ARGS="--quick --only xadd"
 	@PYTHONPATH=. $(BIN)/python benchmarks/run.py $(ARGS)
 
+.PHONY: soak
+soak: $(VENV)/.dev compiled redis-server ## abusive clients beside ordinary ones: ARGS="--rows idle-tls", ARGS="--scale 0.1"
+	@$(BIN)/python -m benchmarks.soak $(ARGS)
+
 .PHONY: micro
 micro: $(VENV)/.demo compiled ## time of single requests in one process: ARGS="--only xadd --before DIR"
 	@$(BIN)/python benchmarks/micro.py $(ARGS)

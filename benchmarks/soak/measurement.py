@@ -26,7 +26,7 @@ STEP_SECONDS = 0.25
 # The abusive clients get what processor time the server and the others leave.
 NICENESS = 15
 # So much above the memory before counts as back.
-BACK_BYTES = 5 << 20
+AFTER_BYTES = 20 << 20
 
 Abuse = Callable[[Target], Outcome]
 
@@ -117,7 +117,7 @@ def _memory(server: Server) -> Memory:
 def _memory_after(server: Server, before: Memory) -> Memory:
     """The memory once it has come back, or after some time."""
     deadline = time.monotonic() + AFTER_SECONDS
-    while (memory := _memory(server)).resident > before.resident + BACK_BYTES:
+    while (memory := _memory(server)).resident > before.resident + AFTER_BYTES // 2:
         if time.monotonic() > deadline:
             break
         time.sleep(STEP_SECONDS)

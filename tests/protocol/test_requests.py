@@ -425,13 +425,26 @@ def test_a_large_argument_in_small_chunks_is_collected_in_place() -> None:
     value, chunk_bytes = bytes(range(256)) * 16_384, 1_000
     data = encode(b"SET", b"k", value)
     reader.feed(data[:chunk_bytes])
-    buffer, sizes, requests = reader._held, set(), []
+    buffer, sizes, requests = reader._bulk, set(), []
     for start in range(chunk_bytes, len(data), chunk_bytes):
-        assert reader._held is buffer
+        assert reader._bulk is buffer
         sizes.add(sys.getsizeof(buffer))
         requests += reader.feed(data[start : start + chunk_bytes])
     assert requests == [[b"SET", b"k", value]]
     assert len(sizes) < 100 < len(value) // chunk_bytes
+
+
+def test_a_large_argument_becomes_the_word_without_a_copy() -> None:
+    value_bytes = 4 * 1024 * 1024
+    data = b"x" * value_bytes
+    reader = RequestReader(Limits())
+    reader.feed(b"*1\r\n$%d\r\n" % value_bytes)
+    reader.feed(data)
+    tracemalloc.start()
+    ((word,),) = reader.feed(b"\r\n")
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert word == data and peak_bytes < value_bytes // 4
 
 
 def test_a_line_in_single_bytes_is_collected_in_place() -> None:

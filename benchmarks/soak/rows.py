@@ -1,0 +1,64 @@
+"""The rows of the soak, and their bounds of memory: those of docs/how-to/security.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from benchmarks.soak import abuses
+from benchmarks.soak.abuses import MB, Outcome, Target
+from benchmarks.soak.measurement import AFTER_BYTES, Measured
+
+# The others' p99.9 may be twice redis-server's, or this, whichever is more.
+WAIT_MS = 10.0
+REDIS_TIMES = 2.0
+# What the process may grow by in any row, beside what the row is about.
+ROOM_BYTES = 40 * MB
+FULL = 1.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kind of abuse. At full scale the server may grow by `peak_bytes`, and ROOM_BYTES."""
+
+    name: str
+    abuse: Callable[[Target], Outcome]
+    peak_bytes: int = 0
+    each_bytes: int = 0  # of a connection; 0: they are not counted
+
+
+ROWS = (
+    Row("unread-replies", abuses.unread_replies, abuses.REPLIES * abuses.VALUE_BYTES),
+    Row("unread-messages", abuses.unread_messages, abuses.HARD_BYTES),
+    Row("unread-messages-soft", abuses.unread_few_messages),
+    Row("slow-requests", abuses.slow_requests),
+    Row("idle-connections", abuses.idle_connections, abuses.CONNECTIONS * 6_000, 6_000),
+    Row("idle-tls", abuses.idle_encrypted_connections, abuses.CONNECTIONS * 50_000, 50_000),
+    Row("tls-handshakes", abuses.handshakes),
+    Row("large-value", abuses.large_value, abuses.LARGE_BYTES),
+)
+
+
+def misses(row: Row, ours: Measured, theirs: Measured | None, scale: float) -> list[str]:
+    """The bounds that Rillway does not keep, and what it did wrong.
+
+    What others wait counts at full scale only, where there are enough requests, and a machine that
+    does nothing else.
+    """
+    found = list(ours.failures)
+    grown = ours.peak.resident - ours.before.resident
+    # A limit does not shrink with the scale.
+    share = max(scale, 1.0) if row.abuse is abuses.unread_messages else scale
+    most = round(row.peak_bytes * share) + ROOM_BYTES
+    if grown > most:
+        found.append(f"grew by {grown // MB} MB, more than {most // MB}")
+    kept = ours.after.resident - ours.before.resident
+    if kept > AFTER_BYTES:
+        found.append(f"kept {kept // MB} MB, more than {AFTER_BYTES // MB}")
+    each = ours.figures.get("bytes each", 0)
+    if row.each_bytes and each > row.each_bytes:
+        found.append(f"{each:.0f} bytes for each connection, more than {row.each_bytes}")
+    most_ms = max(WAIT_MS, REDIS_TIMES * theirs.p999 if theirs else 0)
+    if scale >= FULL and ours.p999 > most_ms:
+        found.append(f"p99.9 of the others {ours.p999:.1f} ms, more than {most_ms:.1f}")
+    return found
