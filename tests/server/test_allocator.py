@@ -108,6 +108,16 @@ def test_what_was_used_again_meanwhile_is_given_back() -> None:
     assert process.trims == 2
 
 
+def test_a_large_process_may_be_left_alone() -> None:
+    process = Process()
+    process.free(3 * NOTABLE_BYTES)
+    size = process.resident_bytes
+    process.memory.give_back_if_notable(size - 1)
+    assert process.trims == 0
+    process.memory.give_back_if_notable(size)
+    assert process.trims == 1
+
+
 def test_memory_returned_on_request_is_not_returned_again() -> None:
     process = Process()
     process.free(3 * NOTABLE_BYTES)

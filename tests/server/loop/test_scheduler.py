@@ -11,7 +11,9 @@ from server.allocator import EXCESS_BYTES, EXCESS_PERCENT, NOTABLE_BYTES, FreeMe
 from server.inprocess.server import InProcessServer
 from server.loop.scheduler import (
     BUSY_PAUSE_MS,
+    BUSY_ROUND_MS,
     EXCESS_ROUND_MS,
+    MOST_WHEN_BUSY_BYTES,
     OPENED_ROUND_MS,
     QUIET_CYCLES_PER_SECOND,
     QUIET_MS,
@@ -181,22 +183,39 @@ def test_nothing_is_given_back_while_clients_are_served() -> None:
     assert loop.given_back_ms == []
 
 
-@pytest.mark.parametrize("is_limited", [False, True])
 @pytest.mark.parametrize("is_large", [False, True])
 @pytest.mark.parametrize("child_lives", [False, True])
 def test_under_a_limit_a_busy_server_gives_back_what_is_beyond_its_use(
-    is_limited: bool, is_large: bool, child_lives: bool
+    is_large: bool, child_lives: bool
 ) -> None:
     loop = Loop()
-    loop.instance.limits_memory = is_limited
+    loop.instance.limits_memory = True
     loop.instance.persistence.save_in_progress = child_lives
     used = loop.instance.feature(MemoryUse).used_bytes()
     loop.free_bytes = NOTABLE_BYTES
     loop.resident_bytes = used + used * EXCESS_PERCENT // 100 + EXCESS_BYTES + is_large
     for _ in range(2 * EXCESS_ROUND_MS // TICK_MS - 1):
         loop.tick(cycles=QUIET_CYCLES + 1)
-    is_due = is_limited and is_large and not child_lives
+    is_due = is_large and not child_lives
     assert loop.given_back_ms == ([EXCESS_ROUND_MS] if is_due else [])
+
+
+@pytest.mark.parametrize("child_lives", [False, True])
+def test_without_a_limit_a_busy_loop_returns_free_memory_once_in_a_while(child_lives: bool) -> None:
+    loop = Loop()
+    loop.instance.persistence.save_in_progress = child_lives
+    loop.free_bytes = NOTABLE_BYTES
+    for _ in range(BUSY_ROUND_MS // TICK_MS):
+        loop.tick(cycles=QUIET_CYCLES + 1)
+    assert loop.given_back_ms == ([] if child_lives else [BUSY_ROUND_MS])
+
+
+def test_a_busy_loop_does_not_return_so_much_that_it_takes_long() -> None:
+    loop = Loop()
+    loop.free_bytes = loop.resident_bytes = 2 * MOST_WHEN_BUSY_BYTES
+    for _ in range(BUSY_ROUND_MS // TICK_MS):
+        loop.tick(cycles=QUIET_CYCLES + 1)
+    assert loop.given_back_ms == []
 
 
 def test_nothing_is_given_back_while_a_child_saves() -> None:
