@@ -23,6 +23,8 @@ BEFORE_SECONDS = 1.0
 # seconds. The others go on meanwhile.
 AFTER_SECONDS = 15.0
 STEP_SECONDS = 0.25
+# At least this long is measured, so that work which is put off counts as well.
+LEAST_SECONDS = 2.0
 # The abusive clients get what processor time the server and the others leave.
 NICENESS = 15
 # So much above the memory before counts as back.
@@ -73,6 +75,7 @@ def measure(program: Program, abuse: Abuse, scale: float, folder: Path) -> Measu
         _forget_peak(server.pid)
         started = time.monotonic()
         outcome = OwnProcess(lambda: _run(abuse, target)).result()
+        time.sleep(max(0.0, started + LEAST_SECONDS - time.monotonic()))
         ended = time.monotonic()
         after = _memory_after(server, before)
         peak = Memory(_peak_bytes(server.pid), int(server.info("memory")["used_memory_peak"]))

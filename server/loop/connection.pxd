@@ -33,5 +33,6 @@ cdef class Connection:
     cdef Instance _instance
     cdef object _loop
     cdef object _on_room
+    cdef object _closings
 
     cpdef write(self)

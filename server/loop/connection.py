@@ -26,6 +26,7 @@ from commands.core.instance import Instance
 from commands.state.stats import Stats
 from protocol import replies
 from server.clock import now_ms
+from server.loop.closings import Closings
 from server.loop.cycle import EventLoopCycle
 from server.requests.dispatch import Dispatcher
 from server.requests.session import Session
@@ -58,6 +59,7 @@ class Connection:
         loop: asyncio.AbstractEventLoop,
         cycle: EventLoopCycle,
         on_room: Callable[[], None],
+        closings: Closings,
         *,
         unix_socket: bool = False,
     ) -> None:
@@ -67,6 +69,7 @@ class Connection:
         self.fd = -1
         self._loop = loop
         self._on_room = on_room
+        self._closings = closings
         # What each request needs.
         self._cycle: EventLoopCycle = cycle
         self._dispatcher: Dispatcher = cycle.dispatcher
@@ -141,7 +144,10 @@ class Connection:
             return True
         self.close()
         self._linger()
-        return False  # asyncio closes the transport, after sending what is buffered
+        if self.is_encrypted:
+            return False  # asyncio closes the transport, after sending what is buffered
+        self._closings.add(self.transport)
+        return True
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is closed."""

@@ -33,6 +33,7 @@ from protocol.cutter import IS_COMPILED
 from server import allocator, clock, user_files
 from server.config_file import rewrite_configuration
 from server.log_file import LEVELS
+from server.loop.closings import Closings
 from server.loop.connection import Connection, write_output
 from server.loop.cron import (
     close_idle_clients,
@@ -90,6 +91,7 @@ class Service:
         self.instance: Instance = Instance(config, self, clock.now_ms())
         self.dispatcher: Dispatcher = Dispatcher(self.instance)
         self.cycle: EventLoopCycle = EventLoopCycle(self.dispatcher, loop.call_soon, write_output)
+        self._closings = Closings(loop.call_soon)
         self.long_replies = LongReplies(self.dispatcher, self.cycle, loop.call_soon, clock.now_ms)
         self.dispatcher.send_in_pieces = self.long_replies.begin
         self.cycle.after.append(self.dispatcher.client_limit.check_after)
@@ -369,7 +371,9 @@ class Service:
 
     def _connection(self, *, unix_socket: bool = False) -> asyncio.Protocol:
         # A C type cannot have a base class of Python's; the loop wants only the methods.
-        connection = Connection(self.loop, self.cycle, self._on_room, unix_socket=unix_socket)
+        connection = Connection(
+            self.loop, self.cycle, self._on_room, self._closings, unix_socket=unix_socket
+        )
         return cast("asyncio.Protocol", connection)
 
     # -- timers --------------------------------------------------------------------------------

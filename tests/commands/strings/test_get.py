@@ -90,3 +90,11 @@ def test_getex_refuses_in_the_order_in_which_redis_does(
     talk.all("SET k v", "XADD s 1-1 f v")
     assert talk.do(request_) == reply
     assert talk.do("TTL k") == b":-1\r\n"
+
+
+@pytest.mark.parametrize("command", ["GET", "GETDEL", "GETEX"])
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_a_long_string_is_answered_whole(talk: Conversation, command: str, more: int) -> None:
+    value = b"0123456789abcdef" * 65_536 + b"x" * more if more >= 0 else b"y" * (2**20 - 1)
+    talk.client.execute("SET", "k", value)
+    assert talk.client.execute(command, "k") == b"$%d\r\n%b\r\n" % (len(value), value)
