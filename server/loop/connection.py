@@ -144,8 +144,6 @@ class Connection:
             return True
         self.close()
         self._linger()
-        if self.is_encrypted:
-            return False  # asyncio closes the transport, after sending what is buffered
         self._closings.add(self.transport)
         return True
 

@@ -301,7 +301,7 @@ def connected(
     known = {"peername": (peer, 4711), "sockname": ("10.0.0.1", 6379), "socket": sock}
     transport.get_extra_info.side_effect = known.get
     transport.get_write_buffer_size.return_value = 0
-    made = connection.Connection(Mock(), server.cycle, Mock())
+    made = connection.Connection(Mock(), server.cycle, Mock(), Mock())
     made.connection_made(transport)
     return made, b"".join(call.args[0] for call in transport.write.call_args_list)
 
