@@ -3,6 +3,7 @@
 service:      the server process
 listeners:    the sockets that accept clients
 connection:   a client's socket
+closings:     the sockets of peers that have gone
 cycle:        the end of a cycle
 cron:         periodic work
 scheduler:    background work between cycles
