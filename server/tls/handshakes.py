@@ -4,6 +4,9 @@ The context is chosen when a connection comes, so that new certificates need no 
 that fails costs one line in the log, and is not a client. asyncio's own servers do not report that;
 so sockets are accepted here.
 
+A handshake takes half a millisecond of the processor. When many peers connect at once, theirs take
+turns: for a millisecond at a time, then the loop polls and others are served.
+
 Source: the text of the log is that of Redis 7.2 and later.
 """
 
@@ -11,15 +14,18 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections import deque
 from collections.abc import Callable
 from typing import cast
 
+from server import clock
 from server.tls.contexts import reason_of
 from server.tls.credentials import Credentials
 from server.tls.transport import EncryptedTransport
 
 # A peer that says nothing holds a socket for no longer.
 HANDSHAKE_SECONDS = 10.0
+TURN_US = 1000
 # Others have their turn after this many; a handshake takes about a millisecond.
 _ACCEPTED_AT_ONCE = 10
 # What to wait for if the process has too many files open.
@@ -38,6 +44,7 @@ class Handshakes:
         make_client: Callable[[], asyncio.Protocol],
         admits: Callable[[int], bool],
         log: Callable[[str, str], None],
+        clock_us: Callable[[], int] = clock.elapsed_us,
     ) -> None:
         """`admits`: whether one more is allowed beside this number of handshakes."""
         self._admits = admits
@@ -45,7 +52,9 @@ class Handshakes:
         self._credentials = credentials
         self._make_client = make_client
         self._log = log
+        self._clock_us = clock_us
         self._tasks: set[asyncio.Task[None]] = set()
+        self._ready: deque[Callable[[], None]] = deque()  # in the order in which bytes arrived
 
     def listen(self, sock: socket.socket, backlog: int) -> Listener:
         """Accept connections on a bound socket."""
@@ -68,7 +77,9 @@ class Handshakes:
         """Run the handshake, after which the client begins."""
         own = sock.getsockname()
         done = self._loop.create_future()
-        encrypted = EncryptedTransport(self._credentials.for_clients, self._make_client, done)
+        encrypted = EncryptedTransport(
+            self._credentials.for_clients, self._make_client, done, self.take_turn
+        )
         protocol = cast("asyncio.Protocol", encrypted)
         transport, _ = await self._loop.connect_accepted_socket(lambda: protocol, sock)
         try:
@@ -82,6 +93,19 @@ class Handshakes:
             self._log(
                 "warning", f"Error accepting a client connection: {reason_of(error)} ({ends})"
             )
+
+    def take_turn(self, go_on: Callable[[], None]) -> None:
+        """Have a handshake go on after those for which bytes came before."""
+        if not self._ready:
+            self._loop.call_soon(self._run_some)
+        self._ready.append(go_on)
+
+    def _run_some(self) -> None:
+        start_us = self._clock_us()
+        while self._ready and self._clock_us() - start_us < TURN_US:
+            self._ready.popleft()()
+        if self._ready:
+            self._loop.call_soon(self._run_some)
 
 
 class Listener:

@@ -8,6 +8,8 @@ cdef class EncryptedTransport:
     cdef object _context
     cdef object _make_client
     cdef object _handshake
+    cdef object _take_turn
+    cdef bytes _waiting
     cdef object _incoming
     cdef object _outgoing
     cdef object _ssl
@@ -17,6 +19,7 @@ cdef class EncryptedTransport:
     cdef bint _is_kept
 
     cpdef write(self, bytes data)
+    cdef _receive(self, bytes data)
     cdef list _decrypted(self, data)
     cdef _shake_hands(self)
     cdef _send(self)

@@ -30,11 +30,17 @@ class EncryptedTransport:
         context: ssl.SSLContext,
         make_client: Callable[[], asyncio.Protocol],
         handshake: asyncio.Future[None],
+        take_turn: Callable[[Callable[[], None]], None],
     ) -> None:
-        """`handshake`: its end; OSError says why it failed. The client is made after it."""
+        """`handshake`: its end; OSError says why it failed. The client is made after it.
+
+        `take_turn` calls what it is given once it is the turn of this handshake.
+        """
         self._context = context
         self._make_client = make_client
         self._handshake = handshake
+        self._take_turn = take_turn
+        self._waiting = b""  # bytes of the handshake, until it has its turn
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._ssl = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
@@ -51,6 +57,20 @@ class EncryptedTransport:
 
     def data_received(self, data: bytes) -> None:
         """Encrypted bytes: of the handshake, then of the client."""
+        if self._client is not None:
+            self._receive(data)
+            return
+        if not self._waiting:
+            self._take_turn(self._go_on)
+        self._waiting += data
+
+    def _go_on(self) -> None:
+        """Go on with the handshake."""
+        data, self._waiting = self._waiting, b""
+        if data and not self._socket.is_closing():
+            self._receive(data)
+
+    def _receive(self, data: bytes) -> None:
         if len(data) <= _RECORD_BYTES:
             parts = self._decrypted(data)
         else:
@@ -64,6 +84,7 @@ class EncryptedTransport:
 
     def eof_received(self) -> bool:
         """The end of TCP: returns True if the client is still to be answered."""
+        self._go_on()
         if self._client is None:
             self._fail(ConnectionResetError("the peer closed the connection"))
         elif not self._has_ended:

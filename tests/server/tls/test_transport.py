@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -67,8 +68,12 @@ class Both:
         context.load_cert_chain(own.certificate, own.key)
         self.socket, self.client = Socket(), Client(keeps)
         self.handshake: asyncio.Future[None] = asyncio.Future(loop=asyncio.new_event_loop())
+        self.turns: list[Callable[[], None]] = []  # of the handshake
         self.transport = EncryptedTransport(
-            context, lambda: cast("asyncio.Protocol", self.client), self.handshake
+            context,
+            lambda: cast("asyncio.Protocol", self.client),
+            self.handshake,
+            self.turns.append,
         )
         self.transport.connection_made(cast("asyncio.Transport", self.socket))
         self._received, self._sent = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -76,13 +81,22 @@ class Both:
             self._received, self._sent, server_hostname="localhost"
         )
 
+    def taken(self) -> bytes:
+        """What the peer has written."""
+        return self._sent.read()
+
     def exchange(self, size: int = 1 << 20) -> None:
         """What the peer has written arrives, `size` bytes at a time; what was sent comes back."""
-        data = self._sent.read()
+        data = self.taken()
         for start in range(0, len(data), size):
             self.transport.data_received(data[start : start + size])
+            self.run_turns()
         self._received.write(self.socket.sent)
         self.socket.sent = b""
+
+    def run_turns(self) -> None:
+        while self.turns:
+            self.turns.pop(0)()
 
     def shake_hands(self, size: int = 1 << 20) -> None:
         while not self.handshake.done() or self._sent.pending:
@@ -103,6 +117,28 @@ class Both:
         with contextlib.suppress(ssl.SSLWantReadError):
             self.peer.unwrap()
         self.exchange()
+
+
+def test_a_handshake_waits_for_its_turn(tmp_path: Path) -> None:
+    both = Both(tmp_path)
+    with contextlib.suppress(ssl.SSLWantReadError):
+        both.peer.do_handshake()
+    hello = both.taken()
+    both.transport.data_received(hello[:100])
+    both.transport.data_received(hello[100:])
+    assert (both.socket.sent, len(both.turns)) == (b"", 1)
+    both.run_turns()
+    assert both.socket.sent
+
+
+def test_a_handshake_whose_peer_has_gone_takes_no_turn(tmp_path: Path) -> None:
+    both = Both(tmp_path)
+    both.transport.data_received(b"\x16")
+    both.socket.close()
+    both.transport.connection_lost(None)
+    both.run_turns()
+    assert both.socket.sent == b""
+    assert isinstance(both.handshake.exception(), ConnectionResetError)
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000, 1 << 20])
@@ -171,6 +207,7 @@ def test_bytes_that_the_peer_did_not_send_close_the_connection(tmp_path: Path) -
 def test_a_handshake_that_fails_says_why(tmp_path: Path) -> None:
     both = Both(tmp_path)
     both.transport.data_received(b"*1\r\n$4\r\nPING\r\n")
+    both.run_turns()
     with pytest.raises(ssl.SSLError):
         both.handshake.result()
     assert both.socket.closed
