@@ -438,13 +438,13 @@ def test_a_large_argument_becomes_the_word_without_a_copy() -> None:
     value_bytes = 4 * 1024 * 1024
     data = b"x" * value_bytes
     reader = RequestReader(Limits())
+    tracemalloc.start()
     reader.feed(b"*1\r\n$%d\r\n" % value_bytes)
     reader.feed(data)
-    tracemalloc.start()
     ((word,),) = reader.feed(b"\r\n")
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert word == data and peak_bytes < value_bytes // 4
+    assert word == data and peak_bytes < 1.5 * value_bytes
 
 
 def test_a_line_in_single_bytes_is_collected_in_place() -> None:
