@@ -33,7 +33,7 @@ ROWS = (
     Row("unread-messages-soft", abuses.unread_few_messages),
     Row("slow-requests", abuses.slow_requests),
     Row("idle-connections", abuses.idle_connections, abuses.CONNECTIONS * 6_000, 6_000),
-    Row("idle-tls", abuses.idle_encrypted_connections, abuses.CONNECTIONS * 50_000, 50_000),
+    Row("idle-tls", abuses.idle_encrypted_connections, abuses.CONNECTIONS * 30_000, 30_000),
     Row("tls-handshakes", abuses.handshakes),
     Row("large-value", abuses.large_value, abuses.LARGE_BYTES),
 )
