@@ -23,7 +23,7 @@ SCALE = 0.002
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurement, "BEFORE_SECONDS", 0.01)
     monkeypatch.setattr(measurement, "AFTER_SECONDS", 0.01)
-    monkeypatch.setattr(measurement, "LEAST_SECONDS", 0.01)
+    monkeypatch.setattr(measurement, "LEAST_SECONDS", 0.3)
     monkeypatch.setattr(abuses, "HOLD_SECONDS", 0.1)
 
 
