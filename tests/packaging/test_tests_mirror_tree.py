@@ -66,7 +66,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "storage/groups/pending_block.py": "test_pending_list.py and test_lent_blocks.py beside it",
     "server/loop/service.py": "tests/integration/test_connections.py, over real sockets",
     "server/loop/listeners.py": "tests/integration/test_tls.py and test_connections.py",
-    "server/tls/handshakes.py": "tests/integration/test_tls.py, over real sockets",
 }
 
 
