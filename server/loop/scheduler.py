@@ -8,9 +8,9 @@ saves, they take at most a fortieth, because each page that they write is copied
 `tick` does the work that needs no task. It drops cached entries that were not read for 30 to 90
 seconds. When the loop has been nearly idle for a while, it returns free memory to the system: that
 takes some milliseconds and cannot be split into steps. Measuring how much is free takes up to 3 ms,
-so it happens only after work that may have freed memory. A loop that is never idle measures once in
-a while, and returns what takes it at most 40 ms. While a child saves, neither
-happens.
+so it happens only after work that may have freed memory. A loop that is never idle measures every
+ten seconds, and returns what takes at most 40 ms. With a memory limit it compares its size with
+what it uses every half minute instead. While a child saves, none of this happens.
 
 The loop and the clock are handed in. `look` must be called when there may be new work; the end of
 each loop cycle does so.
@@ -37,7 +37,7 @@ QUIET_MS = 300
 # How often a busy loop measures, and the most that it returns at once: 0.13 ms for each megabyte.
 BUSY_ROUND_MS = 10_000
 MOST_WHEN_BUSY_BYTES = 256 * 1024 * 1024
-# The same under a memory limit, where the process compares its size with what it uses: any amount.
+# How often under a memory limit, where the amount does not matter.
 EXCESS_ROUND_MS = 30_000
 # How long one pass over the cache of opened entries takes.
 OPENED_ROUND_MS = 30_000

@@ -25,8 +25,9 @@ from server.tls.transport import EncryptedTransport
 
 # A peer that says nothing holds a socket for no longer.
 HANDSHAKE_SECONDS = 10.0
+# How long handshakes go on before others have their turn.
 TURN_US = 1000
-# Others have their turn after this many; a handshake takes about a millisecond.
+# Others have their turn after this many are accepted.
 _ACCEPTED_AT_ONCE = 10
 # What to wait for if the process has too many files open.
 _PAUSE_SECONDS = 0.1

@@ -330,7 +330,7 @@ class RecordTable:
     @cython.boundscheck(False)
     @cython.wraparound(False)
     def _enter_some(self, count: cython.Py_ssize_t) -> None:
-        """Enter up to so many of the records that are left into the index."""
+        """Enter up to `count` of the remaining records into the index."""
         while count and self._left:
             self._left -= 1
             count -= 1
