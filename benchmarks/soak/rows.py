@@ -25,6 +25,7 @@ class Row:
     abuse: Callable[[Target], Outcome]
     peak_bytes: int = 0
     each_bytes: int = 0  # of a connection; 0: they are not counted
+    kept_bytes: int = AFTER_BYTES
 
 
 ROWS = (
@@ -33,7 +34,14 @@ ROWS = (
     Row("unread-messages-soft", abuses.unread_few_messages),
     Row("slow-requests", abuses.slow_requests),
     Row("idle-connections", abuses.idle_connections, abuses.CONNECTIONS * 6_000, 6_000),
-    Row("idle-tls", abuses.idle_encrypted_connections, abuses.CONNECTIONS * 30_000, 30_000),
+    # What OpenSSL frees leaves gaps between what lives; the next connections use them again.
+    Row(
+        "idle-tls",
+        abuses.idle_encrypted_connections,
+        abuses.CONNECTIONS * 30_000,
+        30_000,
+        kept_bytes=ROOM_BYTES,
+    ),
     Row("tls-handshakes", abuses.handshakes),
     Row("large-value", abuses.large_value, abuses.LARGE_BYTES),
 )
@@ -53,8 +61,8 @@ def misses(row: Row, ours: Measured, theirs: Measured | None, scale: float) -> l
     if grown > most:
         found.append(f"grew by {grown // MB} MB, more than {most // MB}")
     kept = ours.after.resident - ours.before.resident
-    if kept > AFTER_BYTES:
-        found.append(f"kept {kept // MB} MB, more than {AFTER_BYTES // MB}")
+    if kept > row.kept_bytes:
+        found.append(f"kept {kept // MB} MB, more than {row.kept_bytes // MB}")
     each = ours.figures.get("bytes each", 0)
     if row.each_bytes and each > row.each_bytes:
         found.append(f"{each:.0f} bytes for each connection, more than {row.each_bytes}")
