@@ -124,6 +124,7 @@ COMPILED = (
     "commands/core/client.py",
     "commands/core/floats.py",
     "commands/core/instance.py",
+    "commands/core/registry.py",
     "commands/core/runner.py",
     "commands/core/blocking/ready_keys.py",
     "storage/chance.py",

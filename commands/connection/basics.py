@@ -10,7 +10,16 @@ from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.gates import GATE_MONITOR, GATE_SILENT, GATE_SUBSCRIBED
 from commands.core.propagation.carried_requests import carried
-from commands.core.registry import ALLOW_BUSY, FAST, LOADING, NO_AUTH, NOSCRIPT, STALE, command
+from commands.core.registry import (
+    ALLOW_BUSY,
+    FAST,
+    LOADING,
+    NO_AUTH,
+    NOSCRIPT,
+    STALE,
+    UNQUEUED,
+    command,
+)
 from commands.hashes.himport import Fieldsets
 from commands.transactions.transaction import discard_transaction
 from protocol import errors, replies
@@ -61,7 +70,7 @@ def select(client: Client, argv: Request) -> bytes:
     return replies.OK
 
 
-@command("RESET", arity=1, flags=_ALWAYS)
+@command("RESET", arity=1, flags=_ALWAYS | UNQUEUED)
 def reset(client: Client, argv: Request) -> bytes:
     """Ends every mode but a CLIENT REPLY SKIP that covers this request. Source: Redis 7.2.
 
@@ -85,7 +94,7 @@ def reset(client: Client, argv: Request) -> bytes:
     return replies.simple(b"RESET")
 
 
-@command("QUIT", arity=-1, flags=_ALWAYS)
+@command("QUIT", arity=-1, flags=_ALWAYS | UNQUEUED)
 def quit_(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     client.close_after_reply = True

@@ -12,13 +12,14 @@ family's table, and name the module in commands/catalogue.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import TypeAlias
+
+import cython
 
 from commands.core.blocking.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
-from protocol.records import entity, frozen_record
+from protocol.records import frozen_record
 from protocol.request import Request
 from storage.types.value import as_int64
 
@@ -48,6 +49,7 @@ ALLOW_BUSY = 1 << 20
 MOVABLE_KEYS = 1 << 21
 NO_MANDATORY_KEYS = 1 << 22
 RUNS_LUA = 1 << 23  # for so long, perhaps, that it pauses for other clients
+UNQUEUED = 1 << 24  # runs at once between MULTI and EXEC
 
 FLAG_NAMES = {
     WRITE: b"write",
@@ -163,27 +165,41 @@ def two_keys(source: tuple[bytes, ...], target: tuple[bytes, ...]) -> tuple[KeyS
     return (KeySpec(begin=1, flags=source), KeySpec(begin=2, flags=target))
 
 
-@entity
+@cython.cclass
 class Command:
     """One declared command, sub-command or container of sub-commands."""
 
-    name: bytes  # upper case, without the container: b"XADD", b"CREATE"
-    fullname: bytes  # lower case, with it: b"xadd", b"xgroup|create"
-    handler: Handler | None
-    arity: int
-    flags: int
-    keys: tuple[KeySpec, ...]
-    family: str  # the folder of its module below commands/; a container has its sub-commands'
-    defers_ready_keys: bool = False
-    parent: Command | None = None
-    subcommands: dict[bytes, Command] = field(default_factory=dict)  # by lower-case name
-    # How many words a request has, names included.
-    least_words: int = field(init=False)
-    most_words: int = field(init=False)
+    __slots__ = (
+        *("arity", "defers_ready_keys", "family", "flags", "fullname", "handler", "keys"),
+        *("least_words", "most_words", "name", "parent", "subcommands"),
+    )
 
-    def __post_init__(self) -> None:
-        self.least_words = abs(self.arity)
-        self.most_words = self.arity if self.arity >= 0 else _MOST_WORDS
+    def __init__(
+        self,
+        *,
+        name: bytes,
+        fullname: bytes,
+        handler: Handler | None,
+        arity: int,
+        flags: int,
+        keys: tuple[KeySpec, ...],
+        family: str,
+        defers_ready_keys: bool = False,
+    ) -> None:
+        self.name = name  # upper case, without the container: b"XADD", b"CREATE"
+        self.fullname = fullname  # lower case, with it: b"xadd", b"xgroup|create"
+        self.handler = handler
+        self.arity = arity
+        self.flags = flags
+        self.keys = keys
+        # The folder of its module below commands/; a container has its sub-commands'.
+        self.family = family
+        self.defers_ready_keys = defers_ready_keys
+        self.parent: Command | None = None
+        self.subcommands: dict[bytes, Command] = {}  # by lower-case name
+        # How many words a request has, names included.
+        self.least_words: int = abs(arity)
+        self.most_words: int = arity if arity >= 0 else _MOST_WORDS
 
     def accepts(self, argument_count: int) -> bool:
         """Return True if `argument_count` words, names included, match the arity."""

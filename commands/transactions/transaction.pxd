@@ -1,7 +1,11 @@
 # The C types of commands/transactions/transaction.py.
 
 from commands.core.client cimport Client
+from commands.core.registry cimport Command
 from protocol.request cimport Request
+
+
+cdef long long _RUNS_LUA
 
 
 cdef class Transaction:
@@ -10,7 +14,7 @@ cdef class Transaction:
     cdef public bint runs_lua
     cdef public bint is_refused
 
-    cpdef add(self, object command, Request request, long long flags)
+    cpdef add(self, Command command, Request request, long long flags)
 
 
 cdef bytes _execute(Client client, Transaction transaction)

@@ -23,6 +23,7 @@ from commands.core.registry import (
     RUNS_LUA,
     SKIP_SLOWLOG,
     STALE,
+    UNQUEUED,
     Command,
     Reply,
     command,
@@ -32,6 +33,9 @@ from commands.transactions.watch import a_watched_key_changed
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
+
+_BEGINS_OR_ENDS = NOSCRIPT | LOADING | STALE | UNQUEUED
+_RUNS_LUA: cython.longlong = RUNS_LUA
 
 
 @cython.cclass
@@ -51,11 +55,11 @@ class Transaction:
         """Queue a request of a command with these flags."""
         self.commands.append(command)
         self.requests.append(request.keep())
-        if flags & RUNS_LUA:
+        if flags & _RUNS_LUA:
             self.runs_lua = True
 
 
-@command("MULTI", arity=1, flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY)
+@command("MULTI", arity=1, flags=_BEGINS_OR_ENDS | FAST | ALLOW_BUSY)
 def multi(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     if client.gates & GATE_MULTI:
@@ -65,7 +69,7 @@ def multi(client: Client, argv: Request) -> bytes:
     return replies.OK
 
 
-@command("EXEC", arity=1, flags=NOSCRIPT | LOADING | STALE | SKIP_SLOWLOG)
+@command("EXEC", arity=1, flags=_BEGINS_OR_ENDS | SKIP_SLOWLOG)
 def exec_(client: Client, argv: Request) -> Reply:
     """The replies of the queued requests; null if a watched key changed.
 
@@ -107,7 +111,7 @@ def _execute(client: Client, transaction: Transaction) -> bytes:
         discard_transaction(client)
 
 
-@command("DISCARD", arity=1, flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY)
+@command("DISCARD", arity=1, flags=_BEGINS_OR_ENDS | FAST | ALLOW_BUSY)
 def discard(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
     if client.feature_if_used(Transaction) is None:

@@ -11,7 +11,16 @@ from __future__ import annotations
 
 from commands.core.client import Client
 from commands.core.gates import GATE_MULTI
-from commands.core.registry import ALLOW_BUSY, FAST, LOADING, NOSCRIPT, STALE, command, keys_to_end
+from commands.core.registry import (
+    ALLOW_BUSY,
+    FAST,
+    LOADING,
+    NOSCRIPT,
+    STALE,
+    UNQUEUED,
+    command,
+    keys_to_end,
+)
 from commands.transactions.watched_keys import WatchedKeys
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -19,7 +28,10 @@ from protocol.request import Request
 
 
 @command(
-    "WATCH", arity=-2, flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY, keys=keys_to_end(b"RO")
+    "WATCH",
+    arity=-2,
+    flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY | UNQUEUED,
+    keys=keys_to_end(b"RO"),
 )
 def watch(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""

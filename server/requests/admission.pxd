@@ -2,6 +2,7 @@
 
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
+from commands.core.registry cimport Command
 from commands.transactions.transaction cimport Transaction
 from protocol.request cimport Request
 from server.requests.client_limit cimport ClientLimit
@@ -9,6 +10,8 @@ from server.requests.turns cimport Turns
 
 
 cdef long long _MULTI
+cdef long long _UNQUEUED
+cdef long long _NO_MULTI
 
 
 cdef class Admission:
@@ -17,5 +20,5 @@ cdef class Admission:
     cdef ClientLimit _client_limit
     cdef object _answers
 
-    cpdef bint admits(self, Client client, object command, Request request)
-    cpdef _enqueue(self, Client client, object command, Request request)
+    cpdef bint admits(self, Client client, Command command, Request request)
+    cdef _enqueue(self, Client client, Command command, Request request, long long flags)

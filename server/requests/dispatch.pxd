@@ -3,6 +3,7 @@
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from commands.core.propagation.propagation cimport Propagation
+from commands.core.registry cimport Command
 from commands.core.runner cimport Runner
 from commands.state.stats cimport CommandStats, Stats
 from protocol.cutter cimport Cutter
@@ -13,6 +14,13 @@ from server.requests.client_limit cimport ClientLimit
 from server.requests.script_runs cimport ScriptRuns
 from server.requests.turns cimport Turns
 from storage.append_only.request_writer cimport RequestWriter
+
+
+cdef long long _ON_DATA
+cdef long _MULTI
+cdef long _RESTRICTED
+cdef long _TRACKING
+cdef long long _WRITE
 
 
 cdef class Dispatcher(Runner):
@@ -36,13 +44,13 @@ cdef class Dispatcher(Runner):
     cdef public bint _tracks_latency
     cdef public long long _notable_us
     cdef public long _depth
-    cdef object _command
+    cdef Command _command
     cdef bytes _name
     cdef bytes _fullname
     cdef object _handler
     cdef Py_ssize_t _least_words
     cdef Py_ssize_t _most_words
-    cdef object _quick_command
+    cdef Command _quick_command
     cdef Client _quick_client
     cdef long long _quick_count
     cdef long long _quick_last
@@ -54,9 +62,9 @@ cdef class Dispatcher(Runner):
     cpdef end_cycle(self)
     cpdef mark(self)
     cpdef bint execute(self, Client client, Request request)
-    cpdef object run(self, Client client, object command, Request request)
+    cpdef object run(self, Client client, Command command, Request request)
     cdef _tell_others(
-        self, Client client, object command, Request request, object handler, bint is_dirty,
+        self, Client client, Command command, Request request, object handler, bint is_dirty,
         bint is_over,
     )
     cdef Request _opened(self, Request kept)
@@ -64,8 +72,8 @@ cdef class Dispatcher(Runner):
     cdef _add_quick(self, long long elapsed_us)
     cdef _settle(self)
     cdef _add_settled(self)
-    cdef _add(self, object command, long long count, long long elapsed_us)
-    cpdef long long _count(self, object command, long long start_ns, long long quick)
-    cdef object _look_up(self, Client client, Request request)
-    cpdef object account(self, Client client, object command, Request request, object handler)
+    cdef _add(self, Command command, long long count, long long elapsed_us)
+    cpdef long long _count(self, Command command, long long start_ns, long long quick)
+    cdef Command _look_up(self, Client client, Request request)
+    cpdef object account(self, Client client, Command command, Request request, object handler)
     cpdef object run_with_pauses(self, Client client, list argv, object work)

@@ -91,7 +91,11 @@ LATE_TURNS = 4
 QUICK_AT_ONCE = 16
 _QUICK_US = 1000
 # Commands with one of these do not look at statistics.
-_ON_DATA = READONLY | WRITE | MAY_REPLICATE
+_ON_DATA: cython.longlong = READONLY | WRITE | MAY_REPLICATE
+_MULTI: cython.long = GATE_MULTI
+_RESTRICTED: cython.long = GATE_RESTRICTED
+_TRACKING: cython.long = GATE_TRACKING
+_WRITE: cython.longlong = WRITE
 INTERNAL_ERROR = b"-ERR internal error, see the server's log\r\n"
 
 
@@ -210,7 +214,8 @@ class Dispatcher(Runner):
         if instance.limits_memory:
             self.memory_limit.check()
         if (client.gates or instance.gates) and not self.admission.admits(client, command, request):
-            self.mark()
+            if client.gates != _MULTI:  # EXEC leaves the time of its queue out: saves 0.05 us
+                self.mark()
             return client.postponed is None and self.mark_ns < self.turn_end_ns
         if instance.ready_keys.signalled and not command.defers_ready_keys:
             self.waiters.serve_ready_keys()
@@ -247,12 +252,13 @@ class Dispatcher(Runner):
 
         All of them run, whatever the size of their replies; None if that exceeds `room_bytes`.
         """
+        self.mark()
         results: list[bytes] = [replies.array_header(len(requests))]
         is_too_long = False
         place: cython.Py_ssize_t
         for place in range(len(requests)):
             command, request = queued[place], self._opened(requests[place])
-            if client.gates & GATE_RESTRICTED:
+            if client.gates & _RESTRICTED:
                 denied = refusal_in_exec(client, command, request.words())
                 if denied is not None:
                     self.instance.stats.count_error(denied.code)
@@ -536,14 +542,14 @@ class Dispatcher(Runner):
             and not command.flags & (SKIP_MONITOR | ADMIN)
         ):
             feed_monitors(instance, client, redacted(request.words(), command.fullname))
-        if client.gates & GATE_TRACKING:
+        if client.gates & _TRACKING:
             command_ran(client, command, request, is_over=is_over)
         propagation: Propagation = self.propagation
         propagates, client.propagates = client.propagates, False
         if not propagation.sinks:
             propagation.drop()
             return
-        if is_dirty and not propagates and command.flags & WRITE:  # which EXEC and EVAL have not
+        if is_dirty and not propagates and command.flags & _WRITE:  # which EXEC and EVAL have not
             writer: RequestWriter = propagation.begin(client.db.index)
             writer.encoded(request.whole())
         if not self._depth and propagation.requests:

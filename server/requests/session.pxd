@@ -11,6 +11,8 @@ cdef Py_ssize_t _PIECE_BYTES
 cdef Py_ssize_t _LINES_BYTES
 cdef Py_ssize_t _UNFINISHED_BYTES
 cdef int _ASTERISK
+cdef long _AUTH
+cdef long _REPLICA
 
 
 cdef class Session:

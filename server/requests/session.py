@@ -30,6 +30,8 @@ _LINES_BYTES: cython.Py_ssize_t = 4 * 1024
 # An unfinished request of up to this many bytes is kept, to be cut with the bytes that follow.
 _UNFINISHED_BYTES: cython.Py_ssize_t = 16 * 1024
 _ASTERISK: cython.int = ord("*")
+_AUTH: cython.long = GATE_AUTH
+_REPLICA: cython.long = GATE_REPLICA
 
 
 @cython.cclass
@@ -61,14 +63,14 @@ class Session:
 
     def receive(self, data: bytes) -> None:
         """Take bytes from the client. `Dispatcher.start_batch` must be called before."""
-        if self.client.gates & GATE_REPLICA:
+        if self.client.gates & _REPLICA:
             # Any byte is a sign of life, also a newline, which is no request.
             replica = self.client.instance.feature(ReplicaTable).replicas.get(self.client)
             if replica is not None:
                 replica.heard_ms = self.client.instance.now_ms
         if self.unread or self.backlog or self.turns.is_halted(self.client):
             self.unread += data
-        elif not self.client.gates & GATE_AUTH and len(data) <= self._piece_bytes(data):
+        elif not self.client.gates & _AUTH and len(data) <= self._piece_bytes(data):
             self._read(data)
         else:
             self.burst_bytes = 0
@@ -104,7 +106,7 @@ class Session:
             end = _piece_end(self.unread, self._piece_bytes(self.unread))
             data = bytes(self.unread[:end])
             del self.unread[:end]
-            if not self.client.gates & GATE_AUTH:
+            if not self.client.gates & _AUTH:
                 self._read(data)
             else:
                 self._read_before_login(data)

@@ -93,17 +93,18 @@ def _summary(group: Group, resp: int) -> bytes:
     if first is None or last is None:
         nil = replies.NIL[resp]
         return replies.array([replies.ZERO, nil, nil, replies.NIL_ARRAY[resp]])
-    consumers = [
-        _name_and_count(consumer.name, b"%d" % consumer.pending_count)
-        for _, consumer in sorted(group.consumers.items())
-        if consumer.pending_count
-    ]
+    writer = RequestWriter()
+    owners: cython.Py_ssize_t = 0
+    for name in sorted(group.consumers):
+        count: cython.longlong = group.consumers[name].pending_count
+        if count:
+            owners += 1
+            writer.begin(2)
+            writer.word(name)
+            writer.number(count)
+    consumers = replies.array_header(owners) + writer.take(writer.end)
     total = replies.integer(len(group.pending))
-    return replies.array([total, id_bulk(first), id_bulk(last), replies.array(consumers)])
-
-
-def _name_and_count(name: bytes, count: bytes) -> bytes:
-    return b"*2\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n" % (len(name), name, len(count), count)
+    return replies.array([total, id_bulk(first), id_bulk(last), consumers])
 
 
 def _list(group: Group, query: PendingQuery, now_ms: int) -> bytes | LongReply:

@@ -44,7 +44,13 @@ def test_rows_are_in_the_order_of_the_alphabet(family: str) -> None:
 def test_a_command_without_a_row_is_named() -> None:
     xlen = COMMANDS[b"xlen"]
     undocumented = Command(
-        b"XNEW", b"xnew", xlen.handler, arity=2, flags=0, keys=(), family=xlen.family
+        name=b"XNEW",
+        fullname=b"xnew",
+        handler=xlen.handler,
+        arity=2,
+        flags=0,
+        keys=(),
+        family=xlen.family,
     )
     with pytest.raises(KeyError, match="XNEW"):
         row_of(undocumented)

@@ -1,0 +1,16 @@
+# The C types of commands/core/registry.py.
+
+
+cdef class Command:
+    cdef public bytes name
+    cdef public bytes fullname
+    cdef public object handler
+    cdef public long arity
+    cdef public long long flags
+    cdef public tuple keys
+    cdef public str family
+    cdef public bint defers_ready_keys
+    cdef public Command parent
+    cdef public dict subcommands
+    cdef public long long least_words
+    cdef public long long most_words
