@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import re
 import resource
 import signal
@@ -15,7 +16,7 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.support.programs.servers import ROOT, RunningServer, start_redis, start_rillway
+from tests.support.programs.servers import ROOT, SERVED, RunningServer, start_redis, start_rillway
 from tests.support.resp import BrokenReply, RespClient
 from tests.support.waiting import until
 
@@ -104,6 +105,19 @@ def test_a_snapshot_in_the_background_holds_what_was_there_when_it_began(start: 
     with start().connect() as client:
         assert client.send("DBSIZE") == b":%d\r\n" % MANY_KEYS
         assert client.send("GET", "key:7") == b"$200\r\n" + b"x" * 200 + b"\r\n"
+
+
+def test_a_child_copies_little_of_the_entries_that_it_saves(start: Start) -> None:
+    draw = random.Random(1)
+    with start().connect() as client:
+        for _ in range(200):
+            client.pipeline([("XADD", "s", "*", "f", draw.randbytes(200)) for _ in range(1000)])
+        assert int(client.send("MEMORY", "USAGE", "s")[1:]) > 40_000_000
+        client.send("BGSAVE")
+        until(lambda: idle(client))
+        # Interpreted, the child counts references to the numbers that a node is made of.
+        bound_bytes = 80_000_000 if SERVED == ROOT else 15_000_000
+        assert 0 < int(info(client)["rdb_last_cow_size"]) < bound_bytes
 
 
 def test_a_child_that_is_killed_leaves_the_old_snapshot_and_no_other_file(
