@@ -12,8 +12,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
+import importlib.util
 import json
 import logging
+import os
 import re
 import shlex
 import shutil
@@ -58,8 +60,10 @@ async def consume(options: argparse.Namespace) -> int:
         claim_idle_ms=options.claim_idle,
         max_deliveries=options.max_deliveries,
         dead_letters=options.dead_letter,
+        trace=options.trace,
     )
-    running = asyncio.ensure_future(consumer.run(Command(options.command, options.stream)))
+    command = Command(options.command, options.stream, trace=options.trace)
+    running = asyncio.ensure_future(consumer.run(command))
     received: list[int] = []
 
     def on_signal(number: int) -> None:
@@ -88,9 +92,10 @@ async def consume(options: argparse.Namespace) -> int:
 class Command:
     """The handler: runs the command once for each entry."""
 
-    def __init__(self, words: list[str], stream: str) -> None:
+    def __init__(self, words: list[str], stream: str, *, trace: bool = False) -> None:
         self.words = words
         self.stream = stream
+        self.trace = trace
 
     async def __call__(self, entry: Entry) -> None:
         """Raises CommandFailed, or GiveUp if there is no such command."""
@@ -100,6 +105,7 @@ class Command:
                 stdin=asyncio.subprocess.PIPE,
                 # Ctrl-C in a terminal is for this program, which then waits for the command.
                 start_new_session=True,
+                env=self._environment(),
             )
         except OSError as error:
             raise GiveUp(f"cannot run {self.words[0]}: {error.strerror}") from error
@@ -115,6 +121,14 @@ class Command:
             raise CommandFailed(f"ended by {signal.Signals(-status).name}")
         if status > 0:
             raise CommandFailed(f"exit status {status}")
+
+    def _environment(self) -> dict[str, str] | None:
+        """The command's environment: TRACEPARENT names the span of the entry, if there is one."""
+        if not self.trace:
+            return None
+        from rillway.consumer.tracing import context_variables
+
+        return {**os.environ, **context_variables()}
 
 
 def as_json(entry: Entry, stream: str) -> bytes:
@@ -226,12 +240,19 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         help="move an entry that failed that often to --dead-letter",
     )
     parser.add_argument("--dead-letter", metavar="STREAM", help="where such an entry goes")
+    parser.add_argument(
+        "--trace",
+        action="store_true",
+        help="make a span of OpenTelemetry for each entry, and give the command its TRACEPARENT",
+    )
     parser.add_argument("--quiet", action="store_true", help="say nothing but errors")
     mark = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_args(arguments[:mark])
     options.command = arguments[mark + 1 :]
     if not options.command:
         parser.error("the command is missing: ... -- COMMAND [ARGUMENT ...]")
+    if options.trace and importlib.util.find_spec("opentelemetry") is None:
+        parser.error("--trace needs OpenTelemetry: pip install 'rillway[otel]'")
     if shutil.which(options.command[0]) is None:
         parser.error(f"there is no command {shlex.quote(options.command[0])}")
     if (options.max_deliveries is None) != (options.dead_letter is None):

@@ -16,9 +16,9 @@ import logging
 import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import redis
 import redis.asyncio
@@ -27,6 +27,9 @@ from redis.backoff import NoBackoff
 
 from rillway.consumer.entry import Entry
 from rillway.consumer.group import Group, is_lost
+
+if TYPE_CHECKING:
+    from rillway.consumer.tracing import Tracing
 
 Handler: TypeAlias = Callable[[Entry], Awaitable[None]]
 
@@ -81,6 +84,7 @@ class Consumer:
         claim_idle_ms: int | None = None,
         max_deliveries: int | None = None,
         dead_letters: str | None = None,
+        trace: bool = False,
         client_options: Mapping[str, Any] | None = None,
     ) -> None:
         """A consumer called `name`; no other running consumer of the group may have that name.
@@ -93,9 +97,11 @@ class Consumer:
           failures among them. None: failed entries are tried again when it runs next;
         - `max_deliveries` and `dead_letters`: an entry that has failed, or has ended its consumers,
           that number of times goes to that stream;
+        - `trace`: make a span for each entry (rillway/consumer/tracing.py);
         - `client_options`: more arguments for redis-py's `from_url`.
 
-        Raises ValueError for settings that make no sense.
+        Raises ValueError for settings that make no sense, and ImportError if `trace` is set and the
+        extra `otel` is not installed.
         """
         if (max_deliveries is None) != (dead_letters is None):
             raise ValueError("max_deliveries and dead_letters belong together")
@@ -120,6 +126,12 @@ class Consumer:
         self._dead_letters = dead_letters
         self._client = _client(url, client_options or {})
         self._group = Group(self._client, stream, group, name, start)
+        self._tracing: Tracing | None = None
+        if trace:
+            from rillway.consumer.tracing import Tracing  # needs an extra
+
+            server = self._client.connection_pool.connection_kwargs
+            self._tracing = Tracing(stream=stream, group=group, server=server)
         self._stopping = asyncio.Event()
         self._held: deque[Entry] = deque()  # delivered, not yet handled; the first is in progress
         self._done: list[str] = []  # handled, not yet acknowledged
@@ -275,7 +287,8 @@ class Consumer:
             return
         renewing = asyncio.ensure_future(self._renew_regularly())
         try:
-            await handle(entry)
+            with self._tracing.handling(entry) if self._tracing else nullcontext():
+                await handle(entry)
         except GiveUp:
             raise
         except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import os
 import signal
@@ -128,6 +129,21 @@ def test_an_entry_whose_consumer_was_killed_is_handled_by_the_next(
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("options", [(), ("--trace",)])
+def test_a_command_learns_the_context_of_its_entry_if_traces_are_on(
+    scene: Scene, consumers: Consumers, options: tuple[str, ...]
+) -> None:
+    context = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    scene.client.xadd(STREAM, {"n": "1", "traceparent": context})
+    process = consumers.start(*options, command='echo "$TRACEPARENT" > told')
+    until(lambda: (consumers.folder / "told").exists() and scene.pending() == {})
+    process.terminate()
+    said(process)
+    expected = context if options else ""  # without an SDK, what the producer said
+    assert (consumers.folder / "told").read_text().strip() == expected
+
+
+@pytest.mark.integration
 def test_a_command_that_fails_too_often_sends_its_entry_to_the_dead_letters(
     scene: Scene, consumers: Consumers
 ) -> None:
@@ -207,6 +223,15 @@ def test_a_bad_command_line_is_refused_with_the_reason(
         parse_options(arguments)
     assert stopped.value.code == 2
     assert reason in capsys.readouterr().err
+
+
+def test_traces_need_an_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit):
+        parse_options([*GIVEN, "--trace", "--", "cat"])
+    assert "pip install 'rillway[otel]'" in capsys.readouterr().err
 
 
 # -- what is said ---------------------------------------------------------------------------------
