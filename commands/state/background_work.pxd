@@ -4,3 +4,4 @@ cdef class BackgroundWork:
     cdef dict __dict__
     cdef object _freeing
     cdef object _tidying
+    cdef object _answering

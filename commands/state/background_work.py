@@ -7,13 +7,14 @@ clients.
 
     instance.background_work.discard(removed)  free removed data (storage/keyspace/deferred_free.py)
     instance.background_work.tidy(steps)       convert data to a more compact form
+    instance.background_work.answer(steps)     collect an answer for which somebody waits (metrics)
 
 The scheduler calls `step` when the server has time (server/loop/scheduler.py); the in-process
 server of the tests does so when a test asks for it.
 
 While a child saves, it shares memory with the server, and each page that is written to is copied
 (copy on write). Tidying therefore waits until the child has ended. Freeing does not: the removed
-data could accumulate.
+data could accumulate. Answers go first, and are short.
 
 Leaves out: when steps run, and how much time they may take.
 """
@@ -46,9 +47,15 @@ class BackgroundWork:
         self._report = report
         self._freeing: deque[tuple[Task, int]] = deque()  # with the number of objects
         self._tidying: deque[Task] = deque()
+        self._answering: deque[Task] = deque()
 
     def __len__(self) -> int:
-        return len(self._freeing) + len(self._tidying)
+        return len(self._freeing) + len(self._tidying) + len(self._answering)
+
+    @property
+    def is_awaited(self) -> bool:
+        """True if somebody waits for the end of a task."""
+        return bool(self._answering)
 
     @property
     def unfreed_objects(self) -> int:
@@ -68,12 +75,21 @@ class BackgroundWork:
         """Convert data with `task`, while no child shares the memory."""
         self._tidying.append(task)
 
+    def answer(self, task: Task) -> None:
+        """Run `task` before all others: somebody waits for it, whether or not a child saves."""
+        self._answering.append(task)
+
     def has_work(self, *, child_lives: bool = False) -> bool:
         """Return True if `step` would do anything."""
-        return bool(self._freeing or (self._tidying and not child_lives))
+        return bool(self._answering or self._freeing or (self._tidying and not child_lives))
 
     def step(self, *, child_lives: bool = False) -> bool:
         """Run one step of the next task. False if there was nothing to do."""
+        if self._answering:
+            task = self._answering.popleft()
+            if self._advance(task):
+                self._answering.append(task)
+            return True
         if self._freeing:
             task, objects = self._freeing.popleft()
             if self._advance(task):
@@ -110,3 +126,4 @@ class BackgroundWork:
         """Drop all tasks when the server ends: the process returns its memory as a whole."""
         self._freeing.clear()
         self._tidying.clear()
+        self._answering.clear()

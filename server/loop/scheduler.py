@@ -3,7 +3,8 @@
 One turn takes steps until half a millisecond is used up. If no request came since the last turn,
 the next one follows as soon as the loop has polled again. Otherwise the clients have the loop to
 themselves for a while, so that tasks take at most a fifth of a busy server's time. While a child
-saves, they take at most a fortieth, because each page that they write is copied (copy on write).
+saves, they take at most a fortieth, because each page that they write is copied (copy on write),
+unless somebody waits for one.
 
 `tick` does the work that needs no task. It drops cached entries that were not read for 30 to 90
 seconds. When the loop has been nearly idle for a while, it returns free memory to the system: that
@@ -127,7 +128,7 @@ class BackgroundScheduler:
             self._call_soon(self._take_turn)
 
     def _pause_ms(self) -> int:
-        if self._child_lives:
+        if self._child_lives and not self._instance.background_work.is_awaited:
             return SAVING_PAUSE_MS
         return BUSY_PAUSE_MS if self._instance.stats.cycles != self._seen_cycles else 0
 

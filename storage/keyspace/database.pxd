@@ -3,6 +3,7 @@
 from storage.keyspace.ordered_index cimport OrderedIndex
 from storage.keyspace.memory_count cimport MemoryCount
 from storage.object_size cimport bytes_object_bytes
+from storage.stream cimport Stream
 from storage.types.value cimport Value
 
 
@@ -18,6 +19,7 @@ cdef class Database:
     cdef public object _deadlines
     cdef public object _field_deadlines
     cdef public list _walks
+    cdef public OrderedIndex streams
     cdef public MemoryCount memory
     cdef public long long _tables_bytes
     cdef public Py_ssize_t _measured_keys

@@ -29,6 +29,7 @@ from storage.keyspace.key_walk import KeyWalk
 from storage.keyspace.memory_count import MemoryCount
 from storage.keyspace.ordered_index import OrderedIndex
 from storage.nodes.entry_cache import EntryCache
+from storage.stream import Stream
 from storage.types.value import NEW_FREQUENCY, Value
 
 if not cython.compiled:
@@ -58,6 +59,7 @@ CONTENT = (
     "_deadlines",
     "_field_deadlines",
     "_walks",
+    "streams",
     "memory",
     "_tables_bytes",
     "_measured_keys",
@@ -92,6 +94,7 @@ class Database:
         "field_expires",
         "index",
         "memory",
+        "streams",
         "values",
     )
 
@@ -109,6 +112,8 @@ class Database:
         self.field_expires: dict[bytes, int] = {}
         self._field_deadlines: OrderedIndex = OrderedIndex()  # as _deadlines
         self._walks: list[KeyWalk] = []  # walks in progress
+        # The keys of streams by serial: in the order in which they were created.
+        self.streams: OrderedIndex = OrderedIndex()
         self.memory = MemoryCount()  # of the keys and values
         self._tables_bytes = self._measured_keys = 0
         self._recounted = 0  # the cursor of `recount`
@@ -140,8 +145,12 @@ class Database:
             value.serial = old.serial
             value.frequency = old.frequency
             self.memory.exchange(old, value)
+            if type(old) is Stream:
+                self.streams.pop(old.serial)
             if old is not value:
                 self._release(old)
+        if type(value) is Stream:
+            self.streams[value.serial] = key
         value.use_cache(self._cache)
         self.values[key] = value
         if self.field_expires or value.first_deadline_ms() is not None:
@@ -164,6 +173,8 @@ class Database:
                 value.frequency = _NEW_FREQUENCY
             value.use_cache(self._cache)
             memory.add(value, bytes_object_bytes(len(key)))
+            if type(value) is Stream:
+                self.streams.append(serial, key)
             serial += 1
         self.values |= added
         self._order.extend(list(range(serial - len(keys), serial)), keys)
@@ -198,6 +209,8 @@ class Database:
         if key in self.field_expires:
             self._unwatch_fields(key, value.serial)
         self._order.pop(value.serial)
+        if type(value) is Stream:
+            self.streams.pop(value.serial)
         return value
 
     def _tell_walks(self, key: bytes, serial: int) -> None:
@@ -217,6 +230,7 @@ class Database:
         self.field_expires = {}
         self._field_deadlines = OrderedIndex()
         self._walks = []  # they have references to what they need
+        self.streams = OrderedIndex()
         self.memory = MemoryCount()
         self._tables_bytes = self._measured_keys = 0
         return count
@@ -227,6 +241,7 @@ class Database:
         removed_data.add(self._order.take_blocks(), BLOCK_ITEMS)
         removed_data.add(self._deadlines.take_blocks(), BLOCK_ITEMS)
         removed_data.add(self._field_deadlines.take_blocks(), BLOCK_ITEMS)
+        removed_data.add(self.streams.take_blocks(), BLOCK_ITEMS)
         removed_data.add(self.field_expires, SMALL_ITEMS)
         # A walk in progress still needs the deadlines.
         return _free_content(self.values, {} if self._walks else self.expires, removed_data)
@@ -276,6 +291,7 @@ class Database:
             + self._order.memory_bytes()
             + self._deadlines.memory_bytes()
             + self._field_deadlines.memory_bytes()
+            + self.streams.memory_bytes()
         )
 
     # -- expiry --------------------------------------------------------------------------------

@@ -108,3 +108,16 @@ def test_nothing_is_left_after_clear() -> None:
     work.clear()
     assert not work.step()
     assert log == []
+
+
+def test_an_answer_comes_before_everything_else_also_while_a_child_lives() -> None:
+    log: list[str] = []
+    work = tasks()
+    work.free(count_to(1, log, "free"))
+    work.answer(count_to(2, log, "answer"))
+    assert (len(work), work.is_awaited) == (2, True)
+    assert work.has_work(child_lives=True)
+    while work.step(child_lives=True):
+        pass
+    assert log == ["answer0", "answer1", "free0"]
+    assert not work.is_awaited

@@ -249,3 +249,11 @@ def test_opened_nodes_stay_while_a_child_saves(monkeypatch: pytest.MonkeyPatch) 
     loop = Loop()
     loop.instance.persistence.rewrite_in_progress = True
     assert shares_of_ticks(loop, monkeypatch) == []
+
+
+def test_an_answer_does_not_wait_for_a_child_to_end() -> None:
+    loop = Loop()
+    loop.instance.persistence.save_in_progress = True
+    loop.instance.background_work.answer(loop.work(100))
+    loop.background_scheduler.schedule_if_needed()
+    assert loop.run() < SAVING_PAUSE_MS

@@ -294,3 +294,35 @@ def test_a_stream_that_only_moves_keeps_what_is_pending() -> None:
     assert db.take(b"k") is stream
     db.set(b"other", stream)
     assert len(group.pending) == 1
+
+
+# -- streams -------------------------------------------------------------------------------------
+
+
+def stream_keys(db: Database) -> list[bytes]:
+    return [key for _, key in db.streams.items_from(0)]
+
+
+def test_the_keys_of_streams_are_known_in_the_order_of_their_creation() -> None:
+    db = filled(b"text")
+    for key in (b"b", b"a", b"c"):
+        db.set(key, Stream())
+    assert stream_keys(db) == [b"b", b"a", b"c"]
+    db.remove(b"a")
+    db.set(b"b", StringValue(b"no stream any more"))
+    db.set(b"text", Stream())
+    assert stream_keys(db) == [b"text", b"c"]
+    taken = db.take(b"c")
+    assert taken is not None
+    db.set(b"d", taken)
+    db.set(b"d", Stream())
+    assert stream_keys(db) == [b"text", b"d"]
+
+
+def test_the_keys_of_streams_are_known_after_a_load_an_exchange_and_a_flush() -> None:
+    db, other = Database(0), Database(1)
+    db.add_all([b"x", b"s", b"t"], [StringValue(b""), Stream(), Stream()])
+    db.swap_content(other)
+    assert (stream_keys(db), stream_keys(other)) == ([], [b"s", b"t"])
+    other.clear()
+    assert stream_keys(other) == []
