@@ -98,6 +98,7 @@ COMPILED = (
     "storage/entries/packed_form.py",
     "storage/groups/claim_order.py",
     "storage/groups/consumer.py",
+    "storage/groups/delivery_latency.py",
     "storage/groups/group.py",
     "storage/groups/lag.py",
     "storage/groups/pending_block.py",

@@ -1,5 +1,8 @@
 # The C types of commands/state/stats.py.
 
+from storage.groups.delivery_latency cimport DeliveryLatency
+
+
 cdef class CommandStats:
     cdef public long long calls
     cdef public long long usec
@@ -14,6 +17,7 @@ cdef class Stats:
     cdef public long long commands_processed
     cdef public long long keyspace_hits
     cdef public long long keyspace_misses
+    cdef public DeliveryLatency delivery_latency
     cdef public long long net_input_bytes
     cdef public long long net_output_bytes
     cdef public long long reads_processed

@@ -13,6 +13,7 @@ import cython
 
 from commands.state.histogram import LatencyHistogram
 from protocol.records import frozen_record
+from storage.groups.delivery_latency import DeliveryLatency
 
 SAMPLE_INTERVAL_MS = 100
 SAMPLES = 16  # a rate is the mean over the last 1.6 s, as in Redis
@@ -107,6 +108,7 @@ class Stats:
         self.commands_processed = 0
         self.keyspace_hits = 0
         self.keyspace_misses = 0
+        self.delivery_latency = DeliveryLatency()  # of all groups
         self.expired_keys = 0
         self.evicted_keys = 0
         self.eviction_exceeded_ms = 0  # for how long more memory was in use than allowed

@@ -4,6 +4,7 @@ from storage.entries.entry_id cimport entry_id_t
 from storage.entries.entry_ids cimport EntryIDs
 from storage.groups.claim_order cimport ClaimOrder
 from storage.groups.consumer cimport Consumer
+from storage.groups.delivery_latency cimport DeliveryLatency
 from storage.groups.pending_list cimport PendingList
 from storage.groups.tally cimport Tally
 from storage.object_size cimport bytes_object_bytes, dict_bytes
@@ -20,6 +21,7 @@ cdef class Group:
     cdef public PendingList pending
     cdef public dict consumers
     cdef public ClaimOrder _order
+    cdef public DeliveryLatency delivery_latency
     cdef readonly Tally tally
     cdef long long _consumers_bytes
 

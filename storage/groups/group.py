@@ -22,6 +22,7 @@ from storage.entries.entry_id import EntryID
 from storage.entries.entry_ids import EntryIDs
 from storage.groups.claim_order import ClaimOrder
 from storage.groups.consumer import Consumer
+from storage.groups.delivery_latency import DeliveryLatency
 from storage.groups.pending_block import Owner, PendingEntry, Row
 from storage.groups.pending_blocks import PendingBlocks
 from storage.groups.pending_list import PendingList
@@ -58,6 +59,7 @@ class Group:
         "_consumers_bytes",
         "_order",
         "consumers",
+        "delivery_latency",
         "entries_read",
         "last_delivered_id",
         "name",
@@ -76,6 +78,7 @@ class Group:
         self.consumers: dict[bytes, Consumer] = {}
         self._consumers_bytes = 0  # the memory of the dict, as far as it is in the tally
         self._order = ClaimOrder(self.pending)
+        self.delivery_latency: DeliveryLatency | None = None  # of chosen groups (metrics)
         self.tally.add(_OWN_BYTES + bytes_object_bytes(len(name)))
         self._count_consumers()
 
@@ -372,12 +375,20 @@ class Group:
         twin._order = self._order.copy(twin.pending)
         return twin
 
+    def longest_owned_ms(self) -> int | None:
+        """When the entry was delivered whose delivery is furthest back; None if none has an owner.
+
+        Unix ms.
+        """
+        oldest = next(self._order.owned(), None)
+        return None if oldest is None else oldest[2]
+
     def has_idle(self, since_ms: int) -> bool:
         """Return True if an entry has no owner, or was last delivered at `since_ms` or before."""
         if self._order.releases:
             return True
-        oldest = next(self._order.owned(), None)
-        return oldest is not None and oldest[2] <= since_ms
+        oldest_ms = self.longest_owned_ms()
+        return oldest_ms is not None and oldest_ms <= since_ms
 
     def memory_bytes(self) -> int:
         """The memory of the group in bytes, consumers and PELs included."""

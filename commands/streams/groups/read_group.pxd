@@ -28,4 +28,5 @@ cdef class GroupRead:
     cdef object header_3
 
 
+cdef _count_latency(Instance instance, Group group, EntryIDs ids)
 cdef bytes _read_few(Client client, GroupRead read)

@@ -72,6 +72,14 @@ _IDS = EntryIDs()
 
 
 @cython.cfunc
+def _count_latency(instance: Instance, group: Group, ids: EntryIDs) -> None:
+    """Count how long the entries waited, which are delivered for the first time."""
+    instance.stats.delivery_latency.observe(ids, instance.now_ms)
+    if group.delivery_latency is not None:
+        group.delivery_latency.observe(ids, instance.now_ms)
+
+
+@cython.cfunc
 def _read_few(client: Client, read: GroupRead) -> bytes | None:
     """The reply with a few new entries; None, and nothing is done, in other cases."""
     instance: Instance = client.instance
@@ -104,6 +112,7 @@ def _read_few(client: Client, read: GroupRead) -> bytes | None:
     consumer.seen_ms = consumer.active_ms = now_ms
     advance_group(stream, group, ids)
     group.deliver(consumer, ids, now_ms)
+    _count_latency(instance, group, ids)
     if instance.propagation.sinks:
         propagate_delivery(client, read.key, group, consumer, ids, now_ms)
         propagate_position(client, read.key, group)
@@ -324,6 +333,7 @@ class GroupRead:
     ) -> None:
         """Note that the consumer is given the next entries of the stream, and propagate it."""
         advance_group(stream, group, ids)
+        _count_latency(client.instance, group, ids)
         group_changed(client, key)
         if not self._request.noack:
             now_ms = client.instance.now_ms
