@@ -1,4 +1,4 @@
-"""The log: lines in Redis's format, on standard output or in `logfile`; syslog as well.
+"""The log: lines in Redis's format or as JSON, on standard output or in `logfile`; syslog as well.
 
 `LogFile` keeps a file open and follows its name: after logrotate has renamed the file, the log goes
 on in a new one. A reopening that fails (the folder is gone) leaves the log where it is.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import time
 
 from commands.config.configuration import Configuration
 
@@ -19,6 +20,7 @@ LEVELS = {
     "warning": logging.WARNING,
     "nothing": logging.CRITICAL + 10,
 }
+_LEVEL_NAMES = {number: name for name, number in LEVELS.items()}
 
 
 class LogFile(logging.FileHandler):
@@ -62,6 +64,32 @@ class LogFormatter(logging.Formatter):
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
+class JsonFormatter(logging.Formatter):
+    """An object on a line: time (UTC), level (as in `loglevel`), pid, message, and a traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        import json  # few need it: not at the start
+
+        when = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        fields = {
+            "time": f"{when}.{int(record.msecs):03d}Z",
+            "level": _LEVEL_NAMES.get(record.levelno, "warning"),
+            "pid": record.process,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            fields["traceback"] = self.formatException(record.exc_info)
+        # Bytes of users that are no UTF-8: half a surrogate is valid in no other program.
+        return json.dumps(
+            {
+                name: value.encode("utf-8", "backslashreplace").decode()
+                if isinstance(value, str)
+                else value
+                for name, value in fields.items()
+            }
+        )
+
+
 class SystemLog(logging.Handler):
     """The log of the system, by syslog(3); as in Redis, beside the other one."""
 
@@ -84,13 +112,19 @@ class SystemLog(logging.Handler):
         self._write(self._priorities.get(record.levelno, self._highest), record.getMessage())
 
 
+def set_log_format(config: Configuration) -> None:
+    """Write text or JSON from now on, as `log-format` says. syslog has a format of its own."""
+    for handler in logging.getLogger("rillway").handlers:
+        if isinstance(handler, logging.StreamHandler):
+            handler.setFormatter(JsonFormatter() if config.log_format == "json" else LogFormatter())
+
+
 def set_up_log(config: Configuration) -> LogFile | None:
     """Log to `logfile`, or to standard output (None). Raises OSError."""
     log_file = LogFile(config.logfile) if config.logfile else None
-    handler = log_file or logging.StreamHandler(sys.stdout)
-    handler.setFormatter(LogFormatter())
     logger = logging.getLogger("rillway")
-    logger.addHandler(handler)
+    logger.addHandler(log_file or logging.StreamHandler(sys.stdout))
+    set_log_format(config)
     if config.syslog_enabled:
         logger.addHandler(SystemLog(config.syslog_ident, config.syslog_facility))
     logger.setLevel(LEVELS[config.loglevel])

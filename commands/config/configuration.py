@@ -136,6 +136,8 @@ class Configuration(EncodingLimits):
     pidfile: str = directive(Text(), "", immutable=True)
     databases: int = directive(Integer(1, INT32_MAX), "16", immutable=True)
     loglevel: str = directive(Choice("debug", "verbose", "notice", "warning", "nothing"), "notice")
+    # Rillway's own
+    log_format: str = directive(Choice("text", "json"), "text")
     logfile: str = directive(Text(), "", immutable=True)
     syslog_enabled: bool = directive(Boolean(), "no", immutable=True)
     syslog_ident: str = directive(Text(), "redis", immutable=True)

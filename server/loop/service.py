@@ -32,7 +32,7 @@ from commands.eviction.memory_use import MemoryUse
 from protocol.cutter import IS_COMPILED
 from server import allocator, clock, user_files
 from server.config_file import rewrite_configuration
-from server.log_file import LEVELS
+from server.log_file import LEVELS, set_log_format
 from server.loop.closings import Closings
 from server.loop.connection import Connection, write_output
 from server.loop.cron import (
@@ -554,6 +554,8 @@ class Service:
         if "proto-max-bulk-len" in names or "client-query-buffer-limit" in names:
             for session in self.cycle.sessions.values():
                 session.limit(request_limits(config))
+        if "log-format" in names:
+            set_log_format(config)
         if "loglevel" in names:
             self.logger.setLevel(LEVELS[config.loglevel])
         for name in names:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -216,3 +217,16 @@ def test_a_server_under_systemd_reports_when_it_is_ready(daemon_file: Path) -> N
         finally:
             process.kill()
             process.wait()
+
+
+def test_the_log_is_json_if_it_shall_be(run_rillway: StartRillway) -> None:
+    server = run_rillway("--log-format", "json")
+    with server.connect() as client:
+        assert client.send("CONFIG", "SET", "log-format", "text") == b"+OK\r\n"
+        client.send("CONFIG", "SET", "hz", "20", "activedefrag", "yes")
+    server.stop()
+    lines = server.output().splitlines()
+    first = [json.loads(line) for line in lines if line.startswith("{")]
+    assert {"time", "level", "pid", "message"} == set(first[0])
+    assert any("Ready to accept connections" in line["message"] for line in first)
+    assert " # Rillway is now ready to exit" in lines[-1]

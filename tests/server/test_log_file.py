@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import syslog
 from pathlib import Path
 
 import pytest
 
-from server.log_file import LogFile, SystemLog
+from commands.config.configuration import Configuration
+from server.log_file import (
+    LEVELS,
+    JsonFormatter,
+    LogFile,
+    LogFormatter,
+    SystemLog,
+    set_log_format,
+)
 
 
 @pytest.fixture
@@ -81,3 +90,43 @@ def test_the_log_of_the_system_gets_messages_with_their_priorities(
         syslog.LOG_WARNING,
     ]
     assert written[0][1] == "level 10"
+
+
+def record(message: str, level: int = logging.INFO) -> logging.LogRecord:
+    made = logging.makeLogRecord({"msg": message, "levelno": level, "process": 7})
+    made.created, made.msecs = 1_700_000_000.25, 250.0
+    return made
+
+
+def test_a_line_of_json_has_time_level_process_and_message() -> None:
+    line = JsonFormatter().format(record("Ready", LEVELS["verbose"]))
+    assert json.loads(line) == {
+        "time": "2023-11-14T22:13:20.250Z", "level": "verbose", "pid": 7, "message": "Ready",
+    }  # fmt: skip
+
+
+def test_a_line_of_json_is_one_line_whatever_it_says() -> None:
+    failed = record('two\nlines, "quotes", \udcff and ü')
+    try:
+        raise ValueError("why")
+    except ValueError as error:
+        failed.exc_info = ValueError, error, error.__traceback__
+    line = JsonFormatter().format(failed)
+    assert line.isascii()
+    assert "\n" not in line
+    read = json.loads(line)
+    assert read["message"] == 'two\nlines, "quotes", \\udcff and ü'
+    assert read["traceback"].endswith("ValueError: why")
+
+
+def test_the_format_changes_with_the_directive() -> None:
+    logger, handler = logging.getLogger("rillway"), logging.StreamHandler()
+    logger.addHandler(handler)
+    try:
+        for name, kind in (("json", JsonFormatter), ("text", LogFormatter)):
+            config = Configuration()
+            config.set("log-format", [name])
+            set_log_format(config)
+            assert type(handler.formatter) is kind
+    finally:
+        logger.removeHandler(handler)
