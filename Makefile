@@ -100,6 +100,17 @@ redis-sentinel: redis-server
 			$(SUDO) systemctl disable --now redis-sentinel || true; \
 		fi; }
 
+# promtool checks what the server exposes, and a Prometheus scrapes it. Its service is not wanted.
+.PHONY: prometheus
+prometheus:
+	@{ command -v prometheus && command -v promtool; } >/dev/null || { \
+		$(APT) update && $(APT) install -y --no-install-recommends prometheus; \
+		if [ -d /run/systemd/system ]; then \
+			$(SUDO) systemctl disable --now prometheus || true; \
+		else \
+			$(SUDO) service prometheus stop || true; \
+		fi; }
+
 # Spark runs on it. The headless one: no display is needed.
 .PHONY: java
 java: ## install Java 17, if there is none
@@ -138,7 +149,7 @@ stop: ## stop the server that `make demo` left running
 test compat crash failover fuzz: export SERVED := $(COMPILED)
 
 .PHONY: test
-test: $(VENV)/.dev compiled redis-server redis-sentinel java ## run all tests, beside a real redis-server: about ten minutes
+test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus java ## run all tests, beside a real redis-server: about ten minutes
 	@# Where Python's bytecode is not kept, each of the hundreds of servers would make its own.
 	@env -u PYTHONDONTWRITEBYTECODE \
 		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=$(PROFILE) $(ARGS)
@@ -259,7 +270,7 @@ wheel: $(VENV)/.dev compiler ## build a compiled wheel for this Python in DIST
 # `make test` the other way round. First, modules come from .run/compiled, only tests from here: that
 # takes a safe path, and no pythonpath.
 .PHONY: compiled-test
-compiled-test: $(VENV)/.dev compiled redis-server ## test what `make test` runs interpreted compiled, and its servers interpreted
+compiled-test: $(VENV)/.dev compiled redis-server prometheus ## test what `make test` runs interpreted compiled, and its servers interpreted
 	@export PYTHONSAFEPATH=1 PYTHONPATH=$(COMPILED):$(COMPILED)/rillway/app:$(CURDIR); \
 	$(BIN)/python -c 'import server.requests.dispatch as it; assert it.__file__.endswith(".so"), it'; \
 	env -u PYTHONDONTWRITEBYTECODE \

@@ -14,6 +14,11 @@ WARNING = (
     " data. Set requirepass (in a container RILLWAY_REQUIREPASS), or keep others from reaching it."
 )
 
+METRICS_WARNING = (
+    "Without metrics-user, everyone who reaches port {} on {} may read the metrics, which name"
+    " keys, groups and consumers."
+)
+
 
 def exposure_warning(
     config: Configuration, listeners: list[tuple[str, str, int]], *, requires_login: bool
@@ -28,6 +33,15 @@ def exposure_warning(
         and not _is_loopback(address)
     ]
     return WARNING.format(" or ".join(places)) if places else None
+
+
+def metrics_warning(config: Configuration) -> str | None:
+    """A warning if other machines may read the metrics, in which the names of keys are."""
+    places = [word.removeprefix("-") for word in config.metrics_bind]
+    exposed = [address for address in places if not _is_loopback(address)]
+    if config.metrics_user or not exposed:
+        return None
+    return METRICS_WARNING.format(config.metrics_port, " and ".join(exposed))
 
 
 def _is_loopback(address: str) -> bool:

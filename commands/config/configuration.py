@@ -271,6 +271,15 @@ class Configuration(EncodingLimits):
         Percentiles(), "50 99 99.9"
     )
     tracking_table_max_keys: int = directive(Integer(0, INT64_MAX), "1000000")
+    # Rillway's own: the endpoint for Prometheus; port 0: none
+    metrics_port: int = directive(Integer(0, 65535), "0")
+    metrics_bind: list[str] = directive(Words(), "127.0.0.1 -::1")  # noqa: RUF009
+    metrics_user: str = directive(Text(), "")
+    metrics_tls: bool = directive(Boolean(), "no")
+    metrics_streams: list[str] = directive(Words(), "*")  # noqa: RUF009
+    metrics_max_streams: int = directive(Integer(0, INT32_MAX), "1000")
+    metrics_max_consumers: int = directive(Integer(0, INT32_MAX), "1000")
+    metrics_latency_groups: list[str] = directive(Words(), "")  # noqa: RUF009
 
     # Inert: of Redis's implementation, or of a feature that another directive leaves unused. Any
     # legal value is accepted, kept and shown; the log says that it has no effect.

@@ -11,6 +11,8 @@ have the same ends (`bucket_end_ns`), so that the same latencies print the same 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 MAX_DISTINCT = 256
 MAX_NS = 1_000_000_000  # a longer latency counts as this
 _LAST_BUCKET_END_NS = 2**30 - 1
@@ -68,6 +70,14 @@ class LatencyHistogram(dict[int, int]):
                 rows.append((0, 0))
             rows[-1] = min(row_end_ns, _LAST_BUCKET_END_NS) // 1000, below
         return rows
+
+
+def bucket_ends_us() -> Iterator[int]:
+    """All ends that `cumulative_us` may report, ascending."""
+    limit_ns = 1024
+    while limit_ns <= _LAST_BUCKET_END_NS + 1:
+        yield min(bucket_end_ns(limit_ns), _LAST_BUCKET_END_NS) // 1000
+        limit_ns *= 2
 
 
 def bucket_end_ns(value_ns: int) -> int:

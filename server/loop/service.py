@@ -16,7 +16,7 @@ import resource
 import signal
 import sys
 import time
-from typing import NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from commands.acl.access_control import AccessControl
 from commands.config.configuration import Configuration
@@ -63,6 +63,9 @@ from server.tls.credentials import Credentials
 from server.tls.handshakes import Handshakes
 from storage.append_only.manifest import ManifestError
 
+if TYPE_CHECKING:
+    from server.metrics.endpoint import MetricsEndpoint
+
 # The thresholds of Python's garbage collector. It looks at the 10,000 newest objects in half a
 # millisecond, at the 60,000 newest in 3 ms, and never at all of them, which would take a second for
 # ten million. Long-lived objects break their reference cycles themselves: streams and groups
@@ -74,6 +77,8 @@ EXPIRE_LIMIT = 1000
 FORGET_LIMIT = 1000
 # With less room for data than this under `maxmemory`, the log warns.
 ROOM_BYTES = 16 * 1024**2
+# Directives that say where the endpoint for Prometheus listens.
+METRICS_LISTENERS = {"metrics-port", "metrics-bind", "metrics-tls"}
 # Between two turns of eviction that no request causes.
 EVICTION_PAUSE_S = 0.001
 
@@ -110,6 +115,7 @@ class Service:
             "unix": lambda: self._connection(unix_socket=True),
         }
         self.listeners = Listeners(loop, config, accept, self.handshakes, self.log)
+        self._metrics: MetricsEndpoint | None = None  # once it is asked for
         self._stopped = asyncio.Event()
         self._is_interrupted = False
         self._timer: asyncio.TimerHandle | None = None
@@ -153,6 +159,7 @@ class Service:
         self.instance.set_loading(True)
         self.credentials.load()
         await self.listeners.open()
+        self._open_metrics()
         if config.pidfile:  # last, so that a failed start does not overwrite another server's
             self._write_pid_file(config.pidfile)
         self._watch_signals()
@@ -163,6 +170,17 @@ class Service:
         self._startup_resident_bytes = resident_bytes()
         self.instance.feature(MemoryUse).startup_bytes = self._startup_resident_bytes
         self._warn_of_small_limit()
+
+    def _open_metrics(self) -> None:
+        """Listen for Prometheus, or no longer. Raises OSError and TlsError."""
+        if self._metrics is None:
+            if not self.instance.config.metrics_port:
+                return
+            from server.metrics.endpoint import MetricsEndpoint  # few need it: not at the start
+
+            schedule = self.background_scheduler.schedule_if_needed
+            self._metrics = MetricsEndpoint(self.loop, self.instance, self.credentials, schedule)
+        self._metrics.open()
 
     def _warn_of_small_limit(self) -> None:
         limit, start = self.instance.config.maxmemory, self._startup_resident_bytes
@@ -230,6 +248,8 @@ class Service:
     async def leave(self) -> None:
         """Close everything; remove the PID file and the Unix socket."""
         self.handshakes.stop()
+        if self._metrics is not None:
+            self._metrics.close()
         await self.listeners.close()
         if self.instance.config.pidfile:
             _remove(self.instance.config.pidfile)
@@ -543,6 +563,8 @@ class Service:
             self._reload_credentials()
         if "port" in names or "bind" in names or "tls-port" in names:
             self.listeners.rebind()
+        if not METRICS_LISTENERS.isdisjoint(names):
+            self._move_metrics()
         if "dir" in names:
             try:
                 if config.appendonly or config.save:
@@ -562,14 +584,26 @@ class Service:
             self.persistence.apply_config(name)
             self.replication.apply_config(name)
 
+    def _move_metrics(self) -> None:
+        """Listen for Prometheus as the directives say. Raises ValueError; nothing is changed."""
+        try:
+            self._open_metrics()
+        except OSError as error:
+            self.log("warning", f"Could not listen: {error}")
+            raise ValueError("Unable to listen on this port. Check server logs.") from None
+        except TlsError as error:
+            raise self._refused(error) from None
+
     def _reload_credentials(self) -> None:
         """Read certificates and keys again. Raises ValueError; nothing is changed then."""
         try:
             self.credentials.load()
         except TlsError as error:
-            self.log("warning", str(error))
-            text = "Unable to update TLS configuration. Check server logs."
-            raise ValueError(text) from None
+            raise self._refused(error) from None
+
+    def _refused(self, error: TlsError) -> ValueError:
+        self.log("warning", str(error))
+        return ValueError("Unable to update TLS configuration. Check server logs.")
 
     def rewrite_config(self) -> None:
         """CONFIG REWRITE."""

@@ -40,7 +40,12 @@ class Credentials:
     def is_needed(self) -> bool:
         """True if any connection is encrypted."""
         config = self._config
-        return bool(config.tls_port or config.tls_replication or config.tls_cluster)
+        return bool(
+            config.tls_port
+            or config.tls_replication
+            or config.tls_cluster
+            or (config.metrics_tls and config.metrics_port)
+        )
 
     @property
     def for_clients(self) -> ssl.SSLContext:

@@ -14,6 +14,7 @@ FOLDERS = {
     "server": "server",
     "replication": "server/replication",
     "persistence": "server/persistence",
+    "metrics": "server/metrics",
     "commands": "commands",
     "scripting": "commands/scripting",
     "storage": "storage",

@@ -42,6 +42,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "server/loop/connection.py": "tests/integration/test_connections.py, over real sockets",
     "server/inprocess/children.py": "the double by which test_saves.py works",
     "server/inprocess/server.py": "every test of a command runs on it",
+    "server/metrics/endpoint.py": "tests/integration/test_metrics.py, over real sockets",
     "server/main.py": "tests/integration/test_connections.py and tests/packaging/test_wheel.py",
     "server/persistence/snapshots/snapshot_file.py": "test_saves.py and test_rewrites.py",
     "server/replication/replica/installation.py": "test_link.py beside it",

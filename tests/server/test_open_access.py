@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.config.configuration import Configuration
-from server.open_access import exposure_warning
+from server.open_access import exposure_warning, metrics_warning
 
 EVERYWHERE = [("tcp", "*", 6379), ("tcp", "::*", 6379)]
 ENCRYPTED = [("tls", "*", 6379)]
@@ -48,3 +48,10 @@ def test_otherwise_there_is_nothing_to_warn_of(
 ) -> None:
     config = configured(protected_mode=mode)
     assert exposure_warning(config, listeners, requires_login=requires_login) is None
+
+
+def test_metrics_that_others_may_read_are_worth_a_warning() -> None:
+    assert metrics_warning(configured(metrics_bind="127.0.0.1 -::1")) is None
+    assert metrics_warning(configured(metrics_bind="*", metrics_user="health")) is None
+    warning = metrics_warning(configured(metrics_bind="127.0.0.1 -10.0.0.7", metrics_port="9121"))
+    assert "port 9121 on 10.0.0.7" in str(warning)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from commands.state.histogram import MAX_DISTINCT, LatencyHistogram, bucket_end_ns
+from commands.state.histogram import (
+    MAX_DISTINCT,
+    LatencyHistogram,
+    bucket_end_ns,
+    bucket_ends_us,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,3 +61,12 @@ def test_the_histogram_stays_small_and_keeps_its_calls() -> None:
 @pytest.mark.parametrize(("value_ns", "end_ns"), [(1, 1), (255, 255), (256, 257), (1024, 1031)])
 def test_a_bucket_holds_two_significant_digits(value_ns: int, end_ns: int) -> None:
     assert bucket_end_ns(value_ns) == end_ns
+
+
+def test_the_ends_of_rows_are_those_that_are_reported() -> None:
+    histogram = LatencyHistogram()
+    for elapsed_us in (0, 1, 3, 40, 1000, 70_000, 5_000_000):
+        histogram[elapsed_us] += 1
+    ends_us = list(bucket_ends_us())
+    assert ends_us[:7] == [1, 2, 4, 8, 16, 33, 66]
+    assert {end_us for end_us, _ in histogram.cumulative_us()} <= set(ends_us)

@@ -1,0 +1,202 @@
+"""The endpoint over HTTP: `/metrics` for Prometheus, `/healthz` and `/readyz` for probes.
+
+It listens on `metrics-port` at each address of `metrics-bind`, with TLS if `metrics-tls` says so;
+CONFIG SET changes all of it while the server runs. With `metrics-user` the metrics, and only they,
+ask for that user's password. At most 16 connections are open: a further one takes the place of the
+oldest that has not sent its request.
+
+The connections are no clients of the keyspace: they are not in CLIENT LIST, and `maxclients` does
+not count them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import socket
+from collections.abc import Callable
+from typing import TypeAlias
+
+from commands.acl.access_control import AccessControl
+from commands.acl.log import AccessLog
+from commands.core.instance import Instance
+from server import clock
+from server.loop.listeners import bind_addresses
+from server.metrics.connection import HttpConnection, HttpRequest
+from server.metrics.health import unreadiness
+from server.metrics.scrapes import Scrapes
+from server.metrics.text import CONTENT_TYPE
+from server.open_access import metrics_warning
+from server.tls.credentials import Credentials
+from server.tls.handshakes import Handshakes, Listener
+
+MOST_CONNECTIONS = 16
+_BACKLOG = 16
+
+Place: TypeAlias = tuple[str, int, bool]  # address, port, whether it is encrypted
+
+
+class MetricsEndpoint:
+    """The endpoint of one server."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        instance: Instance,
+        credentials: Credentials,
+        schedule: Callable[[], None],
+    ) -> None:
+        """`schedule` makes sure that the instance's background work goes on."""
+        self._loop = loop
+        self._instance = instance
+        self._credentials = credentials
+        self._log = instance.host.log
+        self._scrapes = Scrapes(instance, schedule, clock.elapsed_us, clock.now_ms)
+        self._connections: dict[HttpConnection, None] = {}  # the oldest first
+        self._listeners: dict[Place, Listener] = {}
+        self._accepting: set[asyncio.Task[object]] = set()
+        self._handshakes = Handshakes(loop, credentials, self._connection, self._admits, self._log)
+
+    # -- listeners -----------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Listen where the configuration says; close other listeners.
+
+        Raises OSError if an address cannot be bound, and TlsError; nothing is changed then.
+        """
+        config = self._instance.config
+        if config.metrics_tls and config.metrics_port:
+            self._credentials.load()
+        words = config.metrics_bind if config.metrics_port else []
+        before = list(self._listeners)
+        # Closed first: the new addresses may include the old ones.
+        self._close_listeners()
+        try:
+            self._bind(words, config.metrics_port, is_encrypted=config.metrics_tls)
+        except OSError:
+            for address, port, is_encrypted in before:
+                self._bind([f"-{address}"], port, is_encrypted=is_encrypted)
+            raise
+        if self._listeners:
+            self._announce()
+
+    def close(self) -> None:
+        """Accept no more, and close all connections."""
+        self._handshakes.stop()
+        self._close_listeners()
+        for connection in list(self._connections):
+            connection.abort()
+
+    def _close_listeners(self) -> None:
+        for listener in self._listeners.values():
+            listener.close()
+        self._listeners.clear()
+
+    def _bind(self, words: list[str], port: int, *, is_encrypted: bool) -> None:
+        for address, sock in bind_addresses(words, port):
+            self._listeners[address, port, is_encrypted] = (
+                self._handshakes.listen(sock, _BACKLOG)
+                if is_encrypted
+                else Listener(self._loop, sock, _BACKLOG, self._accept)
+            )
+
+    def _announce(self) -> None:
+        self._log("notice", f"Metrics: {', '.join(map(_url, self._listeners))}")
+        if warning := metrics_warning(self._instance.config):
+            self._log("warning", warning)
+
+    # -- connections ---------------------------------------------------------------------------
+
+    def _accept(self, sock: socket.socket, peer: tuple[str, int]) -> None:
+        if not self._admits(0):
+            sock.close()
+            return
+        connection = self._connection()
+        task: asyncio.Task[object] = self._loop.create_task(
+            self._loop.connect_accepted_socket(lambda: connection, sock)
+        )
+        self._accepting.add(task)
+        task.add_done_callback(self._accepting.discard)
+
+    def _admits(self, handshakes: int) -> bool:
+        """Return True if there is room for one more, beside handshakes under way."""
+        if len(self._connections) + handshakes < MOST_CONNECTIONS:
+            return True
+        for connection in self._connections:
+            if connection.is_asking:
+                del self._connections[connection]
+                connection.abort()
+                return True
+        return False
+
+    def _connection(self) -> HttpConnection:
+        connection = HttpConnection(self._loop, self._serve, self._forget)
+        self._connections[connection] = None
+        return connection
+
+    def _forget(self, connection: HttpConnection) -> None:
+        self._connections.pop(connection, None)
+
+    # -- requests ------------------------------------------------------------------------------
+
+    def _serve(self, connection: HttpConnection, request: HttpRequest) -> None:
+        if request.path not in ("/metrics", "/healthz", "/readyz"):
+            connection.answer(404, [b"There are /metrics, /healthz and /readyz.\n"])
+        elif request.method != "GET":
+            connection.answer(405, [b"Only GET\n"], Allow="GET")
+        elif request.path == "/healthz":
+            connection.answer(200, [b"ok\n"])
+        elif request.path == "/readyz":
+            reason = unreadiness(self._instance)
+            connection.answer(503 if reason else 200, [f"{reason or 'ok'}\n".encode()])
+        elif not self._may_read(connection, request):
+            wanted = 'Basic realm="Rillway metrics", charset="UTF-8"'
+            connection.answer(401, [b"Unauthorized\n"], WWW_Authenticate=wanted)
+        else:
+            self._scrapes.ask(lambda page: _send(connection, page))
+
+    def _may_read(self, connection: HttpConnection, request: HttpRequest) -> bool:
+        """Return True if nobody must log in, or the request has the user's password."""
+        wanted = self._instance.config.metrics_user.encode("utf-8", "surrogateescape")
+        if not wanted:
+            return True
+        given = _credentials(request.headers.get("authorization", ""))
+        if given is None:
+            return False
+        name, password = given
+        instance = self._instance
+        user = instance.feature(AccessControl).users.get(wanted)
+        if user is not None and user.admits(password) and name == wanted:
+            return True
+        instance.stats.acl_access_denied_auth += 1
+        info = b"addr=%b name=metrics" % connection.peer.encode()
+        log = instance.feature(AccessLog)
+        log.add(b"auth", b"toplevel", b"metrics", name, info, clock.now_ms())
+        return False
+
+
+def _url(place: Place) -> str:
+    address, port, is_encrypted = place
+    host = f"[{address}]" if ":" in address else address
+    return f"http{'s' * is_encrypted}://{host}:{port}/metrics"
+
+
+def _send(connection: HttpConnection, page: list[bytes] | None) -> None:
+    if page is None:
+        connection.answer(500, [b"Collecting failed: see the server's log.\n"])
+    else:
+        connection.answer(200, page, CONTENT_TYPE)
+
+
+def _credentials(header: str) -> tuple[bytes, bytes] | None:
+    """The user and the password of HTTP Basic; None for anything else."""
+    scheme, _, word = header.partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        decoded = base64.b64decode(word.strip(), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    name, _, password = decoded.partition(b":")
+    return name, password
