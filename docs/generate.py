@@ -10,6 +10,7 @@ writes.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import os
 import re
@@ -21,7 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.config.absent_features import ABSENT, FEATURES, VALUES
-from commands.config.configuration import DIRECTIVES, Directive
+from commands.config.configuration import DIRECTIVES, Configuration, Directive
+from commands.config.directive_kinds import Boolean, Integer, Text, Words
 from commands.core import version
 from commands.core.documentation import row_of, shown_name
 from commands.core.registry import COMMANDS, Command
@@ -159,6 +161,53 @@ def absent_directives_text() -> str:
     return table(("Rillway does not have ... yet", "accepted as"), rows)
 
 
+CONFIGURATION = DOCS.parent / "docker" / "systemd" / "rillway.conf"
+# What the file sets, where Redis's defaults are not what a service wants.
+IN_FORCE = {
+    "dir": ("/var/lib/rillway", "The unit of systemd gives the server this folder, and no other."),
+    "appendonly": ("yes", "Every write, on disk within a second; snapshots alone lose minutes."),
+    "save": ('""', "So there is no need for snapshots."),
+}
+CONFIGURATION_HEAD = """\
+# Rillway as a service. `rillway serve FILE` reads it; docs/how-to/run.md has the syntax.
+#
+# Directives behind a `#` have their default; `#:` says what the next one takes. The list is
+# generated from the declarations in commands/config/configuration.py; directives without an effect
+# are left out.
+"""
+
+
+def configuration_text() -> str:
+    """The commented configuration file: each directive with its default, in groups."""
+    lines, source = [CONFIGURATION_HEAD], inspect.getsource(Configuration).partition("# Inert")[0]
+    # A comment, if there is one, and a field.
+    for comment, field in re.findall(r"((?: {4}# .*\n)*) {4}(\w+): .*= directive\(", source):
+        directive = DIRECTIVES[field.replace("_", "-")]
+        text = " ".join(line.strip(" #") for line in comment.splitlines())
+        if text[:1].islower():
+            lines.append(f"\n## {text[0].upper()}{text[1:]}\n\n")
+        elif text and not directive.hidden:
+            lines.append(f"# {text}\n")
+        if not directive.hidden:
+            lines.append(_directive_lines(directive))
+    return "".join(lines)
+
+
+def _directive_lines(directive: Directive) -> str:
+    name, kind = directive.name, directive.kind
+    if name in IN_FORCE:
+        value, why = IN_FORCE[name]
+        return f"# {why}\n{name} {value}\n"
+    notes = [kind.expected] if not isinstance(kind, Boolean | Integer | Text | Words) else []
+    notes += ["only at the start"] if directive.immutable else []
+    values = " ".join(map(_word, kind.words(directive.default))) or '""'
+    return (f"#: {'; '.join(notes)}\n" if notes else "") + f"# {name} {values}\n"
+
+
+def _word(word: str) -> str:
+    return word if word and not re.search(r"[\s#\"']", word) else f'"{word}"'
+
+
 # -- INFO ----------------------------------------------------------------------------------------
 
 
@@ -253,6 +302,7 @@ def updated(page: str) -> str:
 def main() -> None:
     for path, text in pages().items():
         path.write_text(updated(text))
+    CONFIGURATION.write_text(configuration_text())
 
 
 if __name__ == "__main__":

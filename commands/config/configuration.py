@@ -136,7 +136,7 @@ class Configuration(EncodingLimits):
     pidfile: str = directive(Text(), "", immutable=True)
     databases: int = directive(Integer(1, INT32_MAX), "16", immutable=True)
     loglevel: str = directive(Choice("debug", "verbose", "notice", "warning", "nothing"), "notice")
-    # Rillway's own
+    # Rillway's own: Redis's lines, or an object of JSON on each line
     log_format: str = directive(Choice("text", "json"), "text")
     logfile: str = directive(Text(), "", immutable=True)
     syslog_enabled: bool = directive(Boolean(), "no", immutable=True)

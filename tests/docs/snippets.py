@@ -41,7 +41,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PORTS = ("6379", "6380", "7000", "7001", "7002", "26379")
+PORTS = ("6379", "6380", "7000", "7001", "7002", "9121", "26379")
 TIMEOUT_SECONDS = 180
 COLUMNS = 100
 DONE = "\x1e"

@@ -10,9 +10,11 @@ from commands.core.version import REDIS_VERSION
 from docs.generate import (
     ABSENT_COMMANDS,
     BLOCKS,
+    CONFIGURATION,
     DOCS,
     callable_commands,
     code,
+    configuration_text,
     pages,
     table,
     updated,
@@ -32,6 +34,10 @@ COUNTED = ("cmdstat_", "errorstat_", "latency_percentiles_usec_", "db0")
 def test_the_pages_are_what_the_generator_makes_of_them() -> None:
     for path, page in pages().items():
         assert updated(page) == page, f"{path.name}: {STALE}"
+
+
+def test_the_configuration_file_is_what_the_generator_makes() -> None:
+    assert CONFIGURATION.read_text() == configuration_text(), STALE
 
 
 def test_every_generated_block_has_one_place() -> None:
