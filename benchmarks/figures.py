@@ -225,8 +225,12 @@ TARGETS: dict[str, tuple[Target, ...]] = {
         f"stall/{name}-p99.9": (Target(10.0, is_ratio=False),)
         for name in (
             *("flushall", "del", "xtrim", "keys", "xrange", "script"),
-            *("bgsave", "bgrewriteaof", "full-sync"),
+            *("bgsave", "bgrewriteaof", "full-sync", "scrape"),
         )
+    },
+    **{
+        f"scraped/{name}": (Target(0.99, is_ratio=False),)
+        for name in ("xadd-small-p16-c50", "count-1-consumers-10", "count-100-consumers-10")
     },
     "stall/bgsave-takes": (Target(3000.0, is_ratio=False),),
 }

@@ -10,6 +10,7 @@ from benchmarks.cases import (
     latency,
     memory,
     requests,
+    scraped,
     stalls,
     start,
     tls,
@@ -19,7 +20,7 @@ from benchmarks.cases import (
 from benchmarks.comparison import Case
 
 FAMILIES = (
-    durability, xadd, xrange, groups, requests, tls, memory, start, latency, stalls,
+    durability, xadd, xrange, groups, requests, tls, memory, start, latency, stalls, scraped,
 )  # fmt: skip
 CASES: list[Case] = [case for family in FAMILIES for case in family.CASES]
 # What `--quick` measures.

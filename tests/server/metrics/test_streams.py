@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from server.inprocess.server import InProcessServer
 from server.metrics.streams import Choice
+from storage.entries.entry_id import MAX_ID
+from storage.stream import Stream
 from tests.server.metrics.pages import labels_of, page_of, samples_of, value
 
 NOW_MS = 1_700_000_000_000
@@ -256,3 +260,31 @@ def test_a_hundred_groups_at_most_have_a_histogram_of_their_own() -> None:
     for number in range(120):
         client.execute("XGROUP", "CREATE", "orders", f"g{number}", "0")
     assert page_of(server).count(f"{OWN}_count") == 100
+
+
+def test_waiting_times_are_those_that_the_journal_of_acknowledgements_has() -> None:
+    server = InProcessServer(now_ms=NOW_MS)
+    client = server.connect()
+    for _ in range(21):
+        client.execute("XADD", "orders", "*", "item", "lamp")
+        server.advance(3)
+    client.execute("XGROUP", "CREATE", "orders", "mailers", "0")
+    client.execute("XCFGSET", "orders", "ACK-JOURNAL", "acks")
+    for number in (1, 5, 10, 100):
+        server.advance(250)
+        client.execute("XREADGROUP", "GROUP", "mailers", "a", "COUNT", number, "STREAMS", "orders",
+                       ">")  # fmt: skip
+    for ms in range(NOW_MS, NOW_MS + 100):
+        client.execute("XACK", "orders", "mailers", f"{ms}-0")
+    journal = server.instance.databases[0].get(b"acks")
+    assert isinstance(journal, Stream)
+    waited = []
+    for entry in journal.entries_of(list(journal.ids(0, MAX_ID))):
+        assert entry is not None
+        words = re.findall(rb"\$\d+\r\n([^\r]*)\r\n", entry)
+        fields = dict(zip(words[1::2], words[2::2], strict=True))
+        waited.append(int(fields[b"delivered"]) - int(fields[b"id"].split(b"-")[0]))
+    latency = server.instance.stats.delivery_latency
+    assert len(waited) == 21
+    assert latency.cumulative()[-1] == 21
+    assert latency.total_ms == sum(waited)
