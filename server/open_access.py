@@ -35,10 +35,9 @@ def exposure_warning(
     return WARNING.format(" or ".join(places)) if places else None
 
 
-def metrics_warning(config: Configuration) -> str | None:
+def metrics_warning(config: Configuration, addresses: list[str]) -> str | None:
     """A warning if other machines may read the metrics, in which the names of keys are."""
-    places = [word.removeprefix("-") for word in config.metrics_bind]
-    exposed = [address for address in places if not _is_loopback(address)]
+    exposed = [address for address in addresses if not _is_loopback(address)]
     if config.metrics_user or not exposed:
         return None
     return METRICS_WARNING.format(config.metrics_port, " and ".join(exposed))

@@ -20,6 +20,7 @@ from typing import TypeAlias
 
 from commands.acl.access_control import AccessControl
 from commands.acl.log import AccessLog
+from commands.acl.users import User
 from commands.core.instance import Instance
 from server import clock
 from server.loop.listeners import bind_addresses
@@ -55,6 +56,8 @@ class MetricsEndpoint:
         self._scrapes = Scrapes(instance, schedule, clock.elapsed_us, clock.now_ms)
         self._connections: dict[HttpConnection, None] = {}  # the oldest first
         self._listeners: dict[Place, Listener] = {}
+        # Where it listens, in the words of the directives.
+        self._wanted: tuple[list[str], int, bool] | None = None
         self._accepting: set[asyncio.Task[object]] = set()
         self._handshakes = Handshakes(loop, credentials, self._connection, self._admits, self._log)
 
@@ -69,6 +72,9 @@ class MetricsEndpoint:
         if config.metrics_tls and config.metrics_port:
             self._credentials.load()
         words = config.metrics_bind if config.metrics_port else []
+        wanted = list(words), config.metrics_port, config.metrics_tls
+        if wanted == self._wanted:
+            return
         before = list(self._listeners)
         # Closed first: the new addresses may include the old ones.
         self._close_listeners()
@@ -78,6 +84,7 @@ class MetricsEndpoint:
             for address, port, is_encrypted in before:
                 self._bind([f"-{address}"], port, is_encrypted=is_encrypted)
             raise
+        self._wanted = wanted
         if self._listeners:
             self._announce()
 
@@ -103,8 +110,17 @@ class MetricsEndpoint:
 
     def _announce(self) -> None:
         self._log("notice", f"Metrics: {', '.join(map(_url, self._listeners))}")
-        if warning := metrics_warning(self._instance.config):
+        config = self._instance.config
+        if warning := metrics_warning(config, [address for address, _, _ in self._listeners]):
             self._log("warning", warning)
+        if config.metrics_user and self._user() is None:
+            shown = self._instance.shown(config.metrics_user)
+            self._log("warning", f"There is no user {shown} (metrics-user) to read the metrics.")
+
+    def _user(self) -> User | None:
+        """The user who may read the metrics, if there is such a user."""
+        name = self._instance.config.metrics_user.encode("utf-8", "surrogateescape")
+        return self._instance.feature(AccessControl).users.get(name)
 
     # -- connections ---------------------------------------------------------------------------
 
@@ -158,16 +174,14 @@ class MetricsEndpoint:
 
     def _may_read(self, connection: HttpConnection, request: HttpRequest) -> bool:
         """Return True if nobody must log in, or the request has the user's password."""
-        wanted = self._instance.config.metrics_user.encode("utf-8", "surrogateescape")
-        if not wanted:
+        if not self._instance.config.metrics_user:
             return True
         given = _credentials(request.headers.get("authorization", ""))
         if given is None:
             return False
         name, password = given
-        instance = self._instance
-        user = instance.feature(AccessControl).users.get(wanted)
-        if user is not None and user.admits(password) and name == wanted:
+        instance, user = self._instance, self._user()
+        if user is not None and user.admits(password) and name == user.name:
             return True
         instance.stats.acl_access_denied_auth += 1
         info = b"addr=%b name=metrics" % connection.peer.encode()
@@ -178,6 +192,7 @@ class MetricsEndpoint:
 
 def _url(place: Place) -> str:
     address, port, is_encrypted = place
+    address = {"*": "0.0.0.0", "::*": "::"}.get(address, address)
     host = f"[{address}]" if ":" in address else address
     return f"http{'s' * is_encrypted}://{host}:{port}/metrics"
 

@@ -51,7 +51,7 @@ def test_otherwise_there_is_nothing_to_warn_of(
 
 
 def test_metrics_that_others_may_read_are_worth_a_warning() -> None:
-    assert metrics_warning(configured(metrics_bind="127.0.0.1 -::1")) is None
-    assert metrics_warning(configured(metrics_bind="*", metrics_user="health")) is None
-    warning = metrics_warning(configured(metrics_bind="127.0.0.1 -10.0.0.7", metrics_port="9121"))
+    assert metrics_warning(configured(), ["127.0.0.1", "::1"]) is None
+    assert metrics_warning(configured(metrics_user="health"), ["*"]) is None
+    warning = metrics_warning(configured(metrics_port="9121"), ["127.0.0.1", "10.0.0.7"])
     assert "port 9121 on 10.0.0.7" in str(warning)
