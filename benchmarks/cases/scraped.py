@@ -125,7 +125,7 @@ def _stall(contender: Contender, _: Scale) -> Iterator[Session]:
 
 def _case(name: str, made: Callable[[Scale], Load]) -> Case:
     row = Row(f"scraped/{name}", "of the rate unscraped")
-    return Case(row.name, (row,), partial(_share, row.name, made))
+    return Case(row.name, (row,), partial(_share, row.name, made), most_pairs=3)
 
 
 CASES: list[Case] = [
