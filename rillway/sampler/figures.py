@@ -1,0 +1,226 @@
+"""Figures of one moment: the server, streams, groups, consumers, clients, slow requests.
+
+Names are bytes, as the server has them; times are Unix ms of the server's clock. None is unknown.
+`as_json` gives plain dicts: names are strings, or {"base64": ...} where they are no UTF-8.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+# IDs that are times: from September 2001 until an hour from now.
+LEAST_TIME_MS = 10**12
+FUTURE_MS = 3_600_000
+
+
+class Figures:
+    """What all of these share."""
+
+    __slots__ = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, for json.dumps."""
+        converted = plain(self)
+        assert isinstance(converted, dict)
+        return converted
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerFigures(Figures):
+    """`idle_ms`: since it last sent a request for this group; it grows in a blocked read, too.
+
+    `inactive_ms`: since it last got an entry; None before Redis 7.2, or if it never did.
+    `is_dead`: it was idle for too long with entries pending, and was not seen since.
+    `moved`: entries claimed by it (positive) or from it (negative) within the last minute.
+    """
+
+    name: bytes
+    pending: int
+    idle_ms: int
+    inactive_ms: int | None = None
+    is_dead: bool = False
+    moved: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Move(Figures):
+    """Pending entries that went from one consumer to another. Worked out from two samples."""
+
+    time_ms: int
+    giver: bytes
+    taker: bytes | None
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFigures(Figures):
+    """`oldest_ms`: age of the lowest pending ID; None if nothing is pending, or IDs are no times.
+
+    `consumers` is None unless they were asked for; `consumer_count` is always known.
+    """
+
+    name: bytes
+    lag: int | None
+    pending: int
+    entries_read: int | None
+    last_delivered_id: str
+    oldest_id: str | None = None
+    oldest_ms: int | None = None
+    out_per_s: float | None = None
+    consumer_count: int = 0
+    dead_count: int | None = None
+    consumers: tuple[ConsumerFigures, ...] | None = None
+    moves: tuple[Move, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFigures(Figures):
+    """One stream at `time_ms`. Lag, pending and oldest are those of its worst group.
+
+    `in_is_estimate`: from XLEN's growth, as the server does not count what is added (before 7.0),
+    or the entries are too large to be asked for. `groups` is None until they were read, and for a
+    server older than 5.0.
+    """
+
+    db: int
+    name: bytes
+    time_ms: int
+    length: int
+    entries_added: int | None = None
+    first_id: str | None = None
+    last_id: str | None = None
+    memory_bytes: int | None = None
+    in_per_s: float | None = None
+    in_is_estimate: bool = False
+    out_per_s: float | None = None
+    lag: int | None = None
+    pending: int | None = None
+    oldest_ms: int | None = None
+    policy: Mapping[str, str | int] | None = None
+    groups: tuple[GroupFigures, ...] | None = None
+
+    @property
+    def dead_count(self) -> int:
+        """Dead consumers in all its groups, as far as is known."""
+        return sum(group.dead_count or 0 for group in self.groups or ())
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaFigures(Figures):
+    """`lag_s`: since it last reported what it has."""
+
+    address: str
+    state: str
+    lag_s: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyFigures(Figures):
+    """How long calls of a command took, since the server's start or CONFIG RESETSTAT.
+
+    Percentiles are upper bounds of the server's buckets; None where it has no histogram (before
+    7.0): `max_us` is then the longest that its latency monitor saw.
+    """
+
+    calls: int | None
+    p50_us: int | None = None
+    p99_us: int | None = None
+    p999_us: int | None = None
+    max_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SlowRequest(Figures):
+    """One of SLOWLOG's, the newest first. `words` are as the server keeps them: cut."""
+
+    id: int
+    time_ms: int
+    took_us: int
+    words: tuple[bytes, ...]
+    client: str = ""
+    client_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientFigures(Figures):
+    """One line of CLIENT LIST. `flags` as Redis has them: b is blocked."""
+
+    id: int
+    address: str
+    name: str
+    db: int
+    age_s: int
+    idle_s: int
+    flags: str
+    command: str
+    user: str = ""
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFigures(Figures):
+    """The server at `time_ms`. `error`: why it did not answer INFO, such as LOADING.
+
+    `aof`: off, ok, err or rewriting. `databases`: keys by number. `blocked`: blocked clients by
+    command, None above 1,000 clients; `client_list` likewise. `refused`: commands that the user may
+    not send, with the reason.
+    """
+
+    time_ms: int = 0
+    product: str = ""
+    version: str = ""
+    role: str = ""
+    uptime_s: int | None = None
+    requests_per_s: int | None = None
+    used_memory_bytes: int | None = None
+    max_memory_bytes: int | None = None
+    clients: int | None = None
+    max_clients: int | None = None
+    blocked_clients: int | None = None
+    blocked: Mapping[str, int] | None = None
+    aof: str | None = None
+    aof_bytes: int | None = None
+    last_save_ms: int | None = None
+    last_save_ok: bool | None = None
+    replicas: tuple[ReplicaFigures, ...] | None = None
+    primary: str | None = None
+    primary_link_up: bool | None = None
+    primary_silent_s: int | None = None
+    databases: Mapping[int, int] = field(default_factory=dict)
+    latency: Mapping[str, LatencyFigures] = field(default_factory=dict)
+    slow: tuple[SlowRequest, ...] = ()
+    client_list: tuple[ClientFigures, ...] | None = None
+    error: str | None = None
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
+def plain(value: object) -> Any:
+    """Dataclasses as dicts, tuples as lists, bytes as text or base64."""
+    if isinstance(value, bytes):
+        return name_as_json(value)
+    if is_dataclass(value):
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return round(value, 3) if isinstance(value, float) else value
+
+
+def name_as_json(name: bytes) -> str | dict[str, str]:
+    """The text, or {"base64": ...} for bytes that are no UTF-8."""
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(name).decode()}
+
+
+def age_ms(entry_id: str | None, now_ms: int) -> int | None:
+    """How long ago an ID was made; None if it is no time."""
+    if entry_id is None:
+        return None
+    ms = int(entry_id.partition("-")[0])
+    return max(now_ms - ms, 0) if LEAST_TIME_MS <= ms <= now_ms + FUTURE_MS else None

@@ -1,0 +1,388 @@
+"""The requests of a sampler, and when each is due. The package's docstring says how to drive it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from rillway.sampler.budget import Budget
+from rillway.sampler.facts import ServerFacts
+from rillway.sampler.figures import ServerFigures, StreamFigures
+from rillway.sampler.replies import Reply, Words, as_text, is_error, is_refusal, time_us
+from rillway.sampler.visit import Asked, Visit, Wishes
+
+SHARE = 0.01
+# TIME at both ends of it not counted.
+BATCH_REQUESTS = 48
+ON_SCREEN_EVERY_S = 1.0
+# Others: how often XLEN at most, and all of it at least.
+LOOK_EVERY_S = 1.0
+VISIT_EVERY_S = 60.0
+VISIT_PENDING_EVERY_S = 10.0
+MEMORY_EVERY_S = 60.0
+PING_EVERY_S = 10.0
+SCAN_EVERY_S = 1.0
+SCAN_COUNT = 1000
+ENTRIES_SHOWN = 20
+MOST_STREAMS = 100_000
+NEVER = float("-inf")
+
+
+@dataclass(slots=True, eq=False)
+class Tracked:
+    """A stream that is known by name, and when it was asked about."""
+
+    name: bytes
+    figures: StreamFigures | None = None
+    turn_s: float = NEVER
+    visited_s: float = NEVER
+    memory_s: float = NEVER
+    round: int = 0
+    is_large: bool = False
+    is_visited: bool = False
+    is_underway: bool = False
+
+
+class Sampler:
+    """Figures of the database of one connection. See the package's docstring.
+
+    `streams`: names to watch, instead of all that SCAN finds; `match`: a glob for SCAN.
+    `share`: of the server's time. `server_facts`, `memory`: False leaves these requests out.
+    """
+
+    def __init__(
+        self,
+        *,
+        streams: Iterable[bytes] | None = None,
+        match: bytes | None = None,
+        db: int = 0,
+        dead_after_s: float = 60.0,
+        share: float = SHARE,
+        server_facts: bool = True,
+        memory: bool = True,
+    ) -> None:
+        self.db = db
+        self.dead_after_ms = round(dead_after_s * 1000)
+        self.budget = Budget(share)
+        # Those that were read, by name, in the order in which they were found.
+        self.streams: dict[bytes, StreamFigures] = {}
+        # Named streams that could not be read, with the reason.
+        self.errors: dict[bytes, str] = {}
+        # The newest entries of the stream that `focus` has named, None if they are not known.
+        self.entries: list[tuple[str, list[bytes]]] | None = None
+        self.time_ms = 0
+        self.taken_s = 0.0
+        self._facts = ServerFacts() if server_facts else None
+        self._memory = memory
+        self._match = match
+        self._names = None if streams is None else list(streams)
+        self._tracked: dict[bytes, Tracked] = {}
+        self._in_turn: deque[Tracked] = deque()
+        self._new: deque[Tracked] = deque()
+        self._on_screen: list[bytes] = []
+        self._opened: frozenset[bytes] = frozenset()
+        self._entries_of: bytes | None = None
+        self._entries_s = NEVER
+        self._round = 0
+        self._cursor: bytes | None = b"0"
+        self._has_scanned = False
+        self._scans_types = True
+        self._scan_s = NEVER
+        self._ping_s = NEVER
+        self._queue: deque[Asked] = deque()
+        self._visits: list[Visit] = []
+        self._sent: list[Asked] | None = None
+        self._sent_s = 0.0
+        self._now_s = 0.0
+        self._begin_scan()
+
+    # -- what is known ----------------------------------------------------------------------------
+
+    @property
+    def server(self) -> ServerFigures:
+        return self._facts.figures if self._facts else ServerFigures(self.time_ms)
+
+    @property
+    def known_streams(self) -> int:
+        """How many names were found, also of streams that were not read yet."""
+        return len(self._tracked)
+
+    def as_json(self) -> dict[str, Any]:
+        """One sample: `{"time_ms": ..., "server": {...}, "streams": [...]}`, unknown is None."""
+        return {
+            "time_ms": self.time_ms,
+            "server": self.server.as_json(),
+            "streams": [stream.as_json() for stream in self.streams.values()],
+        }
+
+    # -- what is wanted ---------------------------------------------------------------------------
+
+    def focus(
+        self,
+        visible: Iterable[bytes],
+        opened: Iterable[bytes] = (),
+        entries_of: bytes | None = None,
+    ) -> None:
+        """What is on the screen, sampled once a second before all else; the rest goes on in turn.
+
+        `opened`: streams whose groups are shown; the consumers of each are asked for as well.
+        `entries_of`: a stream whose newest entries are shown (`entries`).
+        """
+        opened = list(opened)
+        self._opened = frozenset(opened)
+        self._on_screen = [*opened, *(name for name in visible if name not in self._opened)]
+        if entries_of != self._entries_of:
+            self._entries_of, self._entries_s, self.entries = entries_of, NEVER, None
+
+    def begin_round(self) -> None:
+        """Ask about everything again, all streams included: `round_done` says when that is done."""
+        self._round += 1
+        self._begin_scan()
+        if self._facts is not None:
+            self._facts.refresh()
+
+    @property
+    def round_done(self) -> bool:
+        """Return True if everything was asked about since `begin_round`, or the beginning."""
+        if self._queue or self._visits or self._sent is not None or not self._has_scanned:
+            return False
+        return self._ping_s != NEVER and all(
+            one.is_visited and one.round == self._round for one in self._tracked.values()
+        )
+
+    def reset(self) -> None:
+        """Begin again on a new connection; the figures stay until there are new ones."""
+        self._queue.clear()
+        self._visits.clear()
+        self._sent = None
+        for one in self._tracked.values():
+            one.is_underway = False
+        self._ping_s = NEVER
+        self.budget.reset()
+        self._begin_scan()
+
+    # -- requests ---------------------------------------------------------------------------------
+
+    def plan(self, now_s: float) -> list[Words]:
+        """The next batch, for one pipeline; none if it is not time yet, or one is still out."""
+        if self._sent is not None or self.budget.wait_s(now_s) > 0:
+            return []
+        self._now_s = now_s
+        if now_s >= self._ping_s + PING_EVERY_S:
+            self._ping_s = now_s
+            self._sent, self._sent_s = [(("PING",), _ignore)], now_s
+            return [("PING",)]
+        if not self._is_full:
+            self._fill(now_s)
+        if not self._queue:
+            return []
+        count = min(len(self._queue), BATCH_REQUESTS)
+        batch = [self._queue.popleft() for _ in range(count)]
+        self._sent, self._sent_s = batch, now_s
+        return [("TIME",), *(words for words, _ in batch), ("TIME",)]
+
+    def accept(self, replies: Sequence[Reply], now_s: float) -> None:
+        """The replies to what `plan` has returned, errors among them, in that order."""
+        assert self._sent is not None, "nothing was planned"
+        batch, self._sent, self._now_s = self._sent, None, now_s
+        round_trip_s = now_s - self._sent_s
+        if len(replies) == 1:
+            self.budget.note_ping(round_trip_s)
+            return
+        first, *between, last = replies
+        server_s = None
+        if not is_error(first) and not is_error(last):
+            server_s = (time_us(last) - time_us(first)) / 1_000_000
+            self.time_ms = time_us(first) // 1000
+        self.taken_s += self.budget.charge(now_s, round_trip_s, server_s)
+        for (_, take), reply in zip(batch, between, strict=True):
+            take(reply)
+        self._end_visits()
+
+    def wait_s(self, now_s: float) -> float:
+        """Seconds until it is worth to call `plan` again; at most one."""
+        wait_s = self.budget.wait_s(now_s)
+        if wait_s == 0 and not self._queue:
+            wait_s = 0.05  # nothing was due just now; what is due next comes within a second
+        return min(wait_s, 1.0)
+
+    # -- what is due ------------------------------------------------------------------------------
+
+    def _fill(self, now_s: float) -> None:
+        """Requests that are due, the most urgent first, until a batch is full."""
+        if self._facts is not None:
+            for fact in self._facts.due(now_s):
+                self._queue.append((fact.words, partial(self._take_fact, fact)))
+        self._ask_entries(now_s)
+        for name in self._on_screen:
+            one = self._tracked.get(name)
+            if one is None or one.is_underway or now_s < one.visited_s + ON_SCREEN_EVERY_S:
+                continue
+            self._visit(one, now_s)
+        if not self._is_full and self._cursor is not None and now_s >= self._scan_s:
+            self._scan(now_s)
+        while self._new and not self._is_full:
+            one = self._new.popleft()
+            if one.visited_s == NEVER:
+                self._visit(one, now_s)
+        for _ in range(len(self._in_turn)):
+            if self._is_full or not self._look(now_s):
+                break
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._queue) >= BATCH_REQUESTS
+
+    def _look(self, now_s: float) -> bool:
+        """Ask about the stream whose turn it is; False if it was its turn just now."""
+        one = self._in_turn[0]
+        in_round = one.round == self._round
+        if in_round and now_s < one.turn_s + LOOK_EVERY_S:
+            return False
+        self._in_turn.rotate(-1)
+        if self._tracked.get(one.name) is not one:
+            self._in_turn.pop()  # deleted meanwhile
+            return True
+        one.turn_s = now_s
+        if one.is_underway or (in_round and now_s < one.visited_s + LOOK_EVERY_S):
+            return True
+        if not in_round or now_s >= one.visited_s + self._visit_every_s(one):
+            self._visit(one, now_s)
+        else:
+            self._queue.append((("XLEN", one.name), partial(self._take_length, one)))
+        return True
+
+    def _visit_every_s(self, one: Tracked) -> float:
+        return VISIT_PENDING_EVERY_S if one.figures and one.figures.pending else VISIT_EVERY_S
+
+    def _take_length(self, one: Tracked, reply: Reply) -> None:
+        figures = one.figures
+        has_changed = figures is None or reply != figures.length or bool(figures.in_per_s)
+        if has_changed and not one.is_underway and self._tracked.get(one.name) is one:
+            self._visit(one, self._now_s)
+
+    def _take_fact(self, fact: Any, reply: Reply) -> None:
+        assert self._facts is not None
+        self._facts.accept(fact, reply, self._now_s, self.time_ms)
+
+    # -- streams ----------------------------------------------------------------------------------
+
+    def _visit(self, one: Tracked, now_s: float) -> None:
+        wants_memory = self._memory and now_s >= one.memory_s + MEMORY_EVERY_S
+        is_opened = one.name in self._opened
+        policy = is_opened and self.server.product == "Rillway"
+        wishes = Wishes(is_opened, wants_memory, policy, one.is_large)
+        one.visited_s = now_s
+        one.round = self._round
+        one.is_underway = True
+        if wants_memory:
+            one.memory_s = now_s
+        visit = Visit(one.name, one.figures, wishes)
+        self._visits.append(visit)
+        self._queue.extend(visit.requests())
+
+    def _end_visits(self) -> None:
+        """Figures of what has all its replies; more requests where groups are new."""
+        underway = []
+        for visit in self._visits:
+            if not visit.is_waiting and not visit.error:
+                self._queue.extend(visit.follow_up())
+            if visit.is_waiting:
+                underway.append(visit)
+            else:
+                self._end(visit)
+        self._visits = underway
+
+    def _end(self, visit: Visit) -> None:
+        one = self._tracked.get(visit.name)
+        if one is None:
+            return
+        one.is_visited, one.is_underway = True, False
+        if visit.is_missing:
+            self.streams.pop(visit.name, None)
+            one.figures = None
+            if self._names is None:
+                del self._tracked[visit.name]
+        if visit.error is not None:
+            if self._names is not None:
+                self.errors[visit.name] = str(visit.error)
+            return
+        self.errors.pop(visit.name, None)
+        one.is_large = visit.is_large
+        one.figures = visit.figures(self.db, self.time_ms, self.dead_after_ms)
+        self.streams[visit.name] = one.figures
+
+    def _ask_entries(self, now_s: float) -> None:
+        one = self._tracked.get(self._entries_of) if self._entries_of is not None else None
+        if one is None or one.is_large or now_s < self._entries_s + ON_SCREEN_EVERY_S:
+            return
+        self._entries_s = now_s
+        words: Words = ("XREVRANGE", one.name, "+", "-", "COUNT", ENTRIES_SHOWN)
+        self._queue.append((words, partial(self._take_entries, one.name)))
+
+    def _take_entries(self, name: bytes, reply: Reply) -> None:
+        if name == self._entries_of and not is_error(reply):
+            self.entries = [(as_text(entry[0]), entry[1]) for entry in reply]
+
+    # -- names ------------------------------------------------------------------------------------
+
+    def _begin_scan(self) -> None:
+        self._has_scanned = self._names is not None
+        self._cursor, self._scan_s = (None if self._has_scanned else b"0"), NEVER
+        for name in self._names or ():
+            self._track(name)
+
+    def _scan(self, now_s: float) -> None:
+        """A step of SCAN: at once while nothing is known of the rest, then one a second."""
+        assert self._cursor is not None
+        words: tuple[Any, ...] = ("SCAN", self._cursor)
+        if self._match is not None:
+            words += ("MATCH", self._match)
+        words += ("COUNT", SCAN_COUNT)
+        if self._scans_types:
+            words += ("TYPE", "stream")
+        self._cursor = None
+        self._scan_s = now_s + SCAN_EVERY_S if self._has_scanned else NEVER
+        self._queue.append((words, self._take_names))
+
+    def _take_names(self, reply: Reply) -> None:
+        if is_error(reply):
+            # Before 6.0 there is no TYPE.
+            self._scans_types = self._scans_types and not is_refusal(reply)
+            if "NOPERM" in str(reply) or "permission" in str(reply):
+                self._scan_s, self._has_scanned = self._now_s + VISIT_EVERY_S, True
+            self._cursor = b"0"
+            return
+        cursor, names = reply
+        if self._scans_types:
+            self._note(names)
+        else:
+            self._queue.extend((("TYPE", name), partial(self._take_type, name)) for name in names)
+        self._cursor = cursor if isinstance(cursor, bytes) else str(cursor).encode()
+        if self._cursor == b"0":
+            self._end_scan()
+
+    def _take_type(self, name: bytes, reply: Reply) -> None:
+        if reply in (b"stream", "stream"):
+            self._note([name])
+
+    def _note(self, names: Iterable[bytes]) -> None:
+        for name in names:
+            self._track(name)
+
+    def _end_scan(self) -> None:
+        """The next begins a second later. What is gone is noticed when its turn comes."""
+        self._has_scanned = True
+        self._scan_s = self._now_s + SCAN_EVERY_S
+
+    def _track(self, name: bytes) -> None:
+        if name not in self._tracked and len(self._tracked) < MOST_STREAMS:
+            one = self._tracked[name] = Tracked(name)
+            self._new.append(one)
+            self._in_turn.append(one)
+
+
+_ignore: Callable[[Reply], None] = lambda reply: None  # noqa: E731

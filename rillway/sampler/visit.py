@@ -1,0 +1,214 @@
+"""All that is asked about one stream in one go, and the figures that come of it.
+
+XINFO STREAM and GROUPS; XPENDING and XINFO CONSUMERS of each group in which something is pending,
+or of all groups of a stream that is opened. Groups that were known before are asked about in the
+same batch, so that the figures belong together; a second batch asks about new ones.
+
+XINFO STREAM returns the first and the last entry. Where they are large, XLEN is asked instead from
+then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from rillway.sampler.figures import GroupFigures, StreamFigures
+from rillway.sampler.groups import Interval, group_figures
+from rillway.sampler.replies import (
+    Reply,
+    Words,
+    as_map,
+    as_text,
+    entry_bytes,
+    is_error,
+    is_missing,
+    optional_text,
+)
+
+MOST_ENTRY_BYTES = 1 << 16
+# XPENDING's summary and XINFO CONSUMERS take the server time for each consumer.
+MOST_CONSUMERS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is asked for beside the stream and its groups."""
+
+    is_opened: bool = False
+    memory: bool = False
+    policy: bool = False
+    is_large: bool = False
+
+
+Asked = tuple[Words, Callable[[Reply], None]]
+
+
+class Visit:
+    """Take `requests()`, call what stands beside each with its reply; `is_done` says when."""
+
+    def __init__(self, name: bytes, before: StreamFigures | None, wishes: Wishes) -> None:
+        self.name = name
+        self.wishes = wishes
+        self.error: Exception | None = None
+        self._before = before
+        self._open = 0
+        self._has_followed_up = False
+        self._replies: dict[str, Reply] = {}
+        self._of_groups: dict[bytes, dict[str, Reply]] = {}
+
+    # -- requests ---------------------------------------------------------------------------------
+
+    def requests(self) -> list[Asked]:
+        """The first batch."""
+        stream: Words = ("XINFO", "STREAM", self.name)
+        if self.wishes.is_large:
+            stream = ("XLEN", self.name)
+        asked = [self._ask("stream", stream), self._ask("groups", ("XINFO", "GROUPS", self.name))]
+        if self.wishes.memory:
+            asked.append(self._ask("memory", ("MEMORY", "USAGE", self.name)))
+        if self.wishes.policy:
+            asked.append(self._ask("policy", ("XINFO", "POLICY", self.name)))
+        for group in (self._before and self._before.groups) or ():
+            asked += self._ask_about(group.name, group.pending, group.consumer_count)
+        return asked
+
+    def follow_up(self) -> list[Asked]:
+        """Requests about groups that were not known before; none the second time."""
+        if self._has_followed_up:
+            return []
+        self._has_followed_up = True
+        asked = []
+        for info in self._groups or ():
+            if info[b"name"] not in self._of_groups:
+                asked += self._ask_about(info[b"name"], info[b"pending"], info[b"consumers"])
+        return asked
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return True while replies are missing."""
+        return self._open > 0
+
+    def _ask_about(self, group: bytes, pending: int, consumers: int) -> list[Asked]:
+        if consumers > MOST_CONSUMERS or not (pending or self.wishes.is_opened):
+            return []
+        found = self._of_groups[group] = {}
+        return [
+            self._ask("pending", ("XPENDING", self.name, group), found),
+            self._ask("consumers", ("XINFO", "CONSUMERS", self.name, group), found),
+        ]
+
+    def _ask(self, what: str, words: Words, where: dict[str, Reply] | None = None) -> Asked:
+        self._open += 1
+        return words, partial(self._take, self._replies if where is None else where, what)
+
+    def _take(self, where: dict[str, Reply], what: str, reply: Reply) -> None:
+        self._open -= 1
+        where[what] = reply
+        if what == "stream" and is_error(reply):
+            self.error = reply
+
+    # -- what came of it --------------------------------------------------------------------------
+
+    @property
+    def is_missing(self) -> bool:
+        """Return True if there is no such stream (any more)."""
+        groups = self._replies["groups"]
+        return is_missing(self.error) or (is_error(groups) and is_missing(groups))
+
+    @property
+    def is_large(self) -> bool:
+        info = self._info
+        entries = info.get(b"first-entry"), info.get(b"last-entry")
+        return self.wishes.is_large or sum(map(entry_bytes, entries)) > MOST_ENTRY_BYTES
+
+    @property
+    def _info(self) -> dict[bytes, Reply]:
+        reply = self._replies["stream"]
+        return {b"length": reply} if isinstance(reply, int) else as_map(reply)
+
+    @property
+    def _groups(self) -> list[dict[bytes, Reply]] | None:
+        reply = self._replies["groups"]
+        return None if is_error(reply) else [as_map(group) for group in reply]
+
+    def figures(self, db: int, time_ms: int, dead_after_ms: int) -> StreamFigures:
+        """The figures at the server's `time_ms`. Only if there was no error."""
+        before, info = self._before, self._info
+        interval = Interval(time_ms, before.time_ms if before else None)
+        known = {group.name: group for group in (before and before.groups) or ()}
+        listed = self._groups
+        groups = None
+        if listed is not None:
+            groups = tuple(
+                group_figures(
+                    group,
+                    self._of_groups.get(group[b"name"], {}).get("pending"),
+                    self._of_groups.get(group[b"name"], {}).get("consumers"),
+                    known.get(group[b"name"]),
+                    interval,
+                    dead_after_ms,
+                )
+                for group in listed
+            )
+        first, last = info.get(b"first-entry"), info.get(b"last-generated-id")
+        added = info.get(b"entries-added")
+        return StreamFigures(
+            db=db,
+            name=self.name,
+            time_ms=time_ms,
+            length=info[b"length"],
+            entries_added=added,
+            first_id=as_text(first[0]) if first else None,
+            last_id=optional_text(last),
+            memory_bytes=self._memory_bytes(),
+            in_per_s=self._in_per_s(added, info[b"length"], interval),
+            in_is_estimate=added is None,
+            policy=self._policy(),
+            **of_the_worst(groups),
+            groups=groups,
+        )
+
+    def _in_per_s(self, added: int | None, length: int, interval: Interval) -> float | None:
+        before = self._before
+        if before is None:
+            return None
+        if added is None:
+            return interval.rate(min(before.length, length), length)
+        return interval.rate(before.entries_added, added)
+
+    def _memory_bytes(self) -> int | None:
+        reply = self._replies.get("memory")
+        if reply is None or is_error(reply):
+            return self._before.memory_bytes if self._before else None
+        return int(reply)
+
+    def _policy(self) -> dict[str, str | int] | None:
+        reply = self._replies.get("policy")
+        if reply is None or is_error(reply):
+            return None
+        return {
+            as_text(name): value if isinstance(value, int) else as_text(value)
+            for name, value in as_map(reply).items()
+        }
+
+
+def of_the_worst(groups: tuple[GroupFigures, ...] | None) -> dict[str, Any]:
+    """A stream's lag, pending and oldest are those of its worst group; what leaves it is a sum."""
+    if not groups:
+        return {"lag": None, "pending": None, "oldest_ms": None, "out_per_s": None}
+
+    def most(name: str) -> Any:
+        return max(
+            (n for n in (getattr(one, name) for one in groups) if n is not None), default=None
+        )
+
+    rates = [group.out_per_s for group in groups if group.out_per_s is not None]
+    return {
+        "lag": most("lag"),
+        "pending": most("pending"),
+        "oldest_ms": most("oldest_ms"),
+        "out_per_s": sum(rates) if rates else None,
+    }
