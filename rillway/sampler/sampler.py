@@ -51,6 +51,7 @@ class Sampler:
 
     `streams`: names to watch, instead of all that SCAN finds; `match`: a glob for SCAN.
     `share`: of the server's time. `server_facts`, `memory`: False leaves these requests out.
+    `every_consumer`: also those of groups with nothing pending.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Sampler:
         share: float = SHARE,
         server_facts: bool = True,
         memory: bool = True,
+        every_consumer: bool = False,
     ) -> None:
         self.db = db
         self.dead_after_ms = round(dead_after_s * 1000)
@@ -77,6 +79,7 @@ class Sampler:
         self.taken_s = 0.0
         self._facts = ServerFacts() if server_facts else None
         self._memory = memory
+        self._every_consumer = every_consumer
         self._match = match
         self._names = None if streams is None else list(streams)
         self._tracked: dict[bytes, Tracked] = {}
@@ -87,6 +90,7 @@ class Sampler:
         self._entries_of: bytes | None = None
         self._entries_s = NEVER
         self._round = 0
+        self._by_rounds = False
         self._cursor: bytes | None = b"0"
         self._has_scanned = False
         self._scans_types = True
@@ -138,7 +142,11 @@ class Sampler:
             self._entries_of, self._entries_s, self.entries = entries_of, NEVER, None
 
     def begin_round(self) -> None:
-        """Ask about everything again, all streams included: `round_done` says when that is done."""
+        """Ask about everything once, all streams included: `round_done` says when that is done.
+
+        From the first call on, nothing is asked between two rounds.
+        """
+        self._by_rounds = True
         self._round += 1
         self._begin_scan()
         if self._facts is not None:
@@ -175,7 +183,7 @@ class Sampler:
             self._ping_s = now_s
             self._sent, self._sent_s = [(("PING",), _ignore)], now_s
             return [("PING",)]
-        if not self._is_full:
+        if not self._is_full and not (self._by_rounds and self.round_done):
             self._fill(now_s)
         if not self._queue:
             return []
@@ -240,14 +248,15 @@ class Sampler:
         """Ask about the stream whose turn it is; False if it was its turn just now."""
         one = self._in_turn[0]
         in_round = one.round == self._round
-        if in_round and now_s < one.turn_s + LOOK_EVERY_S:
+        if in_round and not self._by_rounds and now_s < one.turn_s + LOOK_EVERY_S:
             return False
         self._in_turn.rotate(-1)
         if self._tracked.get(one.name) is not one:
             self._in_turn.pop()  # deleted meanwhile
             return True
         one.turn_s = now_s
-        if one.is_underway or (in_round and now_s < one.visited_s + LOOK_EVERY_S):
+        is_recent = self._by_rounds or now_s < one.visited_s + LOOK_EVERY_S
+        if one.is_underway or (in_round and is_recent):
             return True
         if not in_round or now_s >= one.visited_s + self._visit_every_s(one):
             self._visit(one, now_s)
@@ -272,8 +281,8 @@ class Sampler:
 
     def _visit(self, one: Tracked, now_s: float) -> None:
         wants_memory = self._memory and now_s >= one.memory_s + MEMORY_EVERY_S
-        is_opened = one.name in self._opened
-        policy = is_opened and self.server.product == "Rillway"
+        is_opened = self._every_consumer or one.name in self._opened
+        policy = one.name in self._opened and self.server.product == "Rillway"
         wishes = Wishes(is_opened, wants_memory, policy, one.is_large)
         one.visited_s = now_s
         one.round = self._round
@@ -288,6 +297,7 @@ class Sampler:
         """Figures of what has all its replies; more requests where groups are new."""
         underway = []
         for visit in self._visits:
+            visit.note_time(self.time_ms)
             if not visit.is_waiting and not visit.error:
                 self._queue.extend(visit.follow_up())
             if visit.is_waiting:
@@ -312,7 +322,7 @@ class Sampler:
             return
         self.errors.pop(visit.name, None)
         one.is_large = visit.is_large
-        one.figures = visit.figures(self.db, self.time_ms, self.dead_after_ms)
+        one.figures = visit.figures(self.db, self.dead_after_ms)
         self.streams[visit.name] = one.figures
 
     def _ask_entries(self, now_s: float) -> None:

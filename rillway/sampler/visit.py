@@ -51,6 +51,7 @@ class Visit:
 
     def __init__(self, name: bytes, before: StreamFigures | None, wishes: Wishes) -> None:
         self.name = name
+        self.time_ms = 0
         self.wishes = wishes
         self.error: Exception | None = None
         self._before = before
@@ -90,6 +91,11 @@ class Visit:
     def is_waiting(self) -> bool:
         """Return True while replies are missing."""
         return self._open > 0
+
+    def note_time(self, time_ms: int) -> None:
+        """The server's time of the batch that came last; that of XINFO STREAM's reply counts."""
+        if not self.time_ms and "stream" in self._replies:
+            self.time_ms = time_ms
 
     def _ask_about(self, group: bytes, pending: int, consumers: int) -> list[Asked]:
         if consumers > MOST_CONSUMERS or not (pending or self.wishes.is_opened):
@@ -134,10 +140,10 @@ class Visit:
         reply = self._replies["groups"]
         return None if is_error(reply) else [as_map(group) for group in reply]
 
-    def figures(self, db: int, time_ms: int, dead_after_ms: int) -> StreamFigures:
-        """The figures at the server's `time_ms`. Only if there was no error."""
+    def figures(self, db: int, dead_after_ms: int) -> StreamFigures:
+        """What the stream and its groups are like now. Only if there was no error."""
         before, info = self._before, self._info
-        interval = Interval(time_ms, before.time_ms if before else None)
+        interval = Interval(self.time_ms, before.time_ms if before else None)
         known = {group.name: group for group in (before and before.groups) or ()}
         listed = self._groups
         groups = None
@@ -158,7 +164,7 @@ class Visit:
         return StreamFigures(
             db=db,
             name=self.name,
-            time_ms=time_ms,
+            time_ms=self.time_ms,
             length=info[b"length"],
             entries_added=added,
             first_id=as_text(first[0]) if first else None,

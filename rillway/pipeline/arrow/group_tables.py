@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from rillway.pipeline.arrow.decoder import timestamps
 from rillway.pipeline.arrow.schema import TIMESTAMP
-from rillway.pipeline.client.group_samples import GroupSample
 from rillway.pipeline.client.ids import format_id, ms_of
 from rillway.pipeline.client.pending import PendingEntry, PendingSlice
+from rillway.sampler import ConsumerFigures
+from rillway.sampler.trend import GroupSample
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -98,10 +99,14 @@ def groups_batch(samples: Sequence[GroupSample]) -> pa.RecordBatch:
     }
     columns["time"] = timestamps(pa.array([sample.time_ms for sample in samples], pa.int64()))
     columns["consumers"] = [
-        [{name: getattr(member, name) for name in CONSUMER.names} for member in sample.consumers]
-        for sample in samples
+        [_consumer(member) for member in sample.consumers] for sample in samples
     ]
     return pa.RecordBatch.from_pydict(columns, schema=GROUPS_SCHEMA)
+
+
+def _consumer(member: ConsumerFigures) -> dict[str, object]:
+    row = {name: getattr(member, name) for name in CONSUMER.names}
+    return row | {"name": member.name.decode(errors="backslashreplace")}
 
 
 def pending_spark_schema() -> StructType:

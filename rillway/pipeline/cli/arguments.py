@@ -10,7 +10,12 @@ from typing import TypeVar
 
 from rillway.pipeline.client.connection import DEFAULT_URL, check_url
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, make_id, parse_id
-from rillway.pipeline.client.quantities import parse_bytes, parse_duration, parse_time
+from rillway.pipeline.client.quantities import (
+    parse_bytes,
+    parse_duration,
+    parse_duration_with_unit,
+    parse_time,
+)
 
 T = TypeVar("T")
 
@@ -96,6 +101,11 @@ def duration(text: str) -> float:
     return _argument(parse_duration, text)
 
 
+def duration_with_unit(text: str) -> float:
+    """Seconds; a bare number is refused."""
+    return _argument(parse_duration_with_unit, text)
+
+
 def size_in_bytes(text: str) -> int:
     return _argument(parse_bytes, text)
 
@@ -143,6 +153,12 @@ def is_id(text: str) -> bool:
 def from_one(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError("expected a number from 1 up")
+    return int(text)
+
+
+def from_zero(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError("expected a number from 0 up")
     return int(text)
 
 

@@ -37,3 +37,15 @@ def make_figure(rows: int = 1) -> Figure:
     except ImportError:
         raise PlotUnavailable(EXTRA_MISSING) from None
     return Figure(figsize=(INCHES_WIDE, INCHES_HIGH * rows), layout="constrained")
+
+
+def mark_times_and_counts(panel: Any) -> None:
+    """Clock times below, whole numbers at the side: there are no half entries."""
+    from matplotlib import dates
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    untyped: Any = dates
+    panel.xaxis.set_major_locator(untyped.AutoDateLocator(minticks=2, maxticks=6))
+    panel.xaxis.set_major_formatter(untyped.DateFormatter("%H:%M:%S"))
+    panel.yaxis.set_major_locator(MaxNLocator(integer=True))
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))

@@ -4,7 +4,7 @@
 `capabilities`   which commands the server has beyond Redis 7.0
 `facts`          length, last ID and entries added of streams
 `pending`        pending entries of consumer groups, page by page
-`group_samples`  XINFO GROUPS and XINFO CONSUMERS as one sample for each group
+`sampling`       drives a sampler (rillway/sampler) over a connection
 `ids`            entry IDs as pairs of numbers and as text
 `quantities`     times, durations and sizes as users write them
 """

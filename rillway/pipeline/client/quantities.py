@@ -47,6 +47,13 @@ def parse_duration(text: str) -> float:
     return float(found[1]) * UNIT_SECONDS[found[2] or "s"]
 
 
+def parse_duration_with_unit(text: str) -> float:
+    """The same, but a bare number is refused: it might be meant as ms. Raises ValueError."""
+    if text.strip().replace(".", "", 1).isdecimal():
+        raise ValueError(f"expected a duration with its unit, such as {text}s or {text}ms")
+    return parse_duration(text)
+
+
 SIZE = re.compile(r"(\d+)\s*([kmg]?)i?b?")
 UNIT_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 

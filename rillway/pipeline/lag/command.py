@@ -1,8 +1,10 @@
 """`rillway lag`: how far groups are behind, how fast they read, and when they will be through.
 
 Any server from Redis 7.0 on. Each sample is a line for each group on standard output; at the end
-comes a table of the whole time. Exits with 0, also if a signal ended it; 1 if it cannot go on, 2
-for a bad argument.
+comes a table of the whole time. With `--json` each sample is an object instead, and no table comes.
+
+Exits with 0, also if a signal ended it; 1 if it cannot go on, or a limit cannot be checked; 2 for a
+bad argument; 3 if a group is over a limit in the last sample.
 """
 
 from __future__ import annotations
@@ -10,27 +12,38 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
+import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
-from rillway.pipeline.cli.arguments import add_url, duration, from_one
+from rillway.pipeline.cli.arguments import (
+    add_url,
+    duration,
+    duration_with_unit,
+    from_one,
+    from_zero,
+)
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.plots import PlotUnavailable
 from rillway.pipeline.cli.progress import duration as in_words
 from rillway.pipeline.cli.text_table import text_table
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
-from rillway.pipeline.client.group_samples import GroupSample, sample_groups
+from rillway.pipeline.client.sampling import group_sampler, sample_groups
+from rillway.pipeline.lag.limits import LagUnknown, Limits
 from rillway.pipeline.lag.plot import draw
-from rillway.pipeline.lag.series import Recording, Series, Trend
-from rillway.pipeline.ranges.discovery import StreamMissing, check_there, find_streams
+from rillway.pipeline.ranges.discovery import StreamMissing, check_there
+from rillway.sampler.trend import GroupSample, Recording, Series
 
-EXPECTED_ERRORS = (ConnectionLost, OSError, PlotUnavailable, ServerError, StreamMissing)
+OVER_LIMIT = 3
+EXPECTED_ERRORS = (
+    ConnectionLost, LagUnknown, OSError, PlotUnavailable, ServerError, StreamMissing,
+)  # fmt: skip
 CSV_COLUMNS = (
     "time_ms", "stream", "group", "lag", "pending", "entries_read", "last_delivered_id",
-    "stream_length", "stream_entries_added", "stream_last_id",
+    "stream_length", "stream_entries_added", "stream_last_id", "oldest_ms",
 )  # fmt: skip
 
 
@@ -44,15 +57,16 @@ def main(arguments: list[str]) -> int:
                 file = stack.enter_context(options.csv.open("w", encoding="utf-8", newline=""))
             interruption = stack.enter_context(Interruption())
             recording = record(options, file, interruption)
-        print(table(recording))
+        if not options.json:
+            print(table(recording))
         if options.plot is not None:
             draw(recording, options.plot, "lag")
+        return status(recording, options)
     except EXPECTED_ERRORS as error:
         print(f"rillway lag: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
-    return 0
 
 
 def record(
@@ -65,21 +79,63 @@ def record(
         writer.writerow(CSV_COLUMNS)
     with Connection(options.url) as connection:
         check_there(connection, *(options.stream or ()), remedy="")
+        sampler = group_sampler(options.stream, options.pattern)
         for _ in ticks(options.samples, options.every, interruption):
-            streams = find_streams(connection, tuple(options.stream or ()), options.pattern)
             samples = [
                 sample
-                for sample in sample_groups(connection, streams)
+                for sample in sample_groups(connection, sampler)
                 if not options.group or sample.group in options.group
             ]
             recording.add(samples)
-            for sample in samples:
-                print(line(sample, recording.series[sample.stream, sample.group]), flush=True)
-                if writer is not None:
-                    writer.writerow([getattr(sample, name) for name in CSV_COLUMNS])
-            if file is not None:
+            show(samples, recording, options)
+            if writer is not None and file is not None:
+                writer.writerows([getattr(one, name) for name in CSV_COLUMNS] for one in samples)
                 file.flush()
     return recording
+
+
+def show(samples: Sequence[GroupSample], recording: Recording, options: argparse.Namespace) -> None:
+    """One sample of all groups, as lines or as an object."""
+    if options.json:
+        print(json.dumps(as_json(samples, recording)), flush=True)
+        return
+    for sample in samples:
+        print(line(sample, recording.series[sample.stream, sample.group]), flush=True)
+
+
+def as_json(samples: Sequence[GroupSample], recording: Recording) -> dict[str, Any]:
+    """`{"time_ms": ..., "groups": [...]}`; what is unknown is None."""
+    groups = []
+    for sample in samples:
+        recent = recording.series[sample.stream, sample.group].recent
+        groups.append(
+            {name: getattr(sample, name) for name in CSV_COLUMNS if name != "time_ms"}
+            | {
+                "consumers": len(sample.consumers),
+                "read_per_s": recent.read_rate,
+                "added_per_s": recent.added_rate,
+                "drain_s": recent.drain_s,
+            }
+        )
+    return {"time_ms": max((one.time_ms for one in samples), default=None), "groups": groups}
+
+
+def status(recording: Recording, options: argparse.Namespace) -> int:
+    """The exit status, by the last samples; what is over a limit is said on standard error.
+
+    Raises LagUnknown, also for a group that is named and was not found.
+    """
+    limits = Limits(options.fail_above, options.oldest_above)
+    if not limits.are_set:
+        return 0
+    found = {group for _, group in recording.series}
+    for group in options.group or ():
+        if group not in found:
+            raise LagUnknown(f"there is no group {group}")
+    exceeded = limits.exceeded(series.samples[-1] for series in recording.series.values())
+    for text in exceeded:
+        print(f"rillway lag: {text}", file=sys.stderr)
+    return OVER_LIMIT if exceeded else 0
 
 
 def ticks(samples: int | None, every: float, interruption: Interruption) -> Iterator[int]:
@@ -97,19 +153,25 @@ def line(sample: GroupSample, series: Series) -> str:
     clock = time.strftime("%H:%M:%S", time.localtime(sample.time_ms / 1000))
     lag = "an unknown number" if sample.lag is None else f"{sample.lag:,}"
     text = f"{clock} {sample.stream}/{sample.group}: {lag} behind, {sample.pending:,} pending"
+    if sample.oldest_ms is not None:
+        text += f" for up to {in_words(sample.oldest_ms / 1000)}"
     recent = series.recent
     if recent.read_rate is not None and recent.added_rate is not None:
         text += f", {recent.read_rate:,.0f} read and {recent.added_rate:,.0f} added a second"
-        text += f", {outlook(recent)}"
+        text += "".join(f", {phrase}" for phrase in [outlook(series)] if phrase)
     return text
 
 
-def outlook(recent: Trend) -> str:
-    """Return a phrase that says when the lag will be gone, if ever."""
+def outlook(series: Series) -> str | None:
+    """Return a phrase that says when the lag will be gone, if ever; None if that is too early."""
+    recent = series.recent
     if recent.lag == 0:
         return "nothing left"
-    if recent.drain_s is None:
+    keeps_up = series.keeps_up
+    if keeps_up is False:
         return "does not catch up"
+    if recent.drain_s is None or recent.drain_s < 1:
+        return "keeps up" if keeps_up else None
     return f"through in {in_words(recent.drain_s)}"
 
 
@@ -128,7 +190,7 @@ def table(recording: Recording) -> str:
                 series.samples[-1].pending,
                 overall.read_rate,
                 overall.added_rate,
-                outlook(overall) if len(series.samples) > 1 else None,
+                outlook(series) if len(series.samples) > 1 else None,
             )
         )
     headings = (
@@ -155,9 +217,30 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         "--every", type=duration, default=1.0, metavar="TIME", help="between samples (default: 1s)"
     )
     parser.add_argument(
-        "--samples", type=from_one, metavar="N", help="end after N samples (default: until Ctrl-C)"
+        "--samples",
+        type=from_one,
+        metavar="N",
+        help="end after N samples (default: until Ctrl-C; one with a limit)",
+    )
+    parser.add_argument(
+        "--fail-above",
+        type=from_zero,
+        metavar="N",
+        help="exit with status 3 if the last sample has a group with a lag of more than N",
+    )
+    parser.add_argument(
+        "--oldest-above",
+        type=duration_with_unit,
+        metavar="TIME",
+        help="the same if an entry is pending that was added longer ago than this, such as 60s",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="an object for each sample, instead of lines"
     )
     add_url(parser)
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the samples as CSV")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw them at the end")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.samples is None and Limits(options.fail_above, options.oldest_above).are_set:
+        options.samples = 1
+    return options

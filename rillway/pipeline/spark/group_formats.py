@@ -121,12 +121,12 @@ class GroupsReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from rillway.pipeline.arrow.group_tables import groups_batch
         from rillway.pipeline.client.connection import Connection
-        from rillway.pipeline.client.group_samples import sample_groups
+        from rillway.pipeline.client.sampling import group_sampler, sample_groups
         from rillway.pipeline.ranges.discovery import streams_to_read
 
         options = self.options
         with Connection(options.url) as connection:
             streams = streams_to_read(connection, options)
-            samples = sample_groups(connection, streams)
+            samples = sample_groups(connection, group_sampler(streams))
         chosen = [one for one in samples if not options.groups or one.group in options.groups]
         yield groups_batch(chosen)

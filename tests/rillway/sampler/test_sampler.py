@@ -180,8 +180,13 @@ def test_named_streams_are_not_searched_for_and_a_missing_one_is_an_error() -> N
 
 
 def test_a_round_asks_about_everything_again() -> None:
-    server, sampler = orders_server(), Sampler(share=0.5)
+    server, sampler = orders_server(), Sampler(share=0.5, every_consumer=True)
+    sampler.begin_round()
     server.finish_round(sampler)
+    assert [group.consumers for group in sampler.streams[b"orders"].groups or ()][1] == ()
+    server.requests.clear()
+    server.run(sampler, 20)
+    assert set(server.requests) <= {("PING",)}
     server.streams["orders"].groups["mailers"].lag = 99
     sampler.begin_round()
     assert not sampler.round_done

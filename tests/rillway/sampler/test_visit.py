@@ -28,9 +28,10 @@ def server() -> CannedServer:
 def figures(server: CannedServer, before: StreamFigures | None, wishes: Wishes) -> StreamFigures:
     visit = Visit(b"s", before, wishes)
     answered(server, visit.requests())
+    visit.note_time(NOW_MS)
     answered(server, visit.follow_up())
     assert not visit.is_waiting
-    return visit.figures(2, NOW_MS, 60_000)
+    return visit.figures(2, 60_000)
 
 
 def test_new_groups_are_asked_about_in_a_second_batch(server: CannedServer) -> None:
@@ -44,7 +45,10 @@ def test_new_groups_are_asked_about_in_a_second_batch(server: CannedServer) -> N
         ("XINFO", "CONSUMERS", b"s", b"g"),
     ]
     assert visit.follow_up() == [] and not visit.is_waiting
-    found = visit.figures(2, NOW_MS, 60_000)
+    visit.note_time(NOW_MS)
+    visit.note_time(NOW_MS + 1000)
+    found = visit.figures(2, 60_000)
+    assert found.time_ms == NOW_MS
     assert (found.db, found.lag, found.pending, found.oldest_ms) == (2, 9, 2, 5000)
 
 
@@ -54,7 +58,7 @@ def test_known_groups_are_asked_about_at_once(server: CannedServer) -> None:
     asked = answered(server, visit.requests())
     assert ("XPENDING", b"s", b"h") in asked and ("XINFO", "POLICY", b"s") in asked
     assert visit.follow_up() == []
-    found = visit.figures(2, NOW_MS + 1000, 60_000)
+    found = visit.figures(2, 60_000)
     assert found.policy == {"ack-journal": "acks", "ack-journal-maxlen": 1000}
     assert found.memory_bytes == 1000
 
@@ -83,7 +87,7 @@ def test_a_group_destroyed_meanwhile_has_no_consumers(server: CannedServer) -> N
     answered(server, visit.requests())
     for _, take in visit.follow_up():
         take(KeyError("NOGROUP"))
-    [group, _] = visit.figures(0, NOW_MS, 60_000).groups or ()
+    [group, _] = visit.figures(0, 60_000).groups or ()
     assert group.consumers is None and group.oldest_ms is None
 
 

@@ -16,9 +16,10 @@ from rillway.pipeline.arrow.group_tables import (
     pending_spark_schema,
 )
 from rillway.pipeline.arrow.schema import to_arrow
-from rillway.pipeline.client.group_samples import ConsumerSample, GroupSample
 from rillway.pipeline.client.ids import MAX_ID, make_id
 from rillway.pipeline.client.pending import PendingEntry, PendingSlice
+from rillway.sampler import ConsumerFigures
+from rillway.sampler.trend import GroupSample
 
 NOW_MS = 1_700_000_000_000
 NOW = datetime.fromtimestamp(NOW_MS / 1000, UTC)
@@ -56,8 +57,8 @@ def test_a_pending_entry_is_a_row() -> None:
 
 
 def test_a_group_is_a_row() -> None:
-    consumer = ConsumerSample("c", 3, 5, None)
-    sample = GroupSample("s", "g", NOW_MS, None, 3, None, "1-0", 9, 10, "9-0", (consumer,))
+    consumer = ConsumerFigures(b"c", 3, 5, None)
+    sample = GroupSample("s", "g", NOW_MS, None, 3, None, "1-0", 9, 10, "9-0", None, (consumer,))
     [row] = groups_batch([sample]).to_pylist()
     assert row == {
         "stream": "s",

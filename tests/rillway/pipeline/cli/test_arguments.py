@@ -46,7 +46,9 @@ def test_the_url_is_checked_when_it_is_read() -> None:
         (arguments.positive, "0"),
         (arguments.positive, "inf"),
         (arguments.positive, "nan"),
+        (arguments.from_zero, "-1"),
         (arguments.duration, "soon"),
+        (arguments.duration_with_unit, "60"),
         (arguments.size_in_bytes, "much"),
         (arguments.first_id, "yesterday"),
     ],
@@ -59,5 +61,6 @@ def test_what_makes_no_sense_is_refused(read: Callable[[str], object], text: str
 def test_numbers_durations_and_sizes() -> None:
     assert arguments.from_one("12") == 12
     assert arguments.positive("0.5") == 0.5
-    assert arguments.duration("10m") == 600
+    assert arguments.from_zero("0") == 0
+    assert arguments.duration("10m") == arguments.duration_with_unit("10m") == 600
     assert arguments.size_in_bytes("64mb") == 64 * 1024**2

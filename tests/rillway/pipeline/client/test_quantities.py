@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.client.quantities import parse_bytes, parse_duration, parse_time
+from rillway.pipeline.client.quantities import (
+    parse_bytes,
+    parse_duration,
+    parse_duration_with_unit,
+    parse_time,
+)
 
 
 def test_times_are_unix_milliseconds_or_iso_8601() -> None:
@@ -16,6 +21,12 @@ def test_times_are_unix_milliseconds_or_iso_8601() -> None:
     for text in ("1969-12-31", "x", str(2**64)):
         with pytest.raises(ValueError, match=r"older|expected"):
             parse_time(text)
+
+
+def test_where_a_unit_is_needed_a_bare_number_is_refused_with_what_to_write() -> None:
+    assert parse_duration_with_unit("1.5h") == 5400
+    with pytest.raises(ValueError, match=r"such as 60s or 60ms"):
+        parse_duration_with_unit("60")
 
 
 def test_durations_and_sizes_have_units() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import signal
 import threading
@@ -11,12 +12,11 @@ from pathlib import Path
 import pytest
 
 from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.group_samples import GroupSample
 from rillway.pipeline.lag.command import line, main, outlook, table
-from rillway.pipeline.lag.series import Recording, Series, Trend
+from rillway.sampler.trend import GroupSample, Recording, Series
 from tests.rillway.pipeline.group_scene import pending_stream
-from tests.rillway.pipeline.lag.test_series import sample
 from tests.rillway.pipeline.scene import add_many
+from tests.rillway.sampler.test_trend import sample
 
 pytestmark = pytest.mark.integration
 
@@ -102,9 +102,19 @@ def test_a_line_says_how_fast_and_how_long() -> None:
 
 
 def test_what_becomes_of_the_lag_is_said() -> None:
-    assert outlook(Trend(1.0, 1.0, 0)) == "nothing left"
-    assert outlook(Trend(2.0, 1.0, 5)) == "does not catch up"
-    assert outlook(Trend(1.0, 2.0, 5)) == "through in 5.0 s"
+    reads = [sample(number, 500 - 20 * number, 100 * number, 80 * number) for number in range(10)]
+    assert outlook(series(*reads[:1], sample(1, 0, 500, 80))) == "nothing left"
+    assert outlook(series(*reads)) == "through in 16 s"
+    falls_behind = [sample(n, 500 + 20 * n, 80 * n, 100 * n) for n in range(10)]
+    assert outlook(series(*falls_behind)) == "does not catch up"
+    assert outlook(series(*falls_behind[:9])) is None
+
+
+def test_a_group_that_is_momentarily_two_behind_is_not_told_that_it_does_not_catch_up() -> None:
+    lags = [0, 2, 0, 1, 0, 0, 3, 0, 0, 2]
+    samples = [sample(n, lag, 100 * n - lag, 100 * n) for n, lag in enumerate(lags)]
+    assert outlook(series(*samples)) == "keeps up"
+    assert outlook(series(*samples[:2])) is None
 
 
 def test_the_table_has_extremes_and_rates_of_the_whole_time() -> None:
@@ -113,3 +123,54 @@ def test_the_table_has_extremes_and_rates_of_the_whole_time() -> None:
         recording.add([sample(seconds, lag, read, added)])
     row = table(recording).splitlines()[2].split()
     assert row == ["s/g", "3", "3", "9", "3", "0", "4.5", "3.5", "through", "in", "3.0", "s"]
+
+
+def limited(stream: Connection, *limits: str) -> int:
+    return main(["--url", stream.url, "--stream", "s", "--every", "10ms", *limits])
+
+
+def test_a_group_over_a_limit_is_an_exit_status(stream: Connection, capsys: Capture) -> None:
+    assert limited(stream, "--fail-above", "6") == 0
+    assert capsys.readouterr().err == ""
+    assert limited(stream, "--fail-above", "5", "--samples", "2") == 3
+    captured = capsys.readouterr()
+    assert captured.err == "rillway lag: s/g: 6 behind, more than 5\n"
+    assert len(captured.out.splitlines()) == 5
+
+
+def test_so_is_an_entry_that_is_pending_for_too_long(link: Connection, capsys: Capture) -> None:
+    link.call("XADD", "s", "*", "n", "1")
+    link.call("XGROUP", "CREATE", "s", "g", "0")
+    assert limited(link, "--oldest-above", "1ms") == 0
+    link.call("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">")
+    assert limited(link, "--oldest-above", "1h") == 0
+    assert limited(link, "--oldest-above", "0ms") == 3
+    assert "s/g: the oldest pending entry is 0." in capsys.readouterr().err
+
+
+def test_what_cannot_be_checked_is_not_taken_for_good(stream: Connection, capsys: Capture) -> None:
+    assert limited(stream, "--oldest-above", "60s") == 1
+    assert "s/g: the age of what is pending is unknown" in capsys.readouterr().err
+    stream.call("XGROUP", "CREATE", "s", "h", "5-0")
+    stream.call("XDEL", "s", "8-0")
+    assert limited(stream, "--fail-above", "9") == 1
+    assert "the server does not know the lag" in capsys.readouterr().err
+    assert limited(stream, "--fail-above", "9", "--group", "missing") == 1
+    assert "there is no group missing" in capsys.readouterr().err
+
+
+def test_a_bare_number_is_no_duration(capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--stream", "s", "--oldest-above", "60"])
+    assert ended.value.code == 2
+    assert "with its unit, such as 60s" in capsys.readouterr().err
+
+
+def test_samples_as_json_are_an_object_each(stream: Connection, capsys: Capture) -> None:
+    arguments = ["--url", stream.url, "--stream", "s", "--samples", "2", "--every", "10ms"]
+    assert main([*arguments, "--json"]) == 0
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    [group] = second["groups"]
+    assert (group["stream"], group["group"], group["lag"], group["pending"]) == ("s", "g", 6, 4)
+    assert (group["read_per_s"], group["oldest_ms"], group["consumers"]) == (0.0, None, 1)
+    assert first["groups"][0]["read_per_s"] is None and first["time_ms"] < second["time_ms"]

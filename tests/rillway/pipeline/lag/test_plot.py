@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rillway.pipeline.lag.plot import draw
-from rillway.pipeline.lag.series import Recording
-from tests.rillway.pipeline.lag.test_series import sample
+from rillway.sampler.trend import Recording
+from tests.rillway.sampler.test_trend import sample
 
 
 @pytest.mark.parametrize("count", [0, 1, 5])

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.client.group_samples import GroupSample
-from rillway.pipeline.lag.series import RECENT_SAMPLES, Recording, Series, Trend, trend
+from rillway.sampler import GroupFigures, StreamFigures
+from rillway.sampler.trend import (
+    RECENT_SAMPLES,
+    GroupSample,
+    Recording,
+    Series,
+    Trend,
+    group_samples,
+    trend,
+)
 
 NOW_MS = 1_700_000_000_000
 
@@ -14,7 +22,7 @@ def sample(
     seconds: float, lag: int | None, read: int | None, added: int, group: str = "g"
 ) -> GroupSample:
     time_ms = NOW_MS + round(seconds * 1000)
-    return GroupSample("s", group, time_ms, lag, 0, read, "0-0", added, added, "0-0", ())
+    return GroupSample("s", group, time_ms, lag, 0, read, "0-0", added, added, "0-0")
 
 
 def test_a_group_that_reads_faster_than_entries_come_will_be_through() -> None:
@@ -61,3 +69,39 @@ def test_each_group_has_its_own_series() -> None:
     recording.add([sample(1, 7, 0, 7)])
     assert recording.series["s", "g"].lags == [5, 7]
     assert recording.series["s", "h"].lags == []
+
+
+def keeping_up(lags: list[int | None], read_per_s: float = 100) -> bool | None:
+    samples = [
+        sample(number, lag, round(number * read_per_s), 1000 * number)
+        for number, lag in enumerate(lags)
+    ]
+    return Series(samples).keeps_up
+
+
+def test_a_group_that_is_momentarily_two_behind_keeps_up() -> None:
+    assert keeping_up([0, 2, 0, 1, 0, 0, 3, 0, 0, 2]) is True
+    assert keeping_up([2] * 10) is True
+
+
+def test_one_whose_lag_is_more_than_a_moments_worth_and_does_not_shrink_does_not() -> None:
+    assert keeping_up([500 + 10 * number for number in range(10)]) is False
+    assert keeping_up([5] * 10, read_per_s=0) is False
+    assert keeping_up([500 - 10 * number for number in range(10)]) is True
+
+
+def test_few_samples_or_an_unknown_lag_say_nothing() -> None:
+    assert keeping_up([500] * 9) is None
+    assert keeping_up([500] * 9 + [None]) is None
+
+
+def test_a_sample_of_a_group_has_its_streams_position() -> None:
+    group = GroupFigures(b"\xff", 5, 3, 95, "7-0", oldest_ms=12)
+    stream = StreamFigures(0, b"s", NOW_MS, 90, 100, last_id="9-0", groups=(group,))
+    [found] = group_samples([stream, StreamFigures(0, b"t", NOW_MS, 0)])
+    assert (found.stream, found.group, found.lag, found.oldest_ms) == ("s", "\\xff", 5, 12)
+    assert (found.stream_length, found.stream_entries_added, found.stream_last_id) == (
+        90,
+        100,
+        "9-0",
+    )

@@ -1,0 +1,54 @@
+"""Drives a sampler over a connection, for `rillway lag`, `rillway top` and Spark's format."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from rillway.pipeline.client.connection import Connection, ServerError
+from rillway.pipeline.client.facts import NO_SUCH_KEY
+from rillway.sampler import Sampler
+from rillway.sampler.trend import GroupSample, group_samples
+
+# Of the server's time, for those that want the figures of one moment soon.
+ROUND_SHARE = 0.1
+
+
+def take_step(connection: Connection, sampler: Sampler) -> bool:
+    """The next batch of requests and their replies; False if none is due. Raises ConnectionLost."""
+    requests = sampler.plan(time.monotonic())
+    if requests:
+        sampler.accept(connection.call_all(requests), time.monotonic())
+    return bool(requests)
+
+
+def sample_round(connection: Connection, sampler: Sampler) -> None:
+    """All figures, as of now. Raises ConnectionLost."""
+    sampler.begin_round()
+    while not sampler.round_done:
+        if not take_step(connection, sampler):
+            time.sleep(sampler.wait_s(time.monotonic()))
+
+
+def sample_groups(connection: Connection, sampler: Sampler) -> list[GroupSample]:
+    """All groups of the sampler's streams; those of a stream that is missing are none.
+
+    Raises ConnectionLost, and ServerError for a named key that holds something else.
+    """
+    sample_round(connection, sampler)
+    for name, error in sampler.errors.items():
+        if NO_SUCH_KEY not in error:
+            raise ServerError(f"{error} ({name.decode(errors='backslashreplace')})")
+    return list(group_samples(sampler.streams[name] for name in sorted(sampler.streams)))
+
+
+def group_sampler(streams: Iterable[str] | None, match: str | None = None) -> Sampler:
+    """A sampler of groups and all their consumers, and of nothing else."""
+    return Sampler(
+        streams=None if streams is None else [name.encode() for name in streams],
+        match=None if match is None else match.encode(),
+        share=ROUND_SHARE,
+        server_facts=False,
+        memory=False,
+        every_consumer=True,
+    )

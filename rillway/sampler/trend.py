@@ -1,0 +1,141 @@
+"""Samples of groups, one after the other: rates, and the time until nothing is left.
+
+A group's rate is what it was given between two samples, the stream's is what was added. Rates are
+unknown where a counter is, or went back (the stream was created again, XGROUP SETID).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from rillway.sampler.figures import ConsumerFigures, StreamFigures
+from rillway.sampler.replies import as_text
+
+RECENT_SAMPLES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSample:
+    """One group at `time_ms` of the server's clock, with its stream's position. None is unknown."""
+
+    stream: str
+    group: str
+    time_ms: int
+    lag: int | None
+    pending: int
+    entries_read: int | None
+    last_delivered_id: str
+    stream_length: int
+    stream_entries_added: int | None
+    stream_last_id: str | None
+    oldest_ms: int | None = None
+    consumers: tuple[ConsumerFigures, ...] = ()
+
+
+def group_samples(streams: Iterable[StreamFigures]) -> Iterator[GroupSample]:
+    """All groups of some streams."""
+    for stream in streams:
+        for group in stream.groups or ():
+            yield GroupSample(
+                stream=as_text(stream.name),
+                group=as_text(group.name),
+                time_ms=stream.time_ms,
+                lag=group.lag,
+                pending=group.pending,
+                entries_read=group.entries_read,
+                last_delivered_id=group.last_delivered_id,
+                stream_length=stream.length,
+                stream_entries_added=stream.entries_added,
+                stream_last_id=stream.last_id,
+                oldest_ms=group.oldest_ms,
+                consumers=group.consumers or (),
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Between two samples of a group; entries a second. None: unknown."""
+
+    added_rate: float | None
+    read_rate: float | None
+    lag: int | None
+
+    @property
+    def drain_s(self) -> float | None:
+        """When the group will have been given everything; None: never at this rate, or unknown."""
+        if self.lag == 0:
+            return 0.0
+        if self.lag is None or self.added_rate is None or self.read_rate is None:
+            return None
+        gain = self.read_rate - self.added_rate
+        return self.lag / gain if gain > 0 else None
+
+
+@dataclass(slots=True)
+class Series:
+    """The samples of one group, in the order of time."""
+
+    samples: list[GroupSample] = field(default_factory=list)
+
+    @property
+    def recent(self) -> Trend:
+        """Over the last few samples: two alone say little."""
+        return trend(self._window[0], self.samples[-1])
+
+    @property
+    def overall(self) -> Trend:
+        return trend(self.samples[0], self.samples[-1])
+
+    @property
+    def lags(self) -> list[int]:
+        """Those that are known."""
+        return [sample.lag for sample in self.samples if sample.lag is not None]
+
+    @property
+    def keeps_up(self) -> bool | None:
+        """False if the lag has not shrunk, and was more than a moment's worth all the time.
+
+        A moment is a second of what the group reads: a group that reads each entry as it comes
+        has one or two ahead of it in many a sample. None while that cannot be said.
+        """
+        window, rate = self._window, self.recent.read_rate
+        lags = [sample.lag for sample in window]
+        if rate is None or None in lags or len(lags) < RECENT_SAMPLES:
+            return None
+        known = [lag for lag in lags if lag is not None]
+        return min(known) <= rate or known[-1] < known[0]
+
+    @property
+    def _window(self) -> list[GroupSample]:
+        return self.samples[-RECENT_SAMPLES:]
+
+
+class Recording:
+    """A series for each group of each stream, by their names."""
+
+    def __init__(self) -> None:
+        self.series: dict[tuple[str, str], Series] = {}
+
+    def add(self, samples: Iterable[GroupSample]) -> None:
+        for sample in samples:
+            names = sample.stream, sample.group
+            self.series.setdefault(names, Series()).samples.append(sample)
+
+
+def trend(before: GroupSample, after: GroupSample) -> Trend:
+    """Return the rates between two samples of a group, and the lag at the second."""
+    seconds = (after.time_ms - before.time_ms) / 1000
+    added = _difference(before.stream_entries_added, after.stream_entries_added)
+    read = _difference(before.entries_read, after.entries_read)
+    return Trend(_rate(added, seconds), _rate(read, seconds), after.lag)
+
+
+def _difference(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before
+
+
+def _rate(entries: int | None, seconds: float) -> float | None:
+    if entries is None or entries < 0 or seconds <= 0:
+        return None
+    return entries / seconds
