@@ -82,6 +82,13 @@ def consume(arguments: list[str]) -> int:
     return consume_main(arguments)
 
 
+def top(arguments: list[str]) -> int:
+    """Streams, groups and consumers of a server, live in the terminal."""
+    from rillway.top.command import main as top_main
+
+    return top_main(arguments)
+
+
 def run_pipeline(room: str, arguments: list[str]) -> int:
     """Run a command of the data pipeline. Names the package to install if one is missing.
 
@@ -103,6 +110,7 @@ def run_pipeline(room: str, arguments: list[str]) -> int:
 SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
     "serve": (serve, "start a server: rillway serve --help"),
     "check": (check, "inspect and repair data files: rillway check --help"),
+    "top": (top, "watch a server in the terminal: rillway top --help"),
     "consume": (consume, "run a command for each entry of a stream: rillway consume --help"),
     "archive": (
         partial(run_pipeline, "archive"),

@@ -76,6 +76,8 @@ class Sampler:
         # The newest entries of the stream that `focus` has named, None if they are not known.
         self.entries: list[tuple[str, list[bytes]]] | None = None
         self.time_ms = 0
+        # How often what is on the screen is sampled.
+        self.every_s = ON_SCREEN_EVERY_S
         self.taken_s = 0.0
         self._facts = ServerFacts() if server_facts else None
         self._memory = memory
@@ -227,7 +229,7 @@ class Sampler:
         self._ask_entries(now_s)
         for name in self._on_screen:
             one = self._tracked.get(name)
-            if one is None or one.is_underway or now_s < one.visited_s + ON_SCREEN_EVERY_S:
+            if one is None or one.is_underway or now_s < one.visited_s + self.every_s:
                 continue
             self._visit(one, now_s)
         if not self._is_full and self._cursor is not None and now_s >= self._scan_s:
@@ -327,7 +329,7 @@ class Sampler:
 
     def _ask_entries(self, now_s: float) -> None:
         one = self._tracked.get(self._entries_of) if self._entries_of is not None else None
-        if one is None or one.is_large or now_s < self._entries_s + ON_SCREEN_EVERY_S:
+        if one is None or one.is_large or now_s < self._entries_s + self.every_s:
             return
         self._entries_s = now_s
         words: Words = ("XREVRANGE", one.name, "+", "-", "COUNT", ENTRIES_SHOWN)

@@ -15,10 +15,12 @@ import struct
 import subprocess
 import termios
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+# Wide, so that no line is wrapped and cut.
 ROWS, COLUMNS = 50, 300
 CONTROL_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+PLACED = re.compile(r"\x1b\[(?:(\d+);(\d+)H|(2J)|[0-9;?]*[A-Za-z])|[^\x1b]+")
 READ_BYTES = 65_536
 STOP_SECONDS = 5.0
 
@@ -27,11 +29,15 @@ class Terminal:
     """`argv` runs until `close`."""
 
     def __init__(
-        self, argv: Sequence[str], *, environment: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        rows: int = ROWS,
+        columns: int = COLUMNS,
     ) -> None:
-        self._master, slave = pty.openpty()
-        # Wide, so that no line is wrapped and cut.
-        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        self.master, slave = pty.openpty()
+        self.resize(rows, columns)
         self.process = subprocess.Popen(
             argv,
             stdin=slave,
@@ -48,9 +54,32 @@ class Terminal:
         """All that was printed so far."""
         return CONTROL_SEQUENCE.sub("", self._printed.decode(errors="replace"))
 
+    @property
+    def printed(self) -> bytes:
+        """All that was printed so far, control sequences included."""
+        return self._printed
+
+    @property
+    def drawn(self) -> list[str]:
+        """The lines of the screen, as a terminal shows them that knows how to place the cursor."""
+        return drawn(self._printed.decode(errors="replace"), self.rows)
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Give the terminal another size; the program gets SIGWINCH."""
+        self.rows, self.columns = rows, columns
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def wait_until(self, condition: Callable[[list[str]], bool], *, seconds: float = 10.0) -> None:
+        """Reads until the lines of the screen are as wanted. Raises AssertionError."""
+        deadline = time.monotonic() + seconds
+        while not condition(self.drawn):
+            text = "\n".join(self.drawn)
+            assert time.monotonic() < deadline, f"the screen is\n{text}"
+            assert self._read(0.1) or self.process.poll() is None, f"it has ended:\n{text}"
+
     def type(self, text: str) -> None:
         """What a person types; "\\r" is the Enter key, "\\t" the tabulator key."""
-        os.write(self._master, text.encode())
+        os.write(self.master, text.encode())
 
     def wait_for(self, text: str, *, seconds: float = 10.0) -> str:
         """Reads until `text` has been printed; what was printed up to its end, which is then
@@ -74,9 +103,9 @@ class Terminal:
 
     def _read(self, seconds: float) -> bool:
         """More of what is printed; False at the end of it, or of the time."""
-        readable, _, _ = select.select([self._master], [], [], max(0.0, seconds))
+        readable, _, _ = select.select([self.master], [], [], max(0.0, seconds))
         try:
-            data = os.read(self._master, READ_BYTES) if readable else b""
+            data = os.read(self.master, READ_BYTES) if readable else b""
         except OSError:  # on Linux, the end of the other side
             return False
         self._printed += data
@@ -87,10 +116,26 @@ class Terminal:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(STOP_SECONDS)
-        os.close(self._master)
+        os.close(self.master)
 
     def __enter__(self) -> Terminal:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def drawn(printed: str, rows: int) -> list[str]:
+    """What stands on a screen after this was printed, for programs that place each line."""
+    lines = [""] * rows
+    row = column = 0
+    for found in PLACED.finditer(printed):
+        if found[1]:
+            row, column = int(found[1]) - 1, int(found[2]) - 1
+        elif found[3]:
+            lines = [""] * rows
+        elif not found[0].startswith("\x1b") and row < rows:
+            line = lines[row].ljust(column)
+            lines[row] = line[:column] + found[0] + line[column + len(found[0]) :]
+            column += len(found[0])
+    return [line.rstrip() for line in lines]

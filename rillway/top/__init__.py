@@ -1,0 +1,14 @@
+"""`rillway top`: a server's streams, groups and consumers, live in the terminal.
+
+A client of any Redis server, over rillway/sampler. It never writes.
+
+`command`   the arguments, and the loops: live, once, JSON
+`feed`      drives the sampler in a thread, over a connection that may be lost
+`state`     keys to state: what is selected, sorted, filtered, opened
+`history`   lag over the last minutes, for sparklines
+`listing`   one sample as plain lines
+`screen`    state and figures to lines: pure
+`tables`    the parts of the screen: streams, groups, consumers, clients, entries
+`text`      text in cells of a terminal: safe, cut, padded; numbers and sparklines
+`terminal`  termios, keys, resizing, the alternate screen
+"""

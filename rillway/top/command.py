@@ -1,0 +1,237 @@
+"""`rillway top`: streams, groups and consumers of a server, live. It never writes to it.
+
+On a terminal it fills the screen until q; elsewhere, and with `--once`, it prints one sample as
+lines. With `--json` a sample is an object, one each `--every`. Exits with 0; 1 if there is no
+server, or with `--once` and `--json` none any more; 2 for a bad argument.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import replace
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from rillway.pipeline.cli.arguments import add_url, duration, duration_with_unit, from_zero
+from rillway.pipeline.cli.interruption import Interruption
+from rillway.pipeline.client.connection import Connection, ConnectionLost, public_url
+from rillway.pipeline.client.sampling import ROUND_SHARE
+from rillway.sampler import Sampler
+from rillway.top.feed import Feed, run_rounds
+from rillway.top.history import History
+from rillway.top.listing import listing
+from rillway.top.screen import Screen
+from rillway.top.state import Shown, State, arrange, press
+from rillway.top.tables import View
+from rillway.top.terminal import Terminal
+
+PLAIN_COLUMNS = 119
+
+
+def main(arguments: list[str]) -> int:
+    """Show it. Returns the exit status."""
+    options = parse_options(arguments)
+    try:
+        with Connection(with_database(options.url, options.db)) as connection:
+            options.db = connection.database
+            if options.json or options.once or not is_terminal():
+                return print_samples(options, connection)
+            return live(options, connection)
+    except (ConnectionLost, OSError) as error:
+        print(f"rillway top: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+# -- without a screen ---------------------------------------------------------------------------
+
+
+def print_samples(options: argparse.Namespace, connection: Connection) -> int:
+    """One sample, or with --json and without --once one after the other.
+
+    Rates need two: the first one is not shown.
+    """
+    sampler = make_sampler(options, share=ROUND_SHARE, every_consumer=True)
+
+    taken = 0
+
+    def show() -> None:
+        nonlocal taken
+        taken += 1
+        if taken == 1:
+            return
+        if options.json:
+            print(json.dumps(sampler.as_json()), flush=True)
+            return
+        streams = arrange(list(sampler.streams.values()), State())
+        state = State(columns=PLAIN_COLUMNS, ascii_only=options.ascii)
+        view = View(
+            state, Shown(streams), sampler.server, address=address(options.url),
+            db=options.db, now_ms=sampler.time_ms,
+        )  # fmt: skip
+        print("\n".join(listing(view)), flush=True)
+
+    with Interruption() as interruption:
+        is_one = options.once or not options.json
+        run_rounds(
+            connection,
+            sampler,
+            show,
+            lambda: not (is_one and taken == 2) and not interruption.wait(options.every),
+        )
+    return 0
+
+
+# -- live ---------------------------------------------------------------------------------------
+
+
+def live(options: argparse.Namespace, connection: Connection) -> int:
+    state = State(every_s=options.every, ascii_only=options.ascii)
+    feed = Feed(connection.url, make_sampler(options), connection)
+    feed.start()
+    try:
+        with Terminal() as terminal:
+            while not state.has_quit and not terminal.has_ended:
+                state = watch(terminal, feed, state, options)
+                if state.wants_database:
+                    feed, state = next_database(feed, state, options)
+    finally:
+        feed.stop()
+    return 0
+
+
+def watch(terminal: Terminal, feed: Feed, state: State, options: argparse.Namespace) -> State:
+    """Draw and take keys until another database is wanted, or the end."""
+    history, due_s = History(), 0.0
+    while not (state.has_quit or state.wants_database or terminal.has_ended):
+        columns, rows = terminal.size
+        state = replace(state, columns=columns, rows=rows)
+        feed.is_paused = state.is_paused
+        view = look(feed, state, history, options)
+        screen = Screen(view)
+        terminal.draw(screen.lines)
+        shown = Shown(view.shown.streams, screen.page)
+        set_focus(feed, state, shown, screen.visible)
+        # Until there is something to see, look again soon.
+        due_s = time.monotonic() + (state.every_s if view.shown.streams else 0.1)
+        for key in terminal.keys(due_s - time.monotonic()):
+            state = press(state, key, shown)
+    return state
+
+
+def look(feed: Feed, state: State, history: History, options: argparse.Namespace) -> View:
+    """The figures of now."""
+    with feed.lock:
+        sampler = feed.sampler
+        sampler.every_s = state.every_s
+        history.add(sampler.streams)
+        return View(
+            state=state,
+            shown=Shown(arrange(list(sampler.streams.values()), state)),
+            server=sampler.server,
+            history=history,
+            address=address(feed.url),
+            db=sampler.db,
+            now_ms=feed.now_ms,
+            known_streams=sampler.known_streams,
+            entries=sampler.entries,
+            lost=feed.lost,
+        )
+
+
+def set_focus(feed: Feed, state: State, shown: Shown, visible: list[bytes]) -> None:
+    """What is on the screen is sampled first: the selected stream with all its consumers."""
+    stream = shown.stream(state)
+    opened = [stream.name] if stream is not None else []
+    entries_of = stream.name if stream is not None and state.view == "entries" else None
+    feed.focus(visible, opened, entries_of)
+
+
+def next_database(feed: Feed, state: State, options: argparse.Namespace) -> tuple[Feed, State]:
+    """The next one that has keys, on a connection of its own."""
+    state = replace(state, wants_database=False)
+    with feed.lock:
+        numbers = sorted(feed.sampler.server.databases)
+    later = [number for number in numbers if number > options.db] or numbers[:1]
+    if not later or later == [options.db]:
+        return feed, state
+    url = with_database(options.url, later[0])
+    try:
+        connection = Connection(url)
+    except ConnectionLost:
+        return feed, state
+    feed.stop()
+    options.db = later[0]
+    feed = Feed(url, make_sampler(options), connection)
+    feed.start()
+    return feed, replace(state, level=0, stream=None, group=None, consumer=None, view="")
+
+
+# -- arguments ------------------------------------------------------------------------------------
+
+
+def make_sampler(options: argparse.Namespace, **others: float) -> Sampler:
+    return Sampler(
+        match=None if options.match is None else options.match.encode(),
+        db=options.db,
+        dead_after_s=options.dead_after,
+        **others,  # type: ignore[arg-type]
+    )
+
+
+def with_database(url: str, number: int | None) -> str:
+    """The URL with another database."""
+    if number is None:
+        return url
+    parts = urlsplit(url)
+    query = [(name, value) for name, value in parse_qsl(parts.query) if name != "db"]
+    return urlunsplit(parts._replace(query=urlencode([*query, ("db", number)])))
+
+
+def address(url: str) -> str:
+    """`127.0.0.1:6379`, or the path of a socket: without user and password."""
+    parts = urlsplit(public_url(url))
+    return parts.path if parts.scheme == "unix" else parts.netloc.rpartition("@")[2]
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """Exits with status 2 if they are wrong."""
+    parser = argparse.ArgumentParser(
+        prog="rillway top",
+        description="Streams, groups and consumers of a server, live in the terminal. "
+        "It takes at most 1 %% of the server's time, and never writes to it.",
+    )
+    add_url(parser)
+    parser.add_argument("--match", metavar="GLOB", help="only streams whose names match")
+    parser.add_argument(
+        "--db", type=from_zero, metavar="N", help="the database (default: that of the URL)"
+    )
+    parser.add_argument(
+        "--every",
+        type=duration,
+        default=1.0,
+        metavar="TIME",
+        help="between two samples (default: 1s)",
+    )
+    parser.add_argument(
+        "--dead-after",
+        type=duration_with_unit,
+        default=60.0,
+        metavar="TIME",
+        help="a consumer with pending entries that is idle for longer is dead (default: 60s)",
+    )
+    parser.add_argument(
+        "--once", action="store_true", help="print one sample (the default without a terminal)"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print an object for each sample, until Ctrl-C"
+    )
+    parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
+    return parser.parse_args(arguments)

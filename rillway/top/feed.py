@@ -1,0 +1,106 @@
+"""Drives a sampler in a thread: the keys work while a server does not answer.
+
+A lost connection is opened again, each second; the figures stay. Nothing is sent while paused.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from rillway.pipeline.client.connection import Connection, ConnectionLost
+from rillway.pipeline.client.sampling import take_step
+from rillway.sampler import Sampler
+from rillway.top.tables import local_clock
+
+RETRY_S = 1.0
+LEAST_WAIT_S = 0.02
+
+
+class Feed:
+    """`sampler`: look at it only with `lock` held. `lost`: why there is no connection."""
+
+    def __init__(self, url: str, sampler: Sampler, connection: Connection) -> None:
+        self.url = url
+        self.sampler = sampler
+        self.lock = threading.Lock()
+        self.lost: str | None = None
+        self.is_paused = False
+        self._seen_s = time.monotonic()
+        self._connection: Connection | None = connection
+        self._has_ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rillway-top", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Does not wait for a reply that is still out."""
+        self._has_ended.set()
+
+    @property
+    def now_ms(self) -> int:
+        """The server's time, as far as it is known; it goes on without the server."""
+        if not self.sampler.time_ms:
+            return 0
+        since_s = time.monotonic() - self._seen_s
+        return self.sampler.time_ms + round(since_s * 1000)
+
+    def focus(
+        self, visible: Iterable[bytes], opened: Iterable[bytes], entries_of: bytes | None
+    ) -> None:
+        with self.lock:
+            self.sampler.focus(visible, opened, entries_of)
+
+    def _run(self) -> None:
+        while not self._has_ended.is_set():
+            try:
+                wait_s = self._step()
+            except (ConnectionLost, OSError) as error:
+                self._lose(error)
+                wait_s = RETRY_S
+            self._has_ended.wait(wait_s)
+
+    def _step(self) -> float:
+        """One batch, or none. Returns how long to wait then. Raises ConnectionLost."""
+        if self.is_paused:
+            return LEAST_WAIT_S
+        if self._connection is None:
+            self._connection = Connection(self.url)
+        self.lost = None
+        now_s = time.monotonic()
+        with self.lock:
+            requests = self.sampler.plan(now_s)
+        if requests:
+            replies = self._connection.call_all(requests)
+            with self.lock:
+                time_ms = self.sampler.time_ms
+                self.sampler.accept(replies, time.monotonic())
+                if self.sampler.time_ms != time_ms:
+                    self._seen_s = now_s
+        with self.lock:
+            return max(self.sampler.wait_s(time.monotonic()), LEAST_WAIT_S)
+
+    def _lose(self, error: Exception) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+        with self.lock:
+            self.sampler.reset()
+        if self.lost is None:
+            self.lost = f"no connection since {local_clock(round(time.time() * 1000))}: {error}"
+
+
+def run_rounds(
+    connection: Connection, sampler: Sampler, show: Callable[[], None], goes_on: Callable[[], bool]
+) -> None:
+    """All figures again and again: `show` after each round, as long as `goes_on`."""
+    while True:
+        sampler.begin_round()
+        while not sampler.round_done:
+            if not take_step(connection, sampler):
+                time.sleep(sampler.wait_s(time.monotonic()))
+        show()
+        if not goes_on():
+            return

@@ -1,0 +1,428 @@
+"""The parts of the screen: streams, groups, consumers, clients, slow requests, entries. Pure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rillway.sampler import ConsumerFigures, GroupFigures, ServerFigures, SlowRequest, StreamFigures
+from rillway.top.history import History
+from rillway.top.state import COLUMNS, CONSUMERS, GROUPS, STREAMS, Shown, State
+from rillway.top.text import (
+    Line,
+    Span,
+    age,
+    count,
+    cut,
+    latency,
+    pad,
+    safe,
+    size,
+    sparkline,
+    width,
+)
+
+SPARK_CELLS = 9
+MOST_SPARK_CELLS = 16
+LEAST_NAME_CELLS = 14
+VALUE_CELLS = 60
+SPANS_MS = {"2min": 120_000, "5min": 300_000}
+
+
+def local_clock(ms: int) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(ms / 1000))
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that a screen is made of. `now_ms`: the server's time, as far as it is known.
+
+    `lost`: why and since when there is no connection. Without a history there are no sparklines.
+    """
+
+    state: State
+    shown: Shown
+    server: ServerFigures = field(default_factory=ServerFigures)
+    history: History | None = None
+    address: str = ""
+    db: int = 0
+    now_ms: int = 0
+    known_streams: int = 0
+    entries: Sequence[tuple[str, list[bytes]]] | None = None
+    lost: str | None = None
+    clock: Callable[[int], str] = local_clock
+
+    def spark(self, stream: bytes, group: bytes | None, cells: int, span_ms: int) -> str:
+        if self.history is None:
+            return ""
+        values = self.history.cells(stream, group, self.now_ms, span_ms, cells)
+        return sparkline(values, ascii_only=self.state.ascii_only)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`keep`: where there is no room, columns with the least go first."""
+
+    heading: str
+    cells: int
+    keep: int
+    right: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`mark`: after the first cell, never cut: colour is never alone."""
+
+    cells: Sequence[str]
+    is_selected: bool = False
+    style: str = ""
+    mark: str = ""
+
+
+def table(
+    columns: Sequence[Column], rows: Sequence[Row], cells: int, least: int = LEAST_NAME_CELLS
+) -> list[Line]:
+    """A heading and a line for each row. The first column takes the room that is left."""
+    kept = list(range(len(columns)))
+    while len(kept) > 1 and _needed(columns, kept) + least > cells:
+        kept.remove(min(kept[1:], key=lambda number: columns[number].keep))
+    first = max(cells - _needed(columns, kept), 1)
+
+    def text(texts: Sequence[str], marker: str, mark: str = "") -> str:
+        name = cut(texts[0], max(first - width(mark), 1)) + mark
+        parts = [marker + pad(name, first)]
+        for number in kept[1:]:
+            column = columns[number]
+            parts.append(pad(texts[number], column.cells, right=column.right))
+        return cut(" ".join(parts), cells)
+
+    heading = Line.of(text([column.heading for column in columns], "  "), "heading").fit(cells)
+    return [heading, *(_row(row, text, cells) for row in rows)]
+
+
+def _needed(columns: Sequence[Column], kept: Sequence[int]) -> int:
+    return 2 + sum(columns[number].cells + 1 for number in kept[1:])
+
+
+def _row(row: Row, text: Callable[[Sequence[str], str, str], str], cells: int) -> Line:
+    marker = "> " if row.is_selected else "  "
+    style = "selected" if row.is_selected else row.style
+    return Line.of(text(row.cells, marker, row.mark), style).fit(cells)
+
+
+def window(position: int, count_of_rows: int, room: int) -> range:
+    """Which rows are shown, that at `position` among them; a line is left to say what is not."""
+    if count_of_rows <= room:
+        return range(count_of_rows)
+    room = max(room - 1, 1)
+    start = min(max(position - room // 2, 0), count_of_rows - room)
+    return range(start, start + room)
+
+
+def more(rows: range, count_of_rows: int, unread: int = 0) -> list[Line]:
+    """`... 12 more above, 10,209 more below`, if there are."""
+    texts = []
+    if rows.start > 0:
+        texts.append(f"{rows.start:,} more above")
+    if rows.stop < count_of_rows:
+        texts.append(f"{count_of_rows - rows.stop:,} more below")
+    if unread:
+        texts.append(f"{unread:,} not read yet")
+    return [Line.of(f"  ... {', '.join(texts)}", "dim")] if texts else []
+
+
+# -- streams, groups, consumers -----------------------------------------------------------------
+
+
+def stream_table(view: View, cells: int, room: int) -> tuple[list[Line], list[bytes]]:
+    """`room`: lines below the heading. Returns the names of the streams shown as well."""
+    state, streams = view.state, view.shown.streams
+    chosen = view.shown.stream(state)
+    position = streams.index(chosen) if chosen is not None else 0
+    unread = max(view.known_streams - len(streams), 0) if not state.filter else 0
+    rows = window(position, len(streams), room - (1 if unread and len(streams) < room else 0))
+    span, span_ms = (
+        ("5min", SPANS_MS["5min"]) if state.columns >= 120 else ("2min", SPANS_MS["2min"])
+    )
+    spark = min(max(cells - 82, 0) + SPARK_CELLS, MOST_SPARK_CELLS)
+    columns = [
+        Column(_heading(state, 0), LEAST_NAME_CELLS, 9),
+        *(
+            Column(_heading(state, number), max(len(COLUMNS[number][0]) + 1, 6), keep)
+            for number, keep in enumerate((8, 3, 5, 2, 9, 6, 4), start=1)
+        ),
+        *_spark_column(view, span, spark),
+    ]
+    lines = table(
+        columns,
+        [_stream_row(streams[n], view, spark, span_ms, streams[n] is chosen) for n in rows],
+        cells,
+    )
+    lines += more(rows, len(streams), unread)
+    if not streams:
+        lines.append(Line.of("  " + _nothing(view), "dim"))
+    return lines[: room + 1], [streams[number].name for number in rows]
+
+
+def _spark_column(view: View, span: str, cells: int) -> list[Column]:
+    return [] if view.history is None else [Column(f"lag, {span}", cells, 2, right=False)]
+
+
+def _nothing(view: View) -> str:
+    if view.state.filter:
+        return f"no stream has {view.state.filter!r} in its name: Esc shows all"
+    if view.known_streams or not view.now_ms:
+        return "reading ..."
+    return f"no streams in database {view.db}"
+
+
+def _heading(state: State, number: int) -> str:
+    heading = COLUMNS[number][0]
+    if number != state.sort:
+        return heading
+    grows = state.is_reversed != (number == 0)
+    return heading + (("^" if grows else "v") if state.ascii_only else ("▴" if grows else "▾"))
+
+
+def _stream_row(
+    stream: StreamFigures, view: View, spark: int, span_ms: int, is_chosen: bool
+) -> Row:
+    in_per_s = count(stream.in_per_s)
+    if stream.in_is_estimate and stream.in_per_s is not None:
+        in_per_s = f"~{in_per_s}"
+    cells = [
+        safe(stream.name),
+        in_per_s,
+        count(stream.out_per_s),
+        count(stream.length),
+        size(stream.memory_bytes),
+        lag_text(stream.lag, bool(stream.groups)),
+        count(stream.pending),
+        age(stream.oldest_ms),
+        view.spark(stream.name, None, spark, span_ms),
+    ]
+    is_selected = is_chosen and view.state.level == STREAMS
+    style = "warn" if stream.dead_count else ""
+    return Row(cells, is_selected, style, _dead(stream.dead_count))
+
+
+def lag_text(lag: int | None, has_groups: bool) -> str:
+    """`?` is a lag that the server does not know; `-`: nobody reads the stream."""
+    return "?" if lag is None and has_groups else count(lag)
+
+
+def group_table(view: View, cells: int, room: int) -> list[Line]:
+    """The groups of the selected stream."""
+    stream, chosen = view.shown.stream(view.state), view.shown.group(view.state)
+    if stream is None:
+        return []
+    groups = view.shown.groups(view.state)
+    position = groups.index(chosen) if chosen is not None else 0
+    rows = window(position, len(groups), room)
+    span, span_ms = (
+        ("5min", SPANS_MS["5min"]) if view.state.columns >= 120 else ("2min", SPANS_MS["2min"])
+    )
+    columns = [
+        Column(f"GROUP of {safe(stream.name)}", LEAST_NAME_CELLS, 9),
+        Column("lag", 6, 8),
+        Column("pend", 6, 7),
+        Column("oldest", 6, 5),
+        Column("out/s", 6, 4),
+        Column("consumers", 9, 1),
+        *_spark_column(view, span, SPARK_CELLS),
+    ]
+    shown = [
+        Row(
+            [
+                safe(groups[n].name),
+                lag_text(groups[n].lag, True),
+                count(groups[n].pending),
+                age(groups[n].oldest_ms),
+                count(groups[n].out_per_s),
+                f"{groups[n].consumer_count:,}",
+                view.spark(stream.name, groups[n].name, SPARK_CELLS, span_ms),
+            ],
+            groups[n] is chosen and view.state.level == GROUPS,
+            "dead" if groups[n].dead_count else "",
+            _dead(groups[n].dead_count),
+        )
+        for n in rows
+    ]
+    lines = table(columns, shown, cells) + more(rows, len(groups))
+    if not groups:
+        lines.append(Line.of("  no groups" if stream.groups is not None else "  unknown", "dim"))
+    return lines[: room + 1]
+
+
+def _dead(number: int | None) -> str:
+    return f" {number} DEAD" if number else ""
+
+
+def consumer_table(view: View, cells: int, room: int) -> list[Line]:
+    """The consumers of the selected group, the dead ones first."""
+    group = view.shown.group(view.state)
+    if group is None:
+        return []
+    members = sorted(group.consumers or (), key=lambda one: (not one.is_dead, one.name))
+    names = [one.name for one in members]
+    position = names.index(view.state.consumer) if view.state.consumer in names else 0
+    rows = window(position, len(members), room)
+    columns = [
+        Column(f"CONSUMER of {safe(group.name)}", LEAST_NAME_CELLS, 9),
+        Column("idle", 6, 8),
+        Column("pend", 6, 7),
+        Column("moved", 6, 6),
+        Column("", 20, 1, right=False),
+    ]
+    is_level = view.state.level == CONSUMERS
+    shown = [_consumer_row(members[n], group, is_level and n == position) for n in rows]
+    lines = table(columns, shown, cells) + more(rows, len(members))
+    if not members:
+        is_known = group.consumers is not None or not group.consumer_count
+        lines.append(Line.of("  none" if is_known else "  reading ...", "dim"))
+    return lines[: room + 1]
+
+
+def _consumer_row(consumer: ConsumerFigures, group: GroupFigures, is_selected: bool) -> Row:
+    takers: dict[str, int] = {}
+    for move in group.moves:
+        if move.giver == consumer.name:
+            taker = "others" if move.taker is None else safe(move.taker)
+            takers[taker] = takers.get(taker, 0) + move.entries
+    went = ", ".join(f"{entries:,} to {taker}" for taker, entries in takers.items())
+    moved = f"{consumer.moved:+,}" if consumer.moved else ""
+    cells = [safe(consumer.name), age(consumer.idle_ms), count(consumer.pending), moved, went]
+    if consumer.is_dead:
+        return Row(cells, is_selected, "dead", " DEAD")
+    return Row(cells, is_selected)
+
+
+# -- the server -------------------------------------------------------------------------------
+
+
+def slow_text(slow: SlowRequest, clock: Callable[[int], str], cells: int) -> str:
+    """`14 ms XRANGE audit - +   12:00:01 10.0.0.7`."""
+    words = " ".join(cut(safe(word), VALUE_CELLS) for word in slow.words)
+    tail = f"  {clock(slow.time_ms)} {safe(slow.client).rpartition(':')[0]}".rstrip()
+    return pad(f"{latency(slow.took_us)} {words}", cells - width(tail)) + tail
+
+
+def latency_lines(server: ServerFigures, cells: int) -> list[Line]:
+    columns = [Column("LATENCY", 8, 9), *(Column(name, 7, 5) for name in ("p50", "p99", "p99.9"))]
+    rows = [
+        Row([name, latency(one.p50_us), latency(one.p99_us), latency(one.p999_us or one.max_us)])
+        for name, one in server.latency.items()
+    ]
+    return table(columns, rows, cells, least=10)
+
+
+def blocked_lines(server: ServerFigures, cells: int) -> list[Line]:
+    lines = [Line.of(f"BLOCKED {count(server.blocked_clients)}", "heading")]
+    lines += [Line.of(f"{n:,} {safe(name)}") for name, n in (server.blocked or {}).items()]
+    return [line.fit(cells) for line in lines]
+
+
+def file_lines(view: View, cells: int) -> list[Line]:
+    """Files, replicas, and the primary of a replica."""
+    server = view.server
+    aof = server.aof or "unknown"
+    texts = [f"aof {aof}" + (f" {size(server.aof_bytes)}" if server.aof_bytes else "")]
+    if server.last_save_ms is not None:
+        ago = age(max(view.now_ms - server.last_save_ms, 0))
+        texts.append(f"saved {ago} ago" if server.last_save_ok else "the last save FAILED")
+    lines = [Line.of("FILES", "heading"), *map(Line.of, texts)]
+    if server.primary is not None:
+        state = "up" if server.primary_link_up else "DOWN"
+        lines.append(Line.of(f"primary {server.primary} {state}"))
+    for one in server.replicas or ():
+        lag = "" if one.lag_s is None else f" {one.lag_s}s"
+        lines.append(Line.of(f"replica {safe(one.address)} {safe(one.state)}{lag}"))
+    return [line.fit(cells) for line in lines]
+
+
+def slow_lines(view: View, cells: int, room: int) -> list[Line]:
+    lines = [Line.of("SLOW", "heading").fit(cells)]
+    for slow in view.server.slow[:room]:
+        words = " ".join(cut(safe(word), VALUE_CELLS) for word in slow.words)
+        lines.append(Line.of(f"{latency(slow.took_us):>6} {words}").fit(cells))
+    return lines
+
+
+# -- what fills the screen ----------------------------------------------------------------------
+
+
+def client_lines(view: View, cells: int) -> list[Line]:
+    """CLIENT LIST, blocked ones marked by their command."""
+    clients = view.server.client_list
+    if clients is None:
+        reason = view.server.refused.get("CLIENT", "above 1,000 clients they are not listed")
+        return [Line.of(f"CLIENTS: {safe(reason)}", "heading")]
+    columns = [
+        Column(f"CLIENT, {len(clients):,}", LEAST_NAME_CELLS, 9),
+        Column("name", 14, 6, right=False), Column("user", 10, 3, right=False),
+        Column("age", 7, 4), Column("idle", 7, 5), Column("memory", 7, 2),
+        Column("command", 16, 8, right=False),
+    ]  # fmt: skip
+    rows = [
+        Row([
+            safe(one.address), safe(one.name), safe(one.user), age(one.age_s * 1000),
+            age(one.idle_s * 1000), size(one.memory_bytes),
+            safe(one.command) + (" blocked" if "b" in one.flags else ""),
+        ])
+        for one in clients
+    ]  # fmt: skip
+    return table(columns, rows, cells)
+
+
+def all_slow_lines(view: View, cells: int) -> list[Line]:
+    if "SLOWLOG" in view.server.refused:
+        return [Line.of(f"SLOW: {safe(view.server.refused['SLOWLOG'])}", "heading")]
+    heading = "SLOW requests, newest first" if view.server.slow else "no slow requests"
+    return [
+        Line.of(f"  {heading}", "heading"),
+        *(Line.of("  " + slow_text(one, view.clock, cells - 2)) for one in view.server.slow),
+    ]
+
+
+def entry_lines(view: View, cells: int) -> list[Line]:
+    """The newest entries of the selected stream."""
+    stream = view.shown.stream(view.state)
+    name = safe(stream.name) if stream else ""
+    lines = [Line.of(f"  ENTRY of {name}, newest first", "heading")]
+    if view.entries is None:
+        text = "reading ..., unless they are too large to be shown"
+        return [*lines, Line.of(f"  {text}", "dim")]
+    for entry_id, fields in view.entries:
+        pairs = zip(fields[::2], fields[1::2], strict=False)
+        texts = [f"{cut(safe(key), 30)}={cut(safe(value), VALUE_CELLS)}" for key, value in pairs]
+        line = Line((Span(f"  {entry_id:<21}", "dim"), Span("  ".join(texts))))
+        lines.append(line.fit(cells))
+    return lines
+
+
+KEYS: Mapping[str, str] = {
+    "up down PgUp PgDn Home End": "move",
+    "Enter, right": "open a stream: its groups; a group: its consumers",
+    "Esc, left": "back",
+    "/": "show only streams with this in their name",
+    "1 to 8, s": "sort by a column, by the next one",
+    "r": "sort the other way round",
+    "e": "the newest entries of the stream",
+    "c": "clients",
+    "l": "slow requests",
+    "d": "the next database with keys",
+    "p": "pause: nothing is asked, nothing changes",
+    "+ -": "more time, less time between two looks",
+    "q, Ctrl-C": "quit",
+}
+SIGNS = (
+    "~ in/s is estimated from the length    ? the lag is unknown to the server",
+    "DEAD: idle for long with entries pending    moved: claimed within a minute",
+)
+
+
+def key_lines(cells: int) -> list[Line]:
+    lines = [Line.of("  KEYS", "heading")]
+    lines += [Line.of(f"  {keys:<28}{meaning}").fit(cells) for keys, meaning in KEYS.items()]
+    return lines + [Line.of(f"  {sign}", "dim").fit(cells) for sign in SIGNS]

@@ -1,0 +1,161 @@
+"""Text in cells of a terminal: safe to print, cut, padded; numbers and sparklines.
+
+Names and values come from anybody. What moves the cursor, sets colours or turns the direction of
+writing is shown as an escape, `\\x1b`, and never printed.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# Control and format characters, surrogates, private use, separators of lines and paragraphs.
+UNSAFE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+BARS = "▁▂▃▄▅▆▇█"
+ASCII_BARS = "_.:-=+*#"
+UNITS = ("", "k", "M", "G", "T")
+
+
+def safe(name: bytes | str) -> str:
+    """The text, with everything as an escape that is more than a character."""
+    text = name if isinstance(name, str) else name.decode(errors="backslashreplace")
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_safe_character, text))
+
+
+def _safe_character(character: str) -> str:
+    if unicodedata.category(character) not in UNSAFE:
+        return character
+    return character.encode("unicode_escape").decode()
+
+
+def width(text: str) -> int:
+    """How many cells it takes."""
+    return len(text) if text.isascii() else sum(map(_cells, text))
+
+
+def _cells(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def cut(text: str, cells: int) -> str:
+    """At most so many cells; `~` stands for what was cut off."""
+    if width(text) <= cells:
+        return text
+    kept, left = [], cells - 1
+    for character in text:
+        left -= _cells(character)
+        if left < 0:
+            break
+        kept.append(character)
+    return "".join(kept) + "~" if cells > 0 else ""
+
+
+def pad(text: str, cells: int, *, right: bool = False) -> str:
+    """Exactly so many cells, cut if need be; `right`: aligned there."""
+    text = cut(text, cells)
+    blanks = " " * (cells - width(text))
+    return blanks + text if right else text + blanks
+
+
+# -- numbers ----------------------------------------------------------------------------------
+
+
+def count(number: float | None) -> str:
+    """`0`, `9,999`, `88k`, `1.2M`; `-` for None."""
+    if number is None:
+        return "-"
+    number = round(number)
+    return f"{number:,}" if number < 10_000 else _scaled(number, 1000)
+
+
+def size(number: int | None) -> str:
+    """Bytes: `512`, `14.1M`."""
+    return "-" if number is None else _scaled(number, 1024)
+
+
+def _scaled(number: float, base: int) -> str:
+    for unit in UNITS[:-1]:
+        if number < (base if unit == "" else base - 0.5):
+            digits = 0 if unit == "" or number >= 99.95 else 1
+            return f"{number:.{digits}f}{unit}"
+        number /= base
+    return f"{number:.1f}{UNITS[-1]}"
+
+
+def age(ms: float | None) -> str:
+    """`0.2s`, `41.0s`, `2m04s`, `3h12m`, `3d04h`."""
+    if ms is None:
+        return "-"
+    seconds = ms / 1000
+    if seconds < 59.95:
+        return f"{seconds:.1f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}m{rest:02}s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02}m" if hours < 24 else f"{hours // 24}d{hours % 24:02}h"
+
+
+def latency(us: int | None) -> str:
+    """`2 us`, `14 ms`, `1.2 s`."""
+    if us is None:
+        return "-"
+    if us < 1000:
+        return f"{us} us"
+    return f"{us / 1000:.0f} ms" if us < 999_500 else f"{us / 1_000_000:.1f} s"
+
+
+def sparkline(values: Sequence[int | None], *, ascii_only: bool) -> str:
+    """A bar for each value, from 0 to the largest; a blank for None."""
+    bars = ASCII_BARS if ascii_only else BARS
+    most = max((value for value in values if value is not None), default=0)
+    steps = len(bars) - 1
+    return "".join(
+        " " if value is None else bars[0] if not most else bars[-(-value * steps // most)]
+        for value in values
+    )
+
+
+# -- lines ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of a line. `style`: a name of terminal.STYLES, or none."""
+
+    text: str
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the screen, of one or more pieces."""
+
+    spans: tuple[Span, ...] = ()
+
+    @classmethod
+    def of(cls, text: str, style: str = "") -> Line:
+        return cls((Span(text, style),))
+
+    @property
+    def text(self) -> str:
+        return "".join(span.text for span in self.spans)
+
+    def fit(self, cells: int) -> Line:
+        """Exactly so many cells."""
+        spans, left = [], cells
+        for span in self.spans:
+            text = cut(span.text, left)
+            spans.append(Span(text, span.style))
+            left -= width(text)
+        last = self.spans[-1].style if self.spans and self.spans[-1].style == "selected" else ""
+        return Line((*spans, Span(" " * left, last)))
+
+    def then(self, *others: Line) -> Line:
+        """This line, and others beside it."""
+        return Line(self.spans + tuple(span for one in others for span in one.spans))

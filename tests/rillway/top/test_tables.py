@@ -1,0 +1,84 @@
+"""Tables: columns that fit, and windows of rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from docs.screenshots import example_server, example_view
+from rillway.sampler import ServerFigures
+from rillway.top.state import State
+from rillway.top.tables import (
+    Column,
+    Row,
+    View,
+    all_slow_lines,
+    client_lines,
+    entry_lines,
+    lag_text,
+    local_clock,
+    more,
+    slow_text,
+    table,
+    window,
+)
+
+COLUMNS = [Column("NAME", 14, 9), Column("a", 4, 2), Column("b", 4, 1)]
+
+
+def texts(cells: int) -> list[str]:
+    rows = [Row(["first", "1", "2"], is_selected=True), Row(["x" * 30, "1", "2"], mark=" DEAD")]
+    return [line.text.rstrip() for line in table(COLUMNS, rows, cells)]
+
+
+def test_columns_that_matter_least_go_first() -> None:
+    assert texts(26) == [
+        "  NAME              a    b",
+        "> first             1    2",
+        "  xxxxxxxx~ DEAD    1    2",
+    ]
+    assert texts(22)[0] == "  NAME               a"
+    assert texts(15)[2] == "  xxxxxxx~ DEAD"
+
+
+@pytest.mark.parametrize(
+    ("position", "count", "room", "shown"),
+    [(0, 5, 5, (0, 5)), (0, 9, 5, (0, 4)), (8, 9, 5, (5, 9)), (4, 9, 5, (2, 6)), (0, 9, 1, (0, 1))],
+)
+def test_the_row_at_the_position_is_shown(
+    position: int, count: int, room: int, shown: tuple[int, int]
+) -> None:
+    assert window(position, count, room) == range(*shown)
+
+
+def test_what_is_not_shown_is_counted() -> None:
+    assert [line.text for line in more(range(2, 4), 10_213)] == [
+        "  ... 2 more above, 10,209 more below"
+    ]
+    assert more(range(4), 4) == []
+    assert "3 not read yet" in more(range(4), 4, 3)[0].text
+
+
+def test_an_unknown_lag_is_told_from_no_groups() -> None:
+    assert [lag_text(None, True), lag_text(None, False), lag_text(0, True)] == ["?", "-", "0"]
+
+
+def test_a_slow_request_keeps_its_time_where_its_words_are_cut() -> None:
+    slow = example_server().slow[0]
+    text = slow_text(slow, lambda ms: "12:00:01", 44)
+    assert text == "14 ms XRANGE audit ~  12:00:01 10.0.0.7"[:18] + text[18:]
+    assert len(text) == 44 and text.endswith("12:00:01 10.0.0.7")
+
+
+def test_what_the_user_may_not_see_is_said() -> None:
+    server = ServerFigures(refused={"CLIENT": "NOPERM clients", "SLOWLOG": "NOPERM slow"})
+    view = replace(example_view(State()), server=server, entries=None)
+    assert "NOPERM clients" in client_lines(view, 80)[0].text
+    assert "NOPERM slow" in all_slow_lines(view, 80)[0].text
+    assert "reading ..." in entry_lines(view, 80)[1].text
+
+
+def test_clock_times_are_local() -> None:
+    assert len(local_clock(1_795_608_005_000)) == 8
+    assert View(State(), None).clock is local_clock  # type: ignore[arg-type]
