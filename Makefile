@@ -306,6 +306,10 @@ docs: $(VENV)/.dev ## build the documentation as a site, in .run/docs
 docker: ## build the container image with Docker
 	@docker build --tag rillway --file docker/Dockerfile .
 
+.PHONY: screenshots
+screenshots: $(VENV)/.dev ## draw the pictures of rillway top in docs/images
+	@PYTHONPATH=. $(BIN)/python docs/screenshots.py
+
 # Root, for debootstrap and chroot. buildah and debootstrap are installed if they are missing.
 .PHONY: docker-test
 docker-test: $(VENV)/.dev redis-server ## build and try the image, without a container engine

@@ -202,6 +202,7 @@ TARGETS: dict[str, tuple[Target, ...]] = {
         for name in ("xadd-small", "xreadgroup-count-1")
         for pipeline in (1, 16)
     },
+    "watching/top-10k-streams": (Target(1.0, is_ratio=False),),
     "memory/idle-tls-connection": (Target(1.0),),
     "memory/small-entry": (Target(0.58),),
     "memory/small-entry-pending": (Target(0.54),),

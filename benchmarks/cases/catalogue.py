@@ -14,6 +14,7 @@ from benchmarks.cases import (
     stalls,
     start,
     tls,
+    watching,
     xadd,
     xrange,
 )
@@ -21,6 +22,7 @@ from benchmarks.comparison import Case
 
 FAMILIES = (
     durability, xadd, xrange, groups, requests, tls, memory, start, latency, stalls, scraped,
+    watching,
 )  # fmt: skip
 CASES: list[Case] = [case for family in FAMILIES for case in family.CASES]
 # What `--quick` measures.

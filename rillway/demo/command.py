@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -25,6 +26,7 @@ from rillway.demo.audit import Evidence, audit, read_ledger, walk
 from rillway.demo.consumer import Assignment, run_consumer
 from rillway.demo.departures import DataSetMissing, Departure, count_by_carrier, read_departures
 from rillway.demo.producer import Producer
+from rillway.demo.screen import ScreenProgress, is_terminal
 from rillway.demo.service import ServerFailed, Service
 from rillway.demo.tally import Tally
 
@@ -118,7 +120,7 @@ def run(client: redis.Redis, url: str, departures: Sequence[Departure], rate: in
     client.xgroup_create(STREAM, GROUP, id="0", mkstream=True)
     crew = Crew(url, crashes_from_ms=departures[len(departures) // 2].scheduled_ms)
     producer = Producer(client, STREAM, departures)
-    progress = report.make_progress(len(departures))
+    progress = make_progress(url, len(departures))
     try:
         crew.start()
         started = time.monotonic()
@@ -131,6 +133,14 @@ def run(client: redis.Redis, url: str, departures: Sequence[Departure], rate: in
         progress.close()
     evidence = gather(client, crew, producer)
     return show(evidence, producer.seconds, seconds)
+
+
+def make_progress(url: str, total: int) -> report.Progress:
+    """On a terminal, `rillway top`; elsewhere lines."""
+    if not is_terminal():
+        return report.make_progress(total)
+    print("rillway top shows it; q closes the screen, and the demo goes on", flush=True)
+    return ScreenProgress(url, partial(report.make_progress, total))
 
 
 def watch(crew: Crew, progress: report.Progress, sent: int) -> None:

@@ -206,7 +206,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="rillway top",
         description="Streams, groups and consumers of a server, live in the terminal. "
-        "It takes at most 1 %% of the server's time, and never writes to it.",
+        "It takes at most 1 % of the server's time, and never writes to it.",
     )
     add_url(parser)
     parser.add_argument("--match", metavar="GLOB", help="only streams whose names match")

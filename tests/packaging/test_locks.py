@@ -113,7 +113,7 @@ def test_every_dependency_has_an_upper_bound() -> None:
 
 
 def test_extras_are_for_users_and_groups_for_those_who_work_on_it() -> None:
-    assert set(EXTRAS) == {"demo", "archive", "plot", "pipeline", "testing"}
+    assert set(EXTRAS) == {"demo", "archive", "plot", "pipeline", "testing", "top"}
     assert set(GROUPS) == {"clients", "docs", "dev"}
     included = [
         one["include-group"]
