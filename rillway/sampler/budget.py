@@ -1,19 +1,17 @@
 """How long a sampler waits, so that it takes a given share of the server's time and no more.
 
-After a batch that took the server t seconds, the next is sent t / share seconds after it. t is the
-round trip less the least that a PING took. That is too much while the server is busy with others,
-so three times what its own clock says is the limit: TIME is the first and the last request of a
-batch, and reading and writing the requests take up to twice what running them does.
-
-A least that is old says nothing of a network that became slower: only the last few PINGs count.
+After a batch that took the server t seconds, the next is sent t / share seconds after it. What it
+took, the server says itself: TIME is the first and the last request of a batch. Between the two are
+neither reading the requests nor writing the replies, nor waking up: with these, 48 requests took
+Redis 8.2 1.9 to 2.5 times as long, and Rillway 1.6 to 1.8 times. The round trip is an upper limit,
+and all there is where TIME is refused. It cannot be more than that: beside a busy server, or on a
+busy machine, most of it is waiting, and the least that a PING took is no measure for the rest.
 """
 
 from __future__ import annotations
 
-from collections import deque
-
-LAST_PINGS = 10
-CLOCK_FACTOR = 3
+CLOCK_FACTOR = 2.0
+BATCH_S = 0.00005
 
 
 class Budget:
@@ -21,21 +19,16 @@ class Budget:
 
     def __init__(self, share: float) -> None:
         self.share = share
-        self._pings_s: deque[float] = deque(maxlen=LAST_PINGS)
         self._next_s = float("-inf")
-
-    def note_ping(self, round_trip_s: float) -> None:
-        self._pings_s.append(round_trip_s)
 
     def charge(self, now_s: float, round_trip_s: float, server_s: float | None) -> float:
         """Take the time of a batch into account. Returns what it took the server, in seconds.
 
         `server_s`: between the two TIMEs, None if TIME was refused.
         """
-        taken_s = round_trip_s - min(self._pings_s, default=0.0)
+        taken_s = max(round_trip_s, 0.0)
         if server_s is not None:
-            taken_s = min(taken_s, CLOCK_FACTOR * server_s)
-        taken_s = max(taken_s, 0.0)
+            taken_s = min(taken_s, max(CLOCK_FACTOR * server_s, 0.0) + BATCH_S)
         self._next_s = now_s + taken_s * (1 / self.share - 1)
         return taken_s
 
@@ -44,6 +37,5 @@ class Budget:
         return max(self._next_s - now_s, 0.0)
 
     def reset(self) -> None:
-        """After a new connection: what a PING took may be different."""
-        self._pings_s.clear()
+        """A new connection may be used at once."""
         self._next_s = float("-inf")

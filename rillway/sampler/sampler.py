@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,7 +23,6 @@ LOOK_EVERY_S = 1.0
 VISIT_EVERY_S = 60.0
 VISIT_PENDING_EVERY_S = 10.0
 MEMORY_EVERY_S = 60.0
-PING_EVERY_S = 10.0
 SCAN_EVERY_S = 1.0
 SCAN_COUNT = 1000
 ENTRIES_SHOWN = 20
@@ -97,7 +96,7 @@ class Sampler:
         self._has_scanned = False
         self._scans_types = True
         self._scan_s = NEVER
-        self._ping_s = NEVER
+        self._has_begun = False
         self._queue: deque[Asked] = deque()
         self._visits: list[Visit] = []
         self._sent: list[Asked] | None = None
@@ -159,7 +158,7 @@ class Sampler:
         """Return True if everything was asked about since `begin_round`, or the beginning."""
         if self._queue or self._visits or self._sent is not None or not self._has_scanned:
             return False
-        return self._ping_s != NEVER and all(
+        return self._has_begun and all(
             one.is_visited and one.round == self._round for one in self._tracked.values()
         )
 
@@ -170,7 +169,6 @@ class Sampler:
         self._sent = None
         for one in self._tracked.values():
             one.is_underway = False
-        self._ping_s = NEVER
         self.budget.reset()
         self._begin_scan()
 
@@ -181,17 +179,13 @@ class Sampler:
         if self._sent is not None or self.budget.wait_s(now_s) > 0:
             return []
         self._now_s = now_s
-        if now_s >= self._ping_s + PING_EVERY_S:
-            self._ping_s = now_s
-            self._sent, self._sent_s = [(("PING",), _ignore)], now_s
-            return [("PING",)]
         if not self._is_full and not (self._by_rounds and self.round_done):
             self._fill(now_s)
         if not self._queue:
             return []
         count = min(len(self._queue), BATCH_REQUESTS)
         batch = [self._queue.popleft() for _ in range(count)]
-        self._sent, self._sent_s = batch, now_s
+        self._sent, self._sent_s, self._has_begun = batch, now_s, True
         return [("TIME",), *(words for words, _ in batch), ("TIME",)]
 
     def accept(self, replies: Sequence[Reply], now_s: float) -> None:
@@ -199,9 +193,6 @@ class Sampler:
         assert self._sent is not None, "nothing was planned"
         batch, self._sent, self._now_s = self._sent, None, now_s
         round_trip_s = now_s - self._sent_s
-        if len(replies) == 1:
-            self.budget.note_ping(round_trip_s)
-            return
         first, *between, last = replies
         server_s = None
         if not is_error(first) and not is_error(last):
@@ -395,6 +386,3 @@ class Sampler:
             one = self._tracked[name] = Tracked(name)
             self._new.append(one)
             self._in_turn.append(one)
-
-
-_ignore: Callable[[Reply], None] = lambda reply: None  # noqa: E731

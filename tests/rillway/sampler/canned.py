@@ -116,9 +116,6 @@ class CannedServer:
         reply: Callable[..., Any] = getattr(self, f"_{name.lower()}")
         return reply(*words[1:])
 
-    def _ping(self) -> bytes:
-        return b"PONG"
-
     def _time(self) -> list[bytes]:
         return [b"%d" % (self.now_us // 1_000_000), b"%d" % (self.now_us % 1_000_000)]
 
