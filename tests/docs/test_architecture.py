@@ -21,6 +21,7 @@ FOLDERS = {
     "snapshots": "storage/snapshot",
     "protocol": "protocol",
     "pipeline": "rillway/pipeline",
+    "sampler": "rillway/sampler",
 }
 TABLE = re.compile(r"^\|[^\n]*\n\| ?-[^\n]*\n((?:\|[^\n]*\n)+)", re.MULTILINE)
 NAME = re.compile(r"`([^`]+(?:\.py|\.lua|/))`")
