@@ -146,6 +146,13 @@ class Screen:
         if level == STREAMS:
             rows_of_groups = min(max(groups, 1), GROUPS_BELOW)
             rows_of_consumers = min(max(members, 1), CONSUMERS_BELOW) if group else 0
+            # What the streams do not need.
+            spare = room - rows_of_groups - rows_of_consumers - len(view.shown.streams) - 1
+            more_groups = min(max(groups - rows_of_groups, 0), max(spare, 0))
+            rows_of_groups += more_groups
+            rows_of_consumers += min(
+                max(members - rows_of_consumers, 0), max(spare - more_groups, 0)
+            )
         else:
             rows_of_groups = min(max(groups, 1), room // 2) if level == GROUPS else 1
             rows_of_consumers = room - rows_of_groups - 1

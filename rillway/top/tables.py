@@ -72,12 +72,16 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`mark`: after the first cell, never cut: colour is never alone."""
+    """`is_selected`: the cursor is here; `is_opened`: what stands beside or below belongs to it.
+
+    `mark`: after the first cell, never cut: colour is never alone.
+    """
 
     cells: Sequence[str]
     is_selected: bool = False
     style: str = ""
     mark: str = ""
+    is_opened: bool = False
 
 
 def table(
@@ -106,7 +110,7 @@ def _needed(columns: Sequence[Column], kept: Sequence[int]) -> int:
 
 
 def _row(row: Row, text: Callable[[Sequence[str], str, str], str], cells: int) -> Line:
-    marker = "> " if row.is_selected else "  "
+    marker = "> " if row.is_selected or row.is_opened else "  "
     style = "selected" if row.is_selected else row.style
     return Line.of(text(row.cells, marker, row.mark), style).fit(cells)
 
@@ -204,7 +208,8 @@ def _stream_row(
     ]
     is_selected = is_chosen and view.state.level == STREAMS
     style = "warn" if stream.dead_count else ""
-    return Row(cells, is_selected, style, _dead(stream.dead_count))
+    is_opened = is_chosen and view.state.level > STREAMS
+    return Row(cells, is_selected, style, _dead(stream.dead_count), is_opened)
 
 
 def lag_text(lag: int | None, has_groups: bool) -> str:
@@ -246,6 +251,7 @@ def group_table(view: View, cells: int, room: int) -> list[Line]:
             groups[n] is chosen and view.state.level == GROUPS,
             "dead" if groups[n].dead_count else "",
             _dead(groups[n].dead_count),
+            groups[n] is chosen and view.state.level > GROUPS,
         )
         for n in rows
     ]
@@ -273,7 +279,7 @@ def consumer_table(view: View, cells: int, room: int) -> list[Line]:
         Column("idle", 6, 8),
         Column("pend", 6, 7),
         Column("moved", 6, 6),
-        Column("", 20, 1, right=False),
+        Column("", 14, 1, right=False),
     ]
     is_level = view.state.level == CONSUMERS
     shown = [_consumer_row(members[n], group, is_level and n == position) for n in rows]

@@ -98,7 +98,10 @@ def age(ms: float | None) -> str:
     if minutes < 60:
         return f"{minutes}m{rest:02}s"
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes:02}m" if hours < 24 else f"{hours // 24}d{hours % 24:02}h"
+    if hours < 24:
+        return f"{hours}h{minutes:02}m"
+    days, hours = divmod(hours, 24)
+    return f"{days}d{hours:02}h" if days < 100 else f"{days}d"
 
 
 def latency(us: int | None) -> str:

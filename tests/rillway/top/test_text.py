@@ -53,8 +53,10 @@ def test_counts_and_sizes() -> None:
 
 
 def test_ages_and_latencies() -> None:
-    ages = [None, 200, 41_000, 59_960, 124_000, 11_520_000, 273_600_000]
-    assert [age(one) for one in ages] == ["-", "0.2s", "41.0s", "1m00s", "2m04s", "3h12m", "3d04h"]
+    ages = [None, 200, 41_000, 59_960, 124_000, 11_520_000, 273_600_000, 416_000_000_000]
+    assert [age(one) for one in ages] == [
+        "-", "0.2s", "41.0s", "1m00s", "2m04s", "3h12m", "3d04h", "4814d",
+    ]  # fmt: skip
     latencies = [None, 2, 999, 14_000, 1_200_000]
     assert [latency(one) for one in latencies] == ["-", "2 us", "999 us", "14 ms", "1.2 s"]
 
