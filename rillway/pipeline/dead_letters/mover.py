@@ -83,6 +83,7 @@ class Report:
     missing: list[int] = field(default_factory=list)  # the entry was deleted
     dropped: int = 0  # of the missing ones, those that were acknowledged
     taken_back: int = 0  # were acknowledged by another client at the last moment
+    moved_ids: list[int] = field(default_factory=list, compare=False)
 
 
 class Mover:
@@ -118,6 +119,11 @@ class Mover:
         """
         for ids in self._candidates(group):
             yield self._move_chunk(group, ids, report)
+
+    def move_entries(self, group: str, ids: Sequence[int], report: Report) -> None:
+        """Move those of the entries that the rules apply to. Raises ServerError, MoveFailed."""
+        for start in range(0, len(ids), self._chunk_entries):
+            self._move_chunk(group, ids[start : start + self._chunk_entries], report)
 
     def _candidates(self, group: str) -> Iterator[list[int]]:
         """IDs of what is dead, as many as go into one transaction."""
@@ -221,7 +227,9 @@ class Mover:
             if letter.fields is not None:
                 copy, acknowledged = next(remaining), next(remaining)
                 report.moved += acknowledged
-                if not acknowledged:
+                if acknowledged:
+                    report.moved_ids.append(letter.entry.id)
+                else:
                     superfluous.append(copy)
             else:
                 report.missing.append(letter.entry.id)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from rillway.dead_letter import GROUP, STREAM, own_fields
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.connection import Connection, Reply
 from rillway.pipeline.client.ids import format_id, parse_id
 
 PAGE_ENTRIES = 100
@@ -39,14 +39,26 @@ def redrive(
         return
     start, end = "-", last[0][0].decode()
     while entries := connection.call("XRANGE", dead, start, end, "COUNT", PAGE_ENTRIES):
-        sent = 0
-        for entry_id, flat in entries:
-            origin = dict(zip(flat[::2], flat[1::2], strict=True))
-            is_wanted = not names or origin.get(GROUP) in names
-            fields = own_fields(flat)
-            if origin.get(STREAM) == stream.encode() and is_wanted and fields:
-                sent += connection.call("EVAL", SEND, 2, dead, stream, entry_id, *fields)
-        yield sent
+        yield sum(_send(connection, dead, stream, entry, names) for entry in entries)
         if entries[-1][0].decode() == end:
             return
         start = format_id(parse_id(entries[-1][0]) + 1)
+
+
+def redrive_entry(connection: Connection, dead: str, stream: str, entry_id: str) -> bool:
+    """Send one dead letter back; return False if it is not there. Raises ServerError."""
+    entries = connection.call("XRANGE", dead, entry_id, entry_id)
+    return bool(entries) and _send(connection, dead, stream, entries[0], set()) == 1
+
+
+def _send(
+    connection: Connection, dead: str, stream: str, entry: Reply, groups: Collection[bytes]
+) -> int:
+    """1 if the entry came from the stream, and from one of the groups if any is named; else 0."""
+    entry_id, flat = entry
+    origin = dict(zip(flat[::2], flat[1::2], strict=True))
+    is_wanted = not groups or origin.get(GROUP) in groups
+    fields = own_fields(flat)
+    if origin.get(STREAM) != stream.encode() or not is_wanted or not fields:
+        return 0
+    return int(connection.call("EVAL", SEND, 2, dead, stream, entry_id, *fields))

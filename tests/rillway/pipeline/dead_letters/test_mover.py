@@ -151,6 +151,15 @@ def test_each_group_is_by_itself(stream: Connection) -> None:
     assert len(pending_ids(stream)) == 10
 
 
+def test_entries_that_are_named_are_moved_if_the_rules_apply_to_them(stream: Connection) -> None:
+    report = Report("s", "g")
+    mover(stream, chunk_entries=2).move_entries(
+        "g", [make_id(number) for number in (1, 2, 5, 9, 77)], report
+    )
+    assert dead_ids(stream) == ["2-0", "5-0", "9-0"]
+    assert report.moved_ids == [make_id(2), make_id(5), make_id(9)]
+
+
 @pytest.mark.parametrize("chunk_entries", [1, 2, 3, 100])
 def test_the_size_of_a_transaction_does_not_matter(link: Connection, chunk_entries: int) -> None:
     pending_stream(link, count=25)

@@ -42,6 +42,14 @@ def test_what_came_from_the_stream_goes_back_in_order(
     assert sum(send(dead)) == 0
 
 
+def test_one_dead_letter_goes_back_and_only_once(dead: Connection) -> None:
+    first, *_, elsewhere = stream_ids(dead, "dead")
+    assert redrive.redrive_entry(dead, "dead", "s", first)
+    assert not redrive.redrive_entry(dead, "dead", "s", first)
+    assert not redrive.redrive_entry(dead, "dead", "s", elsewhere)
+    assert [fields for _, fields in dead.call("XRANGE", "s", "-", "+")] == [[b"n", b"1-0"]]
+
+
 def test_only_the_groups_that_are_named_get_theirs_back(dead: Connection) -> None:
     assert sum(send(dead, "h")) == 0
     assert sum(send(dead, "h", "g")) == 5
