@@ -304,6 +304,7 @@ setup(
     include_package_data=False,
     package_data={
         "rillway": ["py.typed"],
+        "rillway.console": ["templates/*.html", "static/*", "static/uplot/*"],
         f"{APP.replace('/', '.')}.commands.scripting": ["lua/*.lua"],
     },
     ext_modules=compiled_modules() if wants_compiled() else [],

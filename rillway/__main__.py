@@ -89,6 +89,13 @@ def top(arguments: list[str]) -> int:
     return top_main(arguments)
 
 
+def console(arguments: list[str]) -> int:
+    """Serve pages that show the streams of a server."""
+    from rillway.console.command import main as console_main
+
+    return console_main(arguments)
+
+
 def run_pipeline(room: str, arguments: list[str]) -> int:
     """Run a command of the data pipeline. Names the package to install if one is missing.
 
@@ -136,6 +143,7 @@ SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
         partial(run_pipeline, "lag"),
         "how far groups are behind, and for how long: rillway lag --help",
     ),
+    "console": (console, "a page in the browser that shows it all: rillway console --help"),
     "demo": (demo, "send 336,776 real departures through a stream: rillway demo --help"),
 }
 

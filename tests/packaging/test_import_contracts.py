@@ -26,18 +26,23 @@ def lint(folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def rooms_of_the_pipeline() -> list[str]:
-    (contract,) = [one for one in CONTRACTS if one.get("containers") == ["rillway.pipeline"]]
-    return [room for layer in contract["layers"] for room in layer.split(" | ")]
+def rooms() -> list[str]:
+    """The folders that contracts name in a package of `rillway`, as paths."""
+    return [
+        f"{container}/{room}".replace(".", "/")
+        for contract in CONTRACTS
+        for container in contract.get("containers", ())
+        for layer in contract["layers"]
+        for room in layer.split(" | ")
+    ]
 
 
 @pytest.fixture
 def small_tree(tmp_path: Path) -> Path:
     """A repository of almost empty layers under the real contracts."""
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    pipeline = [f"rillway/pipeline/{room}" for room in rooms_of_the_pipeline()]
-    others = ["rillway", "rillway/pipeline", "rillway/sampler", "rillway/top"]
-    for package in (*LAYERS, *others, *pipeline):
+    others = ["rillway", "rillway/pipeline", "rillway/console", "rillway/sampler", "rillway/top"]
+    for package in (*LAYERS, *others, *rooms()):
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").touch()
     (tmp_path / "server/main.py").touch()

@@ -65,7 +65,8 @@ def test_everything_is_pinned_by_hash(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "names"), [(SERVER, ()), (CI, (*GROUPS, "testing", "pipeline")), (BUILD, None)]
+    ("path", "names"),
+    [(SERVER, ()), (CI, (*GROUPS, "console", "testing", "pipeline")), (BUILD, None)],
 )
 def test_what_is_asked_for_is_locked_within_its_bounds(
     path: str, names: tuple[str, ...] | None
@@ -113,7 +114,8 @@ def test_every_dependency_has_an_upper_bound() -> None:
 
 
 def test_extras_are_for_users_and_groups_for_those_who_work_on_it() -> None:
-    assert set(EXTRAS) == {"demo", "archive", "plot", "pipeline", "testing", "top"}
+    users = {"archive", "console", "demo", "otel", "pipeline", "plot", "testing", "top"}
+    assert set(EXTRAS) == users
     assert set(GROUPS) == {"clients", "docs", "dev"}
     included = [
         one["include-group"]

@@ -1,0 +1,483 @@
+"""The HTTP API: JSON. Names and values are strings, or {"base64": ...} where they are no UTF-8.
+
+Errors are `{"error": {"code": "NOPERM", "text": "..."}}`; the code is the server's, or one of
+LOGIN, TOKEN, BAD, GONE, UNREACHABLE.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeAlias
+
+import redis
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from rillway.console import views
+from rillway.console.console import Console
+from rillway.console.data import actions
+from rillway.console.data.actions import MAX_IDS, Outcome, Refused
+from rillway.console.data.entries import MAX_PAGE_ENTRIES, PAGE_ENTRIES, Entry, Query, read_page
+from rillway.console.data.groups import Pending, read_consumers, read_groups, read_pending
+from rillway.console.data.link import UNREACHABLE, Link, error_code
+from rillway.console.history import SPANS
+from rillway.console.login import COOKIE, Session
+from rillway.console.names import SHOWN_BYTES, cut, from_json, from_path, to_json
+from rillway.console.security import refusal_of_write
+from rillway.pipeline.cli.arguments import is_id, moment
+from rillway.pipeline.client.ids import format_id, make_id, parse_id
+
+Handler: TypeAlias = Callable[["Call"], Awaitable[Any]]
+
+BODY_BYTES = 16 << 20
+MAX_FIELDS = 1000
+STATUSES = {
+    "NOPERM": 403, "NOAUTH": 401, "WRONGPASS": 401, "NOGROUP": 404, "WRONGTYPE": 409, "OOM": 409,
+    "READONLY": 409, "MISCONF": 409, "BUSYGROUP": 409, "LOADING": 502, "MASTERDOWN": 502,
+}  # fmt: skip
+
+
+class ApiError(Exception):
+    """An answer other than 200."""
+
+    def __init__(self, status: int, code: str, text: str) -> None:
+        super().__init__(text)
+        self.status, self.code = status, code
+
+
+class Call:
+    """A request of a viewer who may make it, and its parameters. Raises ApiError for wrong ones."""
+
+    def __init__(self, request: Request, session: Session) -> None:
+        self.request, self.session = request, session
+        self.console: Console = request.app.state.console
+        self.body: dict[str, Any] = {}
+
+    @property
+    def link(self) -> Link:
+        return self.session.link
+
+    @property
+    def db(self) -> int:
+        number = self.request.path_params.get("db")
+        if number is None:
+            number = self.number("db", self.link.default_db, 1 << 16)
+        return int(number)
+
+    @property
+    def key(self) -> bytes:
+        return from_path(self.request.path_params["key"])
+
+    @property
+    def group(self) -> bytes:
+        return from_path(self.request.path_params["group"])
+
+    def text(self, name: str, default: str = "") -> str:
+        return self.request.query_params.get(name, default)
+
+    def number(self, name: str, default: int, most: int) -> int:
+        text = self.text(name)
+        if not text:
+            return default
+        if not text.isdecimal() or int(text) > most:
+            raise ApiError(400, "BAD", f"{name}: expected a number up to {most}")
+        return int(text)
+
+    def limit(self) -> int:
+        return max(self.number("limit", PAGE_ENTRIES, MAX_PAGE_ENTRIES), 1)
+
+    def id(self, name: str) -> str | None:
+        """An ID of an entry."""
+        text = self.text(name)
+        try:
+            return format_id(parse_id(text)) if text else None
+        except ValueError as error:
+            raise ApiError(400, "BAD", f"{name}: {error}") from None
+
+    def bound(self, name: str, default: str) -> str:
+        """`from` and `to`: an ID, or a time such as -1h; a time at the end is not included."""
+        text = self.text(name).strip()
+        if not text:
+            return default
+        try:
+            if is_id(text) or text.isdecimal():
+                return format_id(parse_id(text))
+            bound = make_id(moment(text))
+            return format_id(bound if name == "from" else max(bound - 1, 0))
+        except ValueError as error:
+            raise ApiError(400, "BAD", f"{name}: {error}") from None
+
+    # -- what a write brings -----------------------------------------------------------------------
+
+    def ids(self) -> list[str]:
+        ids = self.body.get("ids")
+        if not isinstance(ids, list) or not 1 <= len(ids) <= MAX_IDS:
+            raise ApiError(400, "BAD", f"ids: expected a list of 1 to {MAX_IDS} IDs")
+        try:
+            return list(dict.fromkeys(format_id(parse_id(str(one))) for one in ids))
+        except ValueError as error:
+            raise ApiError(400, "BAD", f"ids: {error}") from None
+
+    def name(self, name: str) -> bytes:
+        """A name that is not empty."""
+        try:
+            value = from_json(self.body.get(name))
+        except ValueError as error:
+            raise ApiError(400, "BAD", f"{name}: {error}") from None
+        if not value:
+            raise ApiError(400, "BAD", f"{name}: it is empty")
+        return value
+
+    def fields(self) -> list[tuple[bytes, bytes]]:
+        pairs = self.body.get("fields")
+        if not isinstance(pairs, list) or not 1 <= len(pairs) <= MAX_FIELDS:
+            raise ApiError(400, "BAD", f"fields: expected a list of 1 to {MAX_FIELDS} pairs")
+        try:
+            return [(from_json(name), from_json(value)) for name, value in pairs]
+        except (TypeError, ValueError) as error:
+            raise ApiError(400, "BAD", f"fields: {error}") from None
+
+
+# -- from request to answer ------------------------------------------------------------------------
+
+
+def session_of(request: Request) -> Session | None:
+    console: Console = request.app.state.console
+    return console.session(request.cookies.get(COOKIE))
+
+
+def reading(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """The endpoint of a handler that returns JSON, or a Response."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            session = session_of(request)
+            if session is None:
+                raise ApiError(401, "LOGIN", "log in first")
+            answer = await handler(Call(request, session))
+        except Exception as error:
+            return error_answer(as_api_error(error))
+        return answer if isinstance(answer, Response) else JSONResponse(answer)
+
+    return endpoint
+
+
+def writing(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """The same for a write: it must come from a page of the console. See security.py."""
+
+    async def checked(call: Call) -> Any:
+        refusal = refusal_of_write(call.request, call.session)
+        if refusal is not None:
+            raise ApiError(403, "TOKEN", refusal)
+        call.body = await read_body(call.request)
+        return await handler(call)
+
+    return reading(checked)
+
+
+async def read_body(request: Request) -> dict[str, Any]:
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > BODY_BYTES:
+            raise ApiError(400, "BAD", f"more than {BODY_BYTES:,} bytes")
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError):
+        raise ApiError(400, "BAD", "no JSON") from None
+    if not isinstance(body, dict):
+        raise ApiError(400, "BAD", "expected an object")
+    return body
+
+
+def as_api_error(error: Exception) -> ApiError:
+    """Raises `error` itself if it is a defect of ours."""
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, redis.RedisError | Refused):
+        code, text = error_code(error), str(error)
+        if isinstance(error, UNREACHABLE) and code not in STATUSES:
+            return ApiError(502, "UNREACHABLE", text)
+        status = 404 if "no such key" in text.lower() else STATUSES.get(code, 400)
+        return ApiError(status, code, text.removeprefix(f"{code} "))
+    if isinstance(error, OSError):
+        return ApiError(502, "UNREACHABLE", str(error))
+    raise error
+
+
+def error_answer(error: ApiError) -> Response:
+    return JSONResponse(
+        {"error": {"code": error.code, "text": str(error)}}, status_code=error.status
+    )
+
+
+# -- figures ---------------------------------------------------------------------------------------
+
+
+async def server(call: Call) -> Any:
+    watch = (await call.console.audience(call.session, call.db)).watch
+    figures = watch.sampler.server.as_json()
+    for name in ("slow", "latency", "client_list", "replicas"):
+        figures.pop(name)
+    return figures | {"streams": watch.sampler.known_streams, "age_ms": watch.age_ms}
+
+
+async def slow(call: Call) -> Any:
+    watch = (await call.console.audience(call.session, call.db)).watch
+    figures = watch.sampler.server.as_json()
+    return {"slow": figures["slow"], "latency": figures["latency"], "age_ms": watch.age_ms}
+
+
+async def memory(call: Call) -> Any:
+    watch = (await call.console.audience(call.session, call.db)).watch
+    figures = watch.sampler.server
+    largest = [one.as_json() for one in views.Memory().largest(watch)]
+    return {
+        "used_memory_bytes": figures.used_memory_bytes,
+        "max_memory_bytes": figures.max_memory_bytes,
+        "streams": [
+            {name: one[name] for name in ("db", "name", "memory_bytes")} for one in largest
+        ],
+        "age_ms": watch.age_ms,
+    }
+
+
+async def clients(call: Call) -> Any:
+    watch = (await call.console.audience(call.session, call.db)).watch
+    figures = watch.sampler.server.as_json()
+    return {
+        "clients": figures["client_list"],
+        "count": figures["clients"],
+        "blocked": figures["blocked"],
+        "age_ms": watch.age_ms,
+    }
+
+
+async def replication(call: Call) -> Any:
+    watch = (await call.console.audience(call.session, call.db)).watch
+    figures = watch.sampler.server.as_json()
+    names = ("role", "primary", "primary_link_up", "primary_silent_s", "replicas")
+    return {name: figures[name] for name in names} | {"age_ms": watch.age_ms}
+
+
+async def streams(call: Call) -> Any:
+    watch = (await call.console.audience(call.session, call.db)).watch
+    page, following, total = streams_view(call, call.limit()).page(watch)
+    return {"items": [one.as_json() for one in page], "next": following, "total": total}
+
+
+def streams_view(call: Call, limit: int) -> views.Streams:
+    sort = call.text("sort", "-lag")
+    if sort.removeprefix("-") not in views.SORTS:
+        raise ApiError(400, "BAD", f"sort: expected one of {', '.join(views.SORTS)}")
+    return views.Streams(match=call.text("match"), sort=sort, after=call.text("after"), limit=limit)
+
+
+# -- one stream ------------------------------------------------------------------------------------
+
+
+def entries_query(call: Call) -> Query:
+    return Query(
+        first=call.bound("from", "-"),
+        last=call.bound("to", "+"),
+        before=call.id("before"),
+        after=call.id("after"),
+        find=call.text("find"),
+        limit=call.limit(),
+    )
+
+
+async def entries(call: Call) -> Any:
+    page = await read_page(call.link, call.db, call.key, entries_query(call))
+    return {
+        "entries": [entry_json(one) for one in page.entries],
+        "next": page.next,
+        "scanned": page.scanned,
+    }
+
+
+def entry_json(entry: Entry) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "fields": [[to_json(cut(name)), to_json(cut(value))] for name, value in entry.fields],
+        "truncated": any(len(word) > SHOWN_BYTES for pair in entry.fields for word in pair),
+    }
+
+
+async def groups(call: Call) -> Any:
+    found = await read_groups(call.link, call.db, call.key)
+    return {"groups": [one.as_json() for one in found]}
+
+
+async def group(call: Call) -> Any:
+    found = [
+        one for one in await read_groups(call.link, call.db, call.key) if one.name == call.group
+    ]
+    if not found:
+        raise ApiError(404, "NOGROUP", "there is no such group")
+    consumers = await read_consumers(call.link, call.db, call.key, call.group)
+    return found[0].as_json() | {"consumers": [one.as_json() for one in consumers]}
+
+
+async def pending(call: Call) -> Any:
+    consumer = from_path(call.text("consumer")) if call.text("consumer") else None
+    limit = call.limit()
+    found = await read_pending(
+        call.link, call.db, call.key, call.group,
+        after=call.id("after"), consumer=consumer, limit=limit,
+    )  # fmt: skip
+    following = found[-1].id if len(found) == limit else None
+    return {"pending": [pending_json(one) for one in found], "next": following}
+
+
+def pending_json(entry: Pending) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "consumer": to_json(entry.consumer),
+        "idle_ms": entry.idle_ms,
+        "deliveries": entry.deliveries,
+    }
+
+
+async def history(call: Call) -> Any:
+    span = call.text("span", "5m")
+    if span not in SPANS:
+        raise ApiError(400, "BAD", f"span: expected one of {', '.join(SPANS)}")
+    watch = (await call.console.audience(call.session, call.db)).watch
+    samples = watch.history.samples((call.key, call.group), span)
+    return {
+        "t": [one.time_s for one in samples],
+        "lag": [one.lag for one in samples],
+        "pending": [one.pending for one in samples],
+        "age": [one.age_s for one in samples],
+    }
+
+
+# -- writes ----------------------------------------------------------------------------------------
+
+
+async def add(call: Call) -> Any:
+    entry_id = await actions.add(call.link, call.db, call.key, call.fields())
+    return {"done": 1, "gone": [], "id": entry_id}
+
+
+async def acknowledge(call: Call) -> Any:
+    return outcome(await actions.acknowledge(call.link, call.db, call.key, call.group, call.ids()))
+
+
+async def claim(call: Call) -> Any:
+    min_idle_ms = call.body.get("min_idle_ms", 0)
+    if not isinstance(min_idle_ms, int) or not 0 <= min_idle_ms < 1 << 53:
+        raise ApiError(400, "BAD", "min_idle_ms: expected milliseconds")
+    consumer = call.name("consumer")
+    return outcome(
+        await actions.claim(
+            call.link, call.db, call.key, call.group, call.ids(), consumer, min_idle_ms
+        )
+    )
+
+
+async def dead_letter(call: Call) -> Any:
+    to = call.console.settings.dead_letters_of(call.key)
+    return outcome(
+        await actions.dead_letter(call.link, call.db, call.key, call.group, call.ids(), to)
+    )
+
+
+async def redrive(call: Call) -> Any:
+    dead = call.console.settings.dead_letters_of(call.key)
+    return outcome(await actions.redrive(call.link, call.db, call.key, dead, call.ids()))
+
+
+def outcome(found: Outcome) -> dict[str, Any]:
+    return {"done": found.done, "gone": found.gone}
+
+
+# -- events ----------------------------------------------------------------------------------------
+
+
+async def events(call: Call) -> Response:
+    """Server-sent events of a view; `key` and `group` are percent-encoded twice, as in paths."""
+    view = view_of(call)
+    since = call.request.headers.get("last-event-id") or call.text("since") or None
+    if since is not None:
+        since = id_or_error(since)
+    audience = await call.console.audience(call.session, call.db)
+    secret = call.request.cookies.get(COOKIE)
+
+    async def body() -> Any:
+        async with audience.viewer(view, since) as viewer:
+            async for data in viewer.events(lambda: call.console.is_open(call.session, secret)):
+                yield data
+
+    return StreamingResponse(body(), media_type="text/event-stream")
+
+
+def id_or_error(text: str) -> str:
+    try:
+        return format_id(parse_id(text))
+    except ValueError as error:
+        raise ApiError(400, "BAD", str(error)) from None
+
+
+PLAIN_VIEWS: dict[str, type[views.BaseView]] = {
+    "overview": views.Overview,
+    "slow": views.Slow,
+    "memory": views.Memory,
+    "clients": views.Clients,
+    "replication": views.Replication,
+    "header": views.BaseView,
+}
+
+
+def view_of(call: Call) -> views.View:
+    name = call.text("view")
+    if name in PLAIN_VIEWS:
+        return PLAIN_VIEWS[name]()
+    key, group_name = from_path(call.text("key")), from_path(call.text("group"))
+    if name == "streams":
+        return streams_view(call, views.PAGE_ROWS)
+    if name == "stream":
+        tailed = key if call.text("tail") else None
+        return views.StreamView(opened=key, tailed=tailed, name=key)
+    if name == "group":
+        return views.GroupView(opened=key, name=key, group=group_name)
+    raise ApiError(400, "BAD", "view: there is no such view")
+
+
+# -- routes ----------------------------------------------------------------------------------------
+
+STREAM = "/api/s/{db:int}/{key:name}"
+GROUP = STREAM + "/g/{group:name}"
+READS: dict[str, Handler] = {
+    "/api/server": server,
+    "/api/slow": slow,
+    "/api/memory": memory,
+    "/api/clients": clients,
+    "/api/replication": replication,
+    "/api/streams": streams,
+    STREAM + "/entries": entries,
+    STREAM + "/groups": groups,
+    GROUP: group,
+    GROUP + "/pending": pending,
+    GROUP + "/history": history,
+    "/events": events,
+}
+WRITES: dict[str, Handler] = {
+    STREAM + "/entries": add,
+    STREAM + "/redrive": redrive,
+    GROUP + "/ack": acknowledge,
+    GROUP + "/claim": claim,
+    GROUP + "/dead-letter": dead_letter,
+}
+
+
+def routes(is_read_only: bool) -> Iterable[BaseRoute]:
+    """A console that is read-only has no routes that write."""
+    for path, handler in READS.items():
+        yield Route(path, reading(handler), methods=["GET"])
+    if not is_read_only:
+        for path, handler in WRITES.items():
+            yield Route(path, writing(handler), methods=["POST"])

@@ -1,0 +1,84 @@
+"""The console as an ASGI application: routes, templates, what all answers have in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+
+from rillway.console import api, pages
+from rillway.console.console import Console
+from rillway.console.security import HEADERS, Guard
+
+STATIC = Path(__file__).parent / "static"
+
+
+class NameConvertor(Convertor[str]):
+    """A segment of a path, still percent-encoded; a key may be empty."""
+
+    regex = "[^/]*"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("name", NameConvertor())
+
+
+def create(console: Console) -> Starlette:
+    """`console` is opened and closed with the application."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await console.open()
+        try:
+            yield
+        finally:
+            await console.close()
+
+    application = Starlette(
+        routes=[
+            *api.routes(console.settings.is_read_only),
+            *pages.routes(),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        middleware=[Middleware(Guard, hosts=console.settings.hosts)],
+        exception_handlers={HTTPException: http_error, Exception: defect},
+        lifespan=lifespan,
+    )
+    application.state.console = console
+    return application
+
+
+async def http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return failure(
+        request, error.status_code, re.sub(r"[^A-Z]", "", error.detail.upper()), error.detail
+    )
+
+
+async def defect(request: Request, _: Exception) -> Response:
+    """The log has the traceback. This answer passes no middleware."""
+    answer = failure(request, 500, "DEFECT", "The console failed; its log says where.")
+    answer.headers.update(HEADERS)
+    return answer
+
+
+def failure(request: Request, status: int, code: str, text: str) -> Response:
+    error = api.ApiError(status, code, text)
+    if request.url.path.startswith("/api/"):
+        return api.error_answer(error)
+    return pages.error_page(request, error)

@@ -1,0 +1,186 @@
+"""`rillway console`: a page in the browser for the streams of any Redis server.
+
+Exits with 0 after SIGTERM or SIGINT, 1 if it cannot go on, 2 for a bad argument.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import socket
+import sys
+from pathlib import Path
+
+from rillway.pipeline.cli.arguments import add_url
+from rillway.pipeline.client.connection import public_url
+
+MISSING = "rillway: {} is missing: pip install 'rillway[console]'"
+# The packages of the extra rillway[console].
+PACKAGES = {"jinja2", "starlette", "uvicorn"}
+DEFAULT_PORT = 8001
+STOP_SECONDS = 2
+
+
+def main(arguments: list[str]) -> int:
+    """Serve until a signal. Returns the exit status."""
+    options = parse_options(arguments)
+    try:
+        return asyncio.run(serve(options))
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in PACKAGES:
+            raise
+        print(MISSING.format(package), file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 0
+
+
+async def serve(options: argparse.Namespace) -> int:
+    import redis
+    import uvicorn
+
+    from rillway.console.application import create
+    from rillway.console.console import Console, Kind, Settings, kind_of
+
+    settings = Settings(
+        url=options.url,
+        password=options.password,
+        is_read_only=options.read_only,
+        is_tls=options.tls_cert is not None,
+        hosts=(*options.allow_host, options.bind),
+        dead_letters=dict(options.dead_letters),
+    )
+    try:
+        kind = await kind_of(settings)
+    except (redis.RedisError, OSError) as error:
+        return failed(f"{public_url(options.url)}: {error}")
+    if (why := exposure(options, is_login=kind is not Kind.OPEN)) is not None:
+        return failed(why)
+    config = uvicorn.Config(
+        create(Console(settings, kind)),
+        ssl_certfile=options.tls_cert,
+        ssl_keyfile=options.tls_key,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        h11_max_incomplete_event_size=1 << 16,
+    )
+    try:
+        opened = listening_socket(options.bind, options.port)
+    except OSError as error:
+        return failed(f"{options.bind}:{options.port}: {error}")
+    scheme = "http" if options.tls_cert is None else "https"
+    host = f"[{options.bind}]" if ":" in options.bind else options.bind
+    print(f"{scheme}://{host}:{opened.getsockname()[1]}/", flush=True)
+    # Once uvicorn has ended in order, it raises the signal again.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    await uvicorn.Server(config).serve(sockets=[opened])
+    return 0
+
+
+def listening_socket(address: str, port: int) -> socket.socket:
+    """Raises OSError."""
+    (family, *_), *_ = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)
+    opened = socket.socket(family, socket.SOCK_STREAM)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    opened.bind((address, port))
+    opened.listen()  # before the address is printed: whoever reads it may connect
+    return opened
+
+
+def exposure(options: argparse.Namespace, *, is_login: bool) -> str | None:
+    """Why it may not be reached from other machines as it is asked to; None if it may."""
+    if options.insecure or options.bind == "localhost" or options.bind == "::1":
+        return None
+    if options.bind.startswith("127."):
+        return None
+    if options.tls_cert is None:
+        return (
+            f"{options.bind} is no loopback address: give --tls-cert and --tls-key, or --insecure"
+        )
+    if not is_login:
+        return f"{options.bind} is no loopback address: give --password-file, or --insecure"
+    return None
+
+
+def failed(text: str) -> int:
+    print(f"rillway console: {text}", file=sys.stderr)
+    return 1
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """Exits with status 2 if they are wrong."""
+    parser = argparse.ArgumentParser(
+        prog="rillway console",
+        description="Streams, groups and pending entries of a Redis server in the browser.",
+    )
+    add_url(parser)
+    parser.add_argument(
+        "--bind", default="127.0.0.1", metavar="ADDRESS", help="where to listen (%(default)s)"
+    )
+    parser.add_argument(
+        "--port", type=int, default=DEFAULT_PORT, help="0 takes a free one (%(default)s)"
+    )
+    parser.add_argument(
+        "--read-only", action="store_true", help="show everything, and change nothing"
+    )
+    parser.add_argument(
+        "--password-file",
+        dest="password",
+        type=password_in,
+        metavar="FILE",
+        help="ask viewers for the password in the first line of this file",
+    )
+    parser.add_argument("--tls-cert", type=existing, metavar="FILE", help="serve https")
+    parser.add_argument("--tls-key", type=existing, metavar="FILE", help="the certificate's key")
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="another name by which browsers may ask for the console; may be given again",
+    )
+    parser.add_argument(
+        "--dead-letters",
+        action="append",
+        default=[],
+        type=dead_letters,
+        metavar="STREAM=DEAD",
+        help="where the dead letters of a stream are (default: STREAM:dead); may be given again",
+    )
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="allow an address that is no loopback one without TLS and a login",
+    )
+    options = parser.parse_args(arguments)
+    if (options.tls_cert is None) != (options.tls_key is None):
+        parser.error("--tls-cert and --tls-key go together")
+    return options
+
+
+def password_in(path: str) -> str:
+    try:
+        lines = Path(path).read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if not lines or not lines[0]:
+        raise argparse.ArgumentTypeError(f"{path}: its first line is empty")
+    return lines[0]
+
+
+def existing(path: str) -> str:
+    if not Path(path).is_file():
+        raise argparse.ArgumentTypeError(f"{path}: there is no such file")
+    return path
+
+
+def dead_letters(text: str) -> tuple[bytes, bytes]:
+    stream, equals, dead = text.partition("=")
+    if not stream or not equals or not dead or stream == dead:
+        raise argparse.ArgumentTypeError("expected STREAM=DEAD")
+    return stream.encode(), dead.encode()

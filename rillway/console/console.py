@@ -1,0 +1,173 @@
+"""What all requests of one console share: settings, sessions, watches and their audiences."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+import redis
+
+from rillway.console.data.link import UNREACHABLE, Link, options_in
+from rillway.console.events import Audience
+from rillway.console.login import Attempts, Session, Sessions, is_same
+from rillway.console.watch import SHARE
+
+CLEAN_UP_SECONDS = 60.0
+
+
+class Kind(Enum):
+    """Who may look: see login.py."""
+
+    OPEN = "open"
+    PASSWORD = "password"
+    ACL = "acl"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`password` is the console's own. `dead_letters` names streams' streams of dead letters where
+    they are not `<name>:dead`."""
+
+    url: str
+    password: str | None = None
+    is_read_only: bool = False
+    is_tls: bool = False
+    hosts: tuple[str, ...] = ()
+    dead_letters: Mapping[bytes, bytes] = field(default_factory=dict)
+
+    def dead_letters_of(self, stream: bytes) -> bytes:
+        return self.dead_letters.get(stream, stream + b":dead")
+
+
+class Console:
+    """Open it before use; `link` is that of the URL itself."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        kind: Kind,
+        clock: Callable[[], float] = time.monotonic,
+        open_link: Callable[..., Link] = Link,
+    ) -> None:
+        self.settings, self.kind = settings, kind
+        self._open_link = open_link
+        self.link = open_link(settings.url)
+        self.sessions = Sessions(clock)
+        self.attempts = Attempts(clock)
+        self._shared = Session(self.link, None, float("inf"))
+        self._links: dict[tuple[str, str], Link] = {}
+        self._audiences: dict[tuple[Link, int], Audience] = {}
+        self._cleaner: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        self._cleaner = asyncio.create_task(self._keep_clean())
+        if self.kind is not Kind.ACL:
+            audience = self._audience(self.link, self.link.default_db)
+            await audience.watch.ready()
+
+    async def close(self) -> None:
+        if self._cleaner is not None:
+            self._cleaner.cancel()
+        for audience in self._audiences.values():
+            await audience.close()
+        for link in (self.link, *self._links.values()):
+            await link.close()
+
+    # -- sessions ----------------------------------------------------------------------------------
+
+    def session(self, secret: str | None) -> Session | None:
+        """The session of a cookie; where nobody logs in, all share one."""
+        return self._shared if self.kind is Kind.OPEN else self.sessions.find(secret)
+
+    def is_open(self, session: Session, secret: str | None) -> bool:
+        return self.session(secret) is session
+
+    async def log_in(self, user: str, password: str) -> str | None:
+        """Return the secret of a new session; None if user or password are wrong.
+
+        Raises redis.RedisError if the server cannot be asked.
+        """
+        if self.kind is Kind.PASSWORD:
+            expected = self.settings.password or ""
+            return self.sessions.open(self.link, None)[0] if is_same(password, expected) else None
+        link = self._open_link(self.settings.url, user, password)
+        try:
+            await link.call(link.default_db, "PING")
+        except redis.AuthenticationError:
+            await link.close()
+            return None
+        except redis.ResponseError:
+            pass  # logged in, without the right to PING
+        known = self._links.setdefault((user, password), link)
+        if known is not link:
+            await link.close()
+        return self.sessions.open(known, user or "default")[0]
+
+    # -- watches -----------------------------------------------------------------------------------
+
+    async def audience(self, session: Session, db: int) -> Audience:
+        """The watch of a database, with its figures as soon as there are any.
+
+        Raises redis.RedisError if there is no such database.
+        """
+        if (session.link, db) not in self._audiences:
+            try:
+                await session.link.call(db, "PING")
+            except redis.exceptions.NoPermissionError:
+                pass
+            except UNREACHABLE:
+                if db != self.link.default_db:
+                    raise
+        audience = self._audience(session.link, db)
+        await audience.watch.ready()
+        return audience
+
+    def _audience(self, link: Link, db: int) -> Audience:
+        if (link, db) not in self._audiences:
+            self._audiences[link, db] = Audience(link, db)
+            self._share_time()
+        return self._audiences[link, db]
+
+    def _share_time(self) -> None:
+        for audience in self._audiences.values():
+            audience.watch.sampler.budget.share = SHARE / len(self._audiences)
+
+    async def _keep_clean(self) -> None:
+        while True:
+            await asyncio.sleep(CLEAN_UP_SECONDS)
+            await self.clean_up()
+
+    async def clean_up(self) -> None:
+        """Close what belongs to users whose last session has ended."""
+        links = self.sessions.links() | {self.link}
+        for key in [key for key in self._audiences if key[0] not in links]:
+            await self._audiences.pop(key).close()
+        for user, link in [one for one in self._links.items() if one[1] not in links]:
+            del self._links[user]
+            await link.close()
+        self._share_time()
+
+
+async def kind_of(settings: Settings) -> Kind:
+    """Whether the server asks for a password. Raises redis.RedisError if it cannot be asked."""
+    link = Link(settings.url)
+    try:
+        await link.call(link.default_db, "PING")
+    except redis.AuthenticationError as error:
+        if has_credentials(settings.url):
+            raise
+        if "NOAUTH" in str(error) or "required" in str(error):
+            return Kind.ACL
+        raise
+    except redis.ResponseError:
+        pass  # such as NOPERM: it answers
+    finally:
+        await link.close()
+    return Kind.OPEN if settings.password is None else Kind.PASSWORD
+
+
+def has_credentials(url: str) -> bool:
+    return options_in(url).get("password") is not None

@@ -1,0 +1,7 @@
+"""What the console reads from a server, and what it writes there; no HTTP here.
+
+`link`     the connections of one user
+`entries`  entries of a stream, page by page
+`groups`   groups, consumers, pending entries
+`actions`  acknowledge, claim, dead-letter, send back, add
+"""

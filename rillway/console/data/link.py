@@ -1,0 +1,112 @@
+"""The server as one user sees it: connections that are logged in as that user.
+
+Replies are as they came: nested lists of bytes and ints, errors as redis.ResponseError. A request
+is sent once: one that failed half-way may have been carried out.
+
+The console's own blocking work (dead letters) opens a connection of the pipeline by `url`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+import redis
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+Word: TypeAlias = bytes | str | int
+Reply: TypeAlias = Any
+
+TIMEOUT_SECONDS = 10.0
+CONNECTIONS = 50
+UNREACHABLE = (redis.ConnectionError, redis.TimeoutError, OSError)
+# Class of redis-py -> the code that it took off the text.
+CODES: tuple[tuple[type[Exception], str], ...] = (
+    (redis.exceptions.NoPermissionError, "NOPERM"),
+    (redis.exceptions.AuthenticationError, "NOAUTH"),
+    (redis.exceptions.BusyLoadingError, "LOADING"),
+    (redis.exceptions.ReadOnlyError, "READONLY"),
+)
+
+
+class Link:
+    """Close it after use."""
+
+    def __init__(self, url: str, user: str | None = None, password: str | None = None) -> None:
+        self._url = url if user is None else with_user(url, user, password or "")
+        self._clients: dict[int, Redis] = {}
+
+    @property
+    def default_db(self) -> int:
+        """The database that the URL names."""
+        return int(options_in(self._url).get("db", 0))
+
+    def url(self, db: int) -> str:
+        """For a connection of its own; it has the password."""
+        return with_db(self._url, db)
+
+    def client(self, db: int) -> Redis:
+        """The pool of a database."""
+        if db not in self._clients:
+            client = Redis.from_url(
+                self.url(db),
+                protocol=2,
+                socket_timeout=TIMEOUT_SECONDS,
+                socket_connect_timeout=TIMEOUT_SECONDS,
+                max_connections=CONNECTIONS,
+                retry=Retry(NoBackoff(), 0),
+            )
+            client.response_callbacks.clear()
+            self._clients[db] = client
+        return self._clients[db]
+
+    async def call(self, db: int, *words: Word) -> Reply:
+        """Raises redis.RedisError."""
+        return await self.client(db).execute_command(*words)  # type: ignore[no-untyped-call]
+
+    async def call_all(self, db: int, requests: Iterable[Sequence[Word]]) -> list[Reply]:
+        """Requests in one pipeline; error replies are in the list. Raises redis.RedisError."""
+        pipeline = self.client(db).pipeline(transaction=False)
+        for words in requests:
+            pipeline.execute_command(*words)
+        return await pipeline.execute(raise_on_error=False)
+
+    async def close(self) -> None:
+        for client in self._clients.values():
+            await client.aclose()
+        self._clients.clear()
+
+
+def options_in(url: str) -> dict[str, Any]:
+    """What redis-py reads in a URL."""
+    options: dict[str, Any] = redis.connection.parse_url(url)  # type: ignore[no-untyped-call]
+    return options
+
+
+def with_user(url: str, user: str, password: str) -> str:
+    """The URL with these credentials in the place of its own."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    netloc = f"{quote(user, safe='')}:{quote(password, safe='')}@{host}"  # no user: AUTH password
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{parts.scheme}://{netloc}{parts.path}{query}"
+
+
+def with_db(url: str, db: int) -> str:
+    parts = urlsplit(url)
+    options = [pair for pair in parse_qsl(parts.query) if pair[0] != "db"]
+    query = urlencode([*options, ("db", str(db))])
+    # urlunsplit would leave out the slashes of unix:///path.
+    return f"{parts.scheme}://{parts.netloc}{parts.path}?{query}"
+
+
+def error_code(error: Exception) -> str:
+    """The first word of an error reply, such as NOPERM."""
+    for kind, code in CODES:
+        if isinstance(error, kind):
+            return code
+    word = str(error).partition(" ")[0]
+    return word if len(word) > 2 and word.isalpha() and word.isupper() else "ERR"

@@ -1,0 +1,63 @@
+"""Keys, names and values in URLs, in JSON and as text. All of them are bytes of any kind."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TypeAlias
+from urllib.parse import quote, unquote_to_bytes
+
+# A string, or {"base64": "..."} for what is no UTF-8.
+JsonText: TypeAlias = str | dict[str, str]
+
+SHOWN_BYTES = 2048
+
+
+def to_json(data: bytes) -> JsonText:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode()}
+
+
+def from_json(value: object) -> bytes:
+    """The inverse. Raises ValueError."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, dict) and value.keys() == {"base64"} and isinstance(value["base64"], str):
+        try:
+            return base64.b64decode(value["base64"], validate=True)
+        except binascii.Error as error:
+            raise ValueError(f"no base64: {error}") from None
+    raise ValueError('expected a string or {"base64": "..."}')
+
+
+def to_path(name: bytes) -> str:
+    """A segment of a path: percent-encoded bytes."""
+    return quote(name, safe="")
+
+
+def from_path(segment: str) -> bytes:
+    return unquote_to_bytes(segment)
+
+
+def to_text(data: bytes) -> str:
+    """One line for people: what is no UTF-8, and control characters, as `\\x1b`."""
+    text = data.decode(errors="backslashreplace")
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape").decode()
+
+
+def cut(data: bytes, limit: int = SHOWN_BYTES) -> bytes:
+    """At most `limit` bytes, without half a character at the end."""
+    if len(data) <= limit:
+        return data
+    end = limit
+    while end > limit - 4 and data[end] & 0xC0 == 0x80:
+        end -= 1
+    return data[:end]

@@ -1,0 +1,472 @@
+"""The pages: HTML that is complete without script. What a page shows is what its view returns."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import parse_qs, urlencode
+
+import jinja2
+import redis
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from rillway import __version__
+from rillway.console import formats, views
+from rillway.console.api import (
+    ApiError,
+    Call,
+    as_api_error,
+    entries_query,
+    session_of,
+    streams_view,
+)
+from rillway.console.console import Console, Kind
+from rillway.console.data.entries import Entry, Query, read_page
+from rillway.console.data.groups import as_dict, read_consumers, read_groups, read_pending
+from rillway.console.history import SPANS
+from rillway.console.login import COOKIE, SESSION_SECONDS
+from rillway.console.names import from_path, to_path, to_text
+from rillway.console.security import is_same_origin
+from rillway.dead_letter import CONSUMER, DELIVERIES, ERROR, GROUP, ID, NAMES, STREAM
+
+Page: TypeAlias = Callable[[Call], Awaitable[Response]]
+
+THEMES = ("auto", "light", "dark")
+FORM_BYTES = 1 << 16
+SHOWN_VALUE_BYTES = 1 << 20
+TABS = ("entries", "groups", "dead", "facts")
+TABLE_ROWS = 30
+
+environment = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def render(request: Request, template: str, status: int = 200, **values: Any) -> Response:
+    """A page; templates find the session, the settings and the theme beside `values`."""
+    console: Console = request.app.state.console
+    session = session_of(request)
+    theme = request.cookies.get("rillway-theme", "auto")
+    shared: dict[str, Any] = {
+        "version": __version__,
+        "session": session,
+        "can_log_out": console.kind is not Kind.OPEN and session is not None,
+        "can_write": session is not None and not console.settings.is_read_only,
+        "is_read_only": console.settings.is_read_only,
+        "theme": theme if theme in THEMES else "auto",
+        "path": local_path(here(request)),
+        "events": "",
+        "api": "",
+        "shown": {"texts": {}, "tables": {}},
+        "notice": "",
+    }
+    text = environment.get_template(template).render(shared | values)
+    return HTMLResponse(text, status_code=status)
+
+
+def error_page(request: Request, error: ApiError) -> Response:
+    return render(request, "error.html", error.status, error=error)
+
+
+def page(handler: Page) -> Callable[[Request], Awaitable[Response]]:
+    """The endpoint of a page: to the login first where there is no session."""
+
+    async def endpoint(request: Request) -> Response:
+        session = session_of(request)
+        if session is None:
+            return RedirectResponse("/login?" + urlencode({"to": here(request)}), 303)
+        try:
+            return await handler(Call(request, session))
+        except Exception as error:
+            return error_page(request, as_api_error(error))
+
+    return endpoint
+
+
+def here(request: Request) -> str:
+    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+
+
+def events_of(view: str, **parameters: str) -> str:
+    """The address of a page's events."""
+    return "/events?" + urlencode({"view": view, **{k: v for k, v in parameters.items() if v}})
+
+
+# -- the server ------------------------------------------------------------------------------------
+
+
+def plain(name: str, view: type[views.BaseView]) -> Page:
+    """A page of one view of the server, by the template of that name."""
+
+    async def handler(call: Call) -> Response:
+        watch = (await call.console.audience(call.session, call.db)).watch
+        shown = view().show(watch)
+        return render(
+            call.request, f"{name}.html", shown=shown, events=events_of(name, db=str(call.db))
+        )
+
+    return handler
+
+
+@dataclass(frozen=True)
+class Sort:
+    """The headings of a table that can be sorted: numbers begin with the largest."""
+
+    current: str
+    _address: Callable[..., str]
+    columns: tuple[str, ...] = views.SORTS
+
+    def state(self, column: str) -> str:
+        """aria-sort."""
+        if self.current.removeprefix("-") != column:
+            return "none"
+        return "descending" if self.current.startswith("-") else "ascending"
+
+    def address(self, column: str) -> str:
+        first, second = (column, f"-{column}") if column == "name" else (f"-{column}", column)
+        return self._address(sort=second if self.current == first else first)
+
+
+async def streams(call: Call) -> Response:
+    watch = (await call.console.audience(call.session, call.db)).watch
+    view = streams_view(call, views.PAGE_ROWS)
+    parameters = {"match": view.match, "sort": view.sort, "db": call.text("db")}
+
+    def address(**changed: str) -> str:
+        return "/streams?" + urlencode({k: v for k, v in (parameters | changed).items() if v})
+
+    return render(
+        call.request,
+        "streams.html",
+        shown=view.show(watch),
+        view=view,
+        db=call.db,
+        address=address,
+        sort=Sort(view.sort, address),
+        databases=sorted(watch.sampler.server.databases),
+        events=events_of("streams", after=view.after, **(parameters | {"db": str(call.db)})),
+    )
+
+
+# -- one stream ------------------------------------------------------------------------------------
+
+
+async def stream(call: Call) -> Response:
+    tab = call.text("tab", "entries")
+    if tab not in TABS:
+        raise ApiError(404, "BAD", "there is no such tab")
+    name = to_path(call.key)
+    audience = await call.console.audience(call.session, call.db)
+    info, dead_count = await call.link.call_all(
+        call.db,
+        [
+            ("XINFO", "STREAM", call.key),
+            ("XLEN", call.console.settings.dead_letters_of(call.key)),
+        ],
+    )
+    if isinstance(info, redis.RedisError):
+        raise info
+    facts = as_dict(info)
+    view = views.StreamView(name=call.key)
+    shown = view.show(audience.watch)
+    shown["texts"].setdefault("length", formats.count(facts["length"]))
+    shown["texts"].setdefault("groups-count", str(facts["groups"]))
+    for text in ("stream-memory", "in", "out", "first", "last"):
+        shown["texts"].setdefault(text, formats.UNKNOWN)
+    values = await TAB_VALUES[tab](call, facts, shown)
+    values.setdefault("events", events_of("stream", db=str(call.db), key=name))
+    return render(
+        call.request,
+        "stream.html",
+        **{
+            "shown": shown,
+            "tab": tab,
+            "name": views.short(call.key),
+            "base": views.stream_path(call.db, call.key),
+            "db": call.db,
+            "dead_count": dead_count if isinstance(dead_count, int) else 0,
+            "api": f"/api/s/{call.db}/{name}",
+            **values,
+        },
+    )
+
+
+async def entries_tab(call: Call, facts: dict[str, Any], shown: views.Shown) -> dict[str, Any]:
+    query = entries_query(call)
+    found = await read_page(call.link, call.db, call.key, query)
+    rows = [views.entry_row(call.db, call.key, entry) for entry in found.entries]
+    if query.after is not None:
+        rows.reverse()
+    shown["tables"] = {"entries": rows}
+    is_tail = not any(map(call.text, ("before", "after", "from", "to", "find")))
+    name = to_path(call.key)
+    since = rows[0]["key"] if rows else facts["last-generated-id"].decode()
+    tail = {"tail": "1", "since": since} if is_tail else {}
+    kept = {part: call.text(part) for part in ("from", "to", "find") if call.text(part)}
+    older = None
+    if found.next is not None and query.after is None:
+        older = "?" + urlencode(kept | {"before": found.next})
+    return {
+        "events": events_of("stream", db=str(call.db), key=name, **tail),
+        "is_tail": is_tail,
+        "older": older,
+        "scanned": found.scanned if query.find else 0,
+        "query": {part: call.text(part) for part in ("from", "to", "find")},
+    }
+
+
+async def groups_tab(call: Call, _: dict[str, Any], shown: views.Shown) -> dict[str, Any]:
+    if not shown["tables"].get("groups"):
+        watch = (await call.console.audience(call.session, call.db)).watch
+        found = await read_groups(call.link, call.db, call.key)
+        shown["tables"]["groups"] = [
+            views.group_row(watch, call.db, call.key, group) for group in found
+        ]
+    return {}
+
+
+async def dead_tab(call: Call, _: dict[str, Any], shown: views.Shown) -> dict[str, Any]:
+    """Dead letters that came from this stream, the newest first."""
+    dead = call.console.settings.dead_letters_of(call.key)
+    query = Query(before=call.id("before"), limit=call.limit())
+    found = await read_page(call.link, call.db, dead, query)
+    rows = [
+        dead_row(call.db, dead, entry)
+        for entry in found.entries
+        if dict(entry.fields).get(STREAM) == call.key
+    ]
+    shown["tables"] = {"dead": rows}
+    older = "?" + urlencode({"tab": "dead", "before": found.next}) if found.next else None
+    return {"older": older, "dead_name": views.short(dead)}
+
+
+def dead_row(db: int, dead: bytes, entry: Entry) -> views.Row:
+    origin = dict(entry.fields)
+    own = Entry(entry.id, [pair for pair in entry.fields if pair[0] not in NAMES])
+    row = views.entry_row(db, dead, own)
+    row["cells"] |= {
+        "group": views.short(origin.get(GROUP, b"")),
+        "consumer": views.short(origin.get(CONSUMER, b"")),
+        "origin": views.short(origin.get(ID, b"")),
+        "deliveries": views.short(origin.get(DELIVERIES, b"")),
+        "error": views.short(origin.get(ERROR, b"")),
+    }
+    return row
+
+
+async def facts_tab(call: Call, facts: dict[str, Any], _: views.Shown) -> dict[str, Any]:
+    """What XINFO STREAM reports, its first and last entry left out."""
+    return {
+        "facts": [
+            (name, to_text(value) if isinstance(value, bytes) else str(value))
+            for name, value in facts.items()
+            if name not in ("first-entry", "last-entry")
+        ]
+    }
+
+
+TAB_VALUES = {
+    "entries": entries_tab, "groups": groups_tab, "dead": dead_tab, "facts": facts_tab,
+}  # fmt: skip
+
+
+async def entry(call: Call) -> Response:
+    """One entry with its whole values, up to a megabyte of each."""
+    entry_id = call.request.path_params["id"]
+    found = await call.link.call(call.db, "XRANGE", call.key, entry_id, entry_id)
+    if not found:
+        raise ApiError(404, "GONE", "There is no such entry (any more).")
+    flat = found[0][1]
+    fields = [
+        (
+            to_text(name),
+            value[:SHOWN_VALUE_BYTES].decode(errors="backslashreplace"),
+            formats.size(len(value)),
+            len(value) > SHOWN_VALUE_BYTES,
+        )
+        for name, value in zip(flat[::2], flat[1::2], strict=True)
+    ]
+    watch = (await call.console.audience(call.session, call.db)).watch
+    return render(
+        call.request,
+        "entry.html",
+        shown={"texts": views.header(watch), "tables": {}},
+        events=events_of("header", db=str(call.db)),
+        id=found[0][0].decode(),
+        time=views.id_time(found[0][0].decode()),
+        fields=fields,
+        name=views.short(call.key),
+        base=views.stream_path(call.db, call.key),
+    )
+
+
+async def group(call: Call) -> Response:
+    watch = (await call.console.audience(call.session, call.db)).watch
+    found = await read_groups(call.link, call.db, call.key)
+    chosen = next((one for one in found if one.name == call.group), None)
+    if chosen is None:
+        raise ApiError(404, "NOGROUP", "There is no such group (any more).")
+    consumers = await read_consumers(call.link, call.db, call.key, call.group)
+    owner = from_path(call.text("consumer")) if call.text("consumer") else None
+    limit = call.limit()
+    pending = await read_pending(
+        call.link, call.db, call.key, call.group,
+        after=call.id("after"), consumer=owner, limit=limit,
+    )  # fmt: skip
+    shown = views.GroupView(name=call.key, group=call.group).show(watch)
+    shown["texts"] |= views.group_texts(chosen) | {
+        name: text for name, text in shown["texts"].items() if name == "out"
+    }
+    shown["tables"].setdefault("consumers", [views.consumer_row(one) for one in consumers])
+    shown["tables"]["pending"] = [views.pending_row(call.db, call.key, one) for one in pending]
+    samples = watch.history.samples((call.key, call.group), span_of(call))
+    name, group_name = to_path(call.key), to_path(call.group)
+    kept = {"consumer": call.text("consumer")} if owner is not None else {}
+    following = "?" + urlencode(kept | {"after": pending[-1].id}) if len(pending) == limit else None
+    return render(
+        call.request,
+        "group.html",
+        shown=shown,
+        stream=views.short(call.key),
+        group=views.short(call.group),
+        stream_path=views.stream_path(call.db, call.key),
+        base=views.group_path(call.db, call.key, call.group),
+        db=call.db,
+        api=f"/api/s/{call.db}/{name}/g/{group_name}",
+        events=events_of("group", db=str(call.db), key=name, group=group_name),
+        spans=tuple(SPANS),
+        span=span_of(call),
+        owner=None if owner is None else views.short(owner),
+        samples=[sample_cells(one) for one in samples[-TABLE_ROWS:][::-1]],
+        following=following,
+        dead_name=views.short(call.console.settings.dead_letters_of(call.key)),
+    )
+
+
+def span_of(call: Call) -> str:
+    span = call.text("span", "5m")
+    if span not in SPANS:
+        raise ApiError(400, "BAD", f"span: expected one of {', '.join(SPANS)}")
+    return span
+
+
+def sample_cells(sample: Any) -> tuple[str, str, str, str]:
+    age_ms = None if sample.age_s is None else sample.age_s * 1000
+    return (
+        formats.clock_time(sample.time_s * 1000)[11:19],
+        formats.count(sample.lag, formats.UNKNOWN_LAG),
+        formats.count(sample.pending),
+        formats.duration(age_ms),
+    )
+
+
+# -- plain forms -----------------------------------------------------------------------------------
+
+
+async def login(request: Request) -> Response:
+    console: Console = request.app.state.console
+    to = local_path(request.query_params.get("to", "/"))
+    if console.kind is Kind.OPEN:
+        return RedirectResponse("/", 303)
+    return render(request, "login.html", to=to, has_user=console.kind is Kind.ACL, failure="")
+
+
+async def log_in(request: Request) -> Response:
+    """A login from a form of the console itself, at most five failures a minute an address."""
+    console: Console = request.app.state.console
+    form = await read_form(request)
+    if form is None:
+        return error_page(request, ApiError(403, "TOKEN", "The form comes from another page."))
+    to, user = local_path(form.get("to", "/")), form.get("user", "")
+    address = request.client.host if request.client else ""
+
+    def refusal(status: int, text: str) -> Response:
+        is_acl = console.kind is Kind.ACL
+        return render(request, "login.html", status, to=to, has_user=is_acl, failure=text)
+
+    if not console.attempts.is_allowed(address):
+        return refusal(429, "Too many failed logins from this address. Try again in a minute.")
+    try:
+        secret = await console.log_in(user, form.get("password", ""))
+    except (redis.RedisError, OSError) as error:
+        return refusal(502, f"The server does not answer: {error}")
+    if secret is None:
+        console.attempts.failed(address)
+        return refusal(403, "User or password are wrong.")
+    answer = RedirectResponse(to, 303)
+    answer.set_cookie(
+        COOKIE, secret, max_age=SESSION_SECONDS, httponly=True, samesite="strict",
+        secure=console.settings.is_tls,
+    )  # fmt: skip
+    return answer
+
+
+async def log_out(request: Request) -> Response:
+    if await read_form(request) is None:
+        return error_page(request, ApiError(403, "TOKEN", "The form comes from another page."))
+    request.app.state.console.sessions.close(request.cookies.get(COOKIE))
+    answer = RedirectResponse("/login", 303)
+    answer.delete_cookie(COOKIE)
+    return answer
+
+
+async def set_theme(request: Request) -> Response:
+    form = await read_form(request)
+    if form is None or form.get("theme") not in THEMES:
+        return error_page(request, ApiError(403, "TOKEN", "The form comes from another page."))
+    answer = RedirectResponse(local_path(form.get("to", "/")), 303)
+    answer.set_cookie(
+        "rillway-theme", form["theme"], max_age=365 * 86_400, httponly=True, samesite="strict"
+    )
+    return answer
+
+
+async def read_form(request: Request) -> dict[str, str] | None:
+    """The form's fields; None if another origin sent it, or it is no such form."""
+    kind = request.headers.get("content-type", "").partition(";")[0]
+    if kind != "application/x-www-form-urlencoded" or not is_same_origin(request):
+        return None
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > FORM_BYTES:
+            return None
+    fields = parse_qs(data.decode("ascii", errors="replace"), keep_blank_values=True)
+    return {name: values[-1] for name, values in fields.items()}
+
+
+def local_path(text: str) -> str:
+    """The path if it leads nowhere else: `//host` and `/\\host` would."""
+    is_local = text.startswith("/") and not text.startswith(("//", "/\\")) and text.isprintable()
+    return text if is_local else "/"
+
+
+STREAM_PATH = "/s/{db:int}/{key:name}"
+PAGES: dict[str, Page] = {
+    "/": plain("overview", views.Overview),
+    "/streams": streams,
+    STREAM_PATH: stream,
+    STREAM_PATH + "/e/{id}": entry,
+    STREAM_PATH + "/g/{group:name}": group,
+    "/slow": plain("slow", views.Slow),
+    "/memory": plain("memory", views.Memory),
+    "/clients": plain("clients", views.Clients),
+    "/replication": plain("replication", views.Replication),
+}
+
+
+def routes() -> Iterable[BaseRoute]:
+    for path, handler in PAGES.items():
+        yield Route(path, page(handler), methods=["GET"])
+    yield Route("/login", login, methods=["GET"])
+    yield Route("/login", log_in, methods=["POST"])
+    yield Route("/logout", log_out, methods=["POST"])
+    yield Route("/theme", set_theme, methods=["POST"])

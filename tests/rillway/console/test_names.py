@@ -1,0 +1,39 @@
+"""Keys, names and values on their way into URLs, JSON and pages."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rillway.console.names import cut, from_json, from_path, to_json, to_path, to_text
+
+
+@given(st.binary())
+def test_any_bytes_survive_json_and_paths(data: bytes) -> None:
+    assert from_json(to_json(data)) == data
+    assert from_path(to_path(data)) == data
+    assert "/" not in to_path(data)
+
+
+@given(st.binary())
+def test_as_text_they_are_one_printable_line(data: bytes) -> None:
+    assert to_text(data).isprintable()
+
+
+def test_what_is_no_text_is_visible() -> None:
+    assert to_text(b"a\x1b[31m\n\xff\xe2\x80\xae\xc3\xa9") == "a\\x1b[31m\\n\\xff\\u202eé"
+
+
+@pytest.mark.parametrize(
+    "value", [None, 1, [], {}, {"base64": 1}, {"base64": "!"}, {"base64": "", "x": ""}]
+)
+def test_other_json_is_no_name(value: object) -> None:
+    with pytest.raises(ValueError, match="base64"):
+        from_json(value)
+
+
+def test_long_values_are_cut_between_characters() -> None:
+    assert cut(b"abc", 3) == b"abc"
+    assert cut("ééé".encode(), 3).decode() == "é"
+    assert cut(b"\x80" * 9, 5) == b"\x80" * 1
