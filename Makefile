@@ -117,6 +117,12 @@ systemd:
 	@command -v systemd-analyze >/dev/null || { \
 		$(APT) update && $(APT) install -y --no-install-recommends systemd; }
 
+# The console's pages are tested in it.
+.PHONY: chromium
+chromium:
+	@command -v chromium >/dev/null || { \
+		$(APT) update && $(APT) install -y --no-install-recommends chromium; }
+
 # Spark runs on it. The headless one: no display is needed.
 .PHONY: java
 java: ## install Java 17, if there is none
@@ -155,7 +161,7 @@ stop: ## stop the server that `make demo` left running
 test compat crash failover fuzz: export SERVED := $(COMPILED)
 
 .PHONY: test
-test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus systemd java ## run all tests, beside a real redis-server: about ten minutes
+test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus systemd chromium java ## run all tests, beside a real redis-server: about ten minutes
 	@# Where Python's bytecode is not kept, each of the hundreds of servers would make its own.
 	@env -u PYTHONDONTWRITEBYTECODE \
 		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=$(PROFILE) $(ARGS)

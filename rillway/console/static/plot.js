@@ -21,6 +21,10 @@ function resolved(name) {
 
 const short = (value) => (value >= 1e6 ? `${value / 1e6}M` : value >= 1e4 ? `${value / 1e3}k` : String(value));
 
+const time = (value) => (value == null ? "–" : new Date(value * 1e3).toISOString().slice(11, 19));
+// Where the pointer is, or else the newest.
+const newest = (self, value, series, index) => (index == null ? self.data[series].at(-1) : value) ?? "?";
+
 function draw() {
   plot?.destroy();
   const axis = { stroke: resolved("--soft"), grid: { stroke: resolved("--line"), width: 1 }, ticks: { stroke: resolved("--line") } };
@@ -28,15 +32,14 @@ function draw() {
     {
       width: box.clientWidth - 16,
       height: HEIGHT,
-      tzDate: (ts) => uPlot.tzDate(new Date(ts * 1e3), "Etc/UTC"),
       scales: { y: { range: (_, low, high) => [0, Math.max(high, 4)] } },
       series: [
-        { label: "UTC", value: (_, value) => (value == null ? "–" : new Date(value * 1e3).toISOString().slice(11, 19)) },
-        { label: "lag", stroke: resolved("--accent"), width: 2 },
-        { label: "pending", stroke: resolved("--alarm"), width: 2, dash: [6, 4] },
+        { label: "UTC", value: (self, value) => time(value ?? self.data[0].at(-1)) },
+        { label: "lag", stroke: resolved("--accent"), width: 2, points: { show: false }, value: newest },
+        { label: "pending", stroke: resolved("--alarm"), width: 2, points: { show: false }, dash: [6, 4], value: newest },
       ],
       axes: [
-        { ...axis, values: [[86400, "{MM}-{DD}"], [60, "{HH}:{mm}"], [1, "{HH}:{mm}:{ss}"]].map(([step, words]) => [step, words, null, null, null, null, null, null, 1]) },
+        { ...axis, space: 80, incrs: [1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 14400], values: (_, values, __, ___, step) => values.map((value) => time(value).slice(0, step < 60 ? 8 : 5)) },
         { ...axis, size: 60, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7, 1e8, 1e9], values: (_, values) => values.map(short) },
       ],
     },

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import signal
 import ssl
-import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rillway.console.command import exposure, main, parse_options
+from tests.rillway.console.processes import console
 from tests.support.certificates import Authority
 from tests.support.programs.servers import RunningServer
 
@@ -88,20 +85,6 @@ def test_without_the_extra_the_error_names_it(
     assert capsys.readouterr().err == (
         f"rillway: {package} is missing: pip install 'rillway[console]'\n"
     )
-
-
-@contextmanager
-def console(*words: str) -> Iterator[str]:
-    """A console as a process; its address. Raises AssertionError unless it ends with status 0."""
-    command = [sys.executable, "-m", "rillway", "console", "--port", "0", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().strip()
-        finally:
-            process.send_signal(signal.SIGTERM)
-            status = process.wait(10)
-    assert status == 0
 
 
 @pytest.mark.integration
