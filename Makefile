@@ -301,6 +301,12 @@ archive-crash: $(VENV)/.dev compiled redis-server java ## kill driver, workers a
 archive-model: $(VENV)/.dev redis-server ## random stories of failovers and archivers, for ten minutes
 	@PYTHONPATH=. $(BIN)/python -m tests.rillway.pipeline.archive.model --seconds 600 $(ARGS)
 
+# Over fixed data and by a fixed clock: only what was changed on purpose looks different.
+.PHONY: screenshots
+screenshots: $(VENV)/.dev chromium ## draw the pictures in docs/images
+	@PYTHONPATH=. $(BIN)/python docs/screenshots.py
+	@PYTHONPATH=. $(BIN)/python docs/console_pictures.py
+
 # Graphviz draws the pictures. A warning, such as a link that leads nowhere, is an error.
 .PHONY: docs
 docs: $(VENV)/.dev ## build the documentation as a site, in .run/docs
@@ -311,10 +317,6 @@ docs: $(VENV)/.dev ## build the documentation as a site, in .run/docs
 .PHONY: docker
 docker: ## build the container image with Docker
 	@docker build --tag rillway --file docker/Dockerfile .
-
-.PHONY: screenshots
-screenshots: $(VENV)/.dev ## draw the pictures of rillway top in docs/images
-	@PYTHONPATH=. $(BIN)/python docs/screenshots.py
 
 # Root, for debootstrap and chroot. buildah and debootstrap are installed if they are missing.
 .PHONY: docker-test

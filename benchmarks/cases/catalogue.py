@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.cases import (
+    console,
     durability,
     groups,
     latency,
@@ -22,7 +23,7 @@ from benchmarks.comparison import Case
 
 FAMILIES = (
     durability, xadd, xrange, groups, requests, tls, memory, start, latency, stalls, scraped,
-    watching,
+    watching, console,
 )  # fmt: skip
 CASES: list[Case] = [case for family in FAMILIES for case in family.CASES]
 # What `--quick` measures.

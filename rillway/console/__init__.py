@@ -4,7 +4,9 @@
 `application`  routes, and what all requests share
 `security`     headers, the Host check, what a write must bring
 `login`        sessions, passwords
-`api`, `pages` the answers as JSON and as HTML
+`console`      what all requests share
+`api`          the answers as JSON
+`pages`        the answers as HTML
 `events`       server-sent events: samples, and entries as they arrive
 `views`        what each page shows, as words
 `formats`      figures as words

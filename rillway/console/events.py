@@ -147,13 +147,15 @@ class Tail:
         self._count = SHOWN_A_SECOND
         self._is_busy = False
         self._is_there = True
+        self._began = asyncio.Event()
 
     async def join(self, viewer: Viewer, since: str | None) -> None:
         """Send what came after the entry `since`, and from now on what arrives."""
         if self._task is None:
-            await self._find_end()
             self._task = asyncio.create_task(self._run())
         self._viewers.add(viewer)
+        # Not before: what is added between this read and the end would be left out.
+        await self._began.wait()
         if since is not None:
             with contextlib.suppress(redis.RedisError):
                 newest = await self._link.call(
@@ -184,14 +186,20 @@ class Tail:
             self._added = info.get("entries-added", 0)
 
     async def _run(self) -> None:
+        has_end = False
         while True:
             try:
+                if not has_end:
+                    await self._find_end()
+                    has_end = True
+                    self._began.set()
                 await self._step()
                 await asyncio.sleep(PAUSE_SECONDS)
             except redis.ResponseError as error:
                 self._send(encode("notice", {"text": str(error), "lost": False}))
                 await asyncio.sleep(BLOCK_MS / 1000)
             except UNREACHABLE:
+                self._began.set()
                 await asyncio.sleep(BLOCK_MS / 1000)
 
     async def _step(self) -> None:

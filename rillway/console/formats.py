@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 UNKNOWN = "–"
 # Lag that the server cannot work out is no lag of 0.
 UNKNOWN_LAG = "?"
+POINTS = 60
 
 
 def count(number: float | None, unknown: str = UNKNOWN) -> str:
@@ -75,14 +76,22 @@ def ago(ms: float | None) -> str:
 
 
 def points(values: list[float | None], width: int = 100, height: int = 20) -> str:
-    """The points of a sparkline, an SVG polyline of this size."""
-    known = [value for value in values if value is not None]
+    """The points of a sparkline, an SVG polyline of this size: peaks of up to POINTS stretches."""
+    peaks = stretched(values)
+    known = [value for value in peaks if value is not None]
     if len(known) < 2:
         return ""
     top = max(known) or 1
-    step = width / (len(values) - 1)
+    step = width / (len(peaks) - 1)
     return " ".join(
-        f"{number * step:.1f},{height - 1 - value / top * (height - 2):.1f}"
-        for number, value in enumerate(values)
+        f"{number * step:.4g},{height - 1 - value / top * (height - 2):.3g}"
+        for number, value in enumerate(peaks)
         if value is not None
     )
+
+
+def stretched(values: list[float | None]) -> list[float | None]:
+    """The largest value of each stretch; a page gets all sparklines once a second."""
+    length = -(-len(values) // POINTS)
+    stretches = (values[start : start + length] for start in range(0, len(values), length or 1))
+    return [max((one for one in part if one is not None), default=None) for part in stretches]

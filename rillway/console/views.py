@@ -289,7 +289,7 @@ class Overview(BaseView):
             "worst": [
                 group_row(watch, watch.db, one.stream.name, one.group) for one in watch.worst
             ],
-            "dead": dead_rows(watch, watch.dead),
+            "dead-consumers": dead_rows(watch, watch.dead),
             "slow": slow_rows(watch.sampler.server.slow[:5]),
         }
 

@@ -22,7 +22,9 @@ FOLDERS = {
     "protocol": "protocol",
     "pipeline": "rillway/pipeline",
     "sampler": "rillway/sampler",
+    "console": "rillway/console",
 }
+LAYERS = ("server", "commands", "storage", "protocol")
 TABLE = re.compile(r"^\|[^\n]*\n\| ?-[^\n]*\n((?:\|[^\n]*\n)+)", re.MULTILINE)
 NAME = re.compile(r"`([^`]+(?:\.py|\.lua|/))`")
 # A folder's docstring may have a line for each module, `name: what it is`.
@@ -83,7 +85,7 @@ def test_the_overview_and_the_glossary_name_only_what_exists() -> None:
     "package",
     [
         path
-        for layer in ("server", "commands", "storage", "protocol", "rillway/pipeline")
+        for layer in (*LAYERS, "rillway/pipeline", "rillway/console")
         for path in sorted((ROOT / layer).rglob("__init__.py"))
         if LINE.search(path.read_text())
     ],

@@ -14,7 +14,7 @@ from tests.packaging.test_wheel import LAYERS
 pytestmark = pytest.mark.packaging
 
 ROOT = Path(__file__).parents[2]
-KINDS = ("*.py", "*.pxd", "*.lua")
+KINDS = ("*.py", "*.pxd", "*.lua", "*.html", "*.js", "*.css")
 
 
 def test_every_module_and_its_c_types_are_there(tmp_path: Path) -> None:

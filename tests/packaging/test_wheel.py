@@ -94,6 +94,17 @@ def test_every_module_of_the_repository_is_in_the_wheel(wheel: Path) -> None:
     assert expected <= set(ZipFile(wheel).namelist())
 
 
+def test_the_pages_of_the_console_are_in_the_wheel(wheel: Path) -> None:
+    folder = ROOT / "rillway/console"
+    expected = {
+        str(path.relative_to(ROOT))
+        for kind in ("templates", "static")
+        for path in (folder / kind).rglob("*")
+        if path.is_file()
+    }
+    assert len(expected) > 15 and expected <= set(ZipFile(wheel).namelist())
+
+
 def test_an_installation_adds_only_rillway_and_the_formats(environment: Environment) -> None:
     expected = {"rillway", f"rillway-{__version__}.dist-info", *SPARK_FORMATS}
     assert environment.gained - {"__pycache__"} == expected

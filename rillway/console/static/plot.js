@@ -39,7 +39,7 @@ function draw() {
         { label: "pending", stroke: resolved("--alarm"), width: 2, points: { show: false }, dash: [6, 4], value: newest },
       ],
       axes: [
-        { ...axis, space: 80, incrs: [1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 14400], values: (_, values, __, ___, step) => values.map((value) => time(value).slice(0, step < 60 ? 8 : 5)) },
+        { ...axis, space: 80, incrs: [1, 5, 10, 30, 60, 120, 180, 300, 600, 1800, 3600, 7200, 14400], values: (_, values, __, ___, step) => values.map((value) => time(value).slice(0, step < 60 ? 8 : 5)) },
         { ...axis, size: 60, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7, 1e8, 1e9], values: (_, values) => values.map(short) },
       ],
     },

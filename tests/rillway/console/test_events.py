@@ -166,3 +166,14 @@ async def test_viewers_are_told_of_a_lost_connection_once(server: InProcessServe
         (_, notice), _ = await received(viewer)
         assert notice["lost"] is False
     await audience.close()
+
+
+async def test_viewers_that_come_at_once_share_one_read(
+    server: InProcessServer, orders: InProcessClient
+) -> None:
+    link = InProcessLink(server)
+    tail = Tail(link, 0, b"orders")
+    viewers = [Viewer(BaseView()) for _ in range(4)]
+    await asyncio.gather(*(tail.join(viewer, None) for viewer in viewers))
+    assert [words[0] for words in link.requests].count("XINFO") == 1
+    await tail.close()

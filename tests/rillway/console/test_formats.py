@@ -57,6 +57,13 @@ def test_times_are_utc_and_what_is_no_time_is_a_dash() -> None:
 
 
 def test_a_sparkline_fills_its_box_and_leaves_gaps_out() -> None:
-    assert formats.points([0, None, 10], 100, 20) == "0.0,19.0 100.0,1.0"
-    assert formats.points([0, 0]) == "0.0,19.0 100.0,19.0"
-    assert formats.points([1]) == formats.points([None, 1]) == ""
+    assert formats.points([0, None, 10], 100, 20) == "0,19 100,1"
+    assert formats.points([0, 0]) == "0,19 100,19"
+    assert formats.points([]) == formats.points([1]) == formats.points([None, 1]) == ""
+
+
+def test_a_long_sparkline_has_the_peaks_of_sixty_stretches() -> None:
+    values: list[float | None] = [0.0] * 300
+    values[7] = 4.0
+    points = formats.points(values).split(" ")
+    assert len(points) == 60 and [point for point in points if point.endswith(",1")] == ["1.695,1"]
