@@ -158,10 +158,10 @@ stop: ## stop the server that `make demo` left running
 # -- development ----------------------------------------------------------------------------------
 
 # Where the servers that these start have their modules: see tests/support/programs/servers.py.
-test compat crash failover fuzz: export SERVED := $(COMPILED)
+test browser-test compat crash failover fuzz: export SERVED := $(COMPILED)
 
 .PHONY: test
-test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus systemd chromium java ## run all tests, beside a real redis-server: about ten minutes
+test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus systemd java ## run all tests, beside a real redis-server: about ten minutes
 	@# Where Python's bytecode is not kept, each of the hundreds of servers would make its own.
 	@env -u PYTHONDONTWRITEBYTECODE \
 		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=$(PROFILE) $(ARGS)
@@ -176,6 +176,10 @@ $(RUN)/%/.installed: .ci/%.txt $(VENV)/.dev
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --require-hashes \
 		--upgrade --target $(@D) --requirement $<
 	@touch $@
+
+.PHONY: browser-test
+browser-test: $(VENV)/.dev compiled chromium ## the console's pages in Chromium: a minute
+	@$(BIN)/python -m pytest -n 2 -m browser tests/rillway/console/browser $(ARGS)
 
 .PHONY: oldest-spark
 oldest-spark: $(RUN)/oldest-spark/.installed redis-server java ## the formats and the archive on the oldest Spark
