@@ -42,7 +42,7 @@ LIGHT_THEME = TerminalTheme(
     [(0, 0, 0), (170, 0, 0), (0, 110, 40), (140, 90, 0), (0, 60, 170), (130, 0, 130),
      (0, 95, 115), (90, 90, 90)],
 )  # fmt: skip
-PICTURES = {"dark": (100, 30, SVG_EXPORT_THEME), "light": (100, 30, LIGHT_THEME)}
+PICTURES = {"dark": (100, 28, SVG_EXPORT_THEME), "light": (100, 28, LIGHT_THEME)}
 WIDE = (140, 40)
 
 
@@ -128,7 +128,7 @@ def example_history() -> History:
     history = History()
     for second in range(300, -1, -1):
         time_ms = NOW_MS - 1000 * second
-        behind = 8100 * (300 - second) // 300
+        behind = 8100 * max(120 - second, 0) // 120
         orders = 3 if second % 100 < 30 else second // 20 % 2
         groups = (
             GroupFigures(b"billing", orders, 5, 0, "0-0"),
