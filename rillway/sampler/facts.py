@@ -93,9 +93,13 @@ class ServerFacts:
             fact.words, fact.take, fact.due_s = LATEST, self._latest, float("-inf")
         elif is_refusal(reply):
             fact.due_s = now_s + AGAIN_S
-            self._set(refused={**self.figures.refused, str(fact.words[0]): str(reply)})
+            self.note_refusal(str(fact.words[0]), str(reply))
         else:
             self._set(error=str(reply))
+
+    def note_refusal(self, command: str, reason: str) -> None:
+        """A command that the user may not send, or the server does not know."""
+        self._set(refused={**self.figures.refused, command: reason})
 
     @property
     def _has_many_clients(self) -> bool:

@@ -312,11 +312,17 @@ class Sampler:
         if visit.error is not None:
             if self._names is not None:
                 self.errors[visit.name] = str(visit.error)
+            elif not visit.is_missing:
+                self._note_refusal("XINFO", visit.error)
             return
         self.errors.pop(visit.name, None)
         one.is_large = visit.is_large
         one.figures = visit.figures(self.db, self.dead_after_ms)
         self.streams[visit.name] = one.figures
+
+    def _note_refusal(self, command: str, error: Exception) -> None:
+        if self._facts is not None:
+            self._facts.note_refusal(command, str(error))
 
     def _ask_entries(self, now_s: float) -> None:
         one = self._tracked.get(self._entries_of) if self._entries_of is not None else None
@@ -356,6 +362,7 @@ class Sampler:
             # Before 6.0 there is no TYPE.
             self._scans_types = self._scans_types and not is_refusal(reply)
             if "NOPERM" in str(reply) or "permission" in str(reply):
+                self._note_refusal("SCAN", reply)
                 self._scan_s, self._has_scanned = self._now_s + VISIT_EVERY_S, True
             self._cursor = b"0"
             return

@@ -176,6 +176,9 @@ def _spark_column(view: View, span: str, cells: int) -> list[Column]:
 def _nothing(view: View) -> str:
     if view.state.filter:
         return f"no stream has {view.state.filter!r} in its name: Esc shows all"
+    for command in ("SCAN", "XINFO"):
+        if command in view.server.refused:
+            return safe(view.server.refused[command])
     if view.known_streams or not view.now_ms:
         return "reading ..."
     return f"no streams in database {view.db}"

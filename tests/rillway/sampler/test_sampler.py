@@ -207,6 +207,14 @@ def test_a_user_with_few_rights_sees_what_it_may_see() -> None:
     assert sampler.server.refused == {} and sampler.server.version == "8.2.3"
 
 
+@pytest.mark.parametrize("command", ["SCAN", "XINFO"])
+def test_a_user_that_may_see_no_streams_is_told_why(command: str) -> None:
+    server, sampler = orders_server(), Sampler()
+    server.refused = {command}
+    server.run(sampler, 3)
+    assert not sampler.streams and "NOPERM" in sampler.server.refused[command]
+
+
 def test_after_a_lost_connection_it_begins_again_and_the_figures_stay() -> None:
     server, sampler = orders_server(), Sampler()
     server.run(sampler, 3)

@@ -92,7 +92,7 @@ def test_it_follows_what_happens(terminal: Terminal, server: Connection) -> None
 def test_a_new_size_is_drawn_at_once(terminal: Terminal) -> None:
     terminal.resize(40, 140)
     has(terminal, "LATENCY", "BLOCKED", "FILES", "SLOW")
-    assert "q quit" in terminal.drawn[39]
+    terminal.wait_until(lambda lines: "q quit" in lines[39])
     terminal.resize(10, 40)
     terminal.wait_until(lambda lines: "> orders" in "\n".join(lines) and len(lines) == 10)
 
@@ -113,6 +113,18 @@ def test_the_terminal_is_as_before_on_every_exit(
         assert terminal.process.wait() == 0
         assert termios.tcgetattr(terminal.master)[3] == before
         assert terminal.printed.rstrip().endswith(b"\x1b[?25h\x1b[?1049l")
+
+
+def test_while_it_is_stopped_the_shell_has_its_terminal(server: Connection) -> None:
+    with top(server.url) as terminal:
+        before = termios.tcgetattr(terminal.master)[3]
+        has(terminal, "> orders")
+        terminal.process.send_signal(signal.SIGTSTP)
+        terminal.wait_until(lambda _: termios.tcgetattr(terminal.master)[3] == before)
+        terminal.wait_until(lambda _: terminal.printed.endswith(b"\x1b[?25h\x1b[?1049l"))
+        terminal.process.send_signal(signal.SIGCONT)
+        terminal.wait_until(lambda _: termios.tcgetattr(terminal.master)[3] != before)
+        terminal.wait_until(lambda lines: "> orders" in "\n".join(lines))
 
 
 def test_a_killed_server_leaves_the_figures_and_is_found_again(tmp_path: Path) -> None:

@@ -73,6 +73,10 @@ def test_before_the_first_figures_it_says_that_it_reads() -> None:
     assert "reading ..." in screen.text
     empty = Screen(View(State(), Shown(), now_ms=1, db=2))
     assert "no streams in database 2" in empty.text
+    refused = replace(
+        View(State(), Shown(), now_ms=1), server=ServerFigures(refused={"SCAN": "NOPERM"})
+    )
+    assert "  NOPERM" in Screen(refused).text
 
 
 def test_ascii_only_means_that() -> None:
