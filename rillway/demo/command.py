@@ -26,9 +26,10 @@ from rillway.demo.audit import Evidence, audit, read_ledger, walk
 from rillway.demo.consumer import Assignment, run_consumer
 from rillway.demo.departures import DataSetMissing, Departure, count_by_carrier, read_departures
 from rillway.demo.producer import Producer
-from rillway.demo.screen import ScreenProgress, is_terminal
+from rillway.demo.screen import ScreenProgress
 from rillway.demo.service import ServerFailed, Service
 from rillway.demo.tally import Tally
+from rillway.top.command import is_terminal
 
 STREAM = "departures"
 GROUP = "counters"

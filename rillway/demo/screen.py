@@ -19,10 +19,6 @@ DEAD_AFTER = "1s"
 STOP_SECONDS = 5.0
 
 
-def is_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()
-
-
 class ScreenProgress:
     """Progress that is top's screen; once it is closed, another one's, which is made then."""
 

@@ -262,7 +262,9 @@ class Sampler:
 
     def _take_length(self, one: Tracked, reply: Reply) -> None:
         figures = one.figures
-        has_changed = figures is None or reply != figures.length or bool(figures.in_per_s)
+        if figures is None:  # it cannot be read, which is tried again once a minute
+            return
+        has_changed = reply != figures.length or bool(figures.in_per_s)
         if has_changed and not one.is_underway and self._tracked.get(one.name) is one:
             self._visit(one, self._now_s)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from dataclasses import replace
@@ -33,6 +34,7 @@ PLAIN_COLUMNS = 119
 def main(arguments: list[str]) -> int:
     """Show it. Returns the exit status."""
     options = parse_options(arguments)
+    options.ascii |= not sys.stdout.encoding.lower().startswith("utf")
     try:
         with Connection(with_database(options.url, options.db)) as connection:
             options.db = connection.database
@@ -47,7 +49,9 @@ def main(arguments: list[str]) -> int:
 
 
 def is_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    """Return True if there is a screen that lines can be placed on."""
+    is_dumb = os.environ.get("TERM", "dumb") == "dumb"
+    return sys.stdin.isatty() and sys.stdout.isatty() and not is_dumb
 
 
 # -- without a screen ---------------------------------------------------------------------------

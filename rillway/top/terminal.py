@@ -66,7 +66,8 @@ class Terminal:
 
     def __init__(self, incoming: TextIO | None = None, outgoing: TextIO | None = None) -> None:
         self._in = (incoming or sys.stdin).fileno()
-        self._out = (outgoing or sys.stdout).fileno()
+        outgoing = outgoing or sys.stdout
+        self._out, self._encoding = outgoing.fileno(), outgoing.encoding
         self._paint = painter()
         self._shown: list[Line] = []
         self._mode: list[Any] = []
@@ -168,7 +169,7 @@ class Terminal:
             self._write("".join(parts))
 
     def _write(self, text: str) -> None:
-        data = text.encode(errors="replace")
+        data = text.encode(self._encoding, errors="replace")
         while data:
             data = data[os.write(self._out, data) :]
 

@@ -153,6 +153,24 @@ def test_the_next_database_is_shown(server: Connection) -> None:
         has(terminal, "db 3", "elsewhere")
 
 
+def on_terminal(server: Connection, variable: str) -> Terminal:
+    program = [sys.executable, "-m", "rillway", "top", "--url", server.url, "--every", "50ms"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return Terminal(["env", variable, *program], rows=24, columns=80, environment=environment)
+
+
+def test_a_terminal_that_cannot_place_lines_gets_one_sample(server: Connection) -> None:
+    with on_terminal(server, "TERM=dumb") as terminal:
+        assert "carla" in terminal.read_to_end()
+        assert b"\x1b" not in terminal.printed
+
+
+def test_without_unicode_it_draws_with_ascii(server: Connection) -> None:
+    with on_terminal(server, "PYTHONIOENCODING=ascii") as terminal:
+        has(terminal, "in/sv", "> orders")
+        assert terminal.printed.isascii()
+
+
 def test_without_a_terminal_it_prints_once(server: Connection, capsys: Capture) -> None:
     assert main(["--url", server.url, "--dead-after", "1ms", "--every", "50ms"]) == 0
     text = capsys.readouterr().out
