@@ -133,11 +133,15 @@ class Sampler:
     ) -> None:
         """What is on the screen, sampled once a second before all else; the rest goes on in turn.
 
-        `opened`: streams whose groups are shown; the consumers of each are asked for as well.
+        `opened`: streams whose groups are shown; the consumers of each are asked for as well. They
+        are asked about at once: among many others, SCAN may take long to come to them.
         `entries_of`: a stream whose newest entries are shown (`entries`).
         """
         opened = list(opened)
         self._opened = frozenset(opened)
+        if self._names is None:
+            for name in opened:
+                self._track(name)
         self._on_screen = [*opened, *(name for name in visible if name not in self._opened)]
         if entries_of != self._entries_of:
             self._entries_of, self._entries_s, self.entries = entries_of, NEVER, None

@@ -104,6 +104,15 @@ def test_what_is_on_the_screen_is_sampled_once_a_second_among_ten_thousand() -> 
         assert 4 <= len(server.asked("XINFO", "STREAM", name)) <= 6
 
 
+def test_an_opened_stream_is_sampled_before_scan_has_come_to_it() -> None:
+    server, sampler = CannedServer(cost_us=20), Sampler()
+    for number in range(10_000):
+        server.streams[f"s{number}"] = CannedStream(1, 1)
+    sampler.focus([], [b"s9999", b"nothing"])
+    server.run(sampler, 1)
+    assert b"s9999" in sampler.streams and b"nothing" not in sampler.streams
+
+
 def test_a_stream_off_the_screen_is_asked_for_its_length_and_the_rest_where_it_changed() -> None:
     server, sampler = CannedServer(), Sampler()
     server.streams |= {"still": CannedStream(5, 5), "grows": CannedStream(5, 5)}
