@@ -235,9 +235,12 @@ class Tail:
                 ("XREVRANGE", self.key, "+", f"({self._last_id}", "COUNT", self._count),
             ],
         )
-        for reply in (info, newest):
-            if isinstance(reply, redis.RedisError):
-                raise reply
+        if isinstance(newest, redis.RedisError):
+            raise newest
+        if not newest:
+            return [], 0  # maybe it was deleted: then XINFO is an error
+        if isinstance(info, redis.RedisError):
+            raise info
         # Before Redis 7.0 the server does not count.
         added = as_dict(info).get("entries-added", self._added + len(newest))
         skipped = max(added - self._added - len(newest), 0)

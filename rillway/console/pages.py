@@ -325,7 +325,7 @@ async def group(call: Call) -> Response:
     shown["texts"] |= views.group_texts(chosen) | {
         name: text for name, text in shown["texts"].items() if name == "out"
     }
-    shown["tables"].setdefault("consumers", [views.consumer_row(one) for one in consumers])
+    shown["tables"].setdefault("consumers", views.consumer_rows(consumers))
     shown["tables"]["pending"] = [views.pending_row(call.db, call.key, one) for one in pending]
     samples = watch.history.samples((call.key, call.group), span_of(call))
     name, group_name = to_path(call.key), to_path(call.group)

@@ -28,6 +28,7 @@ Row: TypeAlias = dict[str, Any]
 Shown: TypeAlias = dict[str, Any]
 
 PAGE_ROWS = 50
+SHOWN_CONSUMERS = 100
 NAME_BYTES, VALUE_BYTES, ROW_FIELDS = 120, 160, 12
 TIME_IDS = range(10**12, 10**14)
 
@@ -176,6 +177,12 @@ def dead_rows(watch: Watch, found: Iterable[GroupOfStream]) -> list[Row]:
         for consumer in one.group.consumers or ()
         if consumer.is_dead
     ]
+
+
+def consumer_rows(consumers: Iterable[ConsumerFigures]) -> list[Row]:
+    """Those with the most entries pending, up to SHOWN_CONSUMERS, in order of their names."""
+    found = sorted(consumers, key=lambda one: (-one.pending, one.idle_ms))[:SHOWN_CONSUMERS]
+    return [consumer_row(one) for one in sorted(found, key=lambda one: one.name)]
 
 
 def consumer_row(consumer: ConsumerFigures) -> Row:
@@ -394,7 +401,7 @@ class GroupView(BaseView):
             return {"texts": header(watch), "tables": {}}
         shown: Shown = {"texts": header(watch) | group_texts(group), "tables": {}}
         if group.consumers is not None:
-            shown["tables"]["consumers"] = [consumer_row(one) for one in group.consumers]
+            shown["tables"]["consumers"] = consumer_rows(group.consumers)
         samples = watch.history.samples((self.name, self.group))
         if samples:
             newest = samples[-1]
@@ -406,7 +413,11 @@ def group_texts(group: GroupFigures) -> dict[str, str]:
     return {
         **group_cells(group.lag, group.pending, group.oldest_ms),
         "out": formats.rate(group.out_per_s),
-        "consumer-count": str(group.consumer_count),
+        "consumer-note": (
+            f"Of {group.consumer_count:,} consumers the {SHOWN_CONSUMERS} with most pending."
+            if group.consumer_count > SHOWN_CONSUMERS
+            else ""
+        ),
         "last-delivered": group.last_delivered_id,
     }
 

@@ -123,8 +123,7 @@ class Watch:
         self.sampler.accept(replies, self._clock())
         self._accepted_at = self._clock()
         self.lost_since = None
-        if self.sampler.time_ms:  # the first reply is a PING's
-            self._is_ready.set()
+        self._is_ready.set()
 
     def _note_loss(self, error: Exception) -> None:
         if self.lost_since is None:

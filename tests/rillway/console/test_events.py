@@ -126,6 +126,19 @@ async def test_a_stream_that_is_deleted_is_gone_once_and_may_come_back(
     assert keys(event) == ["1-0"]
 
 
+@pytest.mark.usefixtures("no_pauses")
+async def test_a_busy_stream_that_is_deleted_is_gone(
+    server: InProcessServer, orders: InProcessClient
+) -> None:
+    tail, viewer = await joined(server)
+    for number in range(11, 211):
+        orders.execute("XADD", "orders", f"{number}-0", "a", "b")
+    await tail._step()
+    orders.execute("DEL", "orders")
+    await tail._step()
+    assert [event for event, _ in await received(viewer)] == ["entries", "gone"]
+
+
 async def test_of_large_entries_fewer_are_read_at_once(
     server: InProcessServer, orders: InProcessClient
 ) -> None:

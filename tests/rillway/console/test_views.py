@@ -57,6 +57,14 @@ def test_a_consumer_has_its_moves() -> None:
     assert views.consumer_row(CARLA)["cells"]["moved"] == "-3"
 
 
+def test_of_many_consumers_those_with_most_pending_are_shown() -> None:
+    many = [ConsumerFigures(b"c%03d" % number, number, 0) for number in range(150)]
+    rows = views.consumer_rows(many)
+    assert [row["key"] for row in rows] == [f"c{number:03}" for number in range(50, 150)]
+    texts = views.group_texts(dataclasses.replace(MAILERS, consumer_count=150))
+    assert texts["consumer-note"].startswith("Of 150 consumers the 100")
+
+
 def test_a_group_shows_the_newest_point_of_its_plot(watch: Watch) -> None:
     view = views.GroupView(opened=b"orders", name=b"orders", group=b"mailers")
     assert "point" not in view.show(watch)
