@@ -11,6 +11,9 @@ from urllib.parse import quote, unquote_to_bytes
 JsonText: TypeAlias = str | dict[str, str]
 
 SHOWN_BYTES = 2048
+# No name is encoded like this: a plus is %2B.
+DOTS = {b".": "+.", b"..": "+.."}
+SEGMENTS = {segment: name for name, segment in DOTS.items()}
 
 
 def to_json(data: bytes) -> JsonText:
@@ -33,12 +36,12 @@ def from_json(value: object) -> bytes:
 
 
 def to_path(name: bytes) -> str:
-    """A segment of a path: percent-encoded bytes."""
-    return quote(name, safe="")
+    """A segment of a path: percent-encoded bytes. Browsers would resolve `.` and `..`."""
+    return DOTS.get(name) or quote(name, safe="")
 
 
 def from_path(segment: str) -> bytes:
-    return unquote_to_bytes(segment)
+    return SEGMENTS.get(segment) or unquote_to_bytes(segment)
 
 
 def to_text(data: bytes) -> str:

@@ -16,6 +16,11 @@ def test_any_bytes_survive_json_and_paths(data: bytes) -> None:
     assert "/" not in to_path(data)
 
 
+@pytest.mark.parametrize("name", [b".", b"..", b"+.", b"+..", b"...", b"", b"%2e%2e"])
+def test_no_segment_is_one_that_browsers_resolve(name: bytes) -> None:
+    assert to_path(name) not in (".", "..") and from_path(to_path(name)) == name
+
+
 @given(st.binary())
 def test_as_text_they_are_one_printable_line(data: bytes) -> None:
     assert to_text(data).isprintable()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from rillway.console.names import to_path
 from tests.rillway.console.browser.conftest import FOREIGN, OpenPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.integration]
@@ -15,7 +15,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.integration]
 ATTACKER = "http://localhost:9"
 HOSTILE = [
     b"<img src=x onerror=alert(1)>", b"</script><script>alert(1)</script>", b"javascript:alert(1)",
-    b"\x1b[31m\x07", b"\xff\xfe/%2F", b"\"' onfocus=alert(1) autofocus x='", b"{{ 7 * 7 }}", b"",
+    b"\x1b[31m\x07", b"\xff\xfe/%2F", b"\"' onfocus=alert(1) autofocus x='", b"{{ 7 * 7 }}",
+    b"", b"..",
 ]  # fmt: skip
 
 
@@ -24,7 +25,7 @@ def test_hostile_names_and_values_are_shown_as_text(page: Page, data: Any, name:
     data.xadd(name, {name: name, b"n": b"v"}, id="1-0")
     data.xgroup_create(name, name, id="0")
     data.xreadgroup(name, name or b"c", {name: ">"})
-    key = quote(name, safe="")
+    key = to_path(name)
     for path in (
         f"/s/0/{key}",
         f"/s/0/{key}?tab=groups",
