@@ -21,7 +21,8 @@ Word: TypeAlias = bytes | str | int
 Reply: TypeAlias = Any
 
 TIMEOUT_SECONDS = 10.0
-CONNECTIONS = 50
+# Each tail holds one while it waits.
+CONNECTIONS = 500
 UNREACHABLE = (redis.ConnectionError, redis.TimeoutError, OSError)
 # Class of redis-py -> the code that it took off the text.
 CODES: tuple[tuple[type[Exception], str], ...] = (
