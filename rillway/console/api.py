@@ -20,6 +20,7 @@ from rillway.console.console import Console
 from rillway.console.data import actions
 from rillway.console.data.actions import MAX_IDS, Outcome, Refused
 from rillway.console.data.entries import MAX_PAGE_ENTRIES, PAGE_ENTRIES, Entry, Query, read_page
+from rillway.console.data.facts import read_cluster
 from rillway.console.data.groups import Pending, read_consumers, read_groups, read_pending
 from rillway.console.data.link import UNREACHABLE, Link, error_code
 from rillway.console.history import SPANS
@@ -259,7 +260,8 @@ async def replication(call: Call) -> Any:
     watch = (await call.console.audience(call.session, call.db)).watch
     figures = watch.sampler.server.as_json()
     names = ("role", "primary", "primary_link_up", "primary_silent_s", "replicas")
-    return {name: figures[name] for name in names} | {"age_ms": watch.age_ms}
+    cluster = await read_cluster(call.link, call.db)
+    return {name: figures[name] for name in names} | {"cluster": cluster, "age_ms": watch.age_ms}
 
 
 async def streams(call: Call) -> Any:

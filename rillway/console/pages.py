@@ -26,6 +26,7 @@ from rillway.console.api import (
 )
 from rillway.console.console import Console, Kind
 from rillway.console.data.entries import Entry, Query, read_page
+from rillway.console.data.facts import read_cluster, read_policy
 from rillway.console.data.groups import as_dict, read_consumers, read_groups, read_pending
 from rillway.console.history import SPANS
 from rillway.console.login import COOKIE, SESSION_SECONDS
@@ -156,6 +157,17 @@ async def streams(call: Call) -> Response:
     )
 
 
+async def replication(call: Call) -> Response:
+    watch = (await call.console.audience(call.session, call.db)).watch
+    return render(
+        call.request,
+        "replication.html",
+        shown=views.Replication().show(watch),
+        events=events_of("replication", db=str(call.db)),
+        cluster=await read_cluster(call.link, call.db),
+    )
+
+
 # -- one stream ------------------------------------------------------------------------------------
 
 
@@ -263,13 +275,15 @@ def dead_row(db: int, dead: bytes, entry: Entry) -> views.Row:
 
 
 async def facts_tab(call: Call, facts: dict[str, Any], _: views.Shown) -> dict[str, Any]:
-    """What XINFO STREAM reports, its first and last entry left out."""
+    """What XINFO STREAM reports, its first and last entry left out, and the policy."""
+    policy = await read_policy(call.link, call.db, call.key)
     return {
-        "facts": [
-            (name, to_text(value) if isinstance(value, bytes) else str(value))
+        "policy": policy,
+        "facts": {
+            name: to_text(value) if isinstance(value, bytes) else str(value)
             for name, value in facts.items()
             if name not in ("first-entry", "last-entry")
-        ]
+        },
     }
 
 
@@ -459,7 +473,7 @@ PAGES: dict[str, Page] = {
     "/slow": plain("slow", views.Slow),
     "/memory": plain("memory", views.Memory),
     "/clients": plain("clients", views.Clients),
-    "/replication": plain("replication", views.Replication),
+    "/replication": replication,
 }
 
 

@@ -2,6 +2,7 @@
 
 `link`     the connections of one user
 `entries`  entries of a stream, page by page
+`facts`    the cluster, a stream's policy
 `groups`   groups, consumers, pending entries
 `actions`  acknowledge, claim, dead-letter, send back, add
 """

@@ -1,0 +1,29 @@
+"""What a server may know beside its figures: its cluster, a stream's policy."""
+
+from __future__ import annotations
+
+import redis
+
+from rillway.console.data.groups import as_dict
+from rillway.console.data.link import Link
+
+
+async def read_cluster(link: Link, db: int) -> dict[str, str]:
+    """CLUSTER INFO; empty for a server that is in no cluster, or does not say."""
+    (reply,) = await link.call_all(db, [("CLUSTER", "INFO")])
+    if isinstance(reply, redis.RedisError):
+        return {}
+    lines = reply.decode().split("\r\n")
+    facts = dict(line.split(":", 1) for line in lines if ":" in line)
+    return facts if int(facts.get("cluster_known_nodes", 0)) > 1 else {}
+
+
+async def read_policy(link: Link, db: int, key: bytes) -> dict[str, str]:
+    """XINFO POLICY, which only Rillway knows; empty where it does not."""
+    (reply,) = await link.call_all(db, [("XINFO", "POLICY", key)])
+    if isinstance(reply, redis.RedisError):
+        return {}
+    return {
+        name: value.decode() if isinstance(value, bytes) else str(value)
+        for name, value in as_dict(reply).items()
+    }
