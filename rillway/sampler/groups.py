@@ -5,9 +5,9 @@ grows in a blocked read, too. It stays dead until it is seen again, also when ot
 all that it had.
 
 Entries move when they are claimed. Where a consumer has fewer pending entries than before and was
-not seen in between, others took them: they went to those that have more now, or the taker is
-unknown, as it may have acknowledged them already. Where the group has delivered nothing new
-meanwhile, whatever a consumer gained came from others, too.
+not seen in between, others took them. The taker is one that has as many more now; else it is
+unknown: it may have acknowledged them already, and others read new entries meanwhile. Where the
+group has delivered nothing new, whatever a consumer gained came from others.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def moves_between(
             continue
         for taker in takers:
             entries = min(gained[taker], lost[giver])
-            if entries:
+            if entries and (is_idle or gained[taker] >= lost[giver]):
                 gained[taker] -= entries
                 lost[giver] -= entries
                 yield Move(interval.time_ms, giver, taker, entries)

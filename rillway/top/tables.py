@@ -282,7 +282,7 @@ def consumer_table(view: View, cells: int, room: int) -> list[Line]:
         Column("idle", 6, 8),
         Column("pend", 6, 7),
         Column("moved", 6, 6),
-        Column("", 14, 1, right=False),
+        Column("", min(max(cells - 58, 14), 30), 1, right=False),
     ]
     is_level = view.state.level == CONSUMERS
     shown = [_consumer_row(members[n], group, is_level and n == position) for n in rows]

@@ -47,7 +47,8 @@ def test_entries_claimed_from_a_consumer_that_was_not_seen_go_to_those_that_have
 def test_what_the_taker_has_acknowledged_already_has_no_known_taker() -> None:
     before = [consumer("carla", 16, 90_000), consumer("anna", 30, 5)]
     after = [consumer("carla", 4, 91_000), consumer("anna", 33, 5)]
-    assert moves(before, after) == [(b"carla", b"anna", 3), (b"carla", None, 9)]
+    assert moves(before, after) == [(b"carla", None, 12)]
+    assert moves(before, after, is_idle=True) == [(b"carla", b"anna", 3), (b"carla", None, 9)]
 
 
 def test_consumers_that_read_and_acknowledge_move_nothing() -> None:
