@@ -77,6 +77,7 @@ class Terminal:
         for end in (self._wake_out, self._wake_in):
             os.set_blocking(end, False)
         self.has_ended = False
+        self._is_away = False
 
     @property
     def size(self) -> tuple[int, int]:
@@ -94,6 +95,7 @@ class Terminal:
             signal.SIGHUP: self._ended,
             signal.SIGINT: self._ended,
             signal.SIGTSTP: self._stopped,
+            signal.SIGCONT: self._continued,
         }
         for number, handler in handlers.items():
             self._before[number] = signal.signal(number, handler)
@@ -130,9 +132,16 @@ class Terminal:
         self._wake()
 
     def _stopped(self, number: int, frame: FrameType | None) -> None:
-        """Ctrl-Z: the shell gets its terminal, until it continues us."""
+        """Ctrl-Z: the shell gets its terminal, until it continues us.
+
+        This thread may run on for a moment after the signal was sent, and must not draw then.
+        """
+        self._is_away = True
         self._give_back()
         os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _continued(self, number: int, frame: FrameType | None) -> None:
+        self._is_away = False
         self._take()
         self._wake()
 
@@ -158,6 +167,8 @@ class Terminal:
 
     def draw(self, lines: Sequence[Line]) -> None:
         """The lines that changed. A frame is one write, so that it does not flicker."""
+        if self._is_away:
+            return
         if len(self._shown) != len(lines):
             self._shown = []
         parts = ["\x1b[2J"] if not self._shown else []
