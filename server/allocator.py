@@ -80,21 +80,23 @@ class FreeMemory:
         self._known_resident_bytes = resident_bytes()
         self._known_free_bytes = free_bytes()
 
-    def give_back_if_notable(self, most_resident_bytes: int | None = None) -> None:
-        """Return free memory to the system, if there is enough to be worth the time.
+    def give_back_if_notable(self, most_resident_bytes: int | None = None) -> bool:
+        """Return free memory to the system, if there is enough to be worth the time; whether so.
 
         Not if the process occupies more than `most_resident_bytes`: it would take too long now.
         """
         free_bytes = self._free_bytes()
         if free_bytes is None or self._known_free_bytes is None:
-            return
+            return False
         freed = free_bytes - self._known_free_bytes
         resident_bytes = self._resident_bytes()
         if most_resident_bytes is not None and resident_bytes > most_resident_bytes:
-            return
+            return False
         grown = resident_bytes - self._known_resident_bytes
-        if min(free_bytes, max(freed, grown)) >= NOTABLE_BYTES:
+        is_notable = min(free_bytes, max(freed, grown)) >= NOTABLE_BYTES
+        if is_notable:
             self.give_back()
+        return is_notable
 
     def give_back_beyond(self, used_bytes: int) -> None:
         """The same, if the process is much larger than what it uses."""

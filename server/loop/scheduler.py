@@ -9,9 +9,10 @@ unless somebody waits for one.
 `tick` does the work that needs no task. It drops cached entries that were not read for 30 to 90
 seconds. When the loop has been nearly idle for a while, it returns free memory to the system: that
 takes some milliseconds and cannot be split into steps. Measuring how much is free takes up to 3 ms,
-so it happens only after work that may have freed memory. A loop that is never idle measures every
-ten seconds, and returns what takes at most 40 ms. With a memory limit it compares its size with
-what it uses every half minute instead. While a child saves, none of this happens.
+so it happens only after work that may have freed memory, and the less often the longer it takes. A
+loop that is never idle measures every ten seconds, and returns what takes at most 40 ms. With a
+memory limit it compares its size with what it uses every half minute instead. While a child saves,
+none of this happens.
 
 The loop and the clock are handed in. `look` must be called when there may be new work; the end of
 each loop cycle does so.
@@ -35,6 +36,9 @@ SAVING_PAUSE_MS = 20
 # cycle.)
 QUIET_CYCLES_PER_SECOND = 100
 QUIET_MS = 300
+# After a measurement in vain there is no other for so many times as long as it took: with ten
+# million entries and a client now and then, they would take a hundredth of a core.
+REST_TIMES = 400
 # How often a busy loop measures, and the most that it returns at once: 0.13 ms for each megabyte.
 BUSY_ROUND_MS = 10_000
 MOST_WHEN_BUSY_BYTES = 256 * 1024 * 1024
@@ -68,7 +72,7 @@ class BackgroundScheduler:
         self._seen_cycles = 0  # of the loop, at the last turn
         self._ticked_cycles = 0  # of the loop, at the last tick
         self._ticked_us = self._quiet_since_us = clock_us()
-        self._compared_us = self._looked_us = self._ticked_us
+        self._compared_us = self._looked_us = self._rested_us = self._ticked_us
         self._doings_asked: tuple[int, ...] = ()  # when free memory was last measured
 
     def schedule_if_needed(self) -> None:
@@ -88,20 +92,24 @@ class BackgroundScheduler:
             self._instance.entry_cache.age(elapsed_us / 1000 / OPENED_ROUND_MS)
         if now_us - self._quiet_since_us >= QUIET_MS * 1000:
             self._quiet_since_us = self._looked_us = now_us
-            self._give_back_if_notable()
+            self._give_back_if_notable(now_us)
         elif self._instance.limits_memory and not self._child_lives:
             self._give_back_excess(now_us)
         elif is_busy and not self._child_lives:
             self._give_back_when_busy(now_us)
 
-    def _give_back_if_notable(self) -> None:
+    def _give_back_if_notable(self, now_us: int) -> None:
+        if now_us < self._rested_us:
+            return
         instance = self._instance
         stats, clients = instance.stats, len(instance.feature(Clients).by_id)
         counts = stats.reads_processed, stats.expired_keys, instance.background_work.steps
         doings = (*counts, clients, instance.entry_cache.used_bytes)
         if doings != self._doings_asked:
             self._doings_asked = doings
-            self._free_memory.give_back_if_notable()
+            if not self._free_memory.give_back_if_notable():
+                took_us = self._clock_us() - now_us
+                self._rested_us = now_us + took_us * REST_TIMES
 
     def _give_back_excess(self, now_us: int) -> None:
         if now_us - self._compared_us >= EXCESS_ROUND_MS * 1000:

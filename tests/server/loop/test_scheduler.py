@@ -17,6 +17,7 @@ from server.loop.scheduler import (
     OPENED_ROUND_MS,
     QUIET_CYCLES_PER_SECOND,
     QUIET_MS,
+    REST_TIMES,
     SAVING_PAUSE_MS,
     TURN_US,
     BackgroundScheduler,
@@ -37,6 +38,7 @@ class Loop:
         self.steps = 0
         self.free_bytes = self.resident_bytes = 0
         self.asked = 0  # what is free
+        self.asking_us = 0  # what that takes
         self.given_back_ms: list[int] = []  # when
         self.background_scheduler = BackgroundScheduler(
             self.instance,
@@ -48,6 +50,7 @@ class Loop:
 
     def ask_what_is_free(self) -> int:
         self.asked += 1
+        self.now_us += self.asking_us
         return self.free_bytes
 
     def give_back(self) -> None:
@@ -173,6 +176,20 @@ def test_free_memory_is_not_measured_again_if_nothing_has_run() -> None:
     for _ in range(20):
         loop.tick()
     assert loop.asked == asked + 1
+
+
+def test_the_longer_a_measurement_takes_the_fewer_there_are() -> None:
+    loop = Loop()
+    loop.asking_us = 3_000
+    for _ in range(3_000 * REST_TIMES // 1000 // TICK_MS):
+        loop.instance.stats.reads_processed += 1
+        loop.tick()
+    assert loop.asked == 2  # at the start, and after the first quiet moment
+    loop.free_bytes = NOTABLE_BYTES
+    for _ in range(10):
+        loop.instance.stats.reads_processed += 1
+        loop.tick()
+    assert len(loop.given_back_ms) == 1
 
 
 def test_nothing_is_given_back_while_clients_are_served() -> None:
