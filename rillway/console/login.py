@@ -68,23 +68,32 @@ class Sessions:
 
 
 class Attempts:
-    """Failed logins of each address: five a minute, then none until a minute has passed."""
+    """Failed logins of each address: five a minute, then none until a minute has passed.
+
+    An attempt counts as failed until it is forgiven, so that many at once are no way around it.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._failures: OrderedDict[str, deque[float]] = OrderedDict()
 
-    def is_allowed(self, address: str) -> bool:
-        failures = self._failures.get(address, deque())
-        while failures and failures[0] <= self._clock() - FAILURE_SECONDS:
-            failures.popleft()
-        return len(failures) < FAILURES
-
-    def failed(self, address: str) -> None:
-        self._failures.setdefault(address, deque(maxlen=FAILURES)).append(self._clock())
+    def begin(self, address: str) -> bool:
+        """Return False if the address has no attempt left."""
+        failures = self._failures.setdefault(address, deque())
         self._failures.move_to_end(address)
         while len(self._failures) > MAX_ADDRESSES:
             self._failures.popitem(last=False)
+        while failures and failures[0] <= self._clock() - FAILURE_SECONDS:
+            failures.popleft()
+        if len(failures) >= FAILURES:
+            return False
+        failures.append(self._clock())
+        return True
+
+    def forgive(self, address: str) -> None:
+        """The last attempt was no failure."""
+        if failures := self._failures.get(address):
+            failures.pop()
 
 
 def is_same(given: str, expected: str) -> bool:

@@ -406,15 +406,16 @@ async def log_in(request: Request) -> Response:
         is_acl = console.kind is Kind.ACL
         return render(request, "login.html", status, to=to, has_user=is_acl, failure=text)
 
-    if not console.attempts.is_allowed(address):
+    if not console.attempts.begin(address):
         return refusal(429, "Too many failed logins from this address. Try again in a minute.")
     try:
         secret = await console.log_in(user, form.get("password", ""))
     except (redis.RedisError, OSError) as error:
+        console.attempts.forgive(address)
         return refusal(502, f"The server does not answer: {error}")
     if secret is None:
-        console.attempts.failed(address)
         return refusal(403, "User or password are wrong.")
+    console.attempts.forgive(address)
     answer = RedirectResponse(to, 303)
     answer.set_cookie(
         COOKIE, secret, max_age=SESSION_SECONDS, httponly=True, samesite="strict",

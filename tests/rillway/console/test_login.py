@@ -40,13 +40,19 @@ def test_the_oldest_session_makes_room() -> None:
 def test_five_failures_a_minute_are_allowed_to_each_address() -> None:
     now = [0.0]
     attempts = Attempts(lambda: now[0])
-    for _ in range(5):
-        assert attempts.is_allowed("10.0.0.1")
-        attempts.failed("10.0.0.1")
-    assert not attempts.is_allowed("10.0.0.1")
-    assert attempts.is_allowed("10.0.0.2")
+    assert all(attempts.begin("10.0.0.1") for _ in range(5))  # also if none has ended yet
+    assert not attempts.begin("10.0.0.1")
+    assert attempts.begin("10.0.0.2")
     now[0] = 60.0
-    assert attempts.is_allowed("10.0.0.1")
+    assert attempts.begin("10.0.0.1")
+
+
+def test_an_attempt_that_is_forgiven_does_not_count() -> None:
+    attempts = Attempts(lambda: 0.0)
+    for _ in range(10):
+        assert attempts.begin("10.0.0.1")
+        attempts.forgive("10.0.0.1")
+    attempts.forgive("10.0.0.2")
 
 
 def test_texts_are_compared_whole() -> None:
