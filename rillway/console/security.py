@@ -35,7 +35,7 @@ POLICY = "; ".join((
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -85,22 +85,22 @@ def host_name(host: str) -> str:
 def is_same_origin(request: Request) -> bool:
     """Whether a page of the console sent the request, by what the browser says about it.
 
-    Under the policy of no referrer, a form has the origin `null`; there the browser's other word,
-    Sec-Fetch-Site, decides.
+    Browsers send Sec-Fetch-Site over https and to loopback only. Where they do, it vouches for the
+    scheme: behind a proxy that ends TLS, the page's is not the console's own.
     """
-    origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
+    origin, site = request.headers.get("origin", ""), request.headers.get("sec-fetch-site")
     if site is not None and site != "same-origin":
         return False
-    if origin == "null":
-        return site == "same-origin"
-    return origin == f"{request.url.scheme}://{request.headers.get('host')}"
+    scheme, _, place = origin.partition("://")
+    is_scheme = scheme == request.url.scheme or site is not None
+    return is_scheme and place != "" and place == request.headers.get("host")
 
 
 def refusal_of_write(request: Request, session: Session) -> str | None:
     """Why the request may not write; None if it may."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         return "a write is application/json"
-    if not is_same_origin(request) or request.headers.get("origin") == "null":
+    if not is_same_origin(request):
         return "a write comes from a page of the console"
     if not is_same(request.headers.get(TOKEN_HEADER, ""), session.token):
         return f"a write has the session's token in {TOKEN_HEADER}"

@@ -42,7 +42,7 @@ async def test_every_answer_has_the_policy(browser: Browser, path: str) -> None:
     assert {"default-src 'none'", "script-src 'self'", "trusted-types 'none'"} <= set(policy)
     assert "require-trusted-types-for 'script'" in policy and "frame-ancestors 'none'" in policy
     assert headers["x-content-type-options"] == "nosniff"
-    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["referrer-policy"] == "same-origin"
     assert headers["cache-control"] == "no-store"
     assert "access-control-allow-origin" not in headers
 
@@ -52,7 +52,7 @@ REFUSED = {
     "a wrong token": {"X_Rillway_Token": "x" * 43},
     "another origin": {"Origin": "http://evil.example"},
     "another port": {"Origin": "http://127.0.0.1:8002"},
-    "another scheme": {"Origin": "https://127.0.0.1:8001"},
+    "another scheme": {"Origin": "https://127.0.0.1:8001", "Sec_Fetch_Site": "cross-site"},
     "an opaque origin": {"Origin": "null"},
     "another site": {"Sec_Fetch_Site": "cross-site"},
     "the same site": {"Sec_Fetch_Site": "same-site"},
@@ -85,7 +85,11 @@ async def test_a_write_without_an_origin_is_refused(browser: Browser) -> None:
     ("headers", "status"),
     [
         ({"Origin": ORIGIN}, 303),
-        ({"Origin": "null", "Sec-Fetch-Site": "same-origin"}, 303),
+        ({"Origin": ORIGIN, "Sec-Fetch-Site": "same-origin"}, 303),
+        # A proxy ends TLS.
+        ({"Origin": ORIGIN.replace("http", "https"), "Sec-Fetch-Site": "same-origin"}, 303),
+        ({"Origin": ORIGIN.replace("http", "https")}, 403),
+        ({"Origin": "null", "Sec-Fetch-Site": "same-origin"}, 403),
         ({"Origin": "null"}, 403),
         ({"Origin": "http://evil.example"}, 403),
         ({"Origin": ORIGIN, "Sec-Fetch-Site": "cross-site"}, 403),
