@@ -23,10 +23,12 @@ def label_value(name: bytes) -> str:
 
 def labels(**values: str | bytes) -> str:
     """Labels as they stand between the braces."""
-    return ",".join(
-        f'{name}="{label_value(value if isinstance(value, bytes) else value.encode())}"'
-        for name, value in values.items()
-    )
+    return ",".join(f'{name}="{label_value(_bytes(value))}"' for name, value in values.items())
+
+
+def _bytes(value: str | bytes) -> bytes:
+    """Directives hold bytes that are no UTF-8 as surrogates."""
+    return value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape")
 
 
 class Page:

@@ -59,6 +59,10 @@ def test_a_name_is_escaped(name: bytes, written: str) -> None:
     assert label_value(name) == written
 
 
+def test_a_directive_that_is_no_utf8_is_escaped() -> None:
+    assert labels(host="\udcff") == r'host="\\xff"'
+
+
 @given(st.binary())
 def test_any_name_comes_back_from_the_parser(name: bytes) -> None:
     page = Page()
