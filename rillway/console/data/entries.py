@@ -31,9 +31,10 @@ class Entry:
     id: str
     fields: list[tuple[bytes, bytes]]
 
-    def holds(self, wanted: bytes) -> bool:
-        """Return True if a name or a value contains `wanted`, which is in lower case."""
-        return any(wanted in word.lower() for pair in self.fields for word in pair)
+    def holds(self, wanted: str) -> bool:
+        """Return True if a name or a value, as it is shown, contains `wanted` in lower case."""
+        words = (word for pair in self.fields for word in pair)
+        return any(wanted in word.decode(errors="backslashreplace").lower() for word in words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ async def read_page(
     link: Link, db: int, key: bytes, query: Query, sleep: Sleep = asyncio.sleep
 ) -> Page:
     """Raises redis.RedisError."""
-    wanted = query.find.lower().encode()
+    wanted = query.find.lower()
     found: list[Entry] = []
     scanned, held_bytes, count = 0, 0, min(FIRST_COUNT, query.limit)
     position = query.after if query.after is not None else query.before
