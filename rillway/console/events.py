@@ -20,7 +20,7 @@ import redis
 
 from rillway.console.data.entries import REPLY_BYTES, Entry, parse_entry, size_of
 from rillway.console.data.groups import as_dict
-from rillway.console.data.link import UNREACHABLE, Link
+from rillway.console.data.link import CONNECTIONS, UNREACHABLE, Link
 from rillway.console.formats import clock_time
 from rillway.console.views import View, entry_row
 from rillway.console.watch import Watch
@@ -30,7 +30,12 @@ PING_SECONDS = 15.0
 QUEUED_EVENTS = 50
 SHOWN_A_SECOND = 100
 BLOCK_MS = 2000
+# Each waits on a connection of its own: some of the link's are left to requests.
+MAX_TAILS = CONNECTIONS * 4 // 5
 PAUSE_SECONDS = 0.2
+TOO_MANY_TAILS = (
+    f"New entries are not shown: pages that are open follow {MAX_TAILS} other streams already."
+)
 
 
 def encode(event: str, data: object, event_id: str | None = None) -> bytes:
@@ -100,16 +105,23 @@ class Audience:
             await self.watch.ready()
             viewer.show(encode("sample", view.show(self.watch)))
             if view.tailed is not None:
-                tail = self._tails.setdefault(
-                    view.tailed, Tail(self.watch.link, self.watch.db, view.tailed)
-                )
-                await tail.join(viewer, since)
+                tail = self._tail(view.tailed)
+                if tail is None:
+                    viewer.send(encode("notice", {"text": TOO_MANY_TAILS, "lost": False}))
+                else:
+                    await tail.join(viewer, since)
             yield viewer
         finally:
             self.viewers.discard(viewer)
             if tail is not None and tail.leave(viewer):
                 self._tails.pop(tail.key, None)
                 await tail.close()
+
+    def _tail(self, key: bytes) -> Tail | None:
+        """None if as many other streams are followed already."""
+        if key not in self._tails and len(self._tails) >= MAX_TAILS:
+            return None
+        return self._tails.setdefault(key, Tail(self.watch.link, self.watch.db, key))
 
     def _focus(self) -> tuple[list[bytes], list[bytes]]:
         views = {viewer.view for viewer in self.viewers}

@@ -150,6 +150,21 @@ async def test_of_large_entries_fewer_are_read_at_once(
     assert len(event[1]["rows"][0]["fields"][0][1]) < 300
 
 
+async def test_tails_leave_connections_to_requests(
+    server: InProcessServer, orders: InProcessClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "MAX_TAILS", 1)
+    audience = Audience(InProcessLink(server), 0)
+    views = [StreamView(tailed=name, name=name) for name in (b"orders", b"orders", b"other")]
+    async with (
+        audience.viewer(views[0], None), audience.viewer(views[1], None),
+        audience.viewer(views[2], None) as refused,
+    ):  # fmt: skip
+        assert [event for event, _ in await received(refused)] == ["notice", "sample"]
+        assert list(audience._tails) == [b"orders"]
+    await audience.close()
+
+
 async def test_viewers_share_one_tail_and_one_sample(
     server: InProcessServer, orders: InProcessClient
 ) -> None:
