@@ -116,8 +116,9 @@ class Console:
         if (session.link, db) not in self._audiences:
             try:
                 await session.link.call(db, "PING")
-            except redis.exceptions.NoPermissionError:
-                pass
+            except redis.exceptions.NoPermissionError as error:
+                if "'ping'" not in str(error):  # but SELECT: there may be no such database
+                    raise
             except UNREACHABLE:
                 if db != self.link.default_db:
                     raise

@@ -58,6 +58,19 @@ async def test_watches_share_the_time_of_the_server(open_console: Open) -> None:
             await browser.console.audience(session, 99)
 
 
+async def test_without_the_right_to_select_there_is_one_database(
+    open_console: Open, client: InProcessClient
+) -> None:
+    client.execute("ACL", "SETUSER", "anna", "on", ">a", "~*", "+@all", "-select")
+    client.execute("CONFIG", "SET", "requirepass", "admin")
+    async with open_console(Kind.ACL) as browser:
+        session = browser.console.session(await browser.console.log_in("anna", "a"))
+        assert session is not None
+        with pytest.raises(redis.exceptions.NoPermissionError):
+            await browser.console.audience(session, 60_000)
+        assert not browser.console._audiences
+
+
 @pytest.mark.integration
 async def test_whether_a_login_is_needed_is_what_the_server_says(real: Any, url: str) -> None:
     assert await kind_of(Settings(url)) is Kind.OPEN
