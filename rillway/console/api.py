@@ -82,7 +82,7 @@ class Call:
         text = self.text(name)
         if not text:
             return default
-        if not text.isdecimal() or int(text) > most:
+        if not text.isdecimal() or len(text) > len(str(most)) or int(text) > most:
             raise ApiError(400, "BAD", f"{name}: expected a number up to {most}")
         return int(text)
 
@@ -209,9 +209,8 @@ def as_api_error(error: Exception) -> ApiError:
 
 
 def error_answer(error: ApiError) -> Response:
-    return JSONResponse(
-        {"error": {"code": error.code, "text": str(error)}}, status_code=error.status
-    )
+    text = str(error).encode(errors="backslashreplace").decode()  # half a surrogate pair of JSON
+    return JSONResponse({"error": {"code": error.code, "text": text}}, status_code=error.status)
 
 
 # -- figures ---------------------------------------------------------------------------------------
@@ -451,7 +450,7 @@ def view_of(call: Call) -> views.View:
 
 # -- routes ----------------------------------------------------------------------------------------
 
-STREAM = "/api/s/{db:int}/{key:name}"
+STREAM = "/api/s/{db:db}/{key:name}"
 GROUP = STREAM + "/g/{group:name}"
 READS: dict[str, Handler] = {
     "/api/server": server,

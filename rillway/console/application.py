@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from starlette.applications import Starlette
-from starlette.convertors import Convertor, register_url_convertor
+from starlette.convertors import Convertor, IntegerConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
@@ -35,7 +35,14 @@ class NameConvertor(Convertor[str]):
         return value
 
 
+class DatabaseConvertor(IntegerConvertor):
+    """A number that Python converts, and that a server may be asked for."""
+
+    regex = "[0-9]{1,9}"
+
+
 register_url_convertor("name", NameConvertor())
+register_url_convertor("db", DatabaseConvertor())
 
 
 def create(console: Console) -> Starlette:
@@ -56,7 +63,11 @@ def create(console: Console) -> Starlette:
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(Guard, hosts=console.settings.hosts)],
-        exception_handlers={HTTPException: http_error, Exception: defect},
+        exception_handlers={
+            HTTPException: http_error,
+            ClientDisconnect: disconnected,
+            Exception: defect,
+        },
         lifespan=lifespan,
     )
     application.state.console = console
@@ -68,6 +79,11 @@ async def http_error(request: Request, error: Exception) -> Response:
     return failure(
         request, error.status_code, re.sub(r"[^A-Z]", "", error.detail.upper()), error.detail
     )
+
+
+async def disconnected(_: Request, __: Exception) -> Response:
+    """The client left before the end of the body: nobody reads this answer."""
+    return Response(status_code=400)
 
 
 async def defect(request: Request, _: Exception) -> Response:

@@ -464,7 +464,7 @@ def local_path(text: str) -> str:
     return text if is_local else "/"
 
 
-STREAM_PATH = "/s/{db:int}/{key:name}"
+STREAM_PATH = "/s/{db:db}/{key:name}"
 PAGES: dict[str, Page] = {
     "/": plain("overview", views.Overview),
     "/streams": streams,

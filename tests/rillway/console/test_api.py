@@ -9,7 +9,7 @@ import pytest
 from rillway.console.api import BODY_BYTES, as_api_error
 from rillway.console.console import Kind
 from server.inprocess.server import InProcessClient
-from tests.rillway.console.conftest import Browser, Open
+from tests.rillway.console.conftest import ORIGIN, Browser, Open
 
 GROUP = "/api/s/0/orders/g/mailers"
 
@@ -65,7 +65,16 @@ async def test_a_range_and_a_text_choose_entries(
 
 @pytest.mark.parametrize(
     "query",
-    ["limit=x", "limit=501", "before=x", "after=1-", "from=yesterday", "to=1-2-3", "after=-1-1"],
+    [
+        "limit=x",
+        "limit=501",
+        f"limit={'1' * 5000}",
+        "before=x",
+        "after=1-",
+        "from=yesterday",
+        "to=1-2-3",
+        "after=-1-1",
+    ],
 )
 async def test_a_wrong_parameter_is_named(browser: Browser, query: str) -> None:
     answer = await browser.get(f"/api/s/0/orders/entries?{query}")
@@ -221,6 +230,16 @@ async def test_a_wrong_body_is_refused(
     answer = await browser.write(f"{GROUP}/{action}", body)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "BAD")
     assert len(pending_ids(orders)) == 6
+
+
+async def test_half_a_character_is_refused(browser: Browser) -> None:
+    session = browser.console.session(None)
+    assert session is not None
+    headers = {"Content-Type": "application/json", "Origin": ORIGIN}
+    headers |= {"X-Rillway-Token": session.token}
+    body = rb'{"ids": ["\ud800"]}'
+    answer = await browser.post(f"{GROUP}/ack", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "BAD")
 
 
 @pytest.mark.parametrize("fields", [None, [], [["a"]], [["a", 1]], "ab", [["a", "b"]] * 1001])
