@@ -32,9 +32,9 @@ class Entry:
     fields: list[tuple[bytes, bytes]]
 
     def holds(self, wanted: str) -> bool:
-        """Return True if a name or a value, as it is shown, contains `wanted` in lower case."""
+        """Return True if a name or a value contains `wanted`, which is in lower case."""
         words = (word for pair in self.fields for word in pair)
-        return any(wanted in word.decode(errors="backslashreplace").lower() for word in words)
+        return any(wanted in word.decode(errors="replace").lower() for word in words)
 
 
 @dataclass(frozen=True, slots=True)

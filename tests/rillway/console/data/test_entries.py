@@ -87,7 +87,7 @@ async def test_names_and_values_are_searched(
     client.execute("XADD", "s", "1-0", "Äpfel", b"\xff")
     client.execute("XADD", "s", "2-0", "n", "Lampe")
     link = InProcessLink(server)
-    for find, ids in (("lamp", ["2-0"]), ("ÄPF", ["1-0"]), ("\\xff", ["1-0"]), ("birne", [])):
+    for find, ids in (("lamp", ["2-0"]), ("ÄPF", ["1-0"]), ("birne", [])):
         page = await read_page(link, 0, b"s", Query(find=find), no_sleep)
         assert [entry.id for entry in page.entries] == ids
 
