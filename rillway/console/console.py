@@ -96,11 +96,14 @@ class Console:
         link = self._open_link(self.settings.url, user, password)
         try:
             await link.call(link.default_db, "PING")
+        except redis.exceptions.NoPermissionError:
+            pass  # logged in, without the right to PING
         except redis.AuthenticationError:
             await link.close()
             return None
-        except redis.ResponseError:
-            pass  # logged in, without the right to PING
+        except redis.RedisError:  # such as "unauthenticated bulk length": not logged in
+            await link.close()
+            raise
         known = self._links.setdefault((user, password), link)
         if known is not link:
             await link.close()

@@ -58,6 +58,19 @@ async def test_watches_share_the_time_of_the_server(open_console: Open) -> None:
             await browser.console.audience(session, 99)
 
 
+async def test_a_login_that_the_server_does_not_take_is_none(
+    open_console: Open, client: InProcessClient
+) -> None:
+    client.execute("CONFIG", "SET", "requirepass", "admin")
+    client.execute("ACL", "SETUSER", "anna", "on", ">a", "~*", "-@all", "+select")
+    async with open_console(Kind.ACL) as browser:
+        console = browser.console
+        assert await console.log_in("anna", "a") is not None  # who may not PING
+        with pytest.raises(redis.RedisError):
+            await console.log_in("a" * 60_000, "guess")
+        assert len(console._links) == 1
+
+
 async def test_without_the_right_to_select_there_is_one_database(
     open_console: Open, client: InProcessClient
 ) -> None:
