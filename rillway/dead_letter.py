@@ -32,9 +32,11 @@ def dead_letter(
     the entry has been a dead letter before, its earlier origin is left out.
     """
     delivered = "" if delivered_ms is None else str(delivered_ms)
+    # Names of files and JSON bring half characters into the texts of errors.
+    error_bytes = error.encode(errors="backslashreplace")
     values = (
         stream.encode(), group.encode(), consumer, entry_id.encode(),
-        str(deliveries).encode(), delivered.encode(), error.encode(),
+        str(deliveries).encode(), delivered.encode(), error_bytes,
     )  # fmt: skip
     origin = [word for pair in zip(NAMES, values, strict=True) for word in pair]
     return own_fields(fields) + origin

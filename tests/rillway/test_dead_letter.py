@@ -39,3 +39,7 @@ def test_a_dead_letter_that_dies_again_has_its_last_origin_only() -> None:
         FIELDS, **(ORIGIN | {"group": "b"})
     )
     assert own_fields(first) == FIELDS
+
+
+def test_the_text_of_an_error_may_be_no_unicode() -> None:
+    assert dead_letter([], **(ORIGIN | {"error": "no \udcff"}))[-1] == b"no \\udcff"
