@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 # Control and format characters, surrogates, private use, separators of lines and paragraphs.
 UNSAFE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+# They are drawn over the character before them.
+_MARKS = {"Mn", "Me"}
 BARS = "▁▂▃▄▅▆▇█"
 ASCII_BARS = "_.:-=+*#"
 UNITS = ("", "k", "M", "G", "T")
@@ -37,7 +39,7 @@ def width(text: str) -> int:
 
 
 def _cells(character: str) -> int:
-    if unicodedata.combining(character):
+    if unicodedata.category(character) in _MARKS:
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 

@@ -37,6 +37,7 @@ def test_names_are_safe_to_print(name: bytes | str, shown: str) -> None:
 
 def test_text_is_cut_and_padded_by_cells() -> None:
     assert width("東京ab") == 6 and width("e\u0301") == 1
+    assert width("क\u0941") == width("x\ufe0f") == 1  # marks without a class of combining
     assert cut("orders", 6) == "orders" and cut("orders", 4) == "ord~"
     assert cut("東京東京", 4) == "東~" and cut("ab", 0) == ""
     assert pad("東", 4) == "東  " and pad("ab", 4, right=True) == "  ab"
