@@ -84,10 +84,13 @@ class _LinkWire(asyncio.Protocol):
     ) -> None:
         try:
             await loop.create_connection(lambda: self, host, port, ssl=encryption)
-        except OSError as error:
+        except (
+            OSError,
+            UnicodeError,
+        ) as error:  # the latter: of no host
             if not self._is_closed:
                 self._is_closed = True
-                reason = error.strerror or str(error)
+                reason = getattr(error, "strerror", None) or str(error)
                 self._run(lambda: self._receiver.lost(reason))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -147,6 +147,15 @@ class BadPrimary:
         connection.close()
 
 
+def test_a_name_that_no_host_has_is_an_address_that_does_not_answer(run_rillway: Start) -> None:
+    replica = run_rillway()
+    with client_of(replica) as client:
+        client.execute_command("REPLICAOF", b"\xff", 1)
+        until(lambda: "idna" in replica.output(), "it does not say why")
+        assert client.info("replication")["master_link_status"] == "down"
+    assert "Traceback" not in replica.output()
+
+
 @pytest.mark.thorough  # tests/server/replication/replica/test_link.py has these in memory
 @pytest.mark.parametrize(
     ("answer", "endless", "logged"),
