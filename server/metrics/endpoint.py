@@ -3,7 +3,7 @@
 It listens on `metrics-port` at each address of `metrics-bind`, with TLS if `metrics-tls` says so;
 CONFIG SET changes all of it while the server runs. With `metrics-user` the metrics, and only they,
 ask for that user's password. At most 16 connections are open: a further one takes the place of the
-oldest that has not sent its request.
+oldest that has not sent its request, or else of the oldest that has not taken its answer.
 
 The connections are no clients of the keyspace: they are not in CLIENT LIST, and `maxclients` does
 not count them.
@@ -139,12 +139,13 @@ class MetricsEndpoint:
         """Return True if there is room for one more, beside handshakes under way."""
         if len(self._connections) + handshakes < MOST_CONNECTIONS:
             return True
-        for connection in self._connections:
-            if connection.is_asking:
-                del self._connections[connection]
-                connection.abort()
-                return True
-        return False
+        asking = (one for one in self._connections if one.is_asking)
+        oldest = next(asking, None) or next(iter(self._connections), None)
+        if oldest is None:
+            return False
+        del self._connections[oldest]
+        oldest.abort()
+        return True
 
     def _connection(self) -> HttpConnection:
         connection = HttpConnection(self._loop, self._serve, self._forget)
