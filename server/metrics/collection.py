@@ -128,10 +128,11 @@ class Collection:
     def _replication(self) -> None:
         """The replicas; the link to the primary."""
         instance, add = self._instance, self.page.add
-        for replica in instance.feature(ReplicaTable).replicas.values():
-            text = labels(
-                slave_ip=replica.ip, slave_port=str(replica.port), slave_state=replica.phase.value
-            )
+        replicas = {  # of two connections of one that came again, the later
+            labels(slave_ip=one.ip, slave_port=str(one.port), slave_state=one.phase.value): one
+            for one in instance.feature(ReplicaTable).replicas.values()
+        }
+        for text, replica in replicas.items():
             lag_s = (self._now_ms - replica.heard_ms) // MS if replica.is_online else 0
             add(names.REPLICA_OFFSET, replica.offset, text)
             add(names.REPLICA_LAG, lag_s, text)

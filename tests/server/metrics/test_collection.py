@@ -90,6 +90,18 @@ def test_a_replica_and_its_primary_are_described() -> None:
     assert labels_of(samples, "redis_instance_info", "role") == ["slave"]
 
 
+def test_a_replica_that_came_again_is_there_once() -> None:
+    server = InProcessServer()
+    for _ in range(2):
+        replica = server.connect()
+        replica.execute("REPLCONF", "listening-port", "7002", "ip-address", "10.0.0.1")
+        replica.execute("PSYNC", "?", "-1")
+    assert b"connected_slaves:2" in server.connect().execute("INFO", "replication")
+    assert labels_of(samples_of(server), "redis_connected_slave_lag_seconds", "slave_ip") == [
+        "10.0.0.1"
+    ]
+
+
 def test_the_slow_log_and_spikes_are_described() -> None:
     server = InProcessServer(slowlog_log_slower_than="0")
     client = server.connect()
