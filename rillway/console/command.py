@@ -70,8 +70,12 @@ async def serve(options: argparse.Namespace) -> int:
         h11_max_incomplete_event_size=1 << 16,
     )
     try:
-        opened = listening_socket(options.bind, options.port)
+        config.load()
     except OSError as error:
+        return failed(f"{options.tls_cert}, {options.tls_key}: {error}")
+    try:
+        opened = listening_socket(options.bind, options.port)
+    except (OSError, OverflowError) as error:  # the latter: a port above 65535
         return failed(f"{options.bind}:{options.port}: {error}")
     scheme = "http" if options.tls_cert is None else "https"
     host = f"[{options.bind}]" if ":" in options.bind else options.bind

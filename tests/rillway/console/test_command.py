@@ -101,6 +101,20 @@ def test_it_serves_until_a_signal(real: Any, url: str) -> None:
 
 
 @pytest.mark.integration
+def test_a_port_or_a_certificate_that_is_none_is_named(
+    rillway_server: RunningServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken.pem"
+    broken.write_text("no certificate")
+    for words, named in (
+        (["--port", "65536"], "127.0.0.1:65536"),
+        (["--port", "0", "--tls-cert", str(broken), "--tls-key", str(broken)], "broken.pem"),
+    ):
+        assert main(["--url", f"redis://127.0.0.1:{rillway_server.port}", *words]) == 1
+        assert named in capsys.readouterr().err
+
+
+@pytest.mark.integration
 def test_it_serves_https(rillway_server: RunningServer, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     files = authority.issue("console")
