@@ -65,12 +65,17 @@ def _has_types(module: Path) -> bool:
     return re.search(r"^cp?def (?!inline|extern|enum)", text, re.MULTILINE) is not None
 
 
+UPLOT_LICENCE = "rillway/console/static/uplot/LICENSE"
+
+
 def test_nothing_else_is_in_the_wheel(wheel: Path) -> None:
     names = {name for name in ZipFile(wheel).namelist() if not name.endswith("/")}
     information = f"rillway-{__version__}.dist-info"
     assert {name.partition("/")[0] for name in names} == {"rillway", information, *SPARK_FORMATS}
     endings = {Path(name).suffix for name in names if not name.startswith(information)}
-    assert endings == {".py", ".so", ".lua", ".typed"}
+    assert endings == {".py", ".so", ".lua", ".typed", ".html", ".css", ".js", ".svg", ""}
+    unsuffixed = [name for name in names if not (Path(name).suffix or name.startswith(information))]
+    assert unsuffixed == [UPLOT_LICENCE]
 
 
 def test_its_server_runs_compiled_where_there_is_no_compiler(
