@@ -123,18 +123,21 @@ def as_json(samples: Sequence[GroupSample], recording: Recording) -> dict[str, A
 def status(recording: Recording, options: argparse.Namespace) -> int:
     """The exit status, by the last samples; what is over a limit is said on standard error.
 
-    Raises LagUnknown, also for a group that is named and was not found.
+    Raises LagUnknown, also for a group that is named and was not found, and if there is none: a
+    mistyped pattern must not look like a group that is up to date.
     """
     limits = Limits(options.fail_above, options.oldest_above)
     if not limits.are_set:
         return 0
+    exceeded = limits.exceeded(series.samples[-1] for series in recording.series.values())
+    for text in exceeded:
+        print(f"rillway lag: {text}", file=sys.stderr)
     found = {group for _, group in recording.series}
     for group in options.group or ():
         if group not in found:
             raise LagUnknown(f"there is no group {group}")
-    exceeded = limits.exceeded(series.samples[-1] for series in recording.series.values())
-    for text in exceeded:
-        print(f"rillway lag: {text}", file=sys.stderr)
+    if not found:
+        raise LagUnknown("there are no groups to check")
     return OVER_LIMIT if exceeded else 0
 
 

@@ -138,6 +138,23 @@ def test_a_group_over_a_limit_is_an_exit_status(stream: Connection, capsys: Capt
     assert len(captured.out.splitlines()) == 5
 
 
+def test_a_limit_of_no_group_at_all_is_an_error(stream: Connection, capsys: Capture) -> None:
+    arguments = ["--url", stream.url, "--pattern", "nope*", "--fail-above", "1"]
+    assert main(arguments) == 1
+    assert capsys.readouterr().err == "rillway lag: there are no groups to check\n"
+
+
+def test_a_missing_group_hides_none_that_is_over_its_limit(
+    stream: Connection, capsys: Capture
+) -> None:
+    named = ["--group", "g", "--group", "nope"]
+    assert limited(stream, "--fail-above", "5", *named) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "rillway lag: s/g: 6 behind, more than 5",
+        "rillway lag: there is no group nope",
+    ]
+
+
 def test_so_is_an_entry_that_is_pending_for_too_long(link: Connection, capsys: Capture) -> None:
     link.call("XADD", "s", "*", "n", "1")
     link.call("XGROUP", "CREATE", "s", "g", "0")
