@@ -107,6 +107,9 @@ def test_a_snapshot_in_the_background_holds_what_was_there_when_it_began(start: 
         assert client.send("GET", "key:7") == b"$200\r\n" + b"x" * 200 + b"\r\n"
 
 
+@pytest.mark.skipif(
+    SERVED == ROOT, reason="interpreted, the child counts references to what a node is made of"
+)
 def test_a_child_copies_little_of_the_entries_that_it_saves(start: Start) -> None:
     draw = random.Random(1)
     with start().connect() as client:
@@ -115,9 +118,7 @@ def test_a_child_copies_little_of_the_entries_that_it_saves(start: Start) -> Non
         assert int(client.send("MEMORY", "USAGE", "s")[1:]) > 40_000_000
         client.send("BGSAVE")
         until(lambda: idle(client))
-        # Interpreted, the child counts references to the numbers that a node is made of.
-        bound_bytes = 80_000_000 if SERVED == ROOT else 15_000_000
-        assert 0 < int(info(client)["rdb_last_cow_size"]) < bound_bytes
+        assert 0 < int(info(client)["rdb_last_cow_size"]) < 15_000_000
 
 
 def test_a_child_that_is_killed_leaves_the_old_snapshot_and_no_other_file(
