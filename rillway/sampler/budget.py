@@ -3,14 +3,14 @@
 After a batch that took the server t seconds, the next is sent t / share seconds after it. What it
 took, the server says itself: TIME is the first and the last request of a batch. Between the two are
 neither reading the requests nor writing the replies, nor waking up: with these, 48 requests took
-Redis 8.2 1.9 to 2.5 times as long, and Rillway 1.6 to 1.8 times. The round trip is an upper limit,
+Redis 8.2 1.9 to 2.5 times as long, and Rillway 1.6 to 2.3 times. The round trip is an upper limit,
 and all there is where TIME is refused. It cannot be more than that: beside a busy server, or on a
 busy machine, most of it is waiting, and the least that a PING took is no measure for the rest.
 """
 
 from __future__ import annotations
 
-CLOCK_FACTOR = 2.0
+CLOCK_FACTOR = 2.5
 BATCH_S = 0.00005
 
 
