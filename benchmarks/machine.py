@@ -91,6 +91,13 @@ def cpu_seconds(pid: int) -> float:
     return time.clock_gettime(~pid << 3 | _CLOCK_OF_ALL_THREADS)
 
 
+def busy_share(pid: int, seconds: float) -> float:
+    """The share of a core that a process uses from now on, for so long."""
+    before, started = cpu_seconds(pid), time.perf_counter()
+    time.sleep(seconds)
+    return (cpu_seconds(pid) - before) / (time.perf_counter() - started)
+
+
 def own_cpu_seconds() -> float:
     """Processor time of this process and of the children for which it has waited."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from benchmarks.comparison import Case, Contender, Figures, Scale, Session
 from benchmarks.figures import Figure, Row
 from benchmarks.load.entries import fill
-from benchmarks.machine import cpu_seconds
+from benchmarks.machine import busy_share
 from benchmarks.servers import ROOT, Server, connect, pack
 
 STREAMS, BATCH = 10_000, 1_000
@@ -87,13 +87,6 @@ def _view(port: int, view: str) -> socket.socket:
     return connection
 
 
-def _busy(server: Server, seconds: float) -> float:
-    """The share of a core that the server uses, in percent."""
-    before = cpu_seconds(server.pid)
-    time.sleep(seconds)
-    return (cpu_seconds(server.pid) - before) / seconds * 100
-
-
 @contextmanager
 def _viewers(contender: Contender, scale: Scale) -> Iterator[Session]:
     """What the server uses with open pages, less what it uses without."""
@@ -101,7 +94,7 @@ def _viewers(contender: Contender, scale: Scale) -> Iterator[Session]:
         server = stack.enter_context(contender.start())
         _fill(server, scale.large)
         server.settle()
-        idle = _busy(server, MEASURED_SECONDS / 2)
+        idle = busy_share(server.pid, MEASURED_SECONDS / 2) * 100
         port = stack.enter_context(_console(server))
         views = [VIEWS[number % len(VIEWS)] for number in range(VIEWERS)]
         readers = Readers([stack.enter_context(_view(port, view)) for view in views])
@@ -111,7 +104,7 @@ def _viewers(contender: Contender, scale: Scale) -> Iterator[Session]:
 
         def measure() -> Figures:
             before = readers.received_bytes
-            used = _busy(server, MEASURED_SECONDS) - idle
+            used = busy_share(server.pid, MEASURED_SECONDS) * 100 - idle
             rate = (readers.received_bytes - before) / MEASURED_SECONDS
             assert rate > 0, "no page was updated"
             line = f"idle {idle:.2f} %; the pages got {rate / 1000:,.0f} KB/s"

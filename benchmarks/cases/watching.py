@@ -14,17 +14,14 @@ import subprocess
 import sys
 import termios
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from benchmarks.comparison import Case, Contender, Figures, Scale, Session, Setting
 from benchmarks.figures import Figure, Row
-from benchmarks.machine import cpu_seconds, pinned
-from benchmarks.servers import Server, pack
+from benchmarks.machine import busy_share, pinned
+from benchmarks.servers import ROOT, Server, pack
 
-ROOT = Path(__file__).resolve().parents[2]
 STREAMS = 10_000
 BATCH = 500
 ALONE_SECONDS = 5.0
@@ -79,21 +76,14 @@ def _drain(screen: int) -> None:
         pass
 
 
-def _busy(pid: int, seconds: float) -> float:
-    """The share of a core that a process uses."""
-    before, started = cpu_seconds(pid), time.perf_counter()
-    time.sleep(seconds)
-    return (cpu_seconds(pid) - before) / (time.perf_counter() - started)
-
-
 @contextmanager
 def _watch(contender: Contender, _: Scale) -> Iterator[Session]:
     server = contender.server
 
     def measure() -> Figures:
-        alone = _busy(server.pid, ALONE_SECONDS)
+        alone = busy_share(server.pid, ALONE_SECONDS)
         with pinned({contender.cores.load}), _top(f"redis://127.0.0.1:{server.port}"):
-            watched = _busy(server.pid, WATCHED_SECONDS)
+            watched = busy_share(server.pid, WATCHED_SECONDS)
         return {TOP.name: Figure(max(watched - alone, 0.0) * 100, server_busy=watched)}
 
     yield Session(measure)

@@ -81,17 +81,29 @@ class AccessControl:
 
         Raises WRONGPASS, which does not say whether there is such a user, and changes nothing then.
         """
-        user = self.users.get(name)
-        is_right = passwords.is_one_of(password, ()) if user is None else user.admits(password)
-        if not is_right:
-            instance = self._instance
-            instance.stats.acl_access_denied_auth += 1
-            context, info = context_of(client), describe_client(client)
-            instance.feature(AccessLog).add(b"auth", context, word, name, info, instance.now_ms)
+        if not self.admits(name, password):
+            info = describe_client(client)
+            self.note_failed_login(name, context_of(client), word, info, self._instance.now_ms)
             raise ReplyError(errors.WRONGPASS)
         client.user = name
         client.authenticated = True
         self._set_gates(client)
+
+    def admits(self, name: bytes, password: bytes) -> bool:
+        """Return True if there is such a user, who may log in with this password.
+
+        The time does not say whether there is such a user.
+        """
+        user = self.users.get(name)
+        return passwords.is_one_of(password, ()) if user is None else user.admits(password)
+
+    def note_failed_login(
+        self, name: bytes, context: bytes, word: bytes, info: bytes, now_ms: int
+    ) -> None:
+        """Count it, and add it to the access log; `word`: of the request, `info`: of the client."""
+        self._instance.stats.acl_access_denied_auth += 1
+        log = self._instance.feature(AccessLog)
+        log.add(b"auth", context, word, name, info, now_ms)
 
     def log_in_by_certificate(self, client: Client, name: bytes) -> None:
         """Make a new client the user that its verified certificate names, without a password.

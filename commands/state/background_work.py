@@ -7,7 +7,7 @@ clients.
 
     instance.background_work.discard(removed)  free removed data (storage/keyspace/deferred_free.py)
     instance.background_work.tidy(steps)       convert data to a more compact form
-    instance.background_work.answer(steps)     collect an answer for which somebody waits (metrics)
+    instance.background_work.answer(steps)     collect an answer that a client waits for (metrics)
 
 The scheduler calls `step` when the server has time (server/loop/scheduler.py); the in-process
 server of the tests does so when a test asks for it.
@@ -54,7 +54,7 @@ class BackgroundWork:
 
     @property
     def is_awaited(self) -> bool:
-        """True if somebody waits for the end of a task."""
+        """True if a client waits for the end of a task."""
         return bool(self._answering)
 
     @property
@@ -76,7 +76,7 @@ class BackgroundWork:
         self._tidying.append(task)
 
     def answer(self, task: Task) -> None:
-        """Run `task` before all others: somebody waits for it, whether or not a child saves."""
+        """Run `task` before all others: a client waits for it, whether or not a child saves."""
         self._answering.append(task)
 
     def has_work(self, *, child_lives: bool = False) -> bool:

@@ -25,8 +25,10 @@ from rillway.console.data.groups import Pending, read_consumers, read_groups, re
 from rillway.console.data.link import UNREACHABLE, Link, error_code
 from rillway.console.history import SPANS
 from rillway.console.login import COOKIE, Session
-from rillway.console.names import SHOWN_BYTES, cut, from_json, from_path, to_json
+from rillway.console.names import SHOWN_BYTES, cut, from_path
 from rillway.console.security import refusal_of_write
+from rillway.console.watch import Watch
+from rillway.json_bytes import from_json, to_json
 from rillway.pipeline.cli.arguments import is_id, moment
 from rillway.pipeline.client.ids import format_id, make_id, parse_id
 
@@ -75,6 +77,10 @@ class Call:
     def group(self) -> bytes:
         return from_path(self.request.path_params["group"])
 
+    async def watch(self) -> Watch:
+        """That of the database, with its figures. Raises redis.RedisError."""
+        return (await self.console.audience(self.session, self.db)).watch
+
     def text(self, name: str, default: str = "") -> str:
         return self.request.query_params.get(name, default)
 
@@ -88,6 +94,13 @@ class Call:
 
     def limit(self) -> int:
         return max(self.number("limit", PAGE_ENTRIES, MAX_PAGE_ENTRIES), 1)
+
+    def span(self) -> str:
+        """Of a history."""
+        span = self.text("span", "5m")
+        if span not in SPANS:
+            raise ApiError(400, "BAD", f"span: expected one of {', '.join(SPANS)}")
+        return span
 
     def id(self, name: str) -> str | None:
         """An ID of an entry."""
@@ -217,7 +230,7 @@ def error_answer(error: ApiError) -> Response:
 
 
 async def server(call: Call) -> Any:
-    watch = (await call.console.audience(call.session, call.db)).watch
+    watch = await call.watch()
     figures = watch.sampler.server.as_json()
     for name in ("slow", "latency", "client_list", "replicas"):
         figures.pop(name)
@@ -225,13 +238,13 @@ async def server(call: Call) -> Any:
 
 
 async def slow(call: Call) -> Any:
-    watch = (await call.console.audience(call.session, call.db)).watch
+    watch = await call.watch()
     figures = watch.sampler.server.as_json()
     return {"slow": figures["slow"], "latency": figures["latency"], "age_ms": watch.age_ms}
 
 
 async def memory(call: Call) -> Any:
-    watch = (await call.console.audience(call.session, call.db)).watch
+    watch = await call.watch()
     figures = watch.sampler.server
     largest = [one.as_json() for one in views.Memory().largest(watch)]
     return {
@@ -245,7 +258,7 @@ async def memory(call: Call) -> Any:
 
 
 async def clients(call: Call) -> Any:
-    watch = (await call.console.audience(call.session, call.db)).watch
+    watch = await call.watch()
     figures = watch.sampler.server.as_json()
     return {
         "clients": figures["client_list"],
@@ -256,7 +269,7 @@ async def clients(call: Call) -> Any:
 
 
 async def replication(call: Call) -> Any:
-    watch = (await call.console.audience(call.session, call.db)).watch
+    watch = await call.watch()
     figures = watch.sampler.server.as_json()
     names = ("role", "primary", "primary_link_up", "primary_silent_s", "replicas")
     cluster = await read_cluster(call.link, call.db)
@@ -264,7 +277,7 @@ async def replication(call: Call) -> Any:
 
 
 async def streams(call: Call) -> Any:
-    watch = (await call.console.audience(call.session, call.db)).watch
+    watch = await call.watch()
     page, following, total = streams_view(call, call.limit()).page(watch)
     return {"items": [one.as_json() for one in page], "next": following, "total": total}
 
@@ -343,10 +356,8 @@ def pending_json(entry: Pending) -> dict[str, Any]:
 
 
 async def history(call: Call) -> Any:
-    span = call.text("span", "5m")
-    if span not in SPANS:
-        raise ApiError(400, "BAD", f"span: expected one of {', '.join(SPANS)}")
-    watch = (await call.console.audience(call.session, call.db)).watch
+    span = call.span()
+    watch = await call.watch()
     samples = watch.history.samples((call.key, call.group), span)
     return {
         "t": [one.time_s for one in samples],

@@ -82,7 +82,7 @@ async def http_error(request: Request, error: Exception) -> Response:
 
 
 async def disconnected(_: Request, __: Exception) -> Response:
-    """The client left before the end of the body: nobody reads this answer."""
+    """The client left before the end of the body, and reads no answer."""
     return Response(status_code=400)
 
 

@@ -98,9 +98,9 @@ def listening_socket(address: str, port: int) -> socket.socket:
 
 def exposure(options: argparse.Namespace, *, is_login: bool) -> str | None:
     """Why it may not be reached from other machines as it is asked to; None if it may."""
-    if options.insecure or options.bind == "localhost" or options.bind == "::1":
-        return None
-    if options.bind.startswith("127."):
+    from rillway.console.security import is_loopback
+
+    if options.insecure or is_loopback(options.bind):
         return None
     if options.tls_cert is None:
         return (

@@ -79,7 +79,7 @@ class Console:
     # -- sessions ----------------------------------------------------------------------------------
 
     def session(self, secret: str | None) -> Session | None:
-        """The session of a cookie; where nobody logs in, all share one."""
+        """The session of a cookie; without logins, all share one."""
         return self._shared if self.kind is Kind.OPEN else self.sessions.find(secret)
 
     def is_open(self, session: Session, secret: str | None) -> bool:

@@ -19,11 +19,11 @@ from typing import Any
 import redis
 
 from rillway.console.data.entries import REPLY_BYTES, Entry, parse_entry, size_of
-from rillway.console.data.groups import as_dict
 from rillway.console.data.link import CONNECTIONS, UNREACHABLE, Link
-from rillway.console.formats import clock_time
+from rillway.console.formats import time_of_day
 from rillway.console.views import View, entry_row
 from rillway.console.watch import Watch
+from rillway.sampler.replies import as_map
 
 RETRY_MS = 2000
 PING_SECONDS = 15.0
@@ -143,7 +143,7 @@ class Audience:
 def connection_notice(watch: Watch) -> dict[str, Any]:
     if watch.lost_since is None:
         return {"text": "Connected to the server again.", "lost": False}
-    since = clock_time(round(watch.lost_since * 1000))[11:19]
+    since = time_of_day(watch.lost_since)
     return {"text": f"No connection to the server since {since} UTC.", "lost": True}
 
 
@@ -177,7 +177,7 @@ class Tail:
                     viewer.send(self._event([parse_entry(one) for one in newest[::-1]], 0))
 
     def leave(self, viewer: Viewer) -> bool:
-        """Return True if nobody is left."""
+        """Return True if no viewer is left."""
         self._viewers.discard(viewer)
         return not self._viewers
 
@@ -193,9 +193,9 @@ class Tail:
         Not `$`, by which two reads leave out what is added between them.
         """
         with contextlib.suppress(redis.ResponseError):
-            info = as_dict(await self._link.call(self._db, "XINFO", "STREAM", self.key))
-            self._last_id = info["last-generated-id"].decode()
-            self._added = info.get("entries-added", 0)
+            info = as_map(await self._link.call(self._db, "XINFO", "STREAM", self.key))
+            self._last_id = info[b"last-generated-id"].decode()
+            self._added = info.get(b"entries-added", 0)
 
     async def _run(self) -> None:
         has_end = False
@@ -254,7 +254,7 @@ class Tail:
         if isinstance(info, redis.RedisError):
             raise info
         # Before Redis 7.0 the server does not count.
-        added = as_dict(info).get("entries-added", self._added + len(newest))
+        added = as_map(info).get(b"entries-added", self._added + len(newest))
         skipped = max(added - self._added - len(newest), 0)
         self._added = added
         return [parse_entry(one) for one in newest[::-1]], skipped

@@ -71,8 +71,9 @@ def clock_time(ms: int | None) -> str:
     return when.strftime("%Y-%m-%d %H:%M:%S.") + f"{ms % 1000:03d}"
 
 
-def ago(ms: float | None) -> str:
-    return UNKNOWN if ms is None else f"{duration(ms)} ago"
+def time_of_day(seconds: float) -> str:
+    """Of a Unix time, in UTC: 12:00:05."""
+    return clock_time(round(seconds * 1000))[11:19]
 
 
 def points(values: list[float | None], width: int = 100, height: int = 20) -> str:

@@ -26,7 +26,7 @@ COOKIE = "rillway-session"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """`token` must come with each write; `user` is for people, None if nobody logged in."""
+    """`token` must come with each write; `user` is for people, None without a login."""
 
     link: Link
     user: str | None

@@ -1,38 +1,13 @@
-"""Keys, names and values in URLs, in JSON and as text. All of them are bytes of any kind."""
+"""Keys, names and values in URLs and as text. All of them are bytes of any kind."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-from typing import TypeAlias
 from urllib.parse import quote, unquote_to_bytes
-
-# A string, or {"base64": "..."} for what is no UTF-8.
-JsonText: TypeAlias = str | dict[str, str]
 
 SHOWN_BYTES = 2048
 # No name is encoded like this: a plus is %2B.
 DOTS = {b".": "+.", b"..": "+.."}
 SEGMENTS = {segment: name for name, segment in DOTS.items()}
-
-
-def to_json(data: bytes) -> JsonText:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(data).decode()}
-
-
-def from_json(value: object) -> bytes:
-    """The inverse. Raises ValueError."""
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, dict) and value.keys() == {"base64"} and isinstance(value["base64"], str):
-        try:
-            return base64.b64decode(value["base64"], validate=True)
-        except binascii.Error as error:
-            raise ValueError(f"no base64: {error}") from None
-    raise ValueError('expected a string or {"base64": "..."}')
 
 
 def to_path(name: bytes) -> str:

@@ -27,12 +27,13 @@ from rillway.console.api import (
 from rillway.console.console import Console, Kind
 from rillway.console.data.entries import Entry, Query, read_page
 from rillway.console.data.facts import read_cluster, read_policy
-from rillway.console.data.groups import as_dict, read_consumers, read_groups, read_pending
+from rillway.console.data.groups import read_consumers, read_groups, read_pending
 from rillway.console.history import SPANS
 from rillway.console.login import COOKIE, SESSION_SECONDS
 from rillway.console.names import from_path, to_path, to_text
 from rillway.console.security import is_same_origin
 from rillway.dead_letter import CONSUMER, DELIVERIES, ERROR, GROUP, ID, NAMES, STREAM
+from rillway.sampler.replies import as_map
 
 Page: TypeAlias = Callable[[Call], Awaitable[Response]]
 
@@ -108,7 +109,7 @@ def plain(name: str, view: type[views.BaseView]) -> Page:
     """A page of one view of the server, by the template of that name."""
 
     async def handler(call: Call) -> Response:
-        watch = (await call.console.audience(call.session, call.db)).watch
+        watch = await call.watch()
         shown = view().show(watch)
         return render(
             call.request, f"{name}.html", shown=shown, events=events_of(name, db=str(call.db))
@@ -137,7 +138,7 @@ class Sort:
 
 
 async def streams(call: Call) -> Response:
-    watch = (await call.console.audience(call.session, call.db)).watch
+    watch = await call.watch()
     view = streams_view(call, views.PAGE_ROWS)
     parameters = {"match": view.match, "sort": view.sort, "db": call.text("db")}
 
@@ -158,7 +159,7 @@ async def streams(call: Call) -> Response:
 
 
 async def replication(call: Call) -> Response:
-    watch = (await call.console.audience(call.session, call.db)).watch
+    watch = await call.watch()
     return render(
         call.request,
         "replication.html",
@@ -176,7 +177,7 @@ async def stream(call: Call) -> Response:
     if tab not in TABS:
         raise ApiError(404, "BAD", "there is no such tab")
     name = to_path(call.key)
-    audience = await call.console.audience(call.session, call.db)
+    watch = await call.watch()
     info, dead_count = await call.link.call_all(
         call.db,
         [
@@ -186,11 +187,11 @@ async def stream(call: Call) -> Response:
     )
     if isinstance(info, redis.RedisError):
         raise info
-    facts = as_dict(info)
+    facts = as_map(info)
     view = views.StreamView(name=call.key)
-    shown = view.show(audience.watch)
-    shown["texts"].setdefault("length", formats.count(facts["length"]))
-    shown["texts"].setdefault("groups-count", str(facts["groups"]))
+    shown = view.show(watch)
+    shown["texts"].setdefault("length", formats.count(facts[b"length"]))
+    shown["texts"].setdefault("groups-count", str(facts[b"groups"]))
     for text in ("stream-memory", "in", "out", "first", "last"):
         shown["texts"].setdefault(text, formats.UNKNOWN)
     values = await TAB_VALUES[tab](call, facts, shown)
@@ -211,7 +212,7 @@ async def stream(call: Call) -> Response:
     )
 
 
-async def entries_tab(call: Call, facts: dict[str, Any], shown: views.Shown) -> dict[str, Any]:
+async def entries_tab(call: Call, facts: dict[bytes, Any], shown: views.Shown) -> dict[str, Any]:
     query = entries_query(call)
     found = await read_page(call.link, call.db, call.key, query)
     rows = [views.entry_row(call.db, call.key, entry) for entry in found.entries]
@@ -220,7 +221,7 @@ async def entries_tab(call: Call, facts: dict[str, Any], shown: views.Shown) -> 
     shown["tables"] = {"entries": rows}
     is_tail = not any(map(call.text, ("before", "after", "from", "to", "find")))
     name = to_path(call.key)
-    since = rows[0]["key"] if rows else facts["last-generated-id"].decode()
+    since = rows[0]["key"] if rows else facts[b"last-generated-id"].decode()
     tail = {"tail": "1", "since": since} if is_tail else {}
     kept = {part: call.text(part) for part in ("from", "to", "find") if call.text(part)}
     older = None
@@ -235,9 +236,9 @@ async def entries_tab(call: Call, facts: dict[str, Any], shown: views.Shown) -> 
     }
 
 
-async def groups_tab(call: Call, _: dict[str, Any], shown: views.Shown) -> dict[str, Any]:
+async def groups_tab(call: Call, _: dict[bytes, Any], shown: views.Shown) -> dict[str, Any]:
     if not shown["tables"].get("groups"):
-        watch = (await call.console.audience(call.session, call.db)).watch
+        watch = await call.watch()
         found = await read_groups(call.link, call.db, call.key)
         shown["tables"]["groups"] = [
             views.group_row(watch, call.db, call.key, group) for group in found
@@ -245,7 +246,7 @@ async def groups_tab(call: Call, _: dict[str, Any], shown: views.Shown) -> dict[
     return {}
 
 
-async def dead_tab(call: Call, _: dict[str, Any], shown: views.Shown) -> dict[str, Any]:
+async def dead_tab(call: Call, _: dict[bytes, Any], shown: views.Shown) -> dict[str, Any]:
     """Dead letters that came from this stream, the newest first."""
     dead = call.console.settings.dead_letters_of(call.key)
     query = Query(before=call.id("before"), limit=call.limit())
@@ -274,15 +275,15 @@ def dead_row(db: int, dead: bytes, entry: Entry) -> views.Row:
     return row
 
 
-async def facts_tab(call: Call, facts: dict[str, Any], _: views.Shown) -> dict[str, Any]:
+async def facts_tab(call: Call, facts: dict[bytes, Any], _: views.Shown) -> dict[str, Any]:
     """What XINFO STREAM reports, its first and last entry left out, and the policy."""
     policy = await read_policy(call.link, call.db, call.key)
     return {
         "policy": policy,
         "facts": {
-            name: to_text(value) if isinstance(value, bytes) else str(value)
+            name.decode(): to_text(value) if isinstance(value, bytes) else str(value)
             for name, value in facts.items()
-            if name not in ("first-entry", "last-entry")
+            if name not in (b"first-entry", b"last-entry")
         },
     }
 
@@ -308,7 +309,7 @@ async def entry(call: Call) -> Response:
         )
         for name, value in zip(flat[::2], flat[1::2], strict=True)
     ]
-    watch = (await call.console.audience(call.session, call.db)).watch
+    watch = await call.watch()
     return render(
         call.request,
         "entry.html",
@@ -323,7 +324,7 @@ async def entry(call: Call) -> Response:
 
 
 async def group(call: Call) -> Response:
-    watch = (await call.console.audience(call.session, call.db)).watch
+    watch = await call.watch()
     found = await read_groups(call.link, call.db, call.key)
     chosen = next((one for one in found if one.name == call.group), None)
     if chosen is None:
@@ -341,7 +342,7 @@ async def group(call: Call) -> Response:
     }
     shown["tables"].setdefault("consumers", views.consumer_rows(consumers))
     shown["tables"]["pending"] = [views.pending_row(call.db, call.key, one) for one in pending]
-    samples = watch.history.samples((call.key, call.group), span_of(call))
+    samples = watch.history.samples((call.key, call.group), call.span())
     name, group_name = to_path(call.key), to_path(call.group)
     kept = {"consumer": call.text("consumer")} if owner is not None else {}
     following = "?" + urlencode(kept | {"after": pending[-1].id}) if len(pending) == limit else None
@@ -357,7 +358,7 @@ async def group(call: Call) -> Response:
         api=f"/api/s/{call.db}/{name}/g/{group_name}",
         events=events_of("group", db=str(call.db), key=name, group=group_name),
         spans=tuple(SPANS),
-        span=span_of(call),
+        span=call.span(),
         owner=None if owner is None else views.short(owner),
         samples=[sample_cells(one) for one in samples[-TABLE_ROWS:][::-1]],
         following=following,
@@ -365,17 +366,10 @@ async def group(call: Call) -> Response:
     )
 
 
-def span_of(call: Call) -> str:
-    span = call.text("span", "5m")
-    if span not in SPANS:
-        raise ApiError(400, "BAD", f"span: expected one of {', '.join(SPANS)}")
-    return span
-
-
 def sample_cells(sample: Any) -> tuple[str, str, str, str]:
     age_ms = None if sample.age_s is None else sample.age_s * 1000
     return (
-        formats.clock_time(sample.time_s * 1000)[11:19],
+        formats.time_of_day(sample.time_s),
         formats.count(sample.lag, formats.UNKNOWN_LAG),
         formats.count(sample.pending),
         formats.duration(age_ms),

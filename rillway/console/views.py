@@ -75,7 +75,7 @@ def header(watch: Watch) -> dict[str, str]:
     limit = f" of {formats.size(server.max_memory_bytes)}" if server.max_memory_bytes else ""
     state = server.error or ""
     if watch.lost_since is not None:
-        since = formats.clock_time(round(watch.lost_since * 1000))[11:19]
+        since = formats.time_of_day(watch.lost_since)
         state = f"no connection since {since} UTC"
     return {
         "server": f"{server.product} {server.version}".strip(),

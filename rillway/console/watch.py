@@ -1,7 +1,8 @@
 """Drives one sampler for all viewers of a database, and keeps what the pages show over time.
 
 A watch belongs to a link, so it sees what its user may see. It runs until it is closed, so that
-history has no gaps while nobody looks. All watches together take the sampler's share of the server.
+history has no gaps while no page is open. All watches together take the sampler's share of the
+server.
 """
 
 from __future__ import annotations
@@ -67,7 +68,6 @@ class Watch:
         self.worst: list[GroupOfStream] = []
         self.dead: list[GroupOfStream] = []
         self.lost_since: float | None = None
-        self.lost_reason = ""
         self._focus: Callable[[], tuple[Collection[bytes], Collection[bytes]]] = lambda: ((), ())
         self._on_tick = on_tick
         self._clock, self._wall_clock = clock, wall_clock
@@ -108,8 +108,8 @@ class Watch:
             try:
                 await self._step()
                 wait = max(self.sampler.wait_s(self._clock()), MIN_WAIT_SECONDS)
-            except (*UNREACHABLE, redis.RedisError) as error:
-                self._note_loss(error)
+            except (*UNREACHABLE, redis.RedisError):
+                self._note_loss()
                 wait = RETRY_SECONDS
             if self._clock() >= self._next_tick:
                 self._next_tick = self._clock() + TICK_SECONDS
@@ -126,11 +126,10 @@ class Watch:
         self.lost_since = None
         self._is_ready.set()
 
-    def _note_loss(self, error: Exception) -> None:
+    def _note_loss(self) -> None:
         if self.lost_since is None:
             self.lost_since = self._wall_clock()
             self._on_tick(self)
-        self.lost_reason = str(error)
         self.sampler.reset()
 
     # -- each second -------------------------------------------------------------------------------

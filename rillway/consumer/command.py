@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import base64
 import importlib.util
 import json
 import logging
@@ -27,6 +26,7 @@ import redis
 
 from rillway.consumer.consumer import Consumer, Counts, GiveUp, log
 from rillway.consumer.entry import Entry
+from rillway.json_bytes import to_json
 
 PROGRESS_SECONDS = 5.0
 ENTRY_ID = re.compile(r"\$|\d+(-\d+)?")
@@ -137,7 +137,7 @@ def as_json(entry: Entry, stream: str) -> bytes:
     UTF-8 becomes text. Another value is {"base64": ...}; in a name, other bytes are \\xHH.
     """
     fields = {
-        name.decode(errors="backslashreplace"): as_text(value)
+        name.decode(errors="backslashreplace"): to_json(value)
         for name, value in entry.fields.items()
     }
     line = {
@@ -147,13 +147,6 @@ def as_json(entry: Entry, stream: str) -> bytes:
         "fields": fields,
     }
     return json.dumps(line, ensure_ascii=False).encode() + b"\n"
-
-
-def as_text(value: bytes) -> str | dict[str, str]:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(value).decode()}
 
 
 # -- log and progress -----------------------------------------------------------------------------

@@ -6,10 +6,11 @@ Names are bytes, as the server has them; times are Unix ms of the server's clock
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
+
+from rillway.json_bytes import to_json
 
 # IDs that are times: from September 2001 until an hour from now.
 LEAST_TIME_MS = 10**12
@@ -200,7 +201,7 @@ class ServerFigures(Figures):
 def plain(value: object) -> Any:
     """Dataclasses as dicts, tuples as lists, bytes as text or base64."""
     if isinstance(value, bytes):
-        return name_as_json(value)
+        return to_json(value)
     if is_dataclass(value):
         return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, Mapping):
@@ -208,14 +209,6 @@ def plain(value: object) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return round(value, 3) if isinstance(value, float) else value
-
-
-def name_as_json(name: bytes) -> str | dict[str, str]:
-    """The text, or {"base64": ...} for bytes that are no UTF-8."""
-    try:
-        return name.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(name).decode()}
 
 
 def age_ms(entry_id: str | None, now_ms: int) -> int | None:

@@ -65,7 +65,7 @@ def group_figures(
     )
     if consumers is None or is_error(consumers):
         return group
-    return with_consumers(group, map(_consumer, consumers), before, interval, dead_after_ms)
+    return with_consumers(group, map(consumer_figures, consumers), before, interval, dead_after_ms)
 
 
 def with_consumers(
@@ -141,7 +141,8 @@ def _moved(name: bytes, moves: Sequence[Move]) -> int:
     return came - sum(move.entries for move in moves if move.giver == name)
 
 
-def _consumer(reply: Reply) -> ConsumerFigures:
+def consumer_figures(reply: Reply) -> ConsumerFigures:
+    """A consumer by its part of XINFO CONSUMERS' reply."""
     info = as_map(reply)
     inactive_ms = info.get(b"inactive", -1)
     return ConsumerFigures(

@@ -16,7 +16,13 @@ def is_error(reply: Reply) -> bool:
 def is_refusal(error: Reply) -> bool:
     """Return True if it will be refused again: no such command here, or not for this user."""
     text = str(error)
-    return "NOPERM" in text or "permission" in text or "nknown" in text or "syntax" in text
+    return is_forbidden(error) or "nknown" in text or "syntax" in text
+
+
+def is_forbidden(error: Reply) -> bool:
+    """Return True if this user may not ask that."""
+    text = str(error)
+    return "NOPERM" in text or "permission" in text
 
 
 def is_missing(error: Reply) -> bool:
@@ -29,6 +35,14 @@ def as_map(reply: Reply) -> dict[bytes, Reply]:
     if isinstance(reply, dict):
         return reply
     return dict(zip(reply[::2], reply[1::2], strict=True))
+
+
+def text_map(reply: Reply) -> dict[str, str | int]:
+    """A map of texts and numbers."""
+    return {
+        as_text(name): value if isinstance(value, int) else as_text(value)
+        for name, value in as_map(reply).items()
+    }
 
 
 def as_text(value: bytes | str) -> str:

@@ -11,7 +11,15 @@ from typing import Any
 from rillway.sampler.budget import Budget
 from rillway.sampler.facts import ServerFacts
 from rillway.sampler.figures import ServerFigures, StreamFigures
-from rillway.sampler.replies import Reply, Words, as_text, is_error, is_refusal, time_us
+from rillway.sampler.replies import (
+    Reply,
+    Words,
+    as_text,
+    is_error,
+    is_forbidden,
+    is_refusal,
+    time_us,
+)
 from rillway.sampler.visit import Asked, Visit, Wishes
 
 SHARE = 0.01
@@ -367,7 +375,7 @@ class Sampler:
         if is_error(reply):
             # Before 6.0 there is no TYPE.
             self._scans_types = self._scans_types and not is_refusal(reply)
-            if "NOPERM" in str(reply) or "permission" in str(reply):
+            if is_forbidden(reply):
                 self._note_refusal("SCAN", reply)
                 self._scan_s, self._has_scanned = self._now_s + VISIT_EVERY_S, True
             self._cursor = b"0"

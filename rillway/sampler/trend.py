@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from rillway.sampler.figures import ConsumerFigures, StreamFigures
+from rillway.sampler.groups import Interval
 from rillway.sampler.replies import as_text
 
 RECENT_SAMPLES = 10
@@ -125,17 +126,6 @@ class Recording:
 
 def trend(before: GroupSample, after: GroupSample) -> Trend:
     """Return the rates between two samples of a group, and the lag at the second."""
-    seconds = (after.time_ms - before.time_ms) / 1000
-    added = _difference(before.stream_entries_added, after.stream_entries_added)
-    read = _difference(before.entries_read, after.entries_read)
-    return Trend(_rate(added, seconds), _rate(read, seconds), after.lag)
-
-
-def _difference(before: int | None, after: int | None) -> int | None:
-    return None if before is None or after is None else after - before
-
-
-def _rate(entries: int | None, seconds: float) -> float | None:
-    if entries is None or entries < 0 or seconds <= 0:
-        return None
-    return entries / seconds
+    interval = Interval(after.time_ms, before.time_ms)
+    added = interval.rate(before.stream_entries_added, after.stream_entries_added)
+    return Trend(added, interval.rate(before.entries_read, after.entries_read), after.lag)

@@ -26,6 +26,7 @@ from rillway.sampler.replies import (
     is_error,
     is_missing,
     optional_text,
+    text_map,
 )
 
 MOST_ENTRY_BYTES = 1 << 16
@@ -47,7 +48,10 @@ Asked = tuple[Words, Callable[[Reply], None]]
 
 
 class Visit:
-    """Take `requests()`, call what stands beside each with its reply; `is_done` says when."""
+    """Take `requests()`, and call what stands beside each with its reply.
+
+    `is_waiting` says whether replies are missing.
+    """
 
     def __init__(self, name: bytes, before: StreamFigures | None, wishes: Wishes) -> None:
         self.name = name
@@ -195,10 +199,7 @@ class Visit:
         reply = self._replies.get("policy")
         if reply is None or is_error(reply):
             return None
-        return {
-            as_text(name): value if isinstance(value, int) else as_text(value)
-            for name, value in as_map(reply).items()
-        }
+        return text_map(reply)
 
 
 def of_the_worst(groups: tuple[GroupFigures, ...] | None) -> dict[str, Any]:

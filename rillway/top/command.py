@@ -13,11 +13,11 @@ import os
 import sys
 import time
 from dataclasses import replace
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from rillway.pipeline.cli.arguments import add_url, duration, duration_with_unit, from_zero
 from rillway.pipeline.cli.interruption import Interruption
-from rillway.pipeline.client.connection import Connection, ConnectionLost, public_url
+from rillway.pipeline.client.connection import Connection, ConnectionLost, public_url, with_database
 from rillway.pipeline.client.sampling import ROUND_SHARE
 from rillway.sampler import Sampler
 from rillway.top.feed import Feed, run_rounds
@@ -188,15 +188,6 @@ def make_sampler(options: argparse.Namespace, **others: float) -> Sampler:
         dead_after_s=options.dead_after,
         **others,  # type: ignore[arg-type]
     )
-
-
-def with_database(url: str, number: int | None) -> str:
-    """The URL with another database."""
-    if number is None:
-        return url
-    parts = urlsplit(url)
-    query = [(name, value) for name, value in parse_qsl(parts.query) if name != "db"]
-    return urlunsplit(parts._replace(query=urlencode([*query, ("db", number)])))
 
 
 def address(url: str) -> str:

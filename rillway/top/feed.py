@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from rillway.pipeline.client.connection import Connection, ConnectionLost
-from rillway.pipeline.client.sampling import take_step
+from rillway.pipeline.client.sampling import sample_round
 from rillway.sampler import Sampler
 from rillway.top.tables import local_clock
 
@@ -97,10 +97,7 @@ def run_rounds(
 ) -> None:
     """All figures again and again: `show` after each round, as long as `goes_on`."""
     while True:
-        sampler.begin_round()
-        while not sampler.round_done:
-            if not take_step(connection, sampler):
-                time.sleep(sampler.wait_s(time.monotonic()))
+        sample_round(connection, sampler)
         show()
         if not goes_on():
             return

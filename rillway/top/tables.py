@@ -27,7 +27,6 @@ SPARK_CELLS = 9
 MOST_SPARK_CELLS = 16
 LEAST_NAME_CELLS = 14
 VALUE_CELLS = 60
-SPANS_MS = {"2min": 120_000, "5min": 300_000}
 
 
 def local_clock(ms: int) -> str:
@@ -146,9 +145,7 @@ def stream_table(view: View, cells: int, room: int) -> tuple[list[Line], list[by
     position = streams.index(chosen) if chosen is not None else 0
     unread = max(view.known_streams - len(streams), 0) if not state.filter else 0
     rows = window(position, len(streams), room - (1 if unread and len(streams) < room else 0))
-    span, span_ms = (
-        ("5min", SPANS_MS["5min"]) if state.columns >= 120 else ("2min", SPANS_MS["2min"])
-    )
+    span, span_ms = _span(state)
     spark = min(max(cells - 82, 0) + SPARK_CELLS, MOST_SPARK_CELLS)
     columns = [
         Column(_heading(state, 0), LEAST_NAME_CELLS, 9),
@@ -167,6 +164,11 @@ def stream_table(view: View, cells: int, room: int) -> tuple[list[Line], list[by
     if not streams:
         lines.append(Line.of("  " + _nothing(view), "dim"))
     return lines[: room + 1], [streams[number].name for number in rows]
+
+
+def _span(state: State) -> tuple[str, int]:
+    """What a sparkline covers, in words and in ms."""
+    return ("5min", 300_000) if state.columns >= 120 else ("2min", 120_000)
 
 
 def _spark_column(view: View, span: str, cells: int) -> list[Column]:
@@ -216,7 +218,7 @@ def _stream_row(
 
 
 def lag_text(lag: int | None, has_groups: bool) -> str:
-    """`?` is a lag that the server does not know; `-`: nobody reads the stream."""
+    """`?` is a lag that the server does not know; `-`: the stream has no groups."""
     return "?" if lag is None and has_groups else count(lag)
 
 
@@ -228,9 +230,7 @@ def group_table(view: View, cells: int, room: int) -> list[Line]:
     groups = view.shown.groups(view.state)
     position = groups.index(chosen) if chosen is not None else 0
     rows = window(position, len(groups), room)
-    span, span_ms = (
-        ("5min", SPANS_MS["5min"]) if view.state.columns >= 120 else ("2min", SPANS_MS["2min"])
-    )
+    span, span_ms = _span(view.state)
     columns = [
         Column(f"GROUP of {safe(stream.name)}", LEAST_NAME_CELLS, 9),
         Column("lag", 6, 8),
@@ -312,9 +312,13 @@ def _consumer_row(consumer: ConsumerFigures, group: GroupFigures, is_selected: b
 
 def slow_text(slow: SlowRequest, clock: Callable[[int], str], cells: int) -> str:
     """`14 ms XRANGE audit - +   12:00:01 10.0.0.7`."""
-    words = " ".join(cut(safe(word), VALUE_CELLS) for word in slow.words)
+    words = _words(slow)
     tail = f"  {clock(slow.time_ms)} {safe(slow.client).rpartition(':')[0]}".rstrip()
     return pad(f"{latency(slow.took_us)} {words}", cells - width(tail)) + tail
+
+
+def _words(slow: SlowRequest) -> str:
+    return " ".join(cut(safe(word), VALUE_CELLS) for word in slow.words)
 
 
 def latency_lines(server: ServerFigures, cells: int) -> list[Line]:
@@ -353,8 +357,7 @@ def file_lines(view: View, cells: int) -> list[Line]:
 def slow_lines(view: View, cells: int, room: int) -> list[Line]:
     lines = [Line.of("SLOW", "heading").fit(cells)]
     for slow in view.server.slow[:room]:
-        words = " ".join(cut(safe(word), VALUE_CELLS) for word in slow.words)
-        lines.append(Line.of(f"{latency(slow.took_us):>6} {words}").fit(cells))
+        lines.append(Line.of(f"{latency(slow.took_us):>6} {_words(slow)}").fit(cells))
     return lines
 
 

@@ -1,6 +1,6 @@
 """Text in cells of a terminal: safe to print, cut, padded; numbers and sparklines.
 
-Names and values come from anybody. What moves the cursor, sets colours or turns the direction of
+Any client may write names and values. What moves the cursor, sets colours or turns the direction of
 writing is shown as an escape, `\\x1b`, and never printed.
 """
 

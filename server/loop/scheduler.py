@@ -4,7 +4,7 @@ One turn takes steps until half a millisecond is used up. If no request came sin
 the next one follows as soon as the loop has polled again. Otherwise the clients have the loop to
 themselves for a while, so that tasks take at most a fifth of a busy server's time. While a child
 saves, they take at most a fortieth, because each page that they write is copied (copy on write),
-unless somebody waits for one.
+unless a client waits for one.
 
 `tick` does the work that needs no task. It drops cached entries that were not read for 30 to 90
 seconds. When the loop has been nearly idle for a while, it returns free memory to the system: that

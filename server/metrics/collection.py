@@ -24,13 +24,11 @@ from commands.state.slowlog import SlowLog
 from protocol.cutter import IS_COMPILED
 from server.metrics import names
 from server.metrics.names import INFO_FIELDS, Family
-from server.metrics.streams import MS, StreamMetrics
+from server.metrics.streams import BOUNDS_S, MS, StreamMetrics
 from server.metrics.text import Page, labels
-from storage.groups.delivery_latency import BOUNDS_MS
 
 # Words of INFO that stand for a number.
 _WORDS = {"ok": 1, "true": 1, "err": 0, "fail": 0, "false": 0}
-_BOUNDS_S = [bound_ms / MS for bound_ms in BOUNDS_MS]
 # Empty databases beyond this one have no samples.
 _FEW_DATABASES = 16
 # Entries of a folder of /proc that are read in one step.
@@ -193,7 +191,7 @@ class Collection:
     def _latency(self) -> None:
         latency = self._instance.stats.delivery_latency
         self.page.add_histogram(
-            names.LATENCY, _BOUNDS_S, latency.cumulative(), latency.total_ms / MS
+            names.LATENCY, BOUNDS_S, latency.cumulative(), latency.total_ms / MS
         )
 
     # -- the process ---------------------------------------------------------------------------

@@ -19,8 +19,6 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from commands.acl.access_control import AccessControl
-from commands.acl.log import AccessLog
-from commands.acl.users import User
 from commands.core.instance import Instance
 from server import clock
 from server.loop.listeners import bind_addresses
@@ -113,14 +111,14 @@ class MetricsEndpoint:
         config = self._instance.config
         if warning := metrics_warning(config, [address for address, _, _ in self._listeners]):
             self._log("warning", warning)
-        if config.metrics_user and self._user() is None:
+        users = self._instance.feature(AccessControl).users
+        if config.metrics_user and self._user_name() not in users:
             shown = self._instance.shown(config.metrics_user)
             self._log("warning", f"There is no user {shown} (metrics-user) to read the metrics.")
 
-    def _user(self) -> User | None:
-        """The user who may read the metrics, if there is such a user."""
-        name = self._instance.config.metrics_user.encode("utf-8", "surrogateescape")
-        return self._instance.feature(AccessControl).users.get(name)
+    def _user_name(self) -> bytes:
+        """Of the user who may read the metrics."""
+        return self._instance.config.metrics_user.encode("utf-8", "surrogateescape")
 
     # -- connections ---------------------------------------------------------------------------
 
@@ -174,20 +172,18 @@ class MetricsEndpoint:
             self._scrapes.ask(lambda page: _send(connection, page))
 
     def _may_read(self, connection: HttpConnection, request: HttpRequest) -> bool:
-        """Return True if nobody must log in, or the request has the user's password."""
+        """Return True if no login is asked for, or the request has the user's password."""
         if not self._instance.config.metrics_user:
             return True
         given = _credentials(request.headers.get("authorization", ""))
         if given is None:
             return False
         name, password = given
-        instance, user = self._instance, self._user()
-        if user is not None and user.admits(password) and name == user.name:
+        access = self._instance.feature(AccessControl)
+        if access.admits(name, password) and name == self._user_name():
             return True
-        instance.stats.acl_access_denied_auth += 1
         info = b"addr=%b name=metrics" % connection.peer.encode()
-        log = instance.feature(AccessLog)
-        log.add(b"auth", b"toplevel", b"metrics", name, info, clock.now_ms())
+        access.note_failed_login(name, b"toplevel", b"metrics", info, clock.now_ms())
         return False
 
 

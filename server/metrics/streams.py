@@ -45,7 +45,8 @@ _GROUPS_PER_STEP = 10
 # Keys that are only counted, in one step.
 _COUNTED_PER_STEP = 500
 
-_BOUNDS_S = [bound_ms / MS for bound_ms in BOUNDS_MS]
+# Of the histograms.
+BOUNDS_S = [bound_ms / MS for bound_ms in BOUNDS_MS]
 
 Named = TypeVar("Named")
 
@@ -195,7 +196,7 @@ class StreamMetrics:
         if latency is None:
             latency = group.delivery_latency = DeliveryLatency()
         self._page.add_histogram(
-            names.GROUP_LATENCY, _BOUNDS_S, latency.cumulative(), latency.total_ms / MS, labels
+            names.GROUP_LATENCY, BOUNDS_S, latency.cumulative(), latency.total_ms / MS, labels
         )
 
     # -- consumers -----------------------------------------------------------------------------

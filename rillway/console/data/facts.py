@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import redis
 
-from rillway.console.data.groups import as_dict
 from rillway.console.data.link import Link
+from rillway.sampler.replies import info_fields, text_map
 
 
 async def read_cluster(link: Link, db: int) -> dict[str, str]:
@@ -13,8 +13,7 @@ async def read_cluster(link: Link, db: int) -> dict[str, str]:
     (reply,) = await link.call_all(db, [("CLUSTER", "INFO")])
     if isinstance(reply, redis.RedisError):
         return {}
-    lines = reply.decode().split("\r\n")
-    facts = dict(line.split(":", 1) for line in lines if ":" in line)
+    facts = info_fields(reply)
     return facts if int(facts.get("cluster_known_nodes", 0)) > 1 else {}
 
 
@@ -23,7 +22,4 @@ async def read_policy(link: Link, db: int, key: bytes) -> dict[str, str]:
     (reply,) = await link.call_all(db, [("XINFO", "POLICY", key)])
     if isinstance(reply, redis.RedisError):
         return {}
-    return {
-        name: value.decode() if isinstance(value, bytes) else str(value)
-        for name, value in as_dict(reply).items()
-    }
+    return {name: str(value) for name, value in text_map(reply).items()}

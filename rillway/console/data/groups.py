@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import redis
-
-from rillway.console.data.link import Link, Reply
-from rillway.sampler.figures import ConsumerFigures, GroupFigures, age_ms
+from rillway.console.data.link import Link
+from rillway.sampler.figures import ConsumerFigures, GroupFigures
+from rillway.sampler.groups import Interval, consumer_figures, group_figures
+from rillway.sampler.replies import as_map, time_us
 
 PAGE_ENTRIES = 100
 
@@ -25,47 +25,21 @@ class Pending:
     deliveries: int
 
 
-def as_dict(reply: Reply) -> dict[str, Reply]:
-    return {name.decode(): value for name, value in zip(reply[::2], reply[1::2], strict=True)}
-
-
 async def read_groups(link: Link, db: int, key: bytes) -> list[GroupFigures]:
     """Raises redis.RedisError."""
-    infos = [as_dict(one) for one in await link.call(db, "XINFO", "GROUPS", key)]
-    requests = [("XPENDING", key, info["name"]) for info in infos]
-    *summaries, (seconds, _) = await link.call_all(db, [*requests, ("TIME",)])
-    now_ms = int(seconds) * 1000
-    return [parse_group(info, reply, now_ms) for info, reply in zip(infos, summaries, strict=True)]
-
-
-def parse_group(info: dict[str, Reply], summary: Reply, now_ms: int) -> GroupFigures:
-    oldest_id = None
-    if not isinstance(summary, redis.RedisError) and summary[1] is not None:
-        oldest_id = summary[1].decode()
-    return GroupFigures(
-        name=info["name"],
-        lag=info.get("lag"),
-        pending=info["pending"],
-        entries_read=info.get("entries-read"),
-        last_delivered_id=info["last-delivered-id"].decode(),
-        oldest_id=oldest_id,
-        oldest_ms=age_ms(oldest_id, now_ms),
-        consumer_count=info["consumers"],
-    )
+    infos = [as_map(one) for one in await link.call(db, "XINFO", "GROUPS", key)]
+    requests = [("XPENDING", key, info[b"name"]) for info in infos]
+    *summaries, time = await link.call_all(db, [*requests, ("TIME",)])
+    now = Interval(time_us(time) // 1000, None)
+    return [
+        group_figures(info, summary, None, None, now, 0)
+        for info, summary in zip(infos, summaries, strict=True)
+    ]
 
 
 async def read_consumers(link: Link, db: int, key: bytes, group: bytes) -> list[ConsumerFigures]:
     """Raises redis.RedisError."""
-    infos = [as_dict(one) for one in await link.call(db, "XINFO", "CONSUMERS", key, group)]
-    return [
-        ConsumerFigures(info["name"], info["pending"], info["idle"], inactive_of(info))
-        for info in infos
-    ]
-
-
-def inactive_of(info: dict[str, Reply]) -> int | None:
-    inactive = info.get("inactive")
-    return inactive if inactive is not None and inactive >= 0 else None
+    return list(map(consumer_figures, await link.call(db, "XINFO", "CONSUMERS", key, group)))
 
 
 async def read_pending(

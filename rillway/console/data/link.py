@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import quote, urlsplit
 
 import redis
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+
+from rillway.pipeline.client.connection import with_database
 
 Word: TypeAlias = bytes | str | int
 Reply: TypeAlias = Any
@@ -47,7 +49,7 @@ class Link:
 
     def url(self, db: int) -> str:
         """For a connection of its own; it has the password."""
-        return with_db(self._url, db)
+        return with_database(self._url, db)
 
     def client(self, db: int) -> Redis:
         """The pool of a database."""
@@ -94,14 +96,6 @@ def with_user(url: str, user: str, password: str) -> str:
     netloc = f"{quote(user, safe='')}:{quote(password, safe='')}@{host}"  # no user: AUTH password
     query = f"?{parts.query}" if parts.query else ""
     return f"{parts.scheme}://{netloc}{parts.path}{query}"
-
-
-def with_db(url: str, db: int) -> str:
-    parts = urlsplit(url)
-    options = [pair for pair in parse_qsl(parts.query) if pair[0] != "db"]
-    query = urlencode([*options, ("db", str(db))])
-    # urlunsplit would leave out the slashes of unix:///path.
-    return f"{parts.scheme}://{parts.netloc}{parts.path}?{query}"
 
 
 def error_code(error: Exception) -> str:

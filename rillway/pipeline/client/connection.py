@@ -14,7 +14,7 @@ import socket
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import hiredis
 import redis
@@ -67,6 +67,17 @@ def public_url(url: str) -> str:
     if at and ":" in user:
         user = user.partition(":")[0] + ":***"
     return urlunsplit((parts.scheme, user + at + host, parts.path, "", ""))
+
+
+def with_database(url: str, number: int | None) -> str:
+    """The URL with another database; None: as it is."""
+    if number is None:
+        return url
+    parts = urlsplit(url)
+    options = [pair for pair in parse_qsl(parts.query) if pair[0] != "db"]
+    query = urlencode([*options, ("db", str(number))])
+    # urlunsplit would leave out the slashes of unix:///path.
+    return f"{parts.scheme}://{parts.netloc}{parts.path}?{query}"
 
 
 def check_url(url: str) -> None:

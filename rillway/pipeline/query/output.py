@@ -7,7 +7,6 @@ of pairs in JSON.
 
 from __future__ import annotations
 
-import base64
 import csv
 import json
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from typing import Any, Protocol, TextIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rillway.json_bytes import to_json
 from rillway.pipeline.query.history import HISTORY_SCHEMA
 
 CSV_COLUMNS = ("stream", "id", "ts")
@@ -162,7 +162,7 @@ def plain(fields: list[tuple[bytes, bytes]]) -> str:
 
 def as_json(fields: list[tuple[bytes, bytes]]) -> dict[str, Any] | list[list[Any]]:
     names = [name.decode(errors="backslashreplace") for name, _ in fields]
-    values = [_text(value) for _, value in fields]
+    values = [to_json(value) for _, value in fields]
     by_name = dict(zip(names, values, strict=True))
     if len(by_name) == len(names):
         return by_name
@@ -173,13 +173,6 @@ def to_line(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _text(value: bytes) -> str | dict[str, str]:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(value).decode()}
-
-
 def _cell(value: bytes) -> str:
-    text = _text(value)
+    text = to_json(value)
     return text if isinstance(text, str) else json.dumps(text)

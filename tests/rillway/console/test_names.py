@@ -1,4 +1,4 @@
-"""Keys, names and values on their way into URLs, JSON and pages."""
+"""Keys, names and values on their way into URLs and pages."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rillway.console.names import cut, from_json, from_path, to_json, to_path, to_text
+from rillway.console.names import cut, from_path, to_path, to_text
 
 
 @given(st.binary())
-def test_any_bytes_survive_json_and_paths(data: bytes) -> None:
-    assert from_json(to_json(data)) == data
+def test_any_bytes_survive_paths(data: bytes) -> None:
     assert from_path(to_path(data)) == data
     assert "/" not in to_path(data)
 
@@ -28,14 +27,6 @@ def test_as_text_they_are_one_printable_line(data: bytes) -> None:
 
 def test_what_is_no_text_is_visible() -> None:
     assert to_text(b"a\x1b[31m\n\xff\xe2\x80\xae\xc3\xa9") == "a\\x1b[31m\\n\\xff\\u202eé"
-
-
-@pytest.mark.parametrize(
-    "value", [None, 1, [], {}, {"base64": 1}, {"base64": "!"}, {"base64": "", "x": ""}]
-)
-def test_other_json_is_no_name(value: object) -> None:
-    with pytest.raises(ValueError, match="base64"):
-        from_json(value)
 
 
 def test_long_values_are_cut_between_characters() -> None:

@@ -76,7 +76,7 @@ async def test_a_lost_connection_is_noted_and_the_figures_stay(
     scene.link.is_lost = True
     with pytest.raises(redis.ConnectionError):
         await scene.steps()
-    scene.watch._note_loss(redis.ConnectionError("refused"))
+    scene.watch._note_loss()
     assert scene.watch.lost_since is not None and scene.ticks == 1
     scene.watch.tick()
     assert len(scene.watch.traces.requests) == 0

@@ -11,15 +11,9 @@ from rillway.sampler.figures import (
     SlowRequest,
     StreamFigures,
     age_ms,
-    name_as_json,
 )
 
 NOW_MS = 1_795_608_005_000
-
-
-def test_names_that_are_no_text_are_base64() -> None:
-    assert name_as_json("größe".encode()) == "größe"
-    assert name_as_json(b"\xff\x00") == {"base64": "/wA="}
 
 
 def test_unknown_is_null_and_rates_are_rounded() -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection
-from rillway.top.command import address, main, parse_options, with_database
+from rillway.pipeline.client.connection import Connection, with_database
+from rillway.top.command import address, main, parse_options
 from tests.support.programs.servers import ROOT, start_rillway
 from tests.support.programs.terminal import Terminal
 
