@@ -103,6 +103,9 @@ _FAMILIES = {
     "load/": "Loading files at a start",
     "latency/": "The seeds' latency test",
     "stall/": "What others feel while one command works",
+    "scraped/": "What being scraped each second leaves of the rate",
+    "watching/": "What `rillway top` takes of the server",
+    "console/": "What `rillway console` takes of the server",
 }
 
 
@@ -118,13 +121,16 @@ def tables(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _introduction(abouts: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    first = abouts[0]
-    begun = "; some rows again, ".join(about["begun"] for about in abouts)
+    first, *later = abouts
+    begun = first["begun"]
+    if later:
+        begun += f"; some rows again, {', '.join(about['begun'] for about in later)}"
     yield "# Results\n"
     yield "The last full run whose figures were looked through, by `python -m benchmarks.tables`."
     yield "[docs/benchmarks.md](../docs/benchmarks.md) says how they are measured; each nightly run"
     yield "keeps its own as an artifact. A ratio is the median of the ratios of the pairs.\n"
-    yield f"{first['servers']}, on {first['processor']} with {first['cores']} cores, {begun};"
+    yield f"{first['servers']}, on {first['processor']} with {first['cores']} cores,"
+    yield f"{begun}; up to"
     yield f"{first['pairs']} pairs. Bold: who is ahead by more than 5 %. The machine is shared:"
     yield "take a ratio as good to a tenth, and those of single clients to a fifth.\n"
 
