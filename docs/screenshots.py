@@ -14,7 +14,6 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.terminal_theme import SVG_EXPORT_THEME, TerminalTheme
-from rich.text import Text
 
 from rillway.sampler import (
     ClientFigures,
@@ -31,7 +30,7 @@ from rillway.top.history import History
 from rillway.top.screen import Screen
 from rillway.top.state import Shown, State, arrange
 from rillway.top.tables import View
-from rillway.top.terminal import STYLES
+from rillway.top.terminal import styled
 
 IMAGES = Path(__file__).parent / "images"
 NOW_MS = 1_795_608_005_000
@@ -159,10 +158,7 @@ def picture(columns: int, rows: int, theme: TerminalTheme) -> str:
     """A screen as SVG that refers to nothing outside of it."""
     console = Console(file=io.StringIO(), record=True, width=columns, force_terminal=True)
     for line in Screen(example_view(State(columns=columns, rows=rows))).lines:
-        console.print(
-            Text.assemble(*((span.text, STYLES.get(span.style, "")) for span in line.spans)),
-            soft_wrap=True,
-        )
+        console.print(styled(line), soft_wrap=True)
     svg = console.export_svg(title="rillway top", theme=theme, unique_id="top")
     svg = re.sub(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
     return svg.replace("font-family: Fira Code, monospace", f"font-family: {FONTS}")

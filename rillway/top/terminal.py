@@ -62,7 +62,7 @@ def keys_of(typed: str) -> list[str]:
 
 
 class Terminal:
-    """A context manager. `size_changed` is True once after each change."""
+    """A context manager. `has_ended`: by a signal, or the end of the input."""
 
     def __init__(self, incoming: TextIO | None = None, outgoing: TextIO | None = None) -> None:
         self._in = (incoming or sys.stdin).fileno()
@@ -185,19 +185,24 @@ class Terminal:
             data = data[os.write(self._out, data) :]
 
 
+def styled(line: Line) -> Any:
+    """The line as rich's Text."""
+    from rich.text import Text
+
+    return Text.assemble(*((span.text, STYLES.get(span.style, "")) for span in line.spans))
+
+
 def painter() -> Callable[[Line], str]:
     """What makes the characters and colours of a line; without rich, no colours."""
     try:
         from rich.console import Console
-        from rich.text import Text
     except ImportError:
         return lambda line: line.text
     console = Console(file=io.StringIO(), force_terminal=True, width=10_000, highlight=False)
 
     def paint(line: Line) -> str:
-        text = Text.assemble(*((span.text, STYLES.get(span.style, "")) for span in line.spans))
         with console.capture() as capture:
-            console.print(text, end="", soft_wrap=True)
+            console.print(styled(line), end="", soft_wrap=True)
         return capture.get()
 
     return paint
