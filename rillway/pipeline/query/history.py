@@ -32,7 +32,7 @@ from rillway.pipeline.archive.identity.epochs import (
     EPOCH_CHOICES,
     FIRST,
 )
-from rillway.pipeline.archive.identity.recognition import Recognised, Rules, recognise
+from rillway.pipeline.archive.identity.recognition import Recognised, Refused, Rules, recognise
 from rillway.pipeline.archive.parquet_files import COMPRESSION, EPOCH, ArchivedFile, read_file
 from rillway.pipeline.archive.periods import day_of
 from rillway.pipeline.archive.pins import Pin
@@ -263,10 +263,19 @@ def _pinned(
 def _recognised(
     connection: Connection, table: ArchiveTable | None, stream: str
 ) -> Recognised | None:
-    """None if there is nothing in the archive, or nothing in memory."""
-    if table is None or table.end(stream) is None:
-        return None
-    return recognise(connection, table, stream, Rules(), now_ms=0)
+    """None if nothing is archived, or nothing in memory. Raises ArchiveError, Refused."""
+    for _ in range(MAX_PINS):
+        if table is None or table.end(stream) is None:
+            return None
+        looked_at = table.state_number(stream)
+        try:
+            return recognise(connection, table, stream, Rules(), now_ms=0)
+        except Refused:
+            # The stream is read after the archive: an archiver may have moved both on in between.
+            table.refresh()
+            if table.state_number(stream) == looked_at:
+                raise
+    raise ArchiveError(f"{stream}: changes all the time")
 
 
 def _end(found: Recognised | None) -> int:

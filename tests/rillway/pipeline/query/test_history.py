@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rillway.pipeline.archive.archiver import Archiver, Settings
 from rillway.pipeline.archive.engine import LocalEngine
-from rillway.pipeline.archive.identity.recognition import OtherDatabase
+from rillway.pipeline.archive.identity.recognition import (
+    ArchiveBehind,
+    OtherDatabase,
+    Recognised,
+    recognise,
+)
 from rillway.pipeline.archive.maintenance import expire
 from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
@@ -178,6 +185,40 @@ def test_queries_are_complete_while_it_is_archived_and_trimmed(
                 result = found(history)
             assert result == numbers(1, len(result))
             assert len(result) >= 500
+
+
+def test_a_query_looks_again_if_the_archive_moved_on_while_it_looked(
+    link: Connection, table: ArchiveTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Marker and archive are read one after the other, and an archiver moves both."""
+    add_many(link, STREAM, 10)
+    archive(link, table)
+    rounds = iter([11, 21, 31])
+
+    def recognise_late(*arguments: Any, **options: Any) -> Recognised | None:
+        if (first := next(rounds, None)) is not None:
+            add_many(link, STREAM, 10, first)
+            archive(link, ArchiveTable.open(table.root))
+        return recognise(*arguments, **options)
+
+    monkeypatch.setattr("rillway.pipeline.query.history.recognise", recognise_late)
+    with open_history(link.url, STREAM, table.root) as history:
+        assert found(history) == numbers(1, 40)
+
+
+def test_an_archive_that_is_behind_is_refused(
+    link: Connection, table: ArchiveTable, tmp_path: Path
+) -> None:
+    add_many(link, STREAM, 10)
+    archive(link, table)
+    older = shutil.copytree(table.root, tmp_path / "older")
+    add_many(link, STREAM, 10, 11)
+    archive(link, ArchiveTable.open(table.root))
+    with (
+        pytest.raises(ArchiveBehind, match="this archive has it up to 10-0"),
+        open_history(link.url, STREAM, older),
+    ):
+        pass
 
 
 class running:  # noqa: N801 - reads as a word of the test
