@@ -101,7 +101,7 @@ _FAMILIES = {
     "memory/": "Memory",
     "start/": "Start",
     "load/": "Loading files at a start",
-    "latency/": "The seeds' latency test",
+    "latency/": "The latency test of Redis's tutorial on streams",
     "stall/": "What others feel while one command works",
     "scraped/": "What being scraped each second leaves of the rate",
     "watching/": "What `rillway top` takes of the server",
@@ -118,6 +118,7 @@ def tables(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield from _durable_table(cases)
     yield from _headlines(cases)
     yield from _families(cases)
+    yield from _all(cases)
 
 
 def _introduction(abouts: Sequence[Mapping[str, str]]) -> Iterator[str]:
@@ -169,10 +170,20 @@ def _headlines(cases: Mapping[str, Case]) -> Iterator[str]:
         if case := cases.get(name):
             unit = case["unit"] + (" (less is better)" if case["lower_is_better"] else "")
             ours, theirs = number_text(case["rillway"]), number_text(case["redis"])
-            gain = _gain(case)
-            ours = f"**{ours}**" if gain > _AHEAD else ours
-            theirs = f"**{theirs}**" if gain < 1 / _AHEAD else theirs
+            ahead = _ahead(case)
+            ours = f"**{ours}**" if ahead == "rillway" else ours
+            theirs = f"**{theirs}**" if ahead == "redis" else theirs
             yield _row(f"{title}; {unit}", ours, theirs, f"{case['ratio']['median']:.2f}")
+
+
+def _ahead(case: Case) -> str:
+    """`rillway`, `redis`, or nothing: the median of the ratios and both medians must agree."""
+    gain, ours, theirs = _gain(case), case["rillway"], case["redis"]
+    if case["lower_is_better"]:
+        ours, theirs = theirs, ours
+    if gain > _AHEAD and ours > theirs:
+        return "rillway"
+    return "redis" if gain < 1 / _AHEAD and theirs > ours else ""
 
 
 def _families(cases: Mapping[str, Case]) -> Iterator[str]:
@@ -191,6 +202,18 @@ def _spread(gains: Sequence[float]) -> Iterator[str]:
     yield str(sum(gain > _AHEAD for gain in gains))
     yield str(sum(gain < 1 / _AHEAD for gain in gains))
     yield from (f"{value:.2f}" for value in (min(gains), median(gains), max(gains)))
+
+
+def _all(cases: Mapping[str, Case]) -> Iterator[str]:
+    yield "\n## Each case\n"
+    yield 'By the names that `make bench ARGS="--only NAME"` takes: the medians, and the median of'
+    yield "the ratios, Rillway's figure as a share of Redis's.\n"
+    yield _row("case", "unit", "Rillway", "Redis", "ratio")
+    yield _row(*["---"] * 5)
+    for name in (name for prefix in _FAMILIES for name in cases if name.startswith(prefix)):
+        case = cases[name]
+        medians = number_text(case["rillway"]), number_text(case["redis"])
+        yield _row(name, case["unit"], *medians, f"{case['ratio']['median']:.2f}")
 
 
 def _gain(case: Case) -> float:

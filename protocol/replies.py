@@ -4,7 +4,7 @@ Every reply that leaves the server is built here. RESP2 and RESP3 differ in null
 doubles, booleans, verbatim strings and pushes: functions for those take `resp` (2 or 3); the
 others are the same in both. Nothing here knows a command, a client or a socket.
 
-Source: RESP2 and RESP3 specifications; shapes as Redis 7.2 sends them (reference, section 0).
+Source: RESP2 and RESP3 specifications; shapes as Redis 7.2 sends them.
 """
 
 from __future__ import annotations

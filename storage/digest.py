@@ -9,7 +9,7 @@ added; its groups with their positions, the names of their consumers, the pendin
 owner, delivery time and count, and the order of the released ones; the remembered IDs of producers,
 and their settings; its journal of acknowledgements. The deadline of a key counts, too.
 
-Leaves out what is lost when the append-only file is rewritten as plain commands (reference 5.5), so
+Leaves out what is lost when the append-only file is rewritten as plain commands, so
 that the digest is the same before and after: the times at which consumers were seen and active,
 pending entries whose entry is deleted, producers' IDs that have expired or whose entry is deleted,
 and their counters. Access times do not count either.

@@ -6,7 +6,7 @@ seconds, and up to a maximal number for each producer.
 
 Guarantees: the size limit holds at all times. `expire`, which is called periodically and whose cost
 is bounded, enforces the age limit; a look-up does not check the age. The age is that of the entry's
-ID (reference 2.3).
+ID (Redis 8.6).
 
 Leaves out: whether the entry still exists; a duplicate is one even if its entry was deleted.
 """

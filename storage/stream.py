@@ -5,7 +5,7 @@ reply is a join of bytes. They are in nodes (storage/nodes/node.py), whose bound
 Redis.
 
 Guarantees: IDs are ascending; `length`, `first_id`, `max_deleted_id` and `entries_added` are those
-of Redis 7.4 (reference 1.4, 1.5 and 1.12). Trimming never changes `max_deleted_id`.
+of Redis 7.4. Trimming never changes `max_deleted_id`.
 
 The nodes of a stream that was loaded from a snapshot stay packed until they are first read. If one
 turns out to be damaged, methods that need its content raise DamagedNode
@@ -474,7 +474,7 @@ class Stream(Value):
 
         An approximate trim removes whole nodes only, and never more than `limit` entries (0: no
         limit). With References.DELETE and ACKED, each entry is checked by itself, and `approximate`
-        only applies the limit, as in Redis (reference 1.4). `discard` receives the dropped nodes;
+        only applies the limit, as in Redis 7.4. `discard` receives the dropped nodes;
         without it they are freed at once. `removed_ids` receives what DELETE and ACKED remove.
         """
         if references is not References.KEEP:

@@ -1,4 +1,4 @@
-"""Cases of memory: a process's growth for each entry, pending entry, connection, blocked client.
+"""Cases of memory: a process's growth for each entry, pending entry, key, connection and client.
 
 Each measurement has a new server of its own.
 """
@@ -21,7 +21,7 @@ from benchmarks.load.entries import (
     deliver,
     fill,
 )
-from benchmarks.servers import PING, PONG, Server, pack
+from benchmarks.servers import PING, PONG, Server, Word, pack
 
 CONNECTIONS = 1_000
 # There are fewer large entries, so that the total memory is the same.
@@ -32,6 +32,23 @@ SHAPES = {
     "mixed": (MIXED, 5),
     "two-numbers": (NUMBERS, 1),
 }
+# Keys of the other types, with few members of some ten bytes; and one key with all members.
+NUMBERED = [f"number{index:04}" for index in range(5)]
+SMALL_KEYS: dict[str, list[str]] = {
+    "string-key": ["SET", "{key}", "0123456789"],
+    "hash-key-of-5": ["HSET", "{key}", *(word for name in NUMBERED for word in (name, name))],
+    "set-key-of-5": ["SADD", "{key}", *NUMBERED],
+    "sorted-set-key-of-5": ["ZADD", "{key}", *(word for name in NUMBERED for word in ("1", name))],
+    "list-key-of-5": ["RPUSH", "{key}", *NUMBERED],
+}
+LARGE_KEYS: dict[str, list[str]] = {
+    "hash-member": ["HSET", "key", "{member}", "{member}"],
+    "set-member": ["SADD", "key", "{member}"],
+    "sorted-set-member": ["ZADD", "key", "{score}", "{member}"],
+    "list-element": ["RPUSH", "key", "{member}"],
+}
+PER_KEY = 10  # there are as many times fewer keys than members
+BATCH = 1_000
 WAIT = pack("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
 
 Measurement = Callable[[Server, Scale], Figures]
@@ -72,6 +89,26 @@ def _own_ids(server: Server, scale: Scale) -> Figures:
     entry = _Growth(server, scale.entries)
     fill(server, scale.entries, first=None)
     return {"memory/small-entry-of-own-id": entry.figure()}
+
+
+def _filled(words: list[str], number: int) -> list[Word]:
+    name = f"{number:010}"
+    return [word.format(key=name, member=name, score=number) for word in words]
+
+
+def _words(words: list[str], divisor: int, name: str) -> Measurement:
+    """The same request for many keys, or many members; each has ten digits of its own."""
+
+    def measure(server: Server, scale: Scale) -> Figures:
+        count = scale.entries // divisor
+        growth = _Growth(server, count)
+        for first in range(0, count, BATCH):
+            server.pipeline(
+                [pack(*_filled(words, n)) for n in range(first, min(first + BATCH, count))]
+            )
+        return {f"memory/{name}": growth.figure()}
+
+    return measure
 
 
 def _clients(name: str, request: bytes) -> Measurement:
@@ -116,6 +153,8 @@ CASES: list[Case] = [
         for name, (shape, divisor) in SHAPES.items()
     ),
     _case(_own_ids, "small-entry-of-own-id"),
+    *(_case(_words(words, PER_KEY, name), name) for name, words in SMALL_KEYS.items()),
+    *(_case(_words(words, 1, name), name) for name, words in LARGE_KEYS.items()),
     _case(_clients("idle-connection", b""), "idle-connection"),
     _case(_clients("idle-tls-connection", b""), "idle-tls-connection", is_encrypted=True),
     _case(_clients("blocked-client", WAIT), "blocked-client"),

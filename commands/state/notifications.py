@@ -1,6 +1,6 @@
 """Keyspace event classes, and how `notify-keyspace-events` names them.
 
-Which commands emit which event: reference, section 1, and the Redis documentation of keyspace
+Which commands emit which event: as Redis 7.4, and the Redis documentation of keyspace
 notifications. Emitting: `Client.notify`; publishing: `Instance.notify`.
 """
 

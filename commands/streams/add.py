@@ -1,4 +1,4 @@
-"""XADD (reference 1.3, 2.1, 2.3).
+"""XADD (Redis 7.4; options: Redis 8.2, Redis 8.6).
 
 The usual form, `XADD key [MAXLEN [=|~] n] <* | id> field value ...` on an existing stream, stores
 the bytes of the fields unparsed (`_add_unparsed`). Every other form goes through `AddOptions`. IDs

@@ -1,4 +1,4 @@
-"""XDEL and XDELEX: entries are removed from anywhere in a stream (reference 1.5, 2.1)."""
+"""XDEL and XDELEX: entries are removed from anywhere in a stream (Redis 8.2)."""
 
 from __future__ import annotations
 

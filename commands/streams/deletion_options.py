@@ -1,4 +1,4 @@
-"""KEEPREF, DELREF, ACKED: what a deletion does with groups' references (reference 2.1).
+"""KEEPREF, DELREF, ACKED: what a deletion does with groups' references (Redis 8.2).
 
     [KEEPREF | DELREF | ACKED]              XADD, XTRIM
     [KEEPREF | DELREF | ACKED] IDS n id...  XDELEX, XACKDEL

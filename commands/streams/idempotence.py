@@ -1,4 +1,4 @@
-"""Idempotent production (reference 2.3): an entry that is sent twice is added once.
+"""Idempotent production (Redis 8.6): an entry that is sent twice is added once.
 
     IDMP producer-id idempotent-id | IDMPAUTO producer-id         options of XADD
     XIDMPRECORD                                                   restores a remembered ID

@@ -1,4 +1,4 @@
-"""Parsing and formatting of entry IDs in requests and replies (reference 1.2).
+"""Parsing and formatting of entry IDs in requests and replies (Redis 7.4).
 
 Strict IDs are `<ms>-<seq>` and `<ms>`. Ranges also take `-` and `+` for the two ends of a stream,
 and `(` before an ID excludes it. XADD's `*` and `<ms>-*`, XREAD's `$` and `+` and XREADGROUP's `>`

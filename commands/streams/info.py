@@ -1,4 +1,4 @@
-"""XINFO: the state of a stream, its groups and their consumers (reference 1.13).
+"""XINFO: the state of a stream, its groups and their consumers (Redis 7.4).
 
 The order of fields is Redis's; clients of RESP2 see it.
 """

@@ -1,4 +1,4 @@
-"""XSETID (reference 1.6): the counters of a stream, for replicas, files and repairs."""
+"""XSETID (Redis 7.4): the counters of a stream, for replicas, files and repairs."""
 
 from __future__ import annotations
 

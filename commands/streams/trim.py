@@ -1,4 +1,4 @@
-"""XTRIM, and the trimming options that it shares with XADD (reference 1.3, 1.4).
+"""XTRIM, and the trimming options that it shares with XADD (Redis 7.4).
 
     <MAXLEN | MINID> [= | ~] threshold [LIMIT count] [KEEPREF | DELREF | ACKED]
 

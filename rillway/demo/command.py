@@ -39,7 +39,7 @@ NAMES = tuple(f"consumer-{number:02}" for number in range(1, 11))
 CRASHING = ("consumer-04", "consumer-07")
 CLAIMING = "consumer-10"
 
-# The rate of the seeds' latency test.
+# The rate of the latency test in Redis's tutorial on streams.
 RATE = 10_000
 # With fewer, the run ends before two consumers can crash in the middle of it.
 MIN_DEPARTURES = 2_000

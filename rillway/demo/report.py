@@ -139,7 +139,7 @@ def carrier_table(expected: Mapping[str, int], counted: Mapping[str, int]) -> st
 
 
 def latency_lines(tallies: Mapping[str, Tally]) -> Iterator[str]:
-    """The histogram in the seeds' form; classes into which nothing fell are left out."""
+    """The histogram as in Redis's tutorial on streams; empty classes are left out."""
     counts = [
         sum(column) for column in zip(*(t.latencies() for t in tallies.values()), strict=True)
     ]

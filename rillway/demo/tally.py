@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from ctypes import Array, c_uint64
 from multiprocessing.sharedctypes import RawArray
 
-# Latencies are counted in the seeds' classes of one millisecond, wider where there are few.
+# Latencies are counted in classes of one millisecond, wider where there are few.
 LATENCY_BOUNDS_MS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 50, 100, 200, 500, 1000)
 
 READY, DELIVERED, CLAIMED, ACKNOWLEDGED, FIRST_LATENCY = range(5)

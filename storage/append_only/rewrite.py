@@ -4,8 +4,8 @@ Used when aof-use-rdb-preamble is no. State that requests cannot express is lost
 times at which a consumer was seen and active, pending entries whose entry is deleted, the number of
 duplicates.
 
-Source: reference 5.5 (Redis 8.8). Beyond it, every consumer is created by a request of its own, so
-that one whose pending entries are all deleted stays, too.
+The commands are those of Redis 8.8. Beyond it, every consumer is created by a request of its own,
+so that one whose pending entries are all deleted stays, too.
 """
 
 from __future__ import annotations

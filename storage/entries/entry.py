@@ -4,7 +4,7 @@
 
 with a CRLF after each part.
 
-The form is the same in RESP2 and RESP3 (reference, section 0), so that a reply is a join of
+The form is the same in RESP2 and RESP3, so that a reply is a join of
 entries. The fields are the bulk strings of the client's request, stored unparsed. They are decoded
 only for snapshots, and measured in place (storage/redis_format/listpack_size.py).
 """

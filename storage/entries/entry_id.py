@@ -4,7 +4,7 @@ As plain ints they are compact, hashable and compare in stream order. Both halve
 64-bit numbers, so every ID lies between MIN_ID (0-0) and MAX_ID. Compiled, an ID is a C number of
 128 bits where it has the type `entry_id_t`: no object is made of it, and MAX_ID + 1 is 0.
 
-The parsers accept the same texts as Redis 7.0.15 (reference 1.2). It copies the text into a C
+The parsers accept the same texts as Redis 7.0.15. It copies the text into a C
 string and reads each half with `strtoull`, which has effects that clients can see:
 
 * leading zeros, leading blanks and one leading `+` are tolerated (`007-1` is 7-1);

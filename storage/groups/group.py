@@ -148,7 +148,7 @@ class Group:
         """Record the delivery of the entries `ids` (ascending) to `consumer`.
 
         An ID may be pending already, if the group was set back (XGROUP SETID). It then changes its
-        owner and starts again with one delivery, as in Redis (reference 1.8).
+        owner and starts again with one delivery, as in Redis 7.4.
         """
         pending = self.pending
         if ids.count and pending.reaches(ids.at(0)):

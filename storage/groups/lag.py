@@ -1,4 +1,4 @@
-"""The progress of groups in a stream: entries-read and lag (reference 1.12).
+"""The progress of groups in a stream: entries-read and lag (Redis 7.4).
 
 A group counts the entries that it reads, as long as its position in the stream is known. If it is
 not, because the group was set or entries were deleted, the stream's counters give it in some
@@ -16,7 +16,7 @@ from storage.stream import MAX_COUNT, Stream
 
 
 def advance_group(stream: Stream, group: Group, ids: EntryIDs) -> None:
-    """Move `group` past the entries `ids`, which are delivered to it now (reference 1.12).
+    """Move `group` past the entries `ids`, which are delivered to it now (Redis 7.4).
 
     `ids` ascend and are above the group's last ID. They are counted while
     the group's position is known, and from where it becomes known again.

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class References(Enum):
-    """The options of a deletion for pending entries lists (reference 2.1)."""
+    """The options of a deletion for pending entries lists (Redis 8.2)."""
 
     KEEP = "KEEPREF"  # delete the entry; it stays pending
     DELETE = "DELREF"  # delete the entry, also from all pending entries lists

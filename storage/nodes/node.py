@@ -1,6 +1,6 @@
 """The nodes of a stream: about a hundred entries each, in the form in which they are sent.
 
-Clients see where a node ends (reference 1.4): `~` trims remove whole nodes, and XINFO STREAM counts
+Clients see where a node ends (Redis 7.4): `~` trims remove whole nodes, and XINFO STREAM counts
 them. So a node knows, besides its live entries, the number of deleted ones, and the size of its
 listpack in Redis.
 

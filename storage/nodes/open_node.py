@@ -18,7 +18,7 @@ from storage.nodes.entry_buffer import EntryBuffer
 from storage.object_size import instance_bytes, int_object_bytes
 from storage.redis_format.listpack_size import FLAGS_BYTES, FieldSizes, int64_bytes, integer_bytes
 
-# Redis's largest node, whatever the configuration says (reference 1.4).
+# Redis's largest node, whatever the configuration says (Redis 7.4).
 MAX_NODE_BYTES = 1 << 30
 _MAX_NODE_BYTES: cython.Py_ssize_t = MAX_NODE_BYTES
 

@@ -1,4 +1,4 @@
-"""A stream from the body of an RDB value: types 15, 19, 21, 26 and 27 (reference 5.2).
+"""A stream from the body of an RDB value: types 15, 19, 21, 26 and 27.
 
 The fields are numbered in docs/architecture/snapshots.md; storage/snapshot/stream_encoder.py writes
 them and says what each type adds. What an older type leaves out is made up as Redis does it.

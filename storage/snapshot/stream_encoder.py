@@ -1,4 +1,4 @@
-"""A stream as the body of an RDB value: types 15, 19, 21, 26 and 27 (reference 5.2).
+"""A stream as the body of an RDB value: types 15, 19, 21, 26 and 27.
 
 The types have the same parts in the same order; each adds to the one before it. The fields are
 numbered in docs/architecture/snapshots.md, and storage/snapshot/stream_decoder.py reads them.

@@ -1,4 +1,4 @@
-"""A node of a stream as the listpack that Redis has for it (reference 5.3), read.
+"""A node of a stream as the listpack that Redis has for it (docs/architecture/snapshots.md), read.
 
 The elements of the listpack are the master entry, then the entries in order:
 

@@ -201,7 +201,7 @@ class StreamModel:
     # -- groups --------------------------------------------------------------------------------
 
     def estimate_entries_read(self, entry_id: int) -> int:
-        """-1 for unknown; reference 1.12, line by line."""
+        """-1 for unknown; the rules of Redis 7.4, one after the other."""
         if self.entries_added == 0:
             return 0
         if self.length == 0 and entry_id <= self.last_id:

@@ -8,8 +8,7 @@ that still finds nothing moves to the end of the queue of each of its keys and k
 Readers that tail one stream send identical requests: they share one `Block`, and the reply is built
 once for all of them (fan-out).
 
-Pure bookkeeping: no clock and no socket. Source: reference 1.14, seeds "How serving blocked
-consumers work".
+Pure bookkeeping: no clock and no socket. The order of service is that of Redis 7.4.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""XCLAIM and XAUTOCLAIM (reference 1.10): pending entries change hands.
+"""XCLAIM and XAUTOCLAIM (Redis 7.4): pending entries change hands.
 
 An entry whose content was deleted cannot be claimed: it is removed from the PEL instead. Both
-commands are propagated as XCLAIMs with their result (reference 1.15); an XCLAIM of an entry without
+commands are propagated as XCLAIMs with their result (Redis 7.4); an XCLAIM of an entry without
 content makes a replica drop it as well.
 """
 

@@ -4,7 +4,7 @@ A change of a group is no change of the stream's entries: as in Redis, a transac
 the key does not fail. Caches of the key are invalidated nevertheless, because clients cache what
 XPENDING answered; Redis lets them go stale.
 
-Deliveries are propagated by their result (reference 1.15): XCLAIMs, and the position of the group.
+Deliveries are propagated by their result (Redis 7.4): XCLAIMs, and the position of the group.
 Redis writes an XCLAIM for each entry; here one XCLAIM names all consecutive entries with the same
 result. It is built only if there is a sink, and as the bytes that all sinks share.
 """

@@ -1,4 +1,4 @@
-"""XGROUP: the groups of a stream and their consumers (reference 1.11)."""
+"""XGROUP: the groups of a stream and their consumers (Redis 7.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries that have been pending for long: what XREADGROUP with CLAIM begins with (reference 2.2).
+"""Entries that have been pending for long: what XREADGROUP with CLAIM begins with (Redis 8.4).
 
 They come from the whole group, the caller's own among them: first what was released (XNACK), in
 the order of the releases, then the oldest deliveries. The group keeps them in that order

@@ -1,4 +1,4 @@
-"""XPENDING (reference 1.9): what a group was given and has not acknowledged."""
+"""XPENDING (Redis 7.4): what a group was given and has not acknowledged."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""XREADGROUP (reference 1.8): entries for one consumer of a group, new ones or its own history.
+"""XREADGROUP (Redis 7.4): entries for one consumer of a group, new ones or its own history.
 
 `>` takes entries that no consumer of the group was given yet and makes them pending, unless NOACK
 is given. Very many are delivered at once, and then sent in pieces. Any other ID asks for the
 consumer's own pending entries after it: that never waits, and each answer counts as one more
 delivery.
 
-CLAIM (reference 2.2) lets `>` begin with entries of any consumer that are pending for long: the
+CLAIM (Redis 8.4) lets `>` begin with entries of any consumer that are pending for long: the
 released ones (XNACK) first, then the oldest deliveries. Each entry of such a reply is followed by
 its idle time and the number of its earlier deliveries. A client that waits for new entries then
 also waits for the oldest pending one to become old enough.

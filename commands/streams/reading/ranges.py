@@ -1,4 +1,4 @@
-"""XRANGE, XREVRANGE and XLEN (reference 1.5)."""
+"""XRANGE, XREVRANGE and XLEN (Redis 7.4)."""
 
 from __future__ import annotations
 

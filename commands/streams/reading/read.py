@@ -1,4 +1,4 @@
-"""XREAD (reference 1.7): entries after an ID, of several streams, at once or when they arrive.
+"""XREAD (Redis 7.4): entries after an ID, of several streams, at once or when they arrive.
 
 A reply is joined from stored bytes; no entry is decoded. A client that finds nothing may wait: `$`
 is resolved when the request arrives, `+` each time that it is served.

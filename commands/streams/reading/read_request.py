@@ -1,4 +1,4 @@
-"""The request that XREAD and XREADGROUP share (reference 1.7, 1.8), parsed once.
+"""The request that XREAD and XREADGROUP share (Redis 7.4), parsed once.
 
     [GROUP group consumer] [COUNT count] [MAXCOUNT entries] [MAXSIZE bytes] [BLOCK ms]
     [CLAIM min-idle-time] [NOACK] STREAMS key [key ...] id [id ...]

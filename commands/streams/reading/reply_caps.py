@@ -1,4 +1,4 @@
-"""MAXCOUNT and MAXSIZE: caps on one reply of XREAD or XREADGROUP (reference 2.5).
+"""MAXCOUNT and MAXSIZE: caps on one reply of XREAD or XREADGROUP (Redis 8.10).
 
 Both count over all streams of a request, in the order of its keys. MAXSIZE is soft: an entry is
 included as long as the bytes before it are below the cap, and the first entry always is. The bytes
