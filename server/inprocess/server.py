@@ -21,6 +21,7 @@ Its files are in memory (memory_files.py), and are loaded at the start:
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Callable
 from signal import SIGTERM
@@ -57,6 +58,10 @@ from server.requests.session import Session
 from server.shutdown import Ending
 
 Word = str | bytes | int
+
+# Warnings, so that pytest shows the traceback of a handler that failed with the test that it broke.
+LOGGER = logging.getLogger("rillway")
+LOGGER.addHandler(logging.NullHandler())
 
 
 def to_argv(words: tuple[Word, ...]) -> Argv:
@@ -363,6 +368,8 @@ class InProcessServer:
         if self.instance.config.hide_user_data_from_log:
             message = without_bytes(message)
         self.log_lines.append((level, message))
+        if level == "warning":
+            LOGGER.warning(message)
 
 
 class InProcessClient:

@@ -65,7 +65,9 @@ def test_calls_failures_and_rejections_are_counted_apart() -> None:
     assert server.instance.stats.errors == {b"ERR": 1, b"WRONGTYPE": 1}
 
 
-def test_a_bug_in_a_handler_affects_no_other_client(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_a_handler_affects_no_other_client_and_its_traceback_is_shown(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     server = InProcessServer()
     client = server.connect()
 
@@ -75,6 +77,7 @@ def test_a_bug_in_a_handler_affects_no_other_client(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(COMMANDS[b"echo"], "handler", broken)
     assert client.execute("ECHO", "x").startswith(b"-ERR internal error")
     assert any("ZeroDivisionError" in text for _, text in server.log_lines)
+    assert "in broken\n    raise ZeroDivisionError" in caplog.text
     assert client.execute("PING") == b"+PONG\r\n"
 
 
