@@ -133,7 +133,7 @@ java: ## install Java 17, if there is none
 
 .PHONY: demo
 demo: $(VENV)/.demo stop compiled ## serve on PORT, run a year of departures through it, leave it running
-	@PYTHONPATH=$(COMPILED) $(BIN)/python -P -m rillway demo \
+	@PYTHONPATH=$(COMPILED) $(BIN)/python -P -m rillway demo departures \
 		--port $(PORT) --directory $(RUN) --keep-server --overwrite $(ARGS)
 	@echo "or: make stop"
 

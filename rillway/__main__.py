@@ -69,7 +69,7 @@ def check(arguments: list[str]) -> int:
 
 
 def demo(arguments: list[str]) -> int:
-    """Run the real departures of a year through a stream and check every one of them."""
+    """A queue of jobs with workers that crash, live; or a year of real departures."""
     from rillway.demo.command import main as demo_main
 
     return demo_main(arguments)
@@ -144,7 +144,7 @@ SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
         "how far groups are behind, and for how long: rillway lag --help",
     ),
     "console": (console, "a page in the browser that shows it all: rillway console --help"),
-    "demo": (demo, "send 336,776 real departures through a stream: rillway demo --help"),
+    "demo": (demo, "a queue of jobs with workers that crash, live: rillway demo --help"),
 }
 
 

@@ -10,8 +10,8 @@ from benchmarks.comparison import Case, Contender, Figures, Scale, Session
 from benchmarks.figures import Figure, Row, percentile
 from benchmarks.load.delays import delays
 from benchmarks.load.entries import deliver, fill
-from rillway.demo.report import latency_lines
-from rillway.demo.tally import Tally
+from rillway.demo.departures.report import latency_lines
+from rillway.demo.departures.tally import Tally
 
 
 @contextmanager

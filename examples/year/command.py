@@ -22,9 +22,9 @@ from examples.year.proof import (
     replay_checks,
 )
 from examples.year.year import STREAM, Sample, Year, day_of
-from rillway.demo.audit import Check
-from rillway.demo.departures import DataSetMissing, Departure, read_departures
-from rillway.demo.report import check_lines, table
+from rillway.demo.departures.audit import Check
+from rillway.demo.departures.data_set import DataSetMissing, Departure, read_departures
+from rillway.demo.departures.report import check_lines, table
 from rillway.demo.service import ServerFailed, Service
 from rillway.pipeline.archive.command import EXPECTED_ERRORS, open_engine
 from rillway.pipeline.archive.engine import LocalEngine

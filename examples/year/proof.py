@@ -13,8 +13,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from examples.year.year import STREAM
-from rillway.demo.audit import Check
-from rillway.demo.departures import Departure, count_by_carrier
+from rillway.demo.departures.audit import Check
+from rillway.demo.departures.data_set import Departure, count_by_carrier
 from rillway.pipeline.archive.parquet_files import read_file
 from rillway.pipeline.archive.periods import MS_PER_DAY
 from rillway.pipeline.archive.periods import day_of as date_of

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from rillway.demo.departures import Departure
+from rillway.demo.departures.data_set import Departure
 from rillway.pipeline.archive.archiver import Archiver, Settings
 from rillway.pipeline.archive.engine import Engine
 from rillway.pipeline.archive.periods import MS_PER_DAY

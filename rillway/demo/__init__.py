@@ -1,13 +1,12 @@
-"""The demo: a year of real departures through one stream and one consumer group.
+"""Programs that show and prove what groups are for, with workers that are killed.
 
-    departures.py  the data set: read, sorted by time, counted
-    producer.py    pipelined XADD at a steady rate
-    consumer.py    one of ten processes: blocking XREADGROUP, acknowledge, crash or claim
-    tally.py       each consumer's counters, in memory that outlives the process
-    audit.py       the proof: compares the server's data with the data set
-    report.py      tables, the latency histogram, progress
-    service.py     a server started for the demo
-    command.py     `rillway demo`: runs all of this and sets the exit status
+    jobs/          `rillway demo`: a queue of jobs, to be watched in `rillway top`
+    departures/    `rillway demo departures`: a year of real departures, every one accounted for
+    command.py     chooses one of the two, and says what went wrong
+    options.py     which server, and which keys
+    processes.py   no process of a demo outlives it
+    screen.py      `rillway top` beside a demo
+    service.py     a server started for a demo
 
-It is an ordinary client: redis-py over a socket, without any of the server's code.
+They are ordinary clients: redis-py over a socket, without any of the server's code.
 """

@@ -11,10 +11,10 @@ An HTML comment just before a block, which no reader sees, says what else there 
 
     <!-- not run: reason -->      left out; the reason is for those who read the source
     <!-- thorough: reason -->     run by .ci/run only, because it takes long
-    <!-- file: NAME -->           written to a file in the page's folder instead of being run
+    <!-- file: NAME -->           written to a file in the shell's folder instead of being run
     <!-- output -->               what the Python block before has printed
-    <!-- numbers vary -->         every number in the output stands for any number
-    <!-- output varies: reason -->  the output is an example and not compared
+    <!-- numbers vary -->         every number in the output stands for any number, with any unit of
+                                  its kind, in a column of any width
     <!-- fails -->                the last command exits with another status than 0
 
 In output, `...` stands for anything, on a line of its own for any lines; an ID with a time stands
@@ -46,7 +46,7 @@ TIMEOUT_SECONDS = 180
 COLUMNS = 100
 DONE = "\x1e"
 MARKS = {
-    "not run", "thorough", "file", "output", "numbers vary", "output varies", "fails",
+    "not run", "thorough", "file", "output", "numbers vary", "fails",
 }  # fmt: skip
 RUN_LANGUAGES = {"console", "python"}
 OTHER_LANGUAGES = {"text", "ini", "json", "yaml", "sql", "toml", "bash", "dockerfile", "{graphviz}"}
@@ -61,7 +61,8 @@ SERVER = re.compile(r"(rillway serve|redis-server)\b(?!.*&$)")
 # What bash says of killed jobs, and redis-cli of commands that took half a second or longer.
 NOISE = re.compile(r"^(\S+: line \d+: +\d+ (Killed|Terminated).*|\(\d+\.\d+s\))\n", re.MULTILINE)
 ID = re.compile(r"\b1\d{12}-\d+\b")
-NUMBER = re.compile(r"\d[\d,.]*")
+# A number in an escaped line, perhaps with its unit; not the count of a repetition.
+VARYING = re.compile(r"(?<![{\\])\d[\d,]*(\\\.\d+)?(?:ms\b|[smhkMG]\b)?(?![}\d])")
 
 # Both before the real ones on the page's PATH, so that they find the page's server.
 WRAPPERS = {
@@ -153,7 +154,8 @@ def matches(expected: str, actual: str, *, numbers_vary: bool = False) -> bool:
         line = re.escape(line.rstrip()).replace(r"\.\.\.", ".*").replace(r"\-", "-")
         line = ID.sub(lambda _: r"\d{13}-\d+", line)
         if numbers_vary:
-            line = re.sub(r"(?<![{\\])\d[\d,]*(\\\.\d+)?(?!})", lambda _: r"[\d,.]+", line)
+            line = re.sub(r"(\\ ){2,}", lambda _: "[ ]+", line)
+            line = re.sub(VARYING, lambda _: r"[\d,.]+(?:ms|[smhkMG])?", line)
         pattern += line + r"[ ]*\n"
     return re.fullmatch(pattern, actual.strip("\n").rstrip() + "\n") is not None
 
@@ -224,7 +226,7 @@ class Page:
         text = self._with_ports(block.text)
         try:
             if "file" in block.marks:
-                (self._folder / block.marks["file"]).write_text(text)
+                (self._shell_folder() / block.marks["file"]).write_text(text)
             elif "output" in block.marks:
                 self._compare(block, block.text, self._printed)
             elif block.language == "python":
@@ -253,8 +255,6 @@ class Page:
                 raise Failed(f"{command}\n{printed}")
 
     def _compare(self, block: Block, expected: str, printed: str, command: str = "") -> None:
-        if "output varies" in block.marks:
-            return
         printed = self._without_ports(printed)
         if not matches(expected, printed, numbers_vary="numbers vary" in block.marks):
             raise Failed(f"{command}\n-- in the page:\n{expected}\n-- printed:\n{printed}")
@@ -284,6 +284,10 @@ class Page:
         shell = self._session("bash", ["bash", "--norc", "--noprofile"])
         file = self._file("sh", command)
         return shell.run(f". {file} </dev/null; printf '{DONE}%d{DONE}\\n' $?")
+
+    def _shell_folder(self) -> Path:
+        """Where the page has gone to with `cd`."""
+        return Path(self._shell("pwd")[1].strip())
 
     def _python(self, text: str) -> tuple[int, str]:
         python = self._session("python", [sys.executable, "-u", "-c", PYTHON_LOOP])

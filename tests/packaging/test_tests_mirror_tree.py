@@ -26,6 +26,10 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "commands/core/services.py": "interfaces; their implementations are in server/",
     "commands/core/runner.py": "a base class without behaviour; tests/server/requests",
     "commands/core/host.py": "an interface, without behaviour; its implementations are in server/",
+    "rillway/demo/jobs/worker.py": "test_command.py beside it, in processes of its own",
+    "rillway/demo/options.py": "jobs/test_command.py and departures/test_command.py",
+    "rillway/demo/processes.py": "departures/test_consumer.py",
+    "rillway/demo/screen.py": "jobs/test_command.py and departures/test_progress.py",
     **{
         f"rillway/pipeline/{room}/arguments.py": "test_command.py beside it, and test_main.py"
         for room in ("archive", "latency", "query", "replay")

@@ -7,7 +7,7 @@ from pathlib import Path
 from examples.year.plots import draw
 from examples.year.proof import archive_checks, replay_checks
 from examples.year.year import Year, day_of
-from rillway.demo.departures import Departure
+from rillway.demo.departures.data_set import Departure
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection

@@ -13,7 +13,7 @@ from itertools import islice
 
 import redis
 
-from rillway.demo.departures import Departure
+from rillway.demo.departures.data_set import Departure
 
 TICK_SECONDS = 0.001
 MAX_PIPELINE = 200

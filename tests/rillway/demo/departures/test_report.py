@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
-from rillway.demo.audit import Check
-from rillway.demo.report import (
-    LineProgress,
+from rillway.demo.departures.audit import Check
+from rillway.demo.departures.report import (
     carrier_table,
     check_lines,
     consumer_table,
     latency_lines,
     table,
 )
-from rillway.demo.tally import Tally
+from rillway.demo.departures.tally import Tally
 
 
 def make_tally(*latencies_ms: float) -> Tally:
@@ -82,17 +79,4 @@ def test_a_failed_check_shows_what_was_expected() -> None:
         "  ok      length: 2,000",
         "  ok      order",
         "  FAILED  pending: expected 0, found None",
-    ]
-
-
-def test_progress_without_a_terminal_is_a_line_now_and_then(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    progress = LineProgress(total=1_000)
-    progress.update(100, 50)
-    progress.update(101, 51)
-    progress.note("something happened")
-    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
-        ["100", "sent", "50", "acknowledged", "of", "1,000"],
-        ["something", "happened"],
     ]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from rillway.demo import producer as module
-from rillway.demo.departures import Departure
-from rillway.demo.producer import MAX_PIPELINE, Producer
+from rillway.demo.departures import producer as module
+from rillway.demo.departures.data_set import Departure
+from rillway.demo.departures.producer import MAX_PIPELINE, Producer
 
 STREAM = "departures"
 

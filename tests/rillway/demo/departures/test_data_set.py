@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from rillway.demo import departures as module
-from rillway.demo.departures import (
+from rillway.demo.departures import data_set as module
+from rillway.demo.departures.data_set import (
     DataSetMissing,
     Departure,
     count_by_carrier,

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from rillway.demo.audit import Check, Evidence, Ledger, audit
-from rillway.demo.departures import Departure
-from rillway.demo.tally import Tally
+from rillway.demo.departures.audit import Check, Evidence, Ledger, audit
+from rillway.demo.departures.data_set import Departure
+from rillway.demo.departures.tally import Tally
 
 DEPARTURES = [
     Departure(1_000, "UA", "1", "N1", "JFK", "BOS", "0"),

@@ -11,13 +11,13 @@ import os
 import signal
 import time
 from dataclasses import dataclass
-from multiprocessing import parent_process
 from multiprocessing.synchronize import Event
 from typing import Any
 
 import redis
 
-from rillway.demo.tally import Tally
+from rillway.demo.departures.tally import Tally
+from rillway.demo.processes import parent_is_gone
 
 Entry = tuple[bytes, dict[bytes, bytes]]
 
@@ -132,8 +132,3 @@ class Consumer:
                 break
             self.measure(entries)
         os.kill(os.getpid(), signal.SIGKILL)
-
-
-def parent_is_gone() -> bool:
-    parent = parent_process()
-    return parent is not None and not parent.is_alive()

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from rillway.demo.tally import LATENCY_BOUNDS_MS, Tally
+from rillway.demo.departures.tally import LATENCY_BOUNDS_MS, Tally
 
 
 def count_and_die(tally: Tally) -> None:

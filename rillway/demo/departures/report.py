@@ -1,94 +1,12 @@
-"""The demo's output: progress while it runs; tables and the latency histogram at the end."""
+"""The demo's report: tables and the latency histogram."""
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Protocol
 
-from rillway.demo.audit import Check
-from rillway.demo.tally import LATENCY_BOUNDS_MS, Tally
-
-LINE_EVERY_SECONDS = 2.0
-BAR_EVERY_SECONDS = 0.2
-
-
-class Progress(Protocol):
-    """Progress of the demo. `update` may be called often; it draws only from time to time."""
-
-    def update(self, sent: int, acknowledged: int) -> None: ...
-
-    def note(self, text: str) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class LineProgress:
-    """A line every two seconds: for logs, and if rich is not installed."""
-
-    def __init__(self, total: int) -> None:
-        self.total = total
-        self.next_line = 0.0
-
-    def update(self, sent: int, acknowledged: int) -> None:
-        if time.monotonic() >= self.next_line:
-            self.next_line = time.monotonic() + LINE_EVERY_SECONDS
-            self.note(f"{sent:>9,} sent  {acknowledged:>9,} acknowledged  of {self.total:,}")
-
-    def note(self, text: str) -> None:
-        print(text, flush=True)
-
-    def close(self) -> None:
-        pass
-
-
-class BarProgress:
-    """Two bars on a terminal, drawn by rich.
-
-    Drawn from `update`, not from a thread of rich's own: one that draws while a pipeline is sent
-    would be measured as latency.
-    """
-
-    def __init__(self, total: int) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Bars
-
-        self.bars = Bars(
-            TextColumn("{task.description:<12}"),
-            BarColumn(bar_width=40),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            auto_refresh=False,
-        )
-        self.sent = self.bars.add_task("sent", total=total)
-        self.acknowledged = self.bars.add_task("acknowledged", total=total)
-        self.next_draw = 0.0
-        self.bars.start()
-
-    def update(self, sent: int, acknowledged: int) -> None:
-        if time.monotonic() >= self.next_draw:
-            self.next_draw = time.monotonic() + BAR_EVERY_SECONDS
-            self.bars.update(self.sent, completed=sent)
-            self.bars.update(self.acknowledged, completed=acknowledged)
-            self.bars.refresh()
-
-    def note(self, text: str) -> None:
-        self.bars.console.print(text, highlight=False)
-
-    def close(self) -> None:
-        self.bars.refresh()
-        self.bars.stop()
-
-
-def make_progress(total: int) -> Progress:
-    if sys.stdout.isatty():
-        try:
-            return BarProgress(total)
-        except ImportError:
-            pass
-    return LineProgress(total)
+from rillway.demo.departures.audit import Check
+from rillway.demo.departures.tally import LATENCY_BOUNDS_MS, Tally
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -15,8 +15,8 @@ from typing import Any
 
 import redis
 
-from rillway.demo.departures import Departure, count_by_carrier
-from rillway.demo.tally import Tally
+from rillway.demo.departures.data_set import Departure, count_by_carrier
+from rillway.demo.departures.tally import Tally
 
 PAGE = 1000
 

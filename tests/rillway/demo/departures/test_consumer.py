@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rillway.demo.consumer import CRASH_HOLDING, Assignment, Consumer, Entry
-from rillway.demo.tally import Tally
+from rillway.demo.departures.consumer import CRASH_HOLDING, Assignment, Consumer, Entry
+from rillway.demo.departures.tally import Tally
 
 ASSIGNMENT = Assignment(
     url="redis://127.0.0.1:1", stream="s", group="g", ledger="l", name="consumer-01"

@@ -1,0 +1,93 @@
+"""`rillway demo departures` as a whole: the real data set, ten processes, two crashes."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from rillway.demo.departures.command import LEDGER, STREAM, main
+from rillway.demo.service import Service
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    service = Service(tmp_path / "server", port=0)
+    yield service
+    service.stop()
+
+
+def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rillway", "demo", "departures", *arguments],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--departures", "10"],
+        ["--rate", "fast"],
+        ["--port", "-1"],
+        ["--keep-server"],
+        ["--url", "redis://127.0.0.1", "--port", "7000"],
+    ],
+)
+def test_a_bad_argument_is_a_usage_error(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    assert exit_.value.code == 2
+    assert "rillway demo departures: error" in capsys.readouterr().err
+
+
+@pytest.mark.integration
+def test_every_departure_is_acknowledged_once_though_two_consumers_crash(service: Service) -> None:
+    run = demo("--url", service.url, "--departures", "3000")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "All 3,000 departures were acknowledged exactly once." in run.stdout
+    assert len(re.findall(r"consumer-\d\d was killed, holding \d+ departures", run.stdout)) == 2
+    assert re.search(r"^Processed between \d+ and \d+ ms -> [\d.]+%$", run.stdout, re.MULTILINE)
+    with redis.Redis.from_url(service.url) as client:
+        assert client.xlen(STREAM) == 3_000
+        assert client.xlen(LEDGER) > 0
+
+
+@pytest.mark.integration
+def test_keys_that_exist_are_not_deleted_unasked(service: Service) -> None:
+    with redis.Redis.from_url(service.url) as client:
+        client.set(STREAM, "mine")
+        run = demo("--url", service.url)
+        assert run.returncode == 1
+        assert "--overwrite" in run.stderr
+        assert client.get(STREAM) == b"mine"
+
+
+@pytest.mark.integration
+def test_a_server_that_was_kept_goes_on_with_the_stream_in_it(tmp_path: Path) -> None:
+    run = demo("--departures", "2000", "--keep-server", "--directory", str(tmp_path))
+    pid = int((tmp_path / "server.pid").read_text())
+    try:
+        assert run.returncode == 0, run.stdout + run.stderr
+        port = re.search(r"redis-cli -p (\d+)", run.stdout)
+        assert port is not None
+        with redis.Redis(port=int(port[1])) as client:
+            assert client.xlen(STREAM) == 2_000
+    finally:
+        os.kill(pid, signal.SIGTERM)
