@@ -13,6 +13,7 @@ PAGES = ROOT / "docs" / "architecture"
 FOLDERS = {
     "server": "server",
     "replication": "server/replication",
+    "cluster": "server/cluster",
     "persistence": "server/persistence",
     "metrics": "server/metrics",
     "commands": "commands",

@@ -1,0 +1,120 @@
+"""`Cluster`: a node of a Redis Cluster, without I/O, clock or chance of its own.
+
+    cluster = Cluster(settings, data, random, text_of_nodes_conf, now_ms)
+    for action in cluster.step(Tick(), now_ms):   # ten times a second; other events as they come
+        ...                                       # carried out in this order
+    cluster.add_slots([b"1", b"2"])               # the operations of CLUSTER
+    for action in cluster.take_actions(now_ms):   # at the end of the cycle, before replies
+        ...
+
+`data` answers questions about keys and replication; `random` is `random.SystemRandom()`, or seeded
+in tests. events.py lists what goes in and out. Operations raise ReplyError with Redis's texts;
+reading methods change nothing.
+"""
+
+from __future__ import annotations
+
+from protocol.errors import ReplyError
+from server.cluster import views
+from server.cluster.config_file import config_text, read_config
+from server.cluster.events import Action, Event, Save
+from server.cluster.failover import Failover
+from server.cluster.gossip import Gossip
+from server.cluster.nodes import Link, Node
+from server.cluster.operations import Operations
+from server.cluster.outbox import Outbox
+from server.cluster.state import ClusterState, Data, Random, Settings
+from server.cluster.views import Shard, SlotRange
+
+
+class Cluster(Operations):
+    """This node and what it knows of the others. Raises BadConfig for a damaged nodes.conf."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        data: Data,
+        random: Random,
+        config: str = "",
+        now_ms: int = 0,
+    ) -> None:
+        self.state = state = ClusterState(settings, data, random)
+        if config:
+            read_config(state, config, now_ms)
+        else:
+            state.save(is_promise=True)
+        state.refresh_myself()
+        outbox = Outbox(state)
+        super().__init__(state, Gossip(state, outbox), Failover(state, outbox), outbox)
+
+    def step(self, event: Event, now_ms: int) -> list[Action]:
+        """Note what has happened; return what is to be done, in order. `now_ms` is Unix time."""
+        self.state.must_update = True
+        return self.take_actions(now_ms)
+
+    def take_actions(self, now_ms: int) -> list[Action]:
+        """What is to be done after operations. If the file is to be saved, that comes first."""
+        state = self.state
+        if state.must_update:
+            state.update(now_ms)
+        actions, state.pending_actions = state.pending_actions, []
+        if state.must_save:
+            actions.insert(0, Save(config_text(state), state.must_sync))
+            state.must_save = state.must_sync = False
+        return actions
+
+    # -- routing -------------------------------------------------------------------------------
+
+    @property
+    def myself(self) -> Node:
+        return self.state.myself
+
+    @property
+    def is_ok(self) -> bool:
+        """`cluster_state`: whether commands with keys are served."""
+        return self.state.is_ok
+
+    def slot_owner(self, slot: int) -> Node | None:
+        """The primary that owns a slot. `state.owners` is that list, for hot code."""
+        return self.state.owners[slot]
+
+    def migrating_to(self, slot: int) -> Node | None:
+        """The node that a slot of this one moves to: clients are sent there with ASK."""
+        return self.state.migrating.get(slot)
+
+    def importing_from(self, slot: int) -> Node | None:
+        """The node that a slot comes from: clients that say ASKING are served."""
+        return self.state.importing.get(slot)
+
+    # -- views ---------------------------------------------------------------------------------
+
+    def find(self, node_id: bytes) -> Node | None:
+        """The node with that ID."""
+        return self.state.find(node_id.decode("latin-1"))
+
+    def info_text(self) -> str:
+        """CLUSTER INFO."""
+        return views.info_text(self.state)
+
+    def nodes_text(self) -> str:
+        """CLUSTER NODES."""
+        return views.nodes_text(self.state)
+
+    def replica_lines(self, node_id: bytes) -> list[str]:
+        """CLUSTER REPLICAS: the lines of a primary's replicas, without line ends."""
+        node = self.known(node_id)
+        if node.is_replica:
+            raise ReplyError(b"ERR The specified node is not a master")
+        return views.replica_lines(self.state, node)
+
+    def slot_ranges(self) -> list[SlotRange]:
+        """CLUSTER SLOTS."""
+        return views.all_slot_ranges(self.state)
+
+    def shards(self) -> list[Shard]:
+        """CLUSTER SHARDS."""
+        return views.shards(self.state)
+
+    def links(self) -> list[Link]:
+        """CLUSTER LINKS."""
+        return views.links(self.state)

@@ -1,0 +1,335 @@
+"""The state of the cluster: its nodes, who owns each slot, epochs, marks and bans.
+
+`ClusterState` keeps these consistent with one another; what it means that one of them changes is
+decided in the modules around it. It collects the actions of a step. It has no clock and no chance
+of its own: both are handed in.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from protocol.records import record
+from protocol.slots import SLOT_COUNT
+from server.cluster import messages
+from server.cluster.events import (
+    Action,
+    Close,
+    Log,
+    ReplicateFrom,
+    Send,
+    SlotsChanged,
+    StateChanged,
+)
+from server.cluster.messages import Message
+from server.cluster.nodes import (
+    FAIL,
+    MIGRATE_TO,
+    MYSELF,
+    NO_FAILOVER,
+    PFAIL,
+    PRIMARY,
+    REPLICA,
+    Link,
+    Node,
+    slot_ranges,
+)
+
+BAN_MS = 60_000  # how long a forgotten node stays forgotten
+# A primary does not serve writes right after a start: another may have taken its slots meanwhile.
+WRITABLE_AFTER_MS = 2_000
+# How long a primary must be with a majority again before it serves writes.
+MIN_REJOIN_MS, MAX_REJOIN_MS = 500, 5_000
+
+
+class Random(Protocol):
+    """The part of `random.Random` that is used."""
+
+    def randrange(self, limit: int, /) -> int: ...
+
+    def getrandbits(self, bits: int, /) -> int: ...
+
+
+class Data(Protocol):
+    """What the core asks about the data of this node; asking changes nothing."""
+
+    def replication_offset(self) -> int:
+        """The offset of a primary; of a replica, what it has applied."""
+
+    def primary_silence_ms(self) -> int | None:
+        """A replica: since when nothing has come from its primary; None if it never had a link.
+
+        0 or little more while the link is up.
+        """
+
+    def is_primary_link_up(self) -> bool:
+        """A replica: whether it is synchronised, and its link is up."""
+
+    def keys_in_slot(self, slot: int) -> int:
+        """The number of keys in a slot."""
+
+    def has_keys(self) -> bool:
+        """Whether there is any key."""
+
+
+@record
+class Settings:
+    """The directives that the core heeds; each may change at any time."""
+
+    node_timeout_ms: int = 15_000
+    require_full_coverage: bool = True
+    replica_validity_factor: int = 10
+    replica_no_failover: bool = False
+    migration_barrier: int = 1
+    allow_replica_migration: bool = True
+    replica_ping_ms: int = 10_000  # repl-ping-replica-period
+    # What others are told: of ports those that are announced, or else are listened on.
+    port: int = 6379
+    plain_port: int = 0  # with tls-cluster
+    bus_port: int = 16379
+    announce_ip: str = ""
+    hostname: str = ""
+    human_name: str = ""
+
+
+class ClusterState:
+    """What this node knows. `myself` is one of `nodes`; `owners[slot]` is the owner of a slot."""
+
+    def __init__(self, settings: Settings, data: Data, random: Random) -> None:
+        self.settings = settings
+        self.data = data
+        self.random = random
+        self.myself = Node(self.random_id(), MYSELF | PRIMARY, shard_id=self.random_id())
+        self.nodes: dict[str, Node] = {self.myself.id: self.myself}
+        self.owners: list[Node | None] = [None] * SLOT_COUNT
+        self.migrating: dict[int, Node] = {}
+        self.importing: dict[int, Node] = {}
+        # Slots that their owner has stopped to claim, but that nobody else has claimed yet.
+        self.unclaimed = 0
+        self.current_epoch = 0
+        self.last_vote_epoch = 0
+        self.bans: dict[str, int] = {}  # IDs of forgotten nodes, and until when they are
+        self.is_ok = False
+        self.size = 0  # primaries with slots
+        self.sent = [0] * len(messages.TYPE_NAMES)
+        self.received = [0] * len(messages.TYPE_NAMES)
+        self.overfull_links = 0  # closed by cluster-link-sendbuf-limit; the I/O layer counts them
+        self.pending_actions: list[Action] = []
+        self.must_save = self.must_sync = self.must_update = False
+        self._first_update_ms: int | None = None
+        self._minority_ms = 0  # when this node was last without a majority
+
+    def new_node(self, node_id: str, flags: int, now_ms: int) -> Node:
+        """A node that was not known yet. The ID may be a random one, until it tells its own."""
+        node = Node(node_id, flags, created_ms=now_ms, shard_id=self.random_id())
+        self.nodes[node_id] = node
+        return node
+
+    def random_id(self) -> str:
+        return f"{self.random.getrandbits(160):040x}"
+
+    # -- actions -------------------------------------------------------------------------------
+
+    def do(self, action: Action) -> None:
+        """Add to the actions of this step."""
+        self.pending_actions.append(action)
+
+    def log(self, text: str, is_warning: bool = False) -> None:
+        self.do(Log(text, is_warning))
+
+    def save(self, is_promise: bool = False) -> None:
+        """Save nodes.conf before anything that this step sends; a promise is synced to disk."""
+        self.must_save = True
+        self.must_sync |= is_promise
+
+    def send(self, link: Link | None, message: Message) -> None:
+        """Send a message, if the link is open."""
+        if link is not None and link.is_open:
+            self.sent[message.type] += 1
+            self.do(Send(link, message))
+
+    def close(self, link: Link | None) -> None:
+        """Close a link, and forget it."""
+        if link is None:
+            return
+        self.forget_link(link)
+        self.do(Close(link))
+
+    def forget_link(self, link: Link) -> None:
+        node, link.node, link.is_open = link.node, None, False
+        if node is not None and node.link is link:
+            node.link = None
+        if node is not None and node.inbound is link:
+            node.inbound = None
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def find(self, node_id: str) -> Node | None:
+        return self.nodes.get(node_id)
+
+    def rename(self, node: Node, node_id: str) -> None:
+        """Give a node that was known by a random ID its own."""
+        del self.nodes[node.id]
+        node.id = node_id
+        self.nodes[node_id] = node
+
+    def delete(self, node: Node) -> None:
+        """Forget a node: its slots, its reports, its links."""
+        self.set_owner(node.slots, None)
+        for marks in (self.migrating, self.importing):
+            for slot in [slot for slot, other in marks.items() if other is node]:
+                del marks[slot]
+        for other in self.nodes.values():
+            other.reports.pop(node.id, None)
+        self._detach(node)
+        for replica in list(node.replicas):
+            replica.primary = None
+        node.replicas.clear()
+        self.close(node.link)
+        self.close(node.inbound)
+        del self.nodes[node.id]
+
+    def make_replica(self, node: Node, primary: Node) -> None:
+        """Note that a node, perhaps this one, is a replica of another."""
+        self._detach(node)
+        node.flags = node.flags & ~(PRIMARY | MIGRATE_TO) | REPLICA
+        node.primary = primary
+        primary.replicas.append(node)
+        primary.flags |= MIGRATE_TO
+        if primary.shard_id:
+            node.shard_id = primary.shard_id
+
+    def make_primary(self, node: Node) -> None:
+        """Note that a node, perhaps this one, is a primary."""
+        if node.is_primary:
+            return
+        self._detach(node)
+        node.flags = node.flags & ~REPLICA | PRIMARY
+
+    def _detach(self, node: Node) -> None:
+        """End a node's being a replica."""
+        if node.primary is not None:
+            node.primary.replicas.remove(node)
+            if not node.primary.replicas:
+                node.primary.flags &= ~MIGRATE_TO
+            node.primary = None
+
+    def follow(self, primary: Node) -> None:
+        """Become a replica of another node: CLUSTER REPLICATE, lost slots, replica migration."""
+        self.migrating.clear()
+        self.importing.clear()
+        self.make_replica(self.myself, primary)
+        self.do(ReplicateFrom(primary.ip, primary.port))
+
+    def is_banned(self, node_id: str, now_ms: int) -> bool:
+        for banned, until_ms in list(self.bans.items()):
+            if until_ms <= now_ms:
+                del self.bans[banned]
+        return node_id in self.bans
+
+    def refresh_myself(self) -> None:
+        """Take over what the settings say about this node."""
+        me, settings = self.myself, self.settings
+        if settings.announce_ip:
+            me.ip = settings.announce_ip
+        me.port, me.plain_port, me.bus_port = (
+            settings.port,
+            settings.plain_port,
+            settings.bus_port,
+        )
+        me.hostname, me.human_name = settings.hostname, settings.human_name
+        refusal = NO_FAILOVER if settings.replica_no_failover else 0
+        me.flags = me.flags & ~NO_FAILOVER | refusal
+
+    # -- slots ---------------------------------------------------------------------------------
+
+    def set_owner(self, slots: int, owner: Node | None) -> None:
+        """Give a set of slots to a node, or to none."""
+        if not slots:
+            return
+        for node in self.nodes.values():
+            if node.slots & slots:
+                node.slots &= ~slots
+        if owner is not None:
+            owner.slots |= slots
+        for first, last in slot_ranges(slots):
+            self.owners[first : last + 1] = [owner] * (last - first + 1)
+        self.unclaimed &= ~slots
+        self.do(SlotsChanged(slots))
+
+    def assigned(self) -> int:
+        """The slots that have an owner."""
+        slots = 0
+        for node in self.nodes.values():
+            slots |= node.slots
+        return slots
+
+    # -- epochs --------------------------------------------------------------------------------
+
+    def highest_epoch(self) -> int:
+        highest = max(node.config_epoch for node in self.nodes.values())
+        return max(highest, self.current_epoch)
+
+    def bump_epoch(self) -> bool:
+        """Take the highest epoch without asking others; False if this node has it already."""
+        me, highest = self.myself, self.highest_epoch()
+        if me.config_epoch != 0 and me.config_epoch == highest:
+            return False
+        self.current_epoch += 1
+        me.config_epoch = self.current_epoch
+        self.save(is_promise=True)
+        self.log(f"New configEpoch set to {me.config_epoch}")
+        return True
+
+    # -- cluster_state -------------------------------------------------------------------------
+
+    def changed(self, is_promise: bool = False) -> None:
+        """Roles or slots have changed: save, and work out `is_ok` again."""
+        self.must_update = True
+        self.save(is_promise)
+
+    def update(self, now_ms: int) -> None:
+        """Work out whether the cluster is ok: enough slots are covered, by a majority's judgement.
+
+        Called at the end of each step if `must_update` is set, as each tick does. A primary goes
+        back to ok only after a while.
+        """
+        me, self.must_update = self.myself, False
+        if self._first_update_ms is None:
+            self._first_update_ms = now_ms
+        voters = [node for node in self.nodes.values() if node.is_primary and node.slots]
+        self.size = len(voters)
+        has_started = now_ms - self._first_update_ms >= WRITABLE_AFTER_MS
+        if me.is_primary and not self.is_ok and not has_started:
+            return
+        is_ok = not self.settings.require_full_coverage or self._is_covered()
+        if sum(node.is_reachable for node in voters) < self.quorum():
+            is_ok = False
+            self._minority_ms = now_ms
+        if is_ok == self.is_ok:
+            return
+        rejoin_ms = min(max(self.settings.node_timeout_ms, MIN_REJOIN_MS), MAX_REJOIN_MS)
+        if is_ok and me.is_primary and now_ms - self._minority_ms < rejoin_ms:
+            return
+        self.is_ok = is_ok
+        self.log(f"Cluster state changed: {'ok' if is_ok else 'fail'}")
+        self.do(StateChanged(is_ok))
+
+    def quorum(self) -> int:
+        """The votes that a majority has."""
+        return self.size // 2 + 1
+
+    def _is_covered(self) -> bool:
+        """Whether each slot has an owner that has not failed."""
+        served = sum(
+            node.slots.bit_count() for node in self.nodes.values() if not node.flags & FAIL
+        )
+        return served == SLOT_COUNT
+
+    def slot_counts(self) -> tuple[int, int, int, int]:
+        """How many slots are assigned; of those ok, owned by a node in PFAIL, in FAIL."""
+        counts = [0, 0, 0]
+        for node in self.nodes.values():
+            place = 2 if node.flags & FAIL else 1 if node.flags & PFAIL else 0
+            counts[place] += node.slots.bit_count()
+        return sum(counts), counts[0], counts[1], counts[2]

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from server.cluster.events import Save, StateChanged
+from tests.server.cluster.single_node import SingleNode
+
+
+def test_a_new_node_saves_its_id_first() -> None:
+    node = SingleNode()
+    assert node.saved.startswith(f"{node.cluster.myself.id} :6379@16379,,tls-port=0,shard-id=")
+    assert node.saved.endswith("\nvars currentEpoch 0 lastVoteEpoch 0\n")
+
+
+def test_a_single_node_with_all_slots_is_ok_two_seconds_after_its_start() -> None:
+    node = SingleNode()
+    node.cluster.add_slots_range([b"0", b"16383"])
+    assert not any(isinstance(action, StateChanged) for action in node.tick(1.9))
+    assert not node.cluster.is_ok
+    assert StateChanged(True) in node.tick(0.3)
+    assert node.cluster.is_ok
+    assert node.cluster.slot_owner(5) is node.cluster.myself
+
+
+def test_a_slot_without_an_owner_makes_it_fail_unless_that_is_allowed() -> None:
+    node = SingleNode()
+    node.cluster.add_slots_range([b"0", b"16383"])
+    node.tick(3)
+    node.cluster.del_slots([b"7"])
+    assert StateChanged(False) in node.take()
+    node.settings.require_full_coverage = False
+    assert StateChanged(True) in node.tick()
+
+
+def test_the_file_is_saved_before_anything_else_is_done() -> None:
+    node = SingleNode()
+    node.cluster.add_slots([b"1"])
+    assert isinstance(node.take()[0], Save)
+    assert node.take() == []
