@@ -14,6 +14,9 @@ import commands.bitmaps.bitcount
 import commands.bitmaps.bitfield
 import commands.bitmaps.bitop
 import commands.bitmaps.setbit
+import commands.cluster.changing
+import commands.cluster.connection
+import commands.cluster.reading
 import commands.connection.authentication
 import commands.connection.basics
 import commands.connection.client_attributes

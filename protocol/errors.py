@@ -1,7 +1,7 @@
 """The texts of all errors that a client can cause; they are Redis's.
 
-Client libraries and people match on these texts, so they are part of the interface (reference,
-sections 0 to 2). A handler raises `ReplyError`; dispatch turns it into the wire form. Errors that
+Client libraries and people match on these texts, so they are part of the interface. A
+handler raises `ReplyError`; dispatch turns it into the wire form. Errors that
 only we can cause are assertions and never come here.
 """
 
@@ -28,6 +28,10 @@ class ReplyError(Exception):
     def wire(self) -> bytes:
         """The error as a reply."""
         return replies.error(self.text)
+
+
+class RoutingError(ReplyError):
+    """Why a node of a cluster does not serve a request; EXEC is answered with it as it is."""
 
 
 # -- generic -----------------------------------------------------------------------------------
@@ -629,3 +633,29 @@ def newer_than_replicas(command: bytes, version: str) -> ReplyError:
         b"ERR '%b' is newer than a replica, which counts as Redis %b (repl-snapshot-version)"
         % (command, version.encode())
     )
+
+
+# -- cluster -----------------------------------------------------------------------------------
+
+CLUSTER_DISABLED = b"ERR This instance has cluster support disabled"
+CLUSTER_DOWN = b"CLUSTERDOWN The cluster is down"
+CLUSTER_READS_ONLY = b"CLUSTERDOWN The cluster is down and only accepts read commands"
+SLOT_NOT_SERVED = b"CLUSTERDOWN Hash slot not served"
+CROSS_SLOT = b"CROSSSLOT Keys in request don't hash to the same slot"
+TRY_AGAIN = b"TRYAGAIN Multiple keys request during rehashing of slot"
+INVALID_SLOT = b"ERR Invalid slot"
+INVALID_SLOT_OR_COUNT = b"ERR Invalid slot or number of keys"
+SETSLOT_ACTION = b"ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP"
+SELECT_IN_CLUSTER = b"ERR SELECT is not allowed in cluster mode"
+MOVE_IN_CLUSTER = b"ERR MOVE is not allowed in cluster mode"
+SWAPDB_IN_CLUSTER = b"ERR SWAPDB is not allowed in cluster mode"
+COPY_IN_CLUSTER = b"ERR Copying to another database is not allowed in cluster mode"
+REPLICAOF_IN_CLUSTER = b"ERR REPLICAOF not allowed in cluster mode."
+FAILOVER_IN_CLUSTER = (
+    b"ERR FAILOVER not allowed in cluster mode. Use CLUSTER FAILOVER command instead."
+)
+
+
+def redirection(kind: bytes, slot: int, endpoint: str, port: int) -> RoutingError:
+    """`kind`: MOVED, or ASK for the next request alone. An empty endpoint: the host is the same."""
+    return RoutingError(b"%b %d %b:%d" % (kind, slot, endpoint.encode(), port))

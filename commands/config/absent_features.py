@@ -15,7 +15,6 @@ from commands.config.directive_kinds import MEMORY_UNITS
 
 # What is missing -> its directives with the only value that is accepted.
 ABSENT: dict[str, dict[str, str]] = {
-    "cluster mode": {"cluster-enabled": "no"},
     "a choice of how text is ordered": {"locale-collate": ""},
     "a choice of where connections come from": {
         "bind-source-addr": "",

@@ -132,6 +132,32 @@ class Configuration(EncodingLimits):
     aclfile: str = directive(Text(), "", immutable=True)
     acllog_max_len: int = directive(Integer(0, INT64_MAX), "128")
     acl_pubsub_default: str = directive(Choice("allchannels", "resetchannels"), "resetchannels")
+    # cluster
+    cluster_enabled: bool = directive(Boolean(), "no", immutable=True)
+    cluster_allow_pubsubshard_when_down: bool = directive(Boolean(), "yes")
+    cluster_allow_reads_when_down: bool = directive(Boolean(), "no")
+    cluster_allow_replica_migration: bool = directive(Boolean(), "yes")
+    cluster_require_full_coverage: bool = directive(Boolean(), "yes")
+    cluster_replica_no_failover: bool = directive(
+        Boolean(), "no", alias="cluster-slave-no-failover"
+    )
+    cluster_replica_validity_factor: int = directive(
+        Integer(0, INT32_MAX), "10", alias="cluster-slave-validity-factor"
+    )
+    cluster_announce_bus_port: int = directive(Integer(0, 65535), "0")
+    cluster_announce_port: int = directive(Integer(0, 65535), "0")
+    cluster_announce_tls_port: int = directive(Integer(0, 65535), "0")
+    cluster_announce_hostname: str = directive(Text(), "")
+    cluster_announce_human_nodename: str = directive(Text(), "")
+    cluster_announce_ip: str = directive(Text(), "")
+    cluster_config_file: str = directive(Text(), "nodes.conf", immutable=True)
+    cluster_link_sendbuf_limit: int = directive(Memory(0, INT64_MAX), "0")
+    cluster_migration_barrier: int = directive(Integer(0, INT32_MAX), "1")
+    cluster_node_timeout: int = directive(Integer(0, INT64_MAX), "15000")
+    cluster_port: int = directive(Integer(0, 65535), "0", immutable=True)
+    cluster_preferred_endpoint_type: str = directive(
+        Choice("ip", "hostname", "unknown-endpoint"), "ip"
+    )
     # general
     pidfile: str = directive(Text(), "", immutable=True)
     databases: int = directive(Integer(1, INT32_MAX), "16", immutable=True)
@@ -324,31 +350,7 @@ class Configuration(EncodingLimits):
     replica_ignore_disk_write_errors: bool = directive(Boolean(), "no", inert=True)
     replica_full_sync_buffer_limit: int = directive(Memory(0, INT64_MAX), "0", inert=True)
     aof_disable_auto_gc: bool = directive(Boolean(), "no", inert=True)
-    cluster_allow_pubsubshard_when_down: bool = directive(Boolean(), "yes", inert=True)
-    cluster_allow_reads_when_down: bool = directive(Boolean(), "no", inert=True)
-    cluster_allow_replica_migration: bool = directive(Boolean(), "yes", inert=True)
-    cluster_require_full_coverage: bool = directive(Boolean(), "yes", inert=True)
     cluster_slot_stats_enabled: bool = directive(Boolean(), "no", inert=True)
-    cluster_replica_no_failover: bool = directive(
-        Boolean(), "no", inert=True, alias="cluster-slave-no-failover"
-    )
-    cluster_replica_validity_factor: int = directive(
-        Integer(0, INT32_MAX), "10", inert=True, alias="cluster-slave-validity-factor"
-    )
-    cluster_announce_bus_port: int = directive(Integer(0, 65535), "0", inert=True)
-    cluster_announce_port: int = directive(Integer(0, 65535), "0", inert=True)
-    cluster_announce_tls_port: int = directive(Integer(0, 65535), "0", inert=True)
-    cluster_announce_hostname: str = directive(Text(), "", inert=True)
-    cluster_announce_human_nodename: str = directive(Text(), "", inert=True)
-    cluster_announce_ip: str = directive(Text(), "", inert=True)
-    cluster_config_file: str = directive(Text(), "nodes.conf", inert=True, immutable=True)
-    cluster_link_sendbuf_limit: int = directive(Memory(0, INT64_MAX), "0", inert=True)
-    cluster_migration_barrier: int = directive(Integer(0, INT32_MAX), "1", inert=True)
-    cluster_node_timeout: int = directive(Integer(0, INT64_MAX), "15000", inert=True)
-    cluster_port: int = directive(Integer(0, 65535), "0", inert=True, immutable=True)
-    cluster_preferred_endpoint_type: str = directive(
-        Choice("ip", "hostname", "unknown-endpoint"), "ip", inert=True
-    )
     cluster_compatibility_sample_ratio: int = directive(Integer(0, 100), "0", inert=True)
     tls_cluster: bool = directive(Boolean(), "no", inert=True)
     tls_ciphersuites: str = directive(Text(), "", inert=True)

@@ -13,7 +13,7 @@ from commands.connection.client_attributes import check_name
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
 from commands.core.registry import ALLOW_BUSY, FAST, LOADING, NO_AUTH, NOSCRIPT, STALE, command
-from commands.core.version import REDIS_VERSION
+from commands.core.version import reported
 from commands.pubsub.registry import update_gate
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -77,10 +77,10 @@ def hello(client: Client, argv: Request) -> bytes:
 def _facts(client: Client) -> bytes:
     facts = {
         b"server": replies.bulk(b"redis"),
-        b"version": replies.bulk(REDIS_VERSION.encode()),
+        b"version": replies.bulk(reported(client.instance.is_cluster).encode()),
         b"proto": replies.integer(client.resp),
         b"id": replies.integer(client.id),
-        b"mode": replies.bulk(b"standalone"),
+        b"mode": replies.bulk(b"cluster" if client.instance.is_cluster else b"standalone"),
         b"role": replies.bulk(b"replica" if client.instance.replication.is_replica else b"master"),
         b"modules": replies.EMPTY_ARRAY,
     }

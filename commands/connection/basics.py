@@ -66,6 +66,8 @@ def select(client: Client, argv: Request) -> bytes:
         raise ReplyError(errors.NOT_A_32_BIT_INTEGER)
     if not 0 <= index < len(client.instance.databases):
         raise ReplyError(errors.DB_INDEX_OUT_OF_RANGE)
+    if client.instance.is_cluster and index:
+        raise ReplyError(errors.SELECT_IN_CLUSTER)
     client.db = client.instance.databases[index]
     return replies.OK
 
@@ -85,7 +87,7 @@ def reset(client: Client, argv: Request) -> bytes:
     instance.tracking.forget(client)
     client.db = instance.databases[0]
     client.name = b""
-    client.no_evict = client.no_touch = False
+    client.no_evict = client.no_touch = client.is_asking = client.reads_replica = False
     client.end_feature(Fieldsets)
     if client.reply_mode != b"SKIP":
         client.reply_mode = b"ON"

@@ -25,6 +25,8 @@ cdef class Client:
     cdef public bint deny_blocking
     cdef public bint replays
     cdef public bint is_blocked
+    cdef public bint is_asking
+    cdef public bint reads_replica
     cdef public object postponed
     cdef public object long_reply
     cdef public bint propagates

@@ -45,9 +45,9 @@ class Client:
     __slots__ = (
         "_features", "address", "authenticated", "backlog_bytes", "close_after_reply", "closed",
         "counted_as", "counted_bytes", "created_ms", "db", "deny_blocking", "gates", "id",
-        "instance", "is_blocked", "last_command", "last_interaction_ms", "long_reply", "name",
-        "named_bytes", "no_evict", "no_touch", "output",
-        "postponed", "propagates", "query_buffer_bytes", "queued_bytes", "replays",
+        "instance", "is_asking", "is_blocked", "last_command", "last_interaction_ms", "long_reply",
+        "name", "named_bytes", "no_evict", "no_touch", "output",
+        "postponed", "propagates", "query_buffer_bytes", "queued_bytes", "reads_replica", "replays",
         "replicated_offset", "reply_mode", "resp", "subscriptions", "tracking", "transport",
         "user", "write_offset",
     )  # fmt: skip
@@ -81,6 +81,8 @@ class Client:
         self.no_touch = False
         self.deny_blocking = False  # inside EXEC: BLOCK does not block
         self.replays = False  # its requests come from a primary or a file and were accepted before
+        self.is_asking = False  # ASKING: cluster mode
+        self.reads_replica = False  # READONLY: cluster mode
         self.queued_bytes = 0  # of the arguments of the queued requests
         self._features: dict[type[Feature], Feature] = {}
         # messages

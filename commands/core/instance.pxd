@@ -36,6 +36,7 @@ cdef class Instance:
     cdef public bint reads_touch
     cdef public bint counts_accesses
     cdef public bint limits_memory
+    cdef public bint is_cluster
 
     cpdef object feature(self, object kind)
     cpdef look_up_settings(self)

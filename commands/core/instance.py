@@ -83,6 +83,7 @@ class Instance:
         self.monitors: dict[Subscriber, None] = {}
         # Flags for states in which every client's request must be checked; 0 in normal operation.
         self.gates = 0
+        self.is_cluster = False  # cluster mode: each request is checked for the slot of its keys
         self.paused_until_ms = 0  # CLIENT PAUSE
         self.pause_writes_only = False
         # features

@@ -10,6 +10,7 @@ cdef class Command:
     cdef public tuple keys
     cdef public str family
     cdef public bint defers_ready_keys
+    cdef public bint has_one_key
     cdef public Command parent
     cdef public dict subcommands
     cdef public long long least_words

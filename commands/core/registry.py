@@ -98,6 +98,12 @@ class KeySpec:
     is_unknown: bool = False
     vary: Callable[[Sequence[bytes]], tuple[bytes, ...]] | None = None
 
+    @property
+    def is_one_key(self) -> bool:
+        """Whether it is argument 1, and no other."""
+        at_one = self.begin == 1 and not self.last and not self.keyword and self.find is None
+        return at_one and not (self.is_counted or self.is_unknown)
+
     def flags_in(self, argv: Sequence[bytes]) -> tuple[bytes, ...]:
         """The flags of the keys in `argv`."""
         return self.flags if self.vary is None else self.vary(argv)
@@ -171,7 +177,7 @@ class Command:
 
     __slots__ = (
         *("arity", "defers_ready_keys", "family", "flags", "fullname", "handler", "keys"),
-        *("least_words", "most_words", "name", "parent", "subcommands"),
+        *("has_one_key", "least_words", "most_words", "name", "parent", "subcommands"),
     )
 
     def __init__(
@@ -199,6 +205,8 @@ class Command:
         self.subcommands: dict[bytes, Command] = {}  # by lower-case name
         # How many words a request has, names included.
         self.least_words: int = abs(arity)
+        # Whether the first word after the name is the only key, whatever the others are.
+        self.has_one_key = len(keys) == 1 and keys[0].is_one_key
         self.most_words: int = arity if arity >= 0 else _MOST_WORDS
 
     def accepts(self, argument_count: int) -> bool:

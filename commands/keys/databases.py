@@ -21,7 +21,7 @@ from storage.keyspace.database import Database
 def flushdb(client: Client, argv: Request) -> bytes:
     """OK. Propagated even when there was nothing to remove. Source: Redis 7.2."""
     _check_flush_mode(argv)
-    _flush(client, [client.db])
+    _flush(client.instance, [client.db])
     client.propagate(*argv)
     return replies.OK
 
@@ -30,7 +30,7 @@ def flushdb(client: Client, argv: Request) -> bytes:
 def flushall(client: Client, argv: Request) -> bytes:
     """OK. Propagated even when there was nothing to remove."""
     _check_flush_mode(argv)
-    _flush(client, client.instance.databases)
+    _flush(client.instance, client.instance.databases)
     if not client.replays:
         client.instance.feature(Services).persistence.all_data_flushed()
     client.propagate(*argv)
@@ -42,11 +42,15 @@ def _check_flush_mode(argv: Request) -> None:
         raise ReplyError(errors.SYNTAX)
 
 
-def _flush(client: Client, databases: list[Database]) -> None:
-    instance = client.instance
-    empty = Database(-1)
+def empty(instance: Instance) -> None:
+    """Remove all keys, without a word to replicas or the append-only file."""
+    _flush(instance, instance.databases)
+
+
+def _flush(instance: Instance, databases: list[Database]) -> None:
+    nothing = Database(-1)
     for db in databases:
-        _fail_watchers(instance, db, empty)
+        _fail_watchers(instance, db, nothing)
         instance.dirty += db.clear()
         instance.ready_keys.signal_all(db.index)
     instance.entry_cache.clear()  # nodes of other databases are unpacked again when read
@@ -59,6 +63,8 @@ def _flush(client: Client, databases: list[Database]) -> None:
 def swapdb(client: Client, argv: Request) -> bytes:
     """OK. Clients stay with the index of their database. Source: Redis 7.2."""
     instance = client.instance
+    if instance.is_cluster:
+        raise ReplyError(errors.SWAPDB_IN_CLUSTER)
     first_index = _parse_index(argv[1], errors.INVALID_FIRST_DB)
     second_index = _parse_index(argv[2], errors.INVALID_SECOND_DB)
     count = len(instance.databases)

@@ -121,6 +121,8 @@ def _parse_copy_options(client: Client, arguments: Arguments) -> tuple[Database,
             replace = True
         elif option == b"DB":
             target = parse_database(client, arguments.next())
+            if client.instance.is_cluster and target.index:
+                raise ReplyError(errors.COPY_IN_CLUSTER)
         else:
             raise ReplyError(errors.SYNTAX)
     return target, replace
@@ -132,6 +134,8 @@ def move(client: Client, argv: Request) -> bytes:
 
     Source: Redis 7.2.
     """
+    if client.instance.is_cluster:
+        raise ReplyError(errors.MOVE_IN_CLUSTER)
     key, target = argv[1], parse_database(client, argv[2])
     if target is client.db:
         raise ReplyError(errors.SAME_OBJECT)

@@ -29,6 +29,8 @@ class _Request:
 def failover(client: Client, argv: Request) -> bytes:
     """OK as soon as it has begun; INFO and the log report its progress."""
     request = _parse(argv)
+    if client.instance.is_cluster:
+        raise ReplyError(errors.FAILOVER_IN_CLUSTER)
     state, replication = client.instance.replication, client.instance.feature(Services).replication
     if request.abort:
         if state.failover == "no-failover":

@@ -27,6 +27,8 @@ def replicaof(client: Client, argv: Request) -> bytes:
 def _change_role(client: Client, argv: Request) -> bytes:
     instance = client.instance
     state = instance.replication
+    if instance.is_cluster:
+        raise ReplyError(errors.REPLICAOF_IN_CLUSTER)
     if state.failover != "no-failover":
         raise ReplyError(errors.REPLICAOF_WHILE_FAILING_OVER)
     if argv[1].lower() == b"no" and argv[2].lower() == b"one":

@@ -31,7 +31,7 @@ from commands.core.registry import (
 from commands.core.services import Services
 from commands.transactions.watch import a_watched_key_changed
 from protocol import errors, replies
-from protocol.errors import ReplyError
+from protocol.errors import ReplyError, RoutingError
 from protocol.request import Request
 
 _BEGINS_OR_ENDS = NOSCRIPT | LOADING | STALE | UNQUEUED
@@ -131,4 +131,4 @@ def discard_transaction(client: Client) -> None:
 def exec_refused(client: Client, error: ReplyError) -> ReplyError:
     """Discard the transaction because EXEC itself was refused, e.g. for its arity; the reply."""
     discard_transaction(client)
-    return errors.exec_refused(error.text)
+    return error if isinstance(error, RoutingError) else errors.exec_refused(error.text)

@@ -64,6 +64,7 @@ from server.tls.handshakes import Handshakes
 from storage.append_only.manifest import ManifestError
 
 if TYPE_CHECKING:
+    from server.cluster.host.runner import ClusterRunner
     from server.metrics.endpoint import MetricsEndpoint
 
 # The thresholds of Python's garbage collector. It looks at the 10,000 newest objects in half a
@@ -116,6 +117,7 @@ class Service:
         }
         self.listeners = Listeners(loop, config, accept, self.handshakes, self.log)
         self._metrics: MetricsEndpoint | None = None  # once it is asked for
+        self._cluster: ClusterRunner | None = None  # in cluster mode
         self._stopped = asyncio.Event()
         self._is_interrupted = False
         self._timer: asyncio.TimerHandle | None = None
@@ -158,7 +160,10 @@ class Service:
         config = self.instance.config
         self.instance.set_loading(True)
         self.credentials.load()
+        self._open_cluster()
         await self.listeners.open()
+        if self._cluster is not None:
+            await self._cluster.start()
         self._open_metrics()
         if config.pidfile:  # last, so that a failed start does not overwrite another server's
             self._write_pid_file(config.pidfile)
@@ -170,6 +175,19 @@ class Service:
         self._startup_resident_bytes = resident_bytes()
         self.instance.feature(MemoryUse).startup_bytes = self._startup_resident_bytes
         self._warn_of_small_limit()
+
+    def _open_cluster(self) -> None:
+        """Be a node of a cluster, if `cluster-enabled` says so. Raises OSError."""
+        config = self.instance.config
+        if not config.cluster_enabled:
+            return
+        from server.cluster.host.runner import open_node  # few need it: not at the start
+
+        self._cluster = open_node(
+            self.dispatcher, self.loop, self._begin_event, self.cycle.wake, self.fatal
+        )
+        # Before the changes go to file and replicas: it may delete keys.
+        self.cycle.before_output.insert(0, self._cluster.flush)
 
     def _open_metrics(self) -> None:
         """Listen for Prometheus, or no longer. Raises OSError and TlsError."""
@@ -226,6 +244,8 @@ class Service:
             steps.close()
         self.instance.set_loading(False)
         self.replication.open()
+        if self._cluster is not None:
+            self._cluster.begin()
         # All objects so far are long-lived: garbage collections need not look at them again.
         gc.freeze()
         return True
@@ -250,6 +270,8 @@ class Service:
         self.handshakes.stop()
         if self._metrics is not None:
             self._metrics.close()
+        if self._cluster is not None:
+            self._cluster.stop()
         await self.listeners.close()
         if self.instance.config.pidfile:
             _remove(self.instance.config.pidfile)

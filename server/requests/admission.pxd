@@ -19,6 +19,8 @@ cdef class Admission:
     cdef Turns _turns
     cdef ClientLimit _client_limit
     cdef object _answers
+    cdef bytearray _served
 
     cpdef bint admits(self, Client client, Command command, Request request)
+    cpdef bint serves(self, Client client, Command command, Request request)
     cdef _enqueue(self, Client client, Command command, Request request, long long flags)

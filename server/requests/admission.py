@@ -16,6 +16,8 @@ from typing import Protocol
 import cython
 
 from commands.acl.checks import refusal
+from commands.cluster.mode import ClusterMode
+from commands.cluster.routing import refusal as routing_refusal
 from commands.core.client import Client
 from commands.core.gates import (
     GATE_AUTH,
@@ -56,6 +58,7 @@ from commands.transactions.transaction import Transaction
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
+from protocol.slots import key_slot
 from server.requests.client_limit import ClientLimit
 from server.requests.turns import Turns
 
@@ -94,11 +97,12 @@ class Admission:
         self._turns = turns
         self._client_limit = client_limit
         self._answers = answers
+        self._served = instance.feature(ClusterMode).served
 
     def admits(self, client: Client, command: Command, request: Request) -> bool:
         """Return True if the request runs now; if not, it was answered, queued or held back."""
         # A transaction alone neither refuses nor holds back: not to look saves 0.17 us a request.
-        is_checked = client.gates != _MULTI or self._instance.gates
+        is_checked = client.gates != _MULTI or self._instance.gates or self._instance.is_cluster
         if is_checked and not self._lets_pass(client, command, request):
             return False
         if client.gates & _MULTI:
@@ -107,6 +111,21 @@ class Admission:
                 self._enqueue(client, command, request, flags)
                 return False
         return True
+
+    def serves(self, client: Client, command: Command, request: Request) -> bool:
+        """Cluster mode, all gates are open: return True if the keys of the request are here.
+
+        If not, it was answered.
+        """
+        if not command.keys:
+            return True
+        if command.has_one_key and not client.is_asking and self._served[key_slot(request[1])]:
+            return True
+        elsewhere = routing_refusal(client, command, request)
+        if elsewhere is None:
+            return True
+        self._answers.reject(client, command, elsewhere)
+        return False
 
     def _lets_pass(self, client: Client, command: Command, request: Request) -> bool:
         """Return True if the request is neither refused nor held back."""
@@ -136,6 +155,10 @@ class Admission:
             denied = refusal(client, command, request.words())
             if denied is not None:
                 return denied
+        if instance.is_cluster:
+            elsewhere = routing_refusal(client, command, request)
+            if elsewhere is not None:
+                return elsewhere
         if instance.gates & GATE_OUT_OF_MEMORY and _may_grow(client, command, request):
             return ReplyError(errors.OUT_OF_MEMORY)
         if instance.gates & GATE_WRITES_REFUSED and _needs_disk(client, command, request):

@@ -217,6 +217,9 @@ class Dispatcher(Runner):
             if client.gates != _MULTI:  # EXEC leaves the time of its queue out: saves 0.05 us
                 self.mark()
             return client.postponed is None and self.mark_ns < self.turn_end_ns
+        if instance.is_cluster and not self.admission.serves(client, command, request):
+            self.mark()
+            return self.mark_ns < self.turn_end_ns
         if instance.ready_keys.signalled and not command.defers_ready_keys:
             self.waiters.serve_ready_keys()
         output = client.output

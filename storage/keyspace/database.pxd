@@ -20,6 +20,7 @@ cdef class Database:
     cdef public object _field_deadlines
     cdef public list _walks
     cdef public OrderedIndex streams
+    cdef public object slots
     cdef public MemoryCount memory
     cdef public long long _tables_bytes
     cdef public Py_ssize_t _measured_keys

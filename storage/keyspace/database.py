@@ -28,6 +28,7 @@ from storage.keyspace.deferred_free import BLOCK_ITEMS, NO_WASTE, SMALL_ITEMS, R
 from storage.keyspace.key_walk import KeyWalk
 from storage.keyspace.memory_count import MemoryCount
 from storage.keyspace.ordered_index import OrderedIndex
+from storage.keyspace.slot_index import SlotIndex
 from storage.nodes.entry_cache import EntryCache
 from storage.stream import Stream
 from storage.types.value import NEW_FREQUENCY, Value
@@ -60,6 +61,7 @@ CONTENT = (
     "_field_deadlines",
     "_walks",
     "streams",
+    "slots",
     "memory",
     "_tables_bytes",
     "_measured_keys",
@@ -94,6 +96,7 @@ class Database:
         "field_expires",
         "index",
         "memory",
+        "slots",
         "streams",
         "values",
     )
@@ -114,6 +117,7 @@ class Database:
         self._walks: list[KeyWalk] = []  # walks in progress
         # The keys of streams by serial: in the order in which they were created.
         self.streams: OrderedIndex = OrderedIndex()
+        self.slots: SlotIndex | None = None  # in cluster mode
         self.memory = MemoryCount()  # of the keys and values
         self._tables_bytes = self._measured_keys = 0
         self._recounted = 0  # the cursor of `recount`
@@ -140,6 +144,8 @@ class Database:
                 value.frequency = _NEW_FREQUENCY
             self._next_serial += 1
             self._order.append(value.serial, key)
+            if self.slots is not None:
+                self.slots.add(key)
             self.memory.add(value, bytes_object_bytes(len(key)))
         else:
             value.serial = old.serial
@@ -177,6 +183,9 @@ class Database:
                 self.streams.append(serial, key)
             serial += 1
         self.values |= added
+        if self.slots is not None:
+            for key in keys:
+                self.slots.add(key)
         self._order.extend(list(range(serial - len(keys), serial)), keys)
         return True
 
@@ -209,6 +218,8 @@ class Database:
         if key in self.field_expires:
             self._unwatch_fields(key, value.serial)
         self._order.pop(value.serial)
+        if self.slots is not None:
+            self.slots.discard(key)
         if type(value) is Stream:
             self.streams.pop(value.serial)
         return value
@@ -231,6 +242,8 @@ class Database:
         self._field_deadlines = OrderedIndex()
         self._walks = []  # they have references to what they need
         self.streams = OrderedIndex()
+        if self.slots is not None:
+            self.slots.clear()
         self.memory = MemoryCount()
         self._tables_bytes = self._measured_keys = 0
         return count

@@ -41,12 +41,12 @@ def server(instance: Instance) -> Iterator[Field]:
     facts, config = instance.host.facts(), instance.config
     now_us = instance.host.clock_us()
     uptime_s = (now_us // 1000 - instance.started_ms) // 1000
-    yield "redis_version", version.REDIS_VERSION
+    yield "redis_version", version.reported(instance.is_cluster)
     yield "rillway_version", version.RILLWAY_VERSION
     yield "rillway_compiled", int(IS_COMPILED)
     yield "redis_git_sha1", "00000000"
     yield "redis_git_dirty", 0
-    yield "redis_mode", "standalone"
+    yield "redis_mode", "cluster" if instance.is_cluster else "standalone"
     yield "os", facts.os
     yield "arch_bits", 64
     yield "monotonic_clock", "POSIX clock_gettime"
@@ -443,8 +443,8 @@ def latencystats(instance: Instance) -> Iterator[Field]:
 
 
 def cluster(instance: Instance) -> Iterator[Field]:
-    """There is none."""
-    yield "cluster_enabled", 0
+    """Whether the server is a node of a cluster; CLUSTER INFO has the rest."""
+    yield "cluster_enabled", int(instance.is_cluster)
 
 
 def keyspace(instance: Instance) -> Iterator[Field]:

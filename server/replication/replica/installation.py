@@ -24,6 +24,7 @@ from server.persistence.loading.snapshot_restore import (
     squeeze_nodes,
 )
 from storage.keyspace.database import Database
+from storage.keyspace.slot_index import SlotIndex
 from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.unsupported import UnsupportedValue
@@ -59,6 +60,8 @@ class Installation:
         instance = self._instance
         free, cache = instance.background_work.free, instance.entry_cache
         databases = [Database(db.index, free, cache) for db in instance.databases]
+        if instance.is_cluster:
+            databases[0].slots = SlotIndex()
         try:
             yield from self._load(databases)
         except BaseException:

@@ -1,0 +1,142 @@
+"""Whether this node serves a request, and where the client finds the one that does.
+
+The keys of a request, or of all that EXEC is going to run, must be in one slot. A slot that moves
+is served by both nodes for a while: by its owner for keys that are still there, by the other for
+clients that were sent there with ASK.
+
+Source: Redis 7.0.15 and 8.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from commands.cluster.mode import ClusterMode, ClusterNode, Peer
+from commands.core.client import Client
+from commands.core.gates import GATE_MULTI
+from commands.core.registry import WRITE, Command
+from commands.scripting.evaluation import request_flags
+from commands.transactions.transaction import Transaction
+from protocol import errors
+from protocol.errors import RoutingError
+from protocol.request import Request
+from protocol.slots import key_slot
+
+# Commands of shard channels, which are keys for routing.
+_SHARD_CHANNELS = {b"ssubscribe", b"sunsubscribe", b"spublish"}
+
+
+def refusal(client: Client, command: Command, request: Request) -> RoutingError | None:
+    """Why the request is not served here; None if it is. The client's ASKING is used up."""
+    if client.replays:
+        return None  # accepted where it comes from
+    is_asking = client.is_asking
+    if is_asking and _ends_asking(client, command):
+        client.is_asking = False
+    found = list(_requests_with_keys(client, command, request))
+    if not found:
+        return None
+    node = client.instance.feature(ClusterMode).node
+    assert node is not None
+    return _Check(client, node, found, is_asking).refusal()
+
+
+def _ends_asking(client: Client, command: Command) -> bool:
+    """ASKING is for the next request, or for a whole transaction."""
+    if client.gates & GATE_MULTI:
+        return command.fullname in (b"exec", b"discard")
+    return command.fullname not in (b"asking", b"multi")
+
+
+def _requests_with_keys(
+    client: Client, command: Command, request: Request
+) -> Iterator[tuple[Command, list[bytes], int]]:
+    """The command, keys and flags of a request, or of each that EXEC is going to run."""
+    if command.fullname == b"exec" and client.gates & GATE_MULTI:
+        transaction = client.feature(Transaction)
+        queue = zip(transaction.commands, transaction.requests, strict=True)
+    else:
+        queue = zip([command], [request], strict=True)
+    for each, kept in queue:
+        if each.keys:
+            words = kept.words()
+            if keys := [words[place] for place in each.key_positions(words)]:
+                yield each, keys, request_flags(client.instance, each, kept)
+
+
+class _Check:
+    """One request: its keys, in the order of the request, and the slot of the first."""
+
+    def __init__(
+        self,
+        client: Client,
+        node: ClusterNode,
+        found: list[tuple[Command, list[bytes], int]],
+        is_asking: bool,
+    ) -> None:
+        self._client, self._node = client, node
+        self._config = client.instance.config
+        self._keys = [key for _, keys, _ in found for key in keys]
+        self._names = {command.fullname for command, _, _ in found}
+        self._writes = any(flags & WRITE for _, _, flags in found)
+        self._is_sharded = bool(self._names & _SHARD_CHANNELS)
+        self._is_asking = is_asking or b"restore-asking" in self._names
+        self._slot = key_slot(self._keys[0])
+
+    def refusal(self) -> RoutingError | None:
+        node, slot = self._node, self._slot
+        owner = node.slot_owner(slot)
+        if owner is None:
+            return RoutingError(errors.SLOT_NOT_SERVED)
+        if any(key_slot(key) != slot for key in self._keys):
+            return RoutingError(errors.CROSS_SLOT)
+        if not node.is_ok and (text := self._refusal_while_down()):
+            return RoutingError(text)
+        target, source = node.migrating_to(slot), node.importing_from(slot)
+        if b"migrate" in self._names and (target is not None or source is not None):
+            return None
+        if owner is node.myself:
+            return self._refusal_of_migrating(target) if target is not None else None
+        if source is not None and self._is_asking:
+            is_torn = len(set(self._keys)) > 1 and self._missing()
+            return RoutingError(errors.TRY_AGAIN) if is_torn else None
+        is_read = not self._writes and (self._client.reads_replica or self._is_sharded)
+        if is_read and owner is node.myself.leader:
+            return None
+        return self._redirection(b"MOVED", owner)
+
+    def _refusal_while_down(self) -> bytes:
+        """The error while slots are not covered, or this node is in a minority; "" for none."""
+        if self._is_sharded:
+            is_served = self._config.cluster_allow_pubsubshard_when_down
+            return b"" if is_served else errors.CLUSTER_DOWN
+        if not self._config.cluster_allow_reads_when_down:
+            return errors.CLUSTER_DOWN
+        return errors.CLUSTER_READS_ONLY if self._writes else b""
+
+    def _refusal_of_migrating(self, target: Peer) -> RoutingError | None:
+        """A slot that moves away: keys that are not here any more are asked for at the target."""
+        missing = 0 if self._is_sharded else self._missing()
+        if not missing:
+            return None
+        if missing < len(self._keys):
+            return RoutingError(errors.TRY_AGAIN)
+        return self._redirection(b"ASK", target)
+
+    def _missing(self) -> int:
+        """The number of keys that are not here."""
+        db = self._client.db
+        return sum(key not in db for key in self._keys)
+
+    def _redirection(self, kind: bytes, to: Peer) -> RoutingError:
+        endpoint = endpoint_of(to, self._config.cluster_preferred_endpoint_type)
+        return errors.redirection(kind, self._slot, endpoint or "", to.port)
+
+
+def endpoint_of(node: Peer, preferred: str) -> str | None:
+    """How clients are told to reach a node; None where they keep to the host that they used."""
+    if preferred == "ip":
+        return node.ip
+    if preferred == "hostname":
+        return node.hostname or "?"
+    return None

@@ -1,0 +1,165 @@
+"""The connections of the cluster bus: frames in, frames out, and nothing of what they mean.
+
+Each pair of nodes has two: each dials the other, and is answered on the connection that the other
+has dialled. There is no authentication, so it is bound to the addresses that clients may use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from server.cluster.events import Event, LinkLost, LinkOpened, Received
+from server.cluster.messages import (
+    START_BYTES,
+    BadFrame,
+    BadMessage,
+    Message,
+    frame_size,
+    pack,
+    unpack,
+)
+from server.cluster.nodes import Link
+from server.loop.listeners import bind_addresses
+
+BACKLOG = 512
+
+
+class Bus:
+    """The bus of one node: `happened` is told of each event, in the loop."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        happened: Callable[[Event], None],
+        now_ms: Callable[[], int],
+        log: Callable[[str, str], None],
+    ) -> None:
+        self._loop = loop
+        self.happened = happened
+        self.now_ms = now_ms
+        self.log = log
+        self._servers: list[asyncio.Server] = []
+        self._dials: set[asyncio.Task[None]] = set()
+        self._connections: set[_Connection] = set()
+
+    async def listen(self, addresses: Sequence[str], port: int) -> None:
+        """Accept other nodes. Raises OSError."""
+        for _, sock in bind_addresses(list(addresses), port):
+            server = await self._loop.create_server(
+                lambda: _Connection(self, None), sock=sock, backlog=BACKLOG
+            )
+            self._servers.append(server)
+
+    def dial(self, link: Link, ip: str, port: int, timeout_s: float) -> None:
+        """Connect to a node; LinkOpened or LinkLost follows."""
+        task = self._loop.create_task(self._dial(link, ip, port, timeout_s))
+        self._dials.add(task)
+        task.add_done_callback(self._dials.discard)
+
+    async def _dial(self, link: Link, ip: str, port: int, timeout_s: float) -> None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._loop.create_connection(lambda: _Connection(self, link), ip, port)
+        except OSError:  # TimeoutError is one
+            self.happened(LinkLost(link))
+
+    def send(self, link: Link, message: Message, limit_bytes: int) -> bool:
+        """Send a message; False if more than `limit_bytes` wait already: the link is closed."""
+        connection = link.transport
+        if not isinstance(connection, _Connection) or connection.transport is None:
+            return True  # it is gone, and the core is about to hear of it
+        connection.transport.write(pack(message))
+        if limit_bytes and connection.transport.get_write_buffer_size() > limit_bytes:
+            connection.drop()
+            return False
+        return True
+
+    def close(self, link: Link) -> None:
+        """Close a link, about which nothing more is said."""
+        if isinstance(link.transport, _Connection):
+            link.transport.is_dropped = True
+            link.transport.drop()
+
+    def accepted(self, connection: _Connection) -> None:
+        self._connections.add(connection)
+
+    def lost(self, connection: _Connection) -> None:
+        self._connections.discard(connection)
+
+    def stop(self) -> None:
+        """Close everything."""
+        for server in self._servers:
+            server.close()
+        for task in self._dials:
+            task.cancel()
+        for connection in list(self._connections):
+            connection.is_dropped = True
+            connection.drop()
+
+
+class _Connection(asyncio.Protocol):
+    """One connection. `link` None: another node has dialled."""
+
+    def __init__(self, bus: Bus, link: Link | None) -> None:
+        self._bus = bus
+        self._link = link
+        self._received = bytearray()
+        self.transport: asyncio.Transport | None = None
+        self.is_dropped = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self._bus.accepted(self)
+        if self._link is None:
+            peer, local = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+            self._link = Link(
+                is_inbound=True,
+                is_open=True,
+                created_ms=self._bus.now_ms(),
+                peer_ip=peer[0] if peer else "",
+                local_ip=local[0] if local else "",
+            )
+            self._link.transport = self
+        else:
+            self._link.transport = self
+            self._bus.happened(LinkOpened(self._link))
+
+    def data_received(self, data: bytes) -> None:
+        received = self._received
+        received += data
+        at = 0
+        try:
+            while len(received) - at >= START_BYTES:
+                size = frame_size(bytes(received[at : at + START_BYTES]))
+                if len(received) - at < size:
+                    break
+                self._take(bytes(received[at : at + size]))
+                at += size
+        except BadFrame as error:
+            self._bus.log("warning", f"Cluster bus: {error}")
+            self.drop()
+            return
+        del received[:at]
+
+    def _take(self, frame: bytes) -> None:
+        assert self._link is not None
+        try:
+            message = unpack(frame)
+        except BadMessage as error:
+            self._bus.log("verbose", f"Cluster bus: a message is dropped: {error}")
+            return
+        if not self.is_dropped:
+            self._bus.happened(Received(self._link, message))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._bus.lost(self)
+        self.transport = None
+        if not self.is_dropped and self._link is not None:
+            self.is_dropped = True
+            self._bus.happened(LinkLost(self._link))
+
+    def drop(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()

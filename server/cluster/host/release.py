@@ -1,0 +1,31 @@
+"""Blocked clients whose slot has left, or whose cluster is down, are told where to go.
+
+Source: Redis 7.0.15, where the server's timer looks; here it is done when slots or state change.
+"""
+
+from __future__ import annotations
+
+from commands.cluster.mode import ClusterMode
+from commands.cluster.routing import refusal
+from commands.core.blocking.blocked_clients import BlockedClients
+from commands.core.command_table import CommandTable
+from commands.core.instance import Instance
+from commands.core.services import Services
+from protocol.request import of_words
+
+
+def release_blocked(instance: Instance) -> None:
+    """Answer each blocked client that this node no longer serves; it stays connected."""
+    node = instance.feature(ClusterMode).node
+    blocked = instance.feature_if_used(BlockedClients)
+    if node is None or blocked is None:
+        return
+    table, dispatcher = instance.feature(CommandTable), instance.feature(Services).dispatcher
+    for client, waiting in list(blocked.clients.items()):
+        command = table.find(waiting.argv)
+        if command is None or not waiting.watched:
+            continue
+        error = refusal(client, command, of_words(waiting.argv))
+        # Keys that have moved while the slot has not are waited for: the slot follows them.
+        if error is not None and error.code in (b"MOVED", b"CLUSTERDOWN"):
+            dispatcher.end_waiting(client, error.wire)

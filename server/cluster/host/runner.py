@@ -1,0 +1,257 @@
+"""Runs the cluster core in a server: its timer, its events, and what it wants done.
+
+Actions are carried out in the order in which the core gives them; what must be on disk before
+others hear of it comes first. At the end of each cycle of the event loop, before replies leave, it
+carries out what the commands of the cycle have changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable
+
+from commands.cluster.mode import ClusterMode
+from commands.config.configuration import Configuration
+from commands.core.gates import GATE_FAILOVER
+from commands.core.services import Services
+from commands.keys.databases import empty
+from commands.state import notifications
+from server.cluster.config_file import BadConfig
+from server.cluster.core import Cluster
+from server.cluster.events import (
+    Action,
+    Close,
+    DeleteKeysInSlots,
+    Deliver,
+    Dial,
+    EmptyData,
+    Event,
+    Log,
+    PauseWrites,
+    Promote,
+    ReplicateFrom,
+    ResumeWrites,
+    Save,
+    Send,
+    SlotsChanged,
+    StateChanged,
+    Tick,
+)
+from server.cluster.host.bus import Bus
+from server.cluster.host.data import InstanceData
+from server.cluster.host.node_file import NodeFile, NodeFileInUse
+from server.cluster.host.release import release_blocked
+from server.cluster.nodes import each_slot
+from server.cluster.operations import BUS_PORT_OFFSET, MAX_PORT
+from server.cluster.state import Settings
+from server.requests.dispatch import Dispatcher
+from storage.keyspace.slot_index import SlotIndex
+
+TICK_SECONDS = 0.1
+SHORTEST_DIAL_SECONDS = 1.0
+
+
+def bus_port(config: Configuration) -> int:
+    """Where the node listens for others."""
+    return config.cluster_port or (config.tls_port or config.port) + BUS_PORT_OFFSET
+
+
+def open_node(
+    dispatcher: Dispatcher,
+    loop: asyncio.AbstractEventLoop,
+    begin_event: Callable[[], None],
+    wake: Callable[[], None],
+    fatal: Callable[[str], object],
+) -> ClusterRunner:
+    """The node that the configuration describes. Raises OSError if it cannot be one."""
+    config = dispatcher.instance.config
+    if config.replicaof is not None:
+        raise OSError("replicaof directive not allowed in cluster mode")
+    if bus_port(config) > MAX_PORT:
+        raise OSError(
+            f"the port of the cluster bus would be {bus_port(config)}: set cluster-port, or a port"
+            f" up to {MAX_PORT - BUS_PORT_OFFSET}"
+        )
+    try:
+        file = NodeFile(config.cluster_config_file)
+        return ClusterRunner(dispatcher, loop, file, begin_event, wake, fatal)
+    except (NodeFileInUse, BadConfig) as error:
+        raise OSError(str(error)) from None
+
+
+class ClusterRunner:
+    """The node of one server."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        loop: asyncio.AbstractEventLoop,
+        file: NodeFile,
+        begin_event: Callable[[], None],
+        wake: Callable[[], None],
+        fatal: Callable[[str], object],
+    ) -> None:
+        """Raises OSError if the file cannot be read, BadConfig if it is damaged."""
+        self._dispatcher = dispatcher
+        self._instance = instance = dispatcher.instance
+        self._loop = loop
+        self._file = file
+        self._begin_event = begin_event
+        self._wake = wake
+        self._fatal = fatal
+        self._is_stopped = False
+        self._paused_until_ms = 0
+        self.settings = Settings()
+        self._look_up_settings()
+        self.core = Cluster(
+            self.settings,
+            InstanceData(instance),
+            random.SystemRandom(),
+            file.read(),
+            instance.now_ms,
+        )
+        self._bus = Bus(loop, self._happened, lambda: instance.now_ms, instance.host.log)
+        self._mode = instance.feature(ClusterMode)
+        instance.databases[0].slots = SlotIndex()
+        self._mode.enable(self.core)
+
+    # -- life ----------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Listen for other nodes, once the ports for clients are known. Raises OSError."""
+        self._look_up_settings()
+        await self._bus.listen(self._instance.config.bind, self.settings.bus_port)
+
+    def begin(self) -> None:
+        """Take part in the cluster, once the data is loaded."""
+        self._adopt_keys()
+        self.flush()
+        self._loop.call_later(TICK_SECONDS, self._tick)
+
+    def stop(self) -> None:
+        """Leave the bus."""
+        self._is_stopped = True
+        self._bus.stop()
+        self._file.close()
+
+    def _adopt_keys(self) -> None:
+        """Keys of a slot without owner make it this node's; that of another is being imported."""
+        core, index = self.core, self._instance.databases[0].slots
+        if index is None or core.myself.is_replica:
+            return
+        for slot in index.slots():
+            owner = core.slot_owner(slot)
+            if owner is None:
+                core.add_slots([b"%d" % slot])
+            elif owner is not core.myself and core.importing_from(slot) is None:
+                core.set_slot_importing(b"%d" % slot, owner.id.encode())
+        self._mode.refresh()
+
+    def _look_up_settings(self) -> None:
+        config, settings = self._instance.config, self.settings
+        settings.node_timeout_ms = config.cluster_node_timeout
+        settings.require_full_coverage = config.cluster_require_full_coverage
+        settings.replica_validity_factor = config.cluster_replica_validity_factor
+        settings.replica_no_failover = config.cluster_replica_no_failover
+        settings.migration_barrier = config.cluster_migration_barrier
+        settings.allow_replica_migration = config.cluster_allow_replica_migration
+        settings.replica_ping_ms = config.repl_ping_replica_period * 1000
+        settings.port = config.cluster_announce_port or config.port
+        settings.bus_port = config.cluster_announce_bus_port or bus_port(config)
+        settings.announce_ip = config.cluster_announce_ip
+        settings.hostname = config.cluster_announce_hostname
+        settings.human_name = config.cluster_announce_human_nodename
+
+    # -- events --------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        if self._is_stopped:
+            return
+        self._loop.call_later(TICK_SECONDS, self._tick)
+        self._look_up_settings()
+        self._happened(Tick())
+        if self._paused_until_ms and self._instance.now_ms >= self._paused_until_ms:
+            self._resume_writes()
+
+    def _happened(self, event: Event) -> None:
+        if not self._is_stopped:
+            self._begin_event()
+            self._carry_out(self.core.step(event, self._instance.now_ms))
+            self._wake()
+
+    def flush(self) -> None:
+        """Carry out what commands have changed: a step of the cycle, before replies leave."""
+        self._carry_out(self.core.take_actions(self._instance.now_ms))
+
+    # -- actions -------------------------------------------------------------------------------
+
+    def _carry_out(self, actions: Iterable[Action]) -> None:
+        has_changed = False
+        for action in actions:
+            if isinstance(action, Save | SlotsChanged | StateChanged):
+                has_changed = True
+            self._do(action)
+        if has_changed:
+            self._mode.refresh()
+            release_blocked(self._instance)
+
+    def _do(self, action: Action) -> None:
+        instance = self._instance
+        match action:
+            case Send(link=link, message=message):
+                limit = instance.config.cluster_link_sendbuf_limit
+                if not self._bus.send(link, message, limit):
+                    self.core.state.overfull_links += 1
+            case Dial(link=link, ip=ip, port=port):
+                timeout_s = max(SHORTEST_DIAL_SECONDS, self.settings.node_timeout_ms / 1000)
+                self._bus.dial(link, ip, port, timeout_s)
+            case Close(link=link):
+                self._bus.close(link)
+            case Save(text=text, is_promise=is_promise):
+                self._save(text, is_promise)
+            case Log(text=text, is_warning=is_warning):
+                instance.host.log("warning" if is_warning else "notice", text)
+            case ReplicateFrom(ip=ip, port=port):
+                instance.feature(Services).replication.follow(ip, port)
+            case Promote():
+                instance.feature(Services).replication.promote()
+            case DeleteKeysInSlots(slots=slots):
+                self._delete_keys(slots)
+            case EmptyData():
+                empty(instance)
+            case PauseWrites(until_ms=until_ms):
+                self._paused_until_ms = until_ms
+                instance.set_gate(GATE_FAILOVER, is_shut=True)
+            case ResumeWrites():
+                self._resume_writes()
+            case Deliver(channel=channel, message=message, is_sharded=is_sharded):
+                if is_sharded:
+                    instance.pubsub.publish_to_shard(channel, message)
+                else:
+                    instance.pubsub.publish(channel, message)
+
+    def _save(self, text: str, is_promise: bool) -> None:
+        try:
+            self._file.write(text, is_synced=is_promise)
+        except OSError as error:
+            self._fatal(f"Could not save the cluster configuration: {error}")
+
+    def _delete_keys(self, slots: int) -> None:
+        """Keys of slots that another node has won."""
+        instance = self._instance
+        db = instance.databases[0]
+        if db.slots is None:
+            return
+        deleted = 0
+        for slot in each_slot(slots):
+            for key in db.slots.first(slot, db.slots.count(slot)):
+                instance.drop(db, key, b"DEL", notifications.GENERIC, b"del")
+                deleted += 1
+        if deleted:
+            instance.host.log("warning", f"Deleted {deleted} keys of slots that others own now")
+
+    def _resume_writes(self) -> None:
+        self._paused_until_ms = 0
+        self._instance.set_gate(GATE_FAILOVER, is_shut=False)
+        self._dispatcher.admission.resume_postponed()
