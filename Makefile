@@ -13,6 +13,7 @@ PORT ?= 6379
 FUZZ_SECONDS ?= 60
 COMPAT_EXAMPLES ?= 10000
 ROUNDS ?= 200
+STORIES ?= 100000
 SEED ?=
 # How many processes share the tests: one more than cores, as tests wait for servers.
 JOBS ?= $(shell expr $$(nproc) + 1)
@@ -226,6 +227,11 @@ asan: $(VENV)/.dev compiler ## fuzz what is compiled with AddressSanitizer, each
 crash: $(VENV)/.dev compiled ## kill servers ROUNDS times: nothing that was acknowledged may be lost
 	@# ARGS="--server redis-server" tries a real one. SEED=n sends the same requests again.
 	@$(BIN)/python -m tests.crash --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+.PHONY: cluster-model
+cluster-model: $(VENV)/.dev ## STORIES random stories of a cluster of seven nodes in one process, and a million messages of its bus
+	@CLUSTER_STORIES=$(STORIES) BUS_MESSAGES=1000000 RILLWAY_SEED=$${RILLWAY_SEED:-$$(date +%Y%m%d)} \
+		$(BIN)/python -m pytest -n $(JOBS) tests/server/cluster $(ARGS)
 
 .PHONY: failover
 failover: $(VENV)/.dev compiled redis-sentinel ## ten primaries die under load, Sentinel replaces each: ARGS="--rounds 2"

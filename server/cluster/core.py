@@ -16,13 +16,17 @@ from __future__ import annotations
 
 from protocol.errors import ReplyError
 from server.cluster import views
+from server.cluster.claims import Claims
 from server.cluster.config_file import config_text, read_config
-from server.cluster.events import Action, Event, Save
+from server.cluster.events import Action, Event, LinkOpened, Received, Save, Tick
 from server.cluster.failover import Failover
 from server.cluster.gossip import Gossip
+from server.cluster.heartbeat import Heartbeat
+from server.cluster.messages import AUTH_ACK
 from server.cluster.nodes import Link, Node
 from server.cluster.operations import Operations
 from server.cluster.outbox import Outbox
+from server.cluster.reception import Reception
 from server.cluster.state import ClusterState, Data, Random, Settings
 from server.cluster.views import Shard, SlotRange
 
@@ -45,11 +49,27 @@ class Cluster(Operations):
             state.save(is_promise=True)
         state.refresh_myself()
         outbox = Outbox(state)
-        super().__init__(state, Gossip(state, outbox), Failover(state, outbox), outbox)
+        gossip, failover = Gossip(state, outbox), Failover(state, outbox)
+        claims = Claims(state, outbox, failover)
+        super().__init__(state, gossip, failover, outbox)
+        self._failover = failover
+        self._heartbeat = Heartbeat(state, outbox, gossip, failover)
+        self._reception = Reception(state, outbox, gossip, claims, failover)
 
     def step(self, event: Event, now_ms: int) -> list[Action]:
         """Note what has happened; return what is to be done, in order. `now_ms` is Unix time."""
-        self.state.must_update = True
+        if isinstance(event, Received):
+            self._reception.receive(event.link, event.message, now_ms)
+            if event.message.type == AUTH_ACK:
+                self._failover.run_election(now_ms)
+        elif isinstance(event, Tick):
+            self._heartbeat.tick(now_ms)
+            self._failover.tick(now_ms)
+            self.state.must_update = True
+        elif isinstance(event, LinkOpened):
+            self._heartbeat.link_opened(event.link, now_ms)
+        else:
+            self.state.forget_link(event.link)
         return self.take_actions(now_ms)
 
     def take_actions(self, now_ms: int) -> list[Action]:
@@ -57,6 +77,7 @@ class Cluster(Operations):
         state = self.state
         if state.must_update:
             state.update(now_ms)
+            state.replicate()
         actions, state.pending_actions = state.pending_actions, []
         if state.must_save:
             actions.insert(0, Save(config_text(state), state.must_sync))

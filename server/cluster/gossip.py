@@ -1,18 +1,42 @@
-"""Gossip: who is in the cluster, at which address, and who has failed."""
+"""Gossip: which nodes there are, at which addresses, and which of them have failed.
+
+A node is first met by MEET, or heard of from a node that is known. A failure is suspected by one
+node (PFAIL, heartbeat.py), reported in its gossip, and declared (FAIL) by whoever counts reports of
+a majority of the primaries with slots.
+"""
 
 from __future__ import annotations
 
-from server.cluster.nodes import Node
+from server.cluster import messages
+from server.cluster.messages import Extensions, Message
+from server.cluster.nodes import (
+    FAIL,
+    HANDSHAKE,
+    NO_ADDRESS,
+    NO_FAILOVER,
+    PFAIL,
+    PRIMARY,
+    REPLICA,
+    Link,
+    Node,
+    is_node_id,
+)
 from server.cluster.outbox import Outbox
 from server.cluster.state import ClusterState
 
+# How far a gossiped time may lie ahead: clocks of nodes differ.
+CLOCK_SLACK_MS = 500
+MAX_BAN_S = 24 * 3600
+
 
 class Gossip:
-    """Learns of nodes and failures."""
+    """Learns of nodes, addresses and failures from messages."""
 
     def __init__(self, state: ClusterState, outbox: Outbox) -> None:
         self._state = state
         self._outbox = outbox
+
+    # -- addresses -----------------------------------------------------------------------------
 
     def start_handshake(
         self, ip: str, port: int, bus_port: int, flags: int, now_ms: int
@@ -25,3 +49,162 @@ class Gossip:
         node = state.new_node(state.random_id(), flags, now_ms)
         node.ip, node.port, node.bus_port = ip, port, bus_port
         return node
+
+    def meet_sender(self, link: Link, message: Message, now_ms: int) -> None:
+        """MEET from a node that is not known: it is believed, and its gossip as well."""
+        ip = message.ip or link.peer_ip
+        node = self.start_handshake(ip, message.port, message.bus_port, HANDSHAKE, now_ms)
+        if node is not None:
+            node.plain_port = message.plain_port
+        self._state.save()
+
+    def finish_handshake(self, link: Link, node: Node, message: Message) -> bool:
+        """The answer to a handshake. False if it was with a node that is known already."""
+        state = self._state
+        known = state.find(message.sender)
+        if known is not None:
+            if known is not state.myself:
+                self._move(known, node.ip, message)
+            state.delete(node)
+            state.save()
+            return False
+        state.rename(node, message.sender)
+        node.flags = node.flags & ~HANDSHAKE | message.flags & (PRIMARY | REPLICA)
+        node.flags |= 0 if node.flags & (PRIMARY | REPLICA) else PRIMARY
+        state.log(f"Handshake with node {node.id} completed")
+        state.changed()
+        return True
+
+    def note_address(self, node: Node, link: Link, message: Message) -> None:
+        """A PING has come from a node: follow it if its address has changed."""
+        ip = message.ip or link.peer_ip
+        if link.is_inbound and ip:
+            self._move(node, ip, message)
+
+    def _move(self, node: Node, ip: str, message: Message) -> None:
+        where = ip, message.port, message.plain_port, message.bus_port
+        if where == (node.ip, node.port, node.plain_port, node.bus_port):
+            return
+        node.ip, node.port, node.plain_port, node.bus_port = where
+        node.flags &= ~NO_ADDRESS
+        self._state.close(node.link)
+        self._state.log(f"Address updated for node {node.id}, now {ip}:{node.port}")
+        self._state.changed()
+
+    def lose_address(self, node: Node) -> None:
+        """Another node has answered at its address."""
+        node.flags |= NO_ADDRESS
+        node.ip, node.port, node.plain_port, node.bus_port = "", 0, 0, 0
+        self._state.close(node.link)
+        self._state.save()
+
+    # -- what a message says about others ------------------------------------------------------
+
+    def take(self, sender: Node | None, message: Message, now_ms: int) -> None:
+        """Take over the gossip of a message. A sender that is not known only introduces nodes."""
+        for entry in message.gossip:
+            if not is_node_id(entry.id) or entry.id == self._state.myself.id:
+                continue
+            node = self._state.find(entry.id)
+            if node is None:
+                self._introduce(entry, now_ms)
+                continue
+            if sender is not None and sender.is_primary:
+                self._take_report(node, sender, entry.flags, now_ms)
+            self._take_pong_time(node, entry, now_ms)
+            self._take_address(node, entry)
+
+    def _introduce(self, entry: messages.Gossip, now_ms: int) -> None:
+        """Add a node that is heard of, unless it was forgotten a moment ago."""
+        state = self._state
+        if entry.flags & (NO_ADDRESS | HANDSHAKE) or state.is_banned(entry.id, now_ms):
+            return
+        role = REPLICA if entry.flags & REPLICA else PRIMARY
+        node = state.new_node(entry.id, role | entry.flags & NO_FAILOVER, now_ms)
+        node.ip, node.port, node.bus_port = entry.ip, entry.port, entry.bus_port
+        node.plain_port = entry.plain_port
+        state.changed()
+
+    def _take_report(self, node: Node, sender: Node, flags: int, now_ms: int) -> None:
+        if not flags & (FAIL | PFAIL):
+            node.reports.pop(sender.id, None)
+            return
+        if sender.id not in node.reports:
+            self._state.log(f"Node {sender.id} reported node {node.id} as not reachable.")
+        node.reports[sender.id] = now_ms
+        self.declare_failed(node, now_ms)
+
+    def _take_pong_time(self, node: Node, entry: messages.Gossip, now_ms: int) -> None:
+        """Others hear of it: it need not be pinged by this node as well."""
+        if node.flags & (FAIL | PFAIL) or entry.flags & (FAIL | PFAIL) or node.ping_sent_ms:
+            return
+        pong_ms = entry.pong_received_s * 1000
+        if node.pong_received_ms < pong_ms <= now_ms + CLOCK_SLACK_MS and not node.reports:
+            node.pong_received_ms = pong_ms
+
+    def _take_address(self, node: Node, entry: messages.Gossip) -> None:
+        """This node cannot reach it, the sender can: the address may have changed."""
+        if not node.flags & (FAIL | PFAIL) or entry.flags & (NO_ADDRESS | FAIL | PFAIL):
+            return
+        where = entry.ip, entry.port, entry.bus_port
+        if where != (node.ip, node.port, node.bus_port):
+            self._state.close(node.link)
+            node.ip, node.port, node.bus_port = where
+            node.plain_port = entry.plain_port
+            node.flags &= ~NO_ADDRESS
+
+    def take_extensions(self, sender: Node, message: Message, now_ms: int) -> None:
+        """Names, the shard, and nodes that others were told to forget."""
+        state, found = self._state, message.extensions or Extensions()
+        names = found.hostname, found.human_name
+        if names != (sender.hostname, sender.human_name):
+            sender.hostname, sender.human_name = names
+            state.save()
+        if found.shard_id and found.shard_id != sender.shard_id:
+            sender.shard_id = found.shard_id
+            if state.myself.primary is sender:
+                state.myself.shard_id = found.shard_id
+            state.save()
+        for node_id, seconds in found.forgotten:
+            node = state.find(node_id)
+            if node is not None and node not in (state.myself, state.myself.primary, sender):
+                state.bans[node_id] = now_ms + min(seconds, MAX_BAN_S) * 1000
+                state.delete(node)
+                state.changed()
+
+    # -- failures ------------------------------------------------------------------------------
+
+    def declare_failed(self, node: Node, now_ms: int) -> None:
+        """FAIL, if this node suspects it and a majority does; all others are told."""
+        state = self._state
+        if not node.is_suspected or node.is_failed:
+            return
+        reports = node.reports_at(now_ms, 2 * state.settings.node_timeout_ms)
+        if reports + state.myself.is_primary < state.quorum():
+            return
+        self.mark_failed(node, now_ms)
+        state.log(f"Marking node {node.id} as failing (quorum reached).", is_warning=True)
+        self._outbox.fail(node)
+
+    def mark_failed(self, node: Node, now_ms: int) -> None:
+        """Note FAIL: this node has counted, or another has and says so."""
+        node.flags = node.flags & ~PFAIL | FAIL
+        node.fail_ms = now_ms
+        self._state.changed()
+
+    def note_pong(self, node: Node, now_ms: int) -> None:
+        """A node has answered: it is reachable again."""
+        node.pong_received_ms, node.ping_sent_ms = now_ms, 0
+        if node.is_suspected:
+            node.flags &= ~PFAIL
+            self._state.changed()
+        elif node.is_failed and self._is_redeemed(node, now_ms):
+            node.flags &= ~FAIL
+            self._state.log(f"Clear FAIL state for node {node.id}: it is reachable again.")
+            self._state.changed()
+
+    def _is_redeemed(self, node: Node, now_ms: int) -> bool:
+        """A primary with slots stays failed for a while: a replica may be replacing it."""
+        if node.is_replica or not node.slots:
+            return True
+        return now_ms - node.fail_ms > 2 * self._state.settings.node_timeout_ms

@@ -1,5 +1,6 @@
 """What the changing CLUSTER commands do. They take the words of the command, and raise ReplyError
-with Redis's texts; `state` and the actions of the next step have the result.
+with Redis's texts. `state` and the actions of the next step have the result; it is synced to disk
+before the command is answered, which Redis leaves out for marks of slots that move.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Operations:
             raise ReplyError(b"ERR Can't forget my master!")
         state.bans[node.id] = now_ms + BAN_MS
         state.delete(node)
-        state.changed()
+        state.changed(is_promise=True)
 
     def replicate(self, node_id: bytes) -> None:
         """CLUSTER REPLICATE: become a replica of that primary."""
@@ -78,7 +79,7 @@ class Operations:
             )
         if me.primary is not primary:
             self._failover.follow(primary)
-            state.changed()
+            state.changed(is_promise=True)
 
     def count_failure_reports(self, node_id: bytes, now_ms: int) -> int:
         """CLUSTER COUNT-FAILURE-REPORTS: how many primaries report that node as failed."""
@@ -147,11 +148,11 @@ class Operations:
         state.set_owner(slots, state.myself)
         for slot in [slot for slot in state.importing if slots >> slot & 1]:
             del state.importing[slot]
-        state.changed()
+        state.changed(is_promise=True)
 
     def _drop(self, slots: int) -> None:
         self._state.set_owner(slots, None)
-        self._state.changed()
+        self._state.changed(is_promise=True)
 
     # -- moving a slot -------------------------------------------------------------------------
 
@@ -161,7 +162,7 @@ class Operations:
         if self._state.owners[slot] is not self._state.myself:
             raise ReplyError(b"ERR I'm not the owner of hash slot %d" % slot)
         self._state.migrating[slot] = self._other_primary(node_id)
-        self._state.changed()
+        self._state.changed(is_promise=True)
 
     def set_slot_importing(self, word: bytes, node_id: bytes) -> None:
         """CLUSTER SETSLOT slot IMPORTING node: clients that were sent here with ASK are served."""
@@ -169,14 +170,14 @@ class Operations:
         if self._state.owners[slot] is self._state.myself:
             raise ReplyError(b"ERR I'm already the owner of hash slot %d" % slot)
         self._state.importing[slot] = self._other_primary(node_id)
-        self._state.changed()
+        self._state.changed(is_promise=True)
 
     def set_slot_stable(self, word: bytes) -> None:
         """CLUSTER SETSLOT slot STABLE: remove both marks."""
         slot = self._slot_of_primary(word)
         self._state.migrating.pop(slot, None)
         self._state.importing.pop(slot, None)
-        self._state.changed()
+        self._state.changed(is_promise=True)
 
     def set_slot_node(self, word: bytes, node_id: bytes, now_ms: int) -> None:
         """CLUSTER SETSLOT slot NODE node: give a slot to a node, the end of a move.
@@ -204,7 +205,7 @@ class Operations:
             state.bump_epoch()
             del state.importing[slot]
             self._outbox.pong_to_all(now_ms)
-        state.changed()
+        state.changed(is_promise=True)
 
     def _slot_of_primary(self, word: bytes) -> int:
         if self._state.myself.is_replica:
@@ -243,6 +244,20 @@ class Operations:
         state.myself.config_epoch = epoch
         state.current_epoch = max(state.current_epoch, epoch)
         state.changed(is_promise=True)
+
+    def fail_over(self, mode: bytes, now_ms: int) -> None:
+        """CLUSTER FAILOVER: `mode` is b"", b"FORCE" or b"TAKEOVER"."""
+        self._failover.begin_manual(mode, now_ms)
+
+    # -- others --------------------------------------------------------------------------------
+
+    def publish(self, channel: bytes, payload: bytes, is_sharded: bool) -> None:
+        """PUBLISH goes to all nodes, SPUBLISH to those of this shard."""
+        self._outbox.publish(channel, payload, is_sharded)
+
+    def save_config(self) -> None:
+        """CLUSTER SAVECONFIG."""
+        self._state.save(is_promise=True)
 
     def known(self, node_id: bytes) -> Node:
         """The node with that ID. Raises ReplyError."""

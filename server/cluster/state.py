@@ -16,6 +16,7 @@ from server.cluster.events import (
     Action,
     Close,
     Log,
+    Promote,
     ReplicateFrom,
     Send,
     SlotsChanged,
@@ -117,6 +118,7 @@ class ClusterState:
         self.pending_actions: list[Action] = []
         self.must_save = self.must_sync = self.must_update = False
         self._first_update_ms: int | None = None
+        self._replicated: tuple[str, int] | None = None  # whom the data follows
         self._minority_ms = 0  # when this node was last without a majority
 
     def new_node(self, node_id: str, flags: int, now_ms: int) -> Node:
@@ -191,13 +193,17 @@ class ClusterState:
 
     def make_replica(self, node: Node, primary: Node) -> None:
         """Note that a node, perhaps this one, is a replica of another."""
-        self._detach(node)
-        node.flags = node.flags & ~(PRIMARY | MIGRATE_TO) | REPLICA
+        self.demote(node)
         node.primary = primary
         primary.replicas.append(node)
         primary.flags |= MIGRATE_TO
         if primary.shard_id:
             node.shard_id = primary.shard_id
+
+    def demote(self, node: Node) -> None:
+        """Note that a node is a replica, of whom is not known."""
+        self._detach(node)
+        node.flags = node.flags & ~(PRIMARY | MIGRATE_TO) | REPLICA
 
     def make_primary(self, node: Node) -> None:
         """Note that a node, perhaps this one, is a primary."""
@@ -205,6 +211,8 @@ class ClusterState:
             return
         self._detach(node)
         node.flags = node.flags & ~REPLICA | PRIMARY
+        if node is not self.myself:
+            node.flags |= MIGRATE_TO
 
     def _detach(self, node: Node) -> None:
         """End a node's being a replica."""
@@ -219,7 +227,18 @@ class ClusterState:
         self.migrating.clear()
         self.importing.clear()
         self.make_replica(self.myself, primary)
-        self.do(ReplicateFrom(primary.ip, primary.port))
+
+    def replicate(self) -> None:
+        """Have the data follow the role: from the primary's address, or from nobody."""
+        me, address = self.myself, None
+        if me.primary is not None:
+            address = self._replicated if not me.primary.ip else (me.primary.ip, me.primary.port)
+        elif me.is_replica:
+            return  # its primary was forgotten: the data stays as it is
+        if address == self._replicated:
+            return
+        self._replicated = address
+        self.do(ReplicateFrom(*address) if address is not None else Promote())
 
     def is_banned(self, node_id: str, now_ms: int) -> bool:
         for banned, until_ms in list(self.bans.items()):

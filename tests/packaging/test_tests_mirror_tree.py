@@ -47,8 +47,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "server/inprocess/children.py": "the double by which test_saves.py works",
     "server/inprocess/server.py": "every test of a command runs on it",
     "server/cluster/events.py": "plain attributes; whoever makes and reads them has tests",
-    "server/cluster/failover.py": "test_operations.py beside it",
-    "server/cluster/gossip.py": "test_operations.py beside it",
     "server/cluster/outbox.py": "test_gossip.py, test_model.py beside it",
     "server/cluster/state.py": "test_operations.py, test_core.py and test_gossip.py beside it",
     "server/metrics/endpoint.py": "tests/integration/test_metrics.py, over real sockets",

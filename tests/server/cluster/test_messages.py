@@ -15,7 +15,7 @@ from tests.support.examples import compat_seed
 
 SENDER, OTHER = "a" * 40, "b" * 40
 # Damaged messages that are tried here; `make cluster-model` tries a million.
-DAMAGED = int(os.environ.get("RILLWAY_BUS_MESSAGES", "100000"))
+DAMAGED = int(os.environ.get("BUS_MESSAGES", "100000"))
 
 ids = st.text("0123456789abcdef", min_size=40, max_size=40)
 words = st.text("abcdefghijklmnop0123456789.:-", max_size=45)
