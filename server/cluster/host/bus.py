@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from server.cluster.events import Event, LinkLost, LinkOpened, Received
 from server.cluster.messages import (
@@ -109,8 +110,7 @@ class _Connection(asyncio.Protocol):
         self.is_dropped = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast("asyncio.Transport", transport)  # uvloop has classes of its own
         self._bus.accepted(self)
         if self._link is None:
             peer, local = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
