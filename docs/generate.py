@@ -15,7 +15,9 @@ import io
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -25,8 +27,9 @@ from commands.config.absent_features import ABSENT, FEATURES, VALUES
 from commands.config.configuration import DIRECTIVES, Configuration, Directive
 from commands.config.directive_kinds import Boolean, Integer, Text, Words
 from commands.core import version
-from commands.core.documentation import row_of, shown_name
+from commands.core.documentation import Row, row_of, shown_name
 from commands.core.registry import COMMANDS, Command
+from commands.server.command.categories import acl_categories
 from commands.server.info.sections import ONLY_WHEN_ASKED_FOR, SECTIONS
 from rillway.__main__ import SUBCOMMANDS, usage
 from server.inprocess.server import InProcessServer
@@ -118,8 +121,59 @@ def commands_text() -> str:
 
 
 def _command_row(command: Command) -> list[str]:
+    row, name = row_of(command), code(shown_name(command))
+    if row.group == "stream":
+        name = f"[{name}](streams/{page_of(command)})"
+    return [name, code(row.syntax), _since(row), row.summary]
+
+
+def _since(row: Row) -> str:
+    """The version of Redis that got the command; nothing for our own."""
+    return "" if "Rillway's own" in row.summary else row.since
+
+
+# -- the pages of the stream commands ------------------------------------------------------------
+
+LINE = 88
+
+
+def stream_commands() -> list[Command]:
+    return [command for command in callable_commands() if row_of(command).group == "stream"]
+
+
+def page_of(command: Command) -> str:
+    """The page in docs/reference/streams, with a heading for each sub-command."""
+    container, _, subcommand = command.fullname.decode().partition("|")
+    return f"{container}.md#{container}-{subcommand}" if subcommand else f"{container}.md"
+
+
+def block_name(command: Command) -> str:
+    return command.fullname.decode().replace("|", "-")
+
+
+def stream_command_text(command: Command) -> str:
+    """What the head of a command's page says: syntax, version, complexity, categories, history."""
     row = row_of(command)
-    return [code(shown_name(command)), code(row.syntax), row.since, row.summary]
+    since = _since(row)
+    lines = [
+        f"{row.summary}\n\n```text\n{_wrapped_syntax(command)}\n```\n",
+        f"- Since: {f'Redis {since}' if since else 'Rillway'}",
+        f"- Complexity: {row.complexity.rstrip('.')}",
+        f"- ACL categories: {codes(name.decode() for name in acl_categories(command))}",
+        *(f"- Redis {version}: {change}" for version, change in row.history),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _wrapped_syntax(command: Command) -> str:
+    """The syntax in lines that end between options."""
+    whole = re.compile(r"<[^>]*>|\[(?:[^][]|\[[^][]*\])*\]")
+    text = whole.sub(lambda found: found[0].replace(" ", "\0"), row_of(command).syntax)
+    line = f"{shown_name(command)} {text}".rstrip()
+    wrapped = textwrap.fill(
+        line, LINE, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
+    return wrapped.replace("\0", " ")
 
 
 def absent_commands_text() -> str:
@@ -285,6 +339,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "directives": directives_text,
     "absent-directives": absent_directives_text,
     "info": info_text,
+    **{block_name(each): partial(stream_command_text, each) for each in stream_commands()},
 }
 
 
