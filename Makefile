@@ -130,6 +130,12 @@ java: ## install Java 17, if there is none
 	@command -v java >/dev/null || { \
 		$(APT) update && $(APT) install -y --no-install-recommends openjdk-17-jre-headless; }
 
+# The examples of the documentation for Node; `npm` comes with it where it is not Debian's.
+.PHONY: node
+node:
+	@{ command -v node && command -v npm; } >/dev/null || { \
+		$(APT) update && $(APT) install -y --no-install-recommends nodejs npm; }
+
 # -- the main job ---------------------------------------------------------------------------------
 
 .PHONY: demo
@@ -162,7 +168,7 @@ stop: ## stop the server that `make demo` left running
 test browser-test compat crash failover fuzz: export SERVED := $(COMPILED)
 
 .PHONY: test
-test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus systemd java ## run all tests, beside a real redis-server: about ten minutes
+test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus systemd java node ## run all tests, beside a real redis-server: about ten minutes
 	@# Where Python's bytecode is not kept, each of the hundreds of servers would make its own.
 	@env -u PYTHONDONTWRITEBYTECODE \
 		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=$(PROFILE) $(ARGS)

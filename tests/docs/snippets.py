@@ -50,7 +50,7 @@ MARKS = {
 }  # fmt: skip
 RUN_LANGUAGES = {"console", "python"}
 OTHER_LANGUAGES = {"text", "ini", "json", "yaml", "sql", "toml", "bash", "dockerfile", "{graphviz}"}
-OTHER_LANGUAGES |= {"{toctree}", "{eval-rst}"}
+OTHER_LANGUAGES |= {"javascript", "go", "java", "{toctree}", "{eval-rst}"}
 
 BLOCK = re.compile(
     r"(?P<marks>(?:^<!-- [^\n]* -->\n)*)^```(?P<language>\S*)\n(?P<text>.*?)^```$",
