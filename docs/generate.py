@@ -52,6 +52,7 @@ GROUPS = {
     "transactions": "Transactions",
     "pubsub": "Publish and subscribe",
     "connection": "Connection",
+    "cluster": "Cluster",
     "server": "Server",
     "scripting": "Scripts and functions",
 }
@@ -59,7 +60,6 @@ GROUPS = {
 # What Redis 7 has and Rillway has not: the feature, and its commands.
 ABSENT_COMMANDS: dict[str, str] = {
     "Keys that move between servers": "migrate restore-asking",
-    "Cluster": "asking cluster readonly readwrite",
     "Modules": "module|load module|loadex module|unload",
     "Figures of the allocator": "memory|malloc-stats",
 }

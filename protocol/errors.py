@@ -659,3 +659,11 @@ FAILOVER_IN_CLUSTER = (
 def redirection(kind: bytes, slot: int, endpoint: str, port: int) -> RoutingError:
     """`kind`: MOVED, or ASK for the next request alone. An empty endpoint: the host is the same."""
     return RoutingError(b"%b %d %b:%d" % (kind, slot, endpoint.encode(), port))
+
+
+def sort_option_in_cluster(option: bytes) -> ReplyError:
+    """`option`: BY or GET. Source: Redis 8.2."""
+    return ReplyError(
+        b"ERR %b option of SORT denied in Cluster mode when keys formed by the pattern may be in"
+        b" different slots." % option
+    )

@@ -15,7 +15,7 @@ from commands.cluster.mode import ClusterMode, ClusterNode, Peer
 from commands.core.client import Client
 from commands.core.gates import GATE_MULTI
 from commands.core.registry import WRITE, Command
-from commands.scripting.evaluation import request_flags
+from commands.scripting.running_script import ANY_SLOT, NO_SLOT, Running
 from commands.transactions.transaction import Transaction
 from protocol import errors
 from protocol.errors import RoutingError
@@ -24,10 +24,27 @@ from protocol.slots import key_slot
 
 # Commands of shard channels, which are keys for routing.
 _SHARD_CHANNELS = {b"ssubscribe", b"sunsubscribe", b"spublish"}
+# What scripts are told instead of an error.
+_NOT_HERE = b"Script attempted to access a non local key in a cluster node"
+_IN_SCRIPTS = {
+    errors.SLOT_NOT_SERVED: b"Script attempted to access a slot not served",
+    errors.CLUSTER_DOWN: b"Script attempted to execute a command while the cluster is down",
+    errors.CLUSTER_READS_ONLY: (
+        b"Script attempted to execute a write command while the cluster is down and readonly"
+    ),
+    errors.CROSS_SLOT: (
+        b"Command '%s' in script attempted to access keys that don't hash to the same slot"
+    ),
+}
 
 
-def refusal(client: Client, command: Command, request: Request) -> RoutingError | None:
-    """Why the request is not served here; None if it is. The client's ASKING is used up."""
+def refusal(
+    client: Client, command: Command, request: Request, writes: bool
+) -> RoutingError | None:
+    """Why the request is not served here; None if it is. The client's ASKING is used up.
+
+    `writes`: the request may write, or one of those that EXEC is going to run.
+    """
     if client.replays:
         return None  # accepted where it comes from
     is_asking = client.is_asking
@@ -38,7 +55,7 @@ def refusal(client: Client, command: Command, request: Request) -> RoutingError 
         return None
     node = client.instance.feature(ClusterMode).node
     assert node is not None
-    return _Check(client, node, found, is_asking).refusal()
+    return _Check(client, node, found, writes, is_asking).refusal()
 
 
 def _ends_asking(client: Client, command: Command) -> bool:
@@ -50,8 +67,8 @@ def _ends_asking(client: Client, command: Command) -> bool:
 
 def _requests_with_keys(
     client: Client, command: Command, request: Request
-) -> Iterator[tuple[Command, list[bytes], int]]:
-    """The command, keys and flags of a request, or of each that EXEC is going to run."""
+) -> Iterator[tuple[Command, list[bytes]]]:
+    """The command and keys of a request, or of each that EXEC is going to run."""
     if command.fullname == b"exec" and client.gates & GATE_MULTI:
         transaction = client.feature(Transaction)
         queue = zip(transaction.commands, transaction.requests, strict=True)
@@ -61,7 +78,33 @@ def _requests_with_keys(
         if each.keys:
             words = kept.words()
             if keys := [words[place] for place in each.key_positions(words)]:
-                yield each, keys, request_flags(client.instance, each, kept)
+                yield each, keys
+
+
+def refusal_in_script(
+    client: Client, command: Command, argv: list[bytes], running: Running
+) -> bytes | None:
+    """Why a script must not run a command: its keys are not here, or in another slot than those
+    that the script has used. Source: Redis 8.2.
+    """
+    places = command.key_positions(argv)
+    if not places:
+        return None
+    keys = [argv[place] for place in places]
+    node = client.instance.feature(ClusterMode).node
+    assert node is not None
+    # A client that may run the script has sent ASKING, if the slot is being imported.
+    writes = bool(command.flags & WRITE)
+    error = _Check(client, node, [(command, keys)], writes, is_asking=True).refusal()
+    if error is not None:
+        text = _IN_SCRIPTS.get(error.text, _NOT_HERE)
+        return b"ERR " + text.replace(b"%s", command.fullname)
+    slot = key_slot(keys[0])
+    if running.slot == NO_SLOT:
+        running.slot = slot
+    if running.slot not in (ANY_SLOT, slot):
+        return b"ERR Script attempted to access keys that do not hash to the same slot"
+    return None
 
 
 class _Check:
@@ -71,14 +114,15 @@ class _Check:
         self,
         client: Client,
         node: ClusterNode,
-        found: list[tuple[Command, list[bytes], int]],
+        found: list[tuple[Command, list[bytes]]],
+        writes: bool,
         is_asking: bool,
     ) -> None:
         self._client, self._node = client, node
         self._config = client.instance.config
-        self._keys = [key for _, keys, _ in found for key in keys]
-        self._names = {command.fullname for command, _, _ in found}
-        self._writes = any(flags & WRITE for _, _, flags in found)
+        self._keys = [key for _, keys in found for key in keys]
+        self._names = {command.fullname for command, _ in found}
+        self._writes = writes
         self._is_sharded = bool(self._names & _SHARD_CHANNELS)
         self._is_asking = is_asking or b"restore-asking" in self._names
         self._slot = key_slot(self._keys[0])

@@ -26,6 +26,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
+from protocol.slots import key_slot, pattern_slot
 from storage.types.hashes import HashValue
 from storage.types.lists import ListValue
 from storage.types.scored.record import member_of
@@ -110,10 +111,10 @@ def _parse(client: Client, argv: Request, *, may_store: bool) -> SortRequest:
         elif option == b"BY":
             request.by = arguments.next()
             if b"*" in request.by:
-                _check_keys(client, argv, option)
+                _check_keys(client, argv, option, request.by)
         elif option == b"GET":
             request.gets.append(arguments.next())
-            _check_keys(client, argv, option)
+            _check_keys(client, argv, option, request.gets[-1])
         elif option == b"STORE" and may_store:
             request.target = arguments.next()
         else:
@@ -121,8 +122,14 @@ def _parse(client: Client, argv: Request, *, may_store: bool) -> SortRequest:
     return request
 
 
-def _check_keys(client: Client, argv: Request, option: bytes) -> None:
-    """Raise ReplyError unless the user may read every key: which are read, the data decides."""
+def _check_keys(client: Client, argv: Request, option: bytes, pattern: bytes) -> None:
+    """Raise ReplyError unless the user may read every key: which are read, the data decides.
+
+    In a cluster, also unless all keys that the pattern can name are in the slot of the sorted one.
+    """
+    is_local = pattern == _ELEMENT or pattern_slot(pattern) == key_slot(argv[1])
+    if client.instance.is_cluster and not is_local:
+        raise errors.sort_option_in_cluster(option)
     if client.gates & GATE_RESTRICTED and not may_read_all_keys(client, argv.words()):
         raise errors.sort_option_denied(option)
 

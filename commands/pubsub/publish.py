@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from commands.cluster.mode import ClusterMode
 from commands.core.client import Client
 from commands.core.help import help_reply
 from commands.core.registry import (
@@ -29,7 +30,7 @@ from protocol.request import Request
 @command("PUBLISH", arity=3, flags=PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE)
 def publish(client: Client, argv: Request) -> bytes:
     """Integer: the number of deliveries, one per matching subscription. Source: Redis 7.2."""
-    client.instance.feature(Services).dispatcher.propagate_message(argv.words())
+    _tell_others(client, argv, is_sharded=False)
     return replies.integer(client.instance.pubsub.publish(argv[1], argv[2]))
 
 
@@ -41,8 +42,17 @@ def publish(client: Client, argv: Request) -> bytes:
 )
 def spublish(client: Client, argv: Request) -> bytes:
     """Integer: the number of clients that received the message. Source: Redis 7.2."""
-    client.instance.feature(Services).dispatcher.propagate_message(argv.words())
+    _tell_others(client, argv, is_sharded=True)
     return replies.integer(client.instance.pubsub.publish_to_shard(argv[1], argv[2]))
+
+
+def _tell_others(client: Client, argv: Request, *, is_sharded: bool) -> None:
+    """Send a message to the replicas, or to the other nodes of the cluster, or of the shard."""
+    node = client.instance.feature(ClusterMode).node
+    if node is None:
+        client.instance.feature(Services).dispatcher.propagate_message(argv.words())
+    else:
+        node.publish(argv[1], argv[2], is_sharded)
 
 
 container("PUBSUB")

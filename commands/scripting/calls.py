@@ -15,6 +15,7 @@ import hiredis
 
 from commands.acl.access_control import AccessControl
 from commands.acl.checks import denial, refusal_in_script
+from commands.cluster import routing
 from commands.core.blocking.blocked_clients import Block
 from commands.core.command_table import CommandTable
 from commands.core.gates import (
@@ -115,6 +116,7 @@ class Calls(HostFunctions):
             running.is_read_only
             or bool(instance.gates & _STATE_GATES)
             or bool(running.client.gates & GATE_RESTRICTED)
+            or instance.is_cluster
         )
         self._interpreter = interpreter
         self._is_tracked = bool(running.client.gates & GATE_TRACKING)
@@ -226,6 +228,10 @@ class Calls(HostFunctions):
             denied = refusal_in_script(self._client, running.client, command, argv)
             if denied is not None:
                 return denied
+        if self._instance.is_cluster and not running.client.replays:
+            elsewhere = routing.refusal_in_script(self._client, command, argv, running)
+            if elsewhere is not None:
+                return elsewhere
         if running.is_read_only and command.flags & (WRITE | MAY_REPLICATE):
             return _READ_ONLY
         gates = self._instance.gates

@@ -23,7 +23,7 @@ from commands.core.registry import (
     command,
     counted_keys,
 )
-from commands.scripting.running_script import running_script
+from commands.scripting.running_script import ANY_SLOT, NO_SLOT, running_script
 from commands.scripting.script_cache import Script
 from commands.scripting.scripting_state import Scripting
 from commands.scripting.shebang import parse_script
@@ -120,23 +120,33 @@ def _start(
 ) -> Reply:
     instance = client.instance
     if script.has_shebang:
-        refuse_at_start(script.flags, is_read_only=is_read_only)
+        refuse_at_start(instance, script.flags, is_read_only=is_read_only)
         is_read_only = is_read_only or b"no-writes" in script.flags
     elif instance.gates & GATE_STALE:
         raise ReplyError(errors.MASTER_DOWN)
     scripting: Scripting = instance.feature(Scripting)
     running = running_script(client, script.sha, argv.words(), False, is_read_only)
     running.allows_growth = script.has_shebang and b"allow-oom" in script.flags
+    if script.has_shebang:
+        running.slot = first_slot(script.flags)
     return scripting.run(running, scripting.script_interpreter(), script.function, keys, rest)
 
 
-def refuse_at_start(flags: frozenset[bytes], *, is_read_only: bool) -> None:
-    """Raise ReplyError if EVAL_RO or the like is asked to run a script that may write.
+def first_slot(flags: frozenset[bytes]) -> int:
+    """`Running.slot` of a script that declares flags."""
+    return ANY_SLOT if b"allow-cross-slot-keys" in flags else NO_SLOT
+
+
+def refuse_at_start(instance: Instance, flags: frozenset[bytes], *, is_read_only: bool) -> None:
+    """Raise ReplyError if EVAL_RO or the like is asked to run a script that may write, or a node
+    of a cluster one that is not for clusters.
 
     Whether the state of the server forbids it is checked before, by `request_flags`.
     """
     if is_read_only and b"no-writes" not in flags:
         raise ReplyError(b"ERR Can not execute a script with write flag using *_ro command.")
+    if instance.is_cluster and b"no-cluster" in flags:
+        raise ReplyError(b"ERR Can not run script on cluster, 'no-cluster' flag is set.")
 
 
 def request_flags(instance: Instance, command: Command, argv: Request) -> int:

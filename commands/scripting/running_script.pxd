@@ -15,6 +15,7 @@ cdef class Running:
     cdef public bint has_written
     cdef public bint is_killed
     cdef public long replicates
+    cdef public long slot
     cdef public long long started_us
     cdef public long long deadline_us
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # The modes of redis.set_repl; a script starts with REPLICATE_ALL.
 REPLICATE_ALL = 3
+# In cluster mode, the slot of the keys that a script has used.
+NO_SLOT, ANY_SLOT = -1, -2
 
 
 @cython.cclass
@@ -23,7 +25,7 @@ class Running:
 
     __slots__ = (
         "allows_growth", "argv", "client", "deadline_us", "has_written", "is_brief", "is_function",
-        "is_killed", "is_library", "is_read_only", "name", "replicates", "started_us",
+        "is_killed", "is_library", "is_read_only", "name", "replicates", "slot", "started_us",
     )  # fmt: skip
 
     def __init__(
@@ -47,6 +49,7 @@ class Running:
         self.has_written = False
         self.is_killed = False
         self.replicates = REPLICATE_ALL
+        self.slot = ANY_SLOT  # NO_SLOT for one that must keep to the slot of its first key
         self.started_us = 0
         self.deadline_us = 0  # 0: none
 
@@ -61,6 +64,7 @@ def running_script(
     running.is_library = running.is_brief = running.has_written = running.is_killed = False
     running.allows_growth = False
     running.replicates = REPLICATE_ALL
+    running.slot = ANY_SLOT
     running.started_us = running.deadline_us = 0
     return running
 

@@ -121,7 +121,8 @@ class Admission:
             return True
         if command.has_one_key and not client.is_asking and self._served[key_slot(request[1])]:
             return True
-        elsewhere = routing_refusal(client, command, request)
+        writes = _is_write(client, command, request)
+        elsewhere = routing_refusal(client, command, request, writes)
         if elsewhere is None:
             return True
         self._answers.reject(client, command, elsewhere)
@@ -156,7 +157,8 @@ class Admission:
             if denied is not None:
                 return denied
         if instance.is_cluster:
-            elsewhere = routing_refusal(client, command, request)
+            writes = _is_write(client, command, request)
+            elsewhere = routing_refusal(client, command, request, writes)
             if elsewhere is not None:
                 return elsewhere
         if instance.gates & GATE_OUT_OF_MEMORY and _may_grow(client, command, request):

@@ -73,7 +73,7 @@ def test_the_example_of_a_mistake_prints_what_the_page_says(tmp_path: Path) -> N
     assert str(stopped.value) + "\n" == shown.replace("/etc/rillway.conf", str(file))
 
 
-@pytest.mark.parametrize("line", ["cluster-enabled yes", "socket-mark-id 7"])
+@pytest.mark.parametrize("line", ["locale-collate de_DE", "socket-mark-id 7"])
 def test_what_the_page_says_is_refused_is_refused(line: str) -> None:
     assert f"`{line}`" in PAGE
     with pytest.raises(ConfigurationError, match="Rillway does not have"):

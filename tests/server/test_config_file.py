@@ -154,8 +154,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
             " expected an integer between 0 and 65535",
         ),
         (
-            "cluster-enabled yes",
-            "'cluster-enabled': Rillway does not have cluster mode yet, only 'no' is accepted",
+            "socket-mark-id 7",
+            "'socket-mark-id': Rillway does not have a choice of where connections come from yet,"
+            " only '0' is accepted",
         ),
         ('requirepass "a', "unbalanced quotes, or no blank between a closing quote and a word"),
         ("appendonly maybe", "'appendonly': argument must be 'yes' or 'no'"),
@@ -220,10 +221,10 @@ def test_an_inert_directive_refuses_a_value_that_redis_refuses(file: Path) -> No
 
 
 def test_a_missing_feature_may_be_asked_for_where_a_later_place_takes_it_back(file: Path) -> None:
-    assert load(file, "cluster-enabled yes\nhz 20\n", "--cluster-enabled", "no").hz == 20
-    file.write_text("cluster-enabled yes\n")
-    assert load_configuration([str(file)], {"RILLWAY_CLUSTER_ENABLED": "no"})[0].hz == 10
-    assert "only 'no' is accepted" in refusal([str(file), "--cluster-enabled", "yes"])
+    assert load(file, "socket-mark-id 7\nhz 20\n", "--socket-mark-id", "0").hz == 20
+    file.write_text("socket-mark-id 7\n")
+    assert load_configuration([str(file)], {"RILLWAY_SOCKET_MARK_ID": "0"})[0].hz == 10
+    assert "only '0' is accepted" in refusal([str(file), "--socket-mark-id", "8"])
     assert "line 1" in refusal([str(file), "--hz", "20"])
 
 

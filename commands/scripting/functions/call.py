@@ -8,6 +8,7 @@ from commands.scripting.evaluation import (
     COMMON_FLAGS,
     MAY_WRITE_KEYS,
     READ_KEYS,
+    first_slot,
     refuse_at_start,
     show,
     split_arguments,
@@ -39,9 +40,10 @@ def _call(client: Client, argv: Request, *, is_read_only: bool) -> Reply:
     if registered is None:
         raise ReplyError(b"ERR Function not found")
     keys, rest = split_arguments(argv, not_a_number=_BAD_NUMBER)
-    refuse_at_start(registered.flags, is_read_only=is_read_only)
+    refuse_at_start(client.instance, registered.flags, is_read_only=is_read_only)
     is_read_only = is_read_only or b"no-writes" in registered.flags
     running = running_script(client, registered.name, argv.words(), True, is_read_only)
     running.allows_growth = b"allow-oom" in registered.flags
+    running.slot = first_slot(registered.flags)
     assert registered.callback is not None
     return scripting.run(running, scripting.libraries.interpreter, registered.callback, keys, rest)

@@ -10,6 +10,7 @@ from commands.cluster.routing import refusal
 from commands.core.blocking.blocked_clients import BlockedClients
 from commands.core.command_table import CommandTable
 from commands.core.instance import Instance
+from commands.core.registry import WRITE
 from commands.core.services import Services
 from protocol.request import of_words
 
@@ -25,7 +26,8 @@ def release_blocked(instance: Instance) -> None:
         command = table.find(waiting.argv)
         if command is None or not waiting.watched:
             continue
-        error = refusal(client, command, of_words(waiting.argv))
+        writes = bool(command.flags & WRITE)
+        error = refusal(client, command, of_words(waiting.argv), writes)
         # Keys that have moved while the slot has not are waited for: the slot follows them.
         if error is not None and error.code in (b"MOVED", b"CLUSTERDOWN"):
             dispatcher.end_waiting(client, error.wire)

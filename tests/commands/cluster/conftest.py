@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from commands.cluster.mode import ClusterMode
+from commands.core.propagation.sinks import Sink, decoded
 from server.cluster.core import Cluster
 from server.cluster.events import Tick
 from server.cluster.host.data import InstanceData
@@ -55,3 +56,15 @@ def other(node: Cluster) -> Node:
 @pytest.fixture
 def client(server: InProcessServer, node: Cluster) -> Talk:
     return Talk(server)
+
+
+@pytest.fixture
+def propagated(server: InProcessServer) -> list[str]:
+    """The requests that are propagated from now on, each as one string."""
+    seen: list[str] = []
+
+    def take(wire: bytes, last_db: int) -> None:
+        seen.extend(b" ".join(argv).decode() for argv in decoded(wire))
+
+    server.instance.propagation.add_sink(Sink(lambda db_index: None, take))
+    return seen

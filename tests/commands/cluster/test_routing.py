@@ -233,3 +233,58 @@ def test_what_clients_are_told_is_below_the_version_that_moves_slots_in_another_
 @pytest.mark.parametrize("request_text", ["CLUSTER INFO", "CLUSTER MYID", "ASKING", "READONLY"])
 def test_without_cluster_mode_there_is_nothing(server: InProcessServer, request_text: str) -> None:
     assert Talk(server).error(request_text) == "ERR This instance has cluster support disabled"
+
+
+# -- scripts, SORT, messages ---------------------------------------------------------------------
+
+NOT_HERE = "ERR Script attempted to access a non local key in a cluster node"
+CROSSING = "ERR Script attempted to access keys that do not hash to the same slot"
+
+
+def script(client: Talk, source: str, *keys: str) -> bytes:
+    return client.client.execute("EVAL", source, len(keys), *keys)
+
+
+def test_a_script_uses_keys_that_are_here(client: Talk) -> None:
+    assert script(client, "return redis.call('get', 'bar')", "foo") == b"$-1\r\n"
+    give_away(client)
+    assert script(client, "return redis.call('get', 'foo')").startswith(f"-{NOT_HERE}".encode())
+    found = script(client, "return redis.pcall('mget', 'foo', 'bar')", "bar")
+    assert found == (
+        b"-ERR Command 'mget' in script attempted to access keys that don't hash to the same"
+        b" slot\r\n"
+    )
+    client.do(f"CLUSTER DELSLOTS {SLOT}")
+    found = script(client, "return redis.pcall('get', 'foo')", "bar")
+    assert found == b"-ERR Script attempted to access a slot not served\r\n"
+
+
+def test_a_script_with_a_shebang_keeps_to_one_slot(client: Talk) -> None:
+    both = "\nreturn {redis.call('get', 'bar'), redis.call('get', 'foo')}"
+    assert script(client, f"#!lua{both}").startswith(f"-{CROSSING}".encode())
+    assert script(client, f"#!lua flags=allow-cross-slot-keys{both}") == b"*2\r\n$-1\r\n$-1\r\n"
+    assert script(client, "#!lua flags=no-cluster\nreturn 1") == (
+        b"-ERR Can not run script on cluster, 'no-cluster' flag is set.\r\n"
+    )
+
+
+def test_sort_reads_other_keys_in_its_slot_only(client: Talk) -> None:
+    denied = (
+        "option of SORT denied in Cluster mode when keys formed by the pattern may be in different"
+        " slots."
+    )
+    client.all("RPUSH foo 1 2", "SET w{foo}_1 5", "SET w{foo}_2 4")
+    assert client.error("SORT foo BY w_*") == f"ERR BY {denied}"
+    assert client.error("SORT foo GET w_*") == f"ERR GET {denied}"
+    assert client.do("SORT foo BY w{foo}_* GET #") == [b"2", b"1"]
+    assert client.do("SORT foo BY nosort GET w{foo}_*") == [b"5", b"4"]
+
+
+def test_messages_go_over_the_bus_and_not_to_replicas(
+    client: Talk, node: Cluster, propagated: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[tuple[bytes, bytes, bool]] = []
+    monkeypatch.setattr(node, "publish", lambda *message: sent.append(message))
+    client.all("PUBLISH news hello", "SPUBLISH foo bye")
+    assert sent == [(b"news", b"hello", False), (b"foo", b"bye", True)]
+    assert propagated == []

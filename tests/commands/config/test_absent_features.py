@@ -11,7 +11,7 @@ from commands.config.configuration import DIRECTIVES
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("cluster-enabled", ["NO"]),
+        ("locale-collate", [""]),
         ("socket-mark-id", ["0b"]),
     ],
 )
@@ -24,7 +24,11 @@ def test_the_value_that_says_the_feature_is_not_used_is_accepted(
 @pytest.mark.parametrize(
     ("name", "words", "reason"),
     [
-        ("cluster-enabled", ["yes"], "Rillway does not have cluster mode yet, only 'no' is"),
+        (
+            "socket-mark-id",
+            ["7"],
+            "Rillway does not have a choice of where connections come from yet, only '0' is",
+        ),
         ("loadmodule", ["x.so"], "Rillway does not have modules yet"),
     ],
 )

@@ -55,8 +55,8 @@ def test_a_refused_value_changes_nothing() -> None:
     config = Configuration()
     with pytest.raises(ValueError, match="inclusive"):
         config.set("port", ["70000"])
-    with pytest.raises(ValueError, match="cluster mode"):
-        config.set("cluster-enabled", ["yes"])
+    with pytest.raises(ValueError, match="where connections come from"):
+        config.set("socket-mark-id", ["7"])
     with pytest.raises(KeyError):
         config.set("nonsense", ["1"])
     assert config == Configuration()
