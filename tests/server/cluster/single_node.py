@@ -64,7 +64,3 @@ class SingleNode:
             if isinstance(action, Save):
                 self.saved = action.text
         return actions
-
-
-def word(number: int) -> bytes:
-    return b"%d" % number
