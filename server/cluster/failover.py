@@ -175,7 +175,7 @@ class Failover:
         if self._manual_until_ms is not None:
             self._rank, self._election_ms = 0, now_ms
         else:
-            delay_ms = ELECTION_DELAY_MS + self._state.random.randrange(ELECTION_JITTER_MS)
+            delay_ms = ELECTION_DELAY_MS + self._state.below(ELECTION_JITTER_MS)
             self._rank = self._current_rank()
             self._election_ms = now_ms + delay_ms + self._rank * RANK_DELAY_MS
         # The other replicas of the shard need the offset of this one, for their ranks.

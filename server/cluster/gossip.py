@@ -103,9 +103,9 @@ class Gossip:
     def take(self, sender: Node | None, message: Message, now_ms: int) -> None:
         """Take over the gossip of a message. A sender that is not known only introduces nodes."""
         for entry in message.gossip:
-            if not is_node_id(entry.id) or entry.id == self._state.myself.id:
-                continue
             node = self._state.find(entry.id)
+            if node is self._state.myself:
+                continue
             if node is None:
                 self._introduce(entry, now_ms)
                 continue
@@ -117,7 +117,9 @@ class Gossip:
     def _introduce(self, entry: messages.Gossip, now_ms: int) -> None:
         """Add a node that is heard of, unless it was forgotten a moment ago."""
         state = self._state
-        if entry.flags & (NO_ADDRESS | HANDSHAKE) or state.is_banned(entry.id, now_ms):
+        if entry.flags & (NO_ADDRESS | HANDSHAKE) or not is_node_id(entry.id):
+            return
+        if state.is_banned(entry.id, now_ms):
             return
         role = REPLICA if entry.flags & REPLICA else PRIMARY
         node = state.new_node(entry.id, role | entry.flags & NO_FAILOVER, now_ms)

@@ -72,7 +72,7 @@ class Heartbeat:
         state, oldest = self._state, None
         nodes = list(state.nodes.values())
         for _ in range(RANDOM_CANDIDATES):
-            node = nodes[state.random.randrange(len(nodes))]
+            node = nodes[state.below(len(nodes))]
             if not node.is_linked or node.ping_sent_ms or node.flags & (MYSELF | HANDSHAKE):
                 continue
             if oldest is None or node.pong_received_ms < oldest.pong_received_ms:

@@ -11,7 +11,7 @@ from protocol.errors import NOT_AN_INTEGER, ReplyError
 from protocol.slots import SLOT_COUNT
 from server.cluster.failover import Failover
 from server.cluster.gossip import Gossip
-from server.cluster.nodes import HANDSHAKE, MEET, Node, range_of_slots
+from server.cluster.nodes import HANDSHAKE, MEET, Node, each_slot, range_of_slots
 from server.cluster.outbox import Outbox
 from server.cluster.state import BAN_MS, ClusterState
 from storage.types.value import as_int64
@@ -153,6 +153,22 @@ class Operations:
     def _drop(self, slots: int) -> None:
         self._state.set_owner(slots, None)
         self._state.changed(is_promise=True)
+
+    def note_loaded(self, slots: int) -> None:
+        """After loading: a primary takes slots of which it has keys, and that nobody owns.
+
+        Slots of others, of which it has keys, count as importing until an operator fixes that.
+        """
+        state = self._state
+        if state.myself.is_replica:
+            return
+        taken = slots & ~state.assigned()
+        state.set_owner(taken, state.myself)
+        for slot in each_slot(slots & ~state.myself.slots):
+            owner = state.owners[slot]
+            if owner is not None and slot not in state.importing:
+                state.importing[slot] = owner
+        state.changed(is_promise=True)
 
     # -- moving a slot -------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ class Outbox:
         for _ in range(3 * wanted):
             if len(chosen) >= wanted:
                 break
-            node = nodes[state.random.randrange(len(nodes))]
+            node = nodes[state.below(len(nodes))]
             if node is not receiver and self._is_gossiped(node):
                 chosen[node.id] = node
         for node in nodes:

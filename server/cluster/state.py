@@ -46,7 +46,7 @@ MIN_REJOIN_MS, MAX_REJOIN_MS = 500, 5_000
 class Random(Protocol):
     """The part of `random.Random` that is used."""
 
-    def randrange(self, limit: int, /) -> int: ...
+    def random(self) -> float: ...
 
     def getrandbits(self, bits: int, /) -> int: ...
 
@@ -126,6 +126,10 @@ class ClusterState:
         node = Node(node_id, flags, created_ms=now_ms, shard_id=self.random_id())
         self.nodes[node_id] = node
         return node
+
+    def below(self, limit: int) -> int:
+        """A random number below the limit; `randrange` takes five times as long."""
+        return int(self.random.random() * limit)
 
     def random_id(self) -> str:
         return f"{self.random.getrandbits(160):040x}"

@@ -35,7 +35,7 @@ from server.cluster.nodes import Link
 from server.cluster.state import Settings
 
 START_MS = 1_700_000_000_000
-NODES, PRIMARIES = 7, 4
+NODES = 7
 TIMEOUT_MS, TICK_MS = 1_000, 250
 # Elections that fail are tried again after four times the timeout, and a node needs several.
 HEALED_WITHIN_MS = 60_000
@@ -126,8 +126,7 @@ class Model:
         self.queue: list[tuple[int, int, Callable[[], None]]] = []
         self.events = 0
         self.votes: dict[tuple[str, int], str] = {}
-        self.won: dict[int, str] = {}
-        self.claims: dict[int, dict[str, int]] = {}
+        self.claims: dict[int, str] = {}  # epochs, and who owns slots by them
         self.nodes: list[ModelNode] = []
         for place, config in enumerate(first_configs(self.draw)):
             self.nodes.append(ModelNode(self, place, config))
@@ -366,37 +365,36 @@ class Model:
             self.votes[vote] = candidate
 
     def check_claims(self, node: ModelNode) -> None:
-        """No two primaries own a slot by the same epoch."""
+        """No two primaries own slots by the same epoch, as long as all epochs are granted."""
         me = node.cluster.myself
-        if not me.is_primary or not me.slots or self.is_unilateral:
-            return
-        claims = self.claims.setdefault(me.config_epoch, {})
-        if claims.get(me.id) == me.slots:
-            return
-        claims[me.id] = me.slots
-        for other, slots in claims.items():
-            if other != me.id and slots & me.slots:
-                raise Broken(f"{me.id} and {other} own the same by epoch {me.config_epoch}")
+        if me.is_primary and me.slots and not self.is_unilateral:
+            owner = self.claims.setdefault(me.config_epoch, me.id)
+            if owner != me.id:
+                raise Broken(f"{me.id} and {owner} own slots by epoch {me.config_epoch}")
 
 
 def first_configs(draw: random.Random) -> list[str]:
-    """nodes.conf of each node of a cluster that was just made: four primaries, three replicas."""
+    """nodes.conf of each node of a cluster that was just made.
+
+    It has four primaries, of which one has no replica, or three, of which one has two.
+    """
     ids = [f"{draw.getrandbits(160):040x}" for _ in range(NODES)]
+    primaries = draw.choice((3, 4))
     lines = []
     for place, node_id in enumerate(ids):
-        address = f"127.0.0.1:{7000 + place}@{17000 + place}"
-        if place < PRIMARIES:
-            share = SLOT_COUNT // PRIMARIES
-            slots = f"{place * share}-{(place + 1) * share - 1}"
-            lines.append((node_id, address, f"master - 0 0 {place + 1} connected {slots}"))
+        if place < primaries:
+            bounds = [SLOT_COUNT * number // primaries for number in (place, place + 1)]
+            role = f"master - 0 0 {place + 1} connected {bounds[0]}-{bounds[1] - 1}"
         else:
-            primary = ids[place - PRIMARIES]
-            lines.append((node_id, address, f"slave {primary} 0 0 1 connected"))
+            primary = place % primaries
+            role = f"slave {ids[primary]} 0 0 {primary + 1} connected"
+        lines.append((node_id, f"127.0.0.1:{7000 + place}@{17000 + place}", role))
+    epochs = f"vars currentEpoch {primaries} lastVoteEpoch 0\n"
     return [
         "".join(
-            f"{node_id} {address} {'myself,' * (node_id == me)}{rest}\n"
-            for node_id, address, rest in lines
+            f"{node_id} {address} {'myself,' * (node_id == me)}{role}\n"
+            for node_id, address, role in lines
         )
-        + f"vars currentEpoch {PRIMARIES} lastVoteEpoch 0\n"
+        + epochs
         for me in ids
     ]

@@ -185,6 +185,14 @@ def test_meet_begins_one_handshake_for_an_address(node: SingleNode) -> None:
     assert " 10.0.0.9:7001@17001 handshake - 0 0 0 disconnected" in line
 
 
+def test_keys_that_were_loaded_decide_about_their_slots(node: SingleNode) -> None:
+    node.cluster.note_loaded(1 << 5 | 1 << 100 | 1 << 200)
+    me = node.cluster.myself
+    assert [node.cluster.slot_owner(slot) is me for slot in (5, 100, 200)] == [True, False, True]
+    assert node.cluster.importing_from(100) is node.cluster.find(b"b" * 40)
+    assert (node.cluster.importing_from(5), node.cluster.importing_from(200)) == (None, None)
+
+
 def test_the_first_epoch_is_set_once() -> None:
     node = SingleNode()
     node.cluster.set_config_epoch(b"3")
