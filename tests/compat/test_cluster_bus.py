@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from server.cluster import messages
-from server.cluster.config_file import read_config
+from server.cluster.config_file import config_text, read_config
 from server.cluster.gossip import Gossip
 from server.cluster.messages import EXT_DATA, FORCE_ACK
 from server.cluster.nodes import KNOWS_EXTENSIONS, PRIMARY, REPLICA, range_of_slots
@@ -37,7 +38,7 @@ SECRET_START, SECRET_BYTES = messages.HEADER_BYTES + 48, 48
 class RealNode:
     """A real redis-server in cluster mode."""
 
-    def __init__(self, server: RunningServer, folder: str) -> None:
+    def __init__(self, server: RunningServer, folder: Path) -> None:
         self.server = server
         self.folder = folder
         self.client = server.connect()
@@ -65,13 +66,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Four nodes that have met; each primary has a third of the slots."""
     program = compared_redis_or_skip()
 
-    def start(name: str, program: str = "redis-server", line: str = DEBIAN_REDIS) -> RealNode:
-        folder = tmp_path_factory.mktemp(name)
-        words = ["--cluster-enabled", "yes", "--cluster-node-timeout", str(NODE_TIMEOUT_MS)]
-        words += ["--cluster-port", str(free_port()), "--repl-diskless-sync-delay", "0"]
-        return RealNode(start_redis(folder, *words, program=program, line=line), str(folder))
-
-    real = (start("older"), start("newer", program, COMPARED_REDIS), start("replica"))
+    folders = [tmp_path_factory.mktemp(name) for name in ("older", "newer", "replica")]
+    real = (start(folders[0]), start(folders[1], program), start(folders[2]))
     ours = BusNode(NODE_TIMEOUT_MS)
     made = Cluster(*real, ours)
     try:
@@ -81,6 +77,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         ours.close()
         for node in real:
             node.stop()
+
+
+def start(folder: Path, program: str = "redis-server") -> RealNode:
+    """Redis 7.0, or another, which takes up what nodes.conf in its folder says."""
+    words = ["--cluster-enabled", "yes", "--cluster-node-timeout", str(NODE_TIMEOUT_MS)]
+    words += ["--cluster-port", str(free_port()), "--repl-diskless-sync-delay", "0"]
+    line = DEBIAN_REDIS if program == "redis-server" else COMPARED_REDIS
+    return RealNode(start_redis(folder, *words, program=program, line=line), folder)
 
 
 def meet(made: Cluster) -> None:
@@ -260,11 +264,34 @@ def wait_for_replication(cluster: Cluster, replica: RealNode) -> None:
 def test_their_files_are_read(cluster: Cluster) -> None:
     for node in (cluster.older, cluster.newer):
         node.ask("CLUSTER", "SAVECONFIG")
-        with open(f"{node.folder}/nodes.conf") as file:
-            text = file.read()
+        text = (node.folder / "nodes.conf").read_text()
         state = ClusterState(Settings(), cluster.ours, cluster.ours.random)
         read_config(state, text, 0)
         assert state.myself.id == node.id
         assert state.nodes[cluster.me].slots == range_of_slots(10000, 16383)
     # The last is of 8.2, which has our shard by an extension.
     assert state.nodes[cluster.me].shard_id == cluster.ours.cluster.myself.shard_id
+
+
+@pytest.mark.parametrize("is_newer", [False, True])
+def test_they_read_our_file(tmp_path: Path, is_newer: bool) -> None:
+    program = compared_redis_or_skip() if is_newer else "redis-server"
+    ours = BusNode(NODE_TIMEOUT_MS)
+    state = ours.cluster.state
+    other = state.new_node("b" * 40, PRIMARY, 0)
+    other.ip, other.port, other.bus_port, other.config_epoch = "127.0.0.1", 1, 2, 7
+    state.set_owner(range_of_slots(100, 199), other)
+    ours.cluster.add_slots([b"5", b"7"])
+    ours.cluster.set_slot_migrating(b"5", b"b" * 40)
+    (tmp_path / "nodes.conf").write_text(config_text(state, has_values=is_newer))
+    ours.close()
+    node = start(tmp_path, program)
+    try:
+        assert node.id == state.myself.id
+        assert line_of(node, node.id).endswith(f" connected 5 7 [5->-{other.id}]")
+        assert " 127.0.0.1:1@2 master - " in line_of(node, other.id)
+        assert line_of(node, other.id).endswith(" 7 disconnected 100-199")
+        if is_newer:
+            assert node.ask("CLUSTER", "MYSHARDID") == state.myself.shard_id
+    finally:
+        node.stop()
