@@ -40,14 +40,14 @@ class BadConfig(Exception):
 def config_text(state: ClusterState, has_values: bool = True) -> str:
     """The contents of nodes.conf; without values as Redis 7.0 writes it."""
     nodes = [node for node in state.nodes.values() if not node.in_handshake]
-    lines = [node_line(state, node, _saved_address(node, has_values)) for node in nodes]
+    lines = [node_line(state, node, _saved_address(state, node, has_values)) for node in nodes]
     epochs = f"vars currentEpoch {state.current_epoch} lastVoteEpoch {state.last_vote_epoch}"
     return "".join(f"{line}\n" for line in (*lines, epochs))
 
 
 def shown_line(state: ClusterState, node: Node) -> str:
     """The line of a node in CLUSTER NODES."""
-    return node_line(state, node, _saved_address(node, has_values=False))
+    return node_line(state, node, _saved_address(state, node, has_values=False))
 
 
 def node_line(state: ClusterState, node: Node, address: str) -> str:
@@ -74,14 +74,14 @@ def _by_slot(marks: dict[int, Node]) -> list[tuple[int, Node]]:
     return sorted(marks.items(), key=lambda mark: mark[0])
 
 
-def _saved_address(node: Node, has_values: bool) -> str:
+def _saved_address(state: ClusterState, node: Node, has_values: bool) -> str:
     address = f"{node.ip}:{node.port}@{node.bus_port}"
     if not has_values:
         return f"{address},{node.hostname}" if node.hostname else address
     names = f",nodename={node.human_name}" if node.human_name else ""
-    # Without TLS the port of the address is the plain one, and the TLS port is 0.
-    port = f"tcp-port={node.plain_port}" if node.plain_port else "tls-port=0"
-    return f"{address},{node.hostname}{names},{port},shard-id={node.shard_id}"
+    second = "tcp-port" if state.settings.tls_cluster else "tls-port"
+    values = f"{names},{second}={node.second_port},shard-id={node.shard_id}"
+    return f"{address},{node.hostname}{values}"
 
 
 # -- from text ---------------------------------------------------------------------------------
@@ -176,8 +176,8 @@ def _read_value(node: Node, text: str) -> None:
         node.shard_id = value
     elif name == "nodename":
         node.human_name = value
-    elif name == "tcp-port":
-        node.plain_port = _number(value)
+    elif name in ("tcp-port", "tls-port"):
+        node.second_port = _number(value)
 
 
 def _read_slots(state: ClusterState, node: Node, word: str, now_ms: int) -> None:

@@ -99,6 +99,12 @@ class Cluster(Operations):
         """The primary that owns a slot. `state.owners` is that list, for hot code."""
         return self.state.owners[slot]
 
+    def client_port(self, node: Node, is_tls: bool) -> int:
+        """The port at which a node serves clients with TLS, or without; for MOVED and the views."""
+        if is_tls == self.state.settings.tls_cluster:
+            return node.port
+        return node.second_port or node.port
+
     def migrating_to(self, slot: int) -> Node | None:
         """The node that a slot of this one moves to: clients are sent there with ASK."""
         return self.state.migrating.get(slot)

@@ -55,7 +55,7 @@ class Gossip:
         ip = message.ip or link.peer_ip
         node = self.start_handshake(ip, message.port, message.bus_port, HANDSHAKE, now_ms)
         if node is not None:
-            node.plain_port = message.plain_port
+            node.second_port = message.second_port
         self._state.save()
 
     def finish_handshake(self, link: Link, node: Node, message: Message) -> bool:
@@ -82,10 +82,10 @@ class Gossip:
             self._move(node, ip, message)
 
     def _move(self, node: Node, ip: str, message: Message) -> None:
-        where = ip, message.port, message.plain_port, message.bus_port
-        if where == (node.ip, node.port, node.plain_port, node.bus_port):
+        where = ip, message.port, message.second_port, message.bus_port
+        if where == (node.ip, node.port, node.second_port, node.bus_port):
             return
-        node.ip, node.port, node.plain_port, node.bus_port = where
+        node.ip, node.port, node.second_port, node.bus_port = where
         node.flags &= ~NO_ADDRESS
         self._state.close(node.link)
         self._state.log(f"Address updated for node {node.id}, now {ip}:{node.port}")
@@ -94,7 +94,7 @@ class Gossip:
     def lose_address(self, node: Node) -> None:
         """Another node has answered at its address."""
         node.flags |= NO_ADDRESS
-        node.ip, node.port, node.plain_port, node.bus_port = "", 0, 0, 0
+        node.ip, node.port, node.second_port, node.bus_port = "", 0, 0, 0
         self._state.close(node.link)
         self._state.save()
 
@@ -124,7 +124,7 @@ class Gossip:
         role = REPLICA if entry.flags & REPLICA else PRIMARY
         node = state.new_node(entry.id, role | entry.flags & NO_FAILOVER, now_ms)
         node.ip, node.port, node.bus_port = entry.ip, entry.port, entry.bus_port
-        node.plain_port = entry.plain_port
+        node.second_port = entry.second_port
         state.changed()
 
     def _take_report(self, node: Node, sender: Node, flags: int, now_ms: int) -> None:
@@ -152,7 +152,7 @@ class Gossip:
         if where != (node.ip, node.port, node.bus_port):
             self._state.close(node.link)
             node.ip, node.port, node.bus_port = where
-            node.plain_port = entry.plain_port
+            node.second_port = entry.second_port
             node.flags &= ~NO_ADDRESS
 
     def take_extensions(self, sender: Node, message: Message, now_ms: int) -> None:

@@ -75,7 +75,7 @@ class Gossip:
     flags: int
     ping_sent_s: int = 0
     pong_received_s: int = 0
-    plain_port: int = 0
+    second_port: int = 0
 
 
 @record
@@ -106,7 +106,7 @@ class Message:
     primary: str = ""
     ip: str = ""
     port: int = 0
-    plain_port: int = 0
+    second_port: int = 0
     bus_port: int = 0
     is_ok: bool = True
     marks: int = 0
@@ -153,7 +153,7 @@ def pack(message: Message) -> bytes:
         message.ip.encode(),
         len(extensions),
         _UNUSED,
-        message.plain_port,
+        message.second_port,
         message.bus_port,
         message.flags,
         0 if message.is_ok else 1,
@@ -186,7 +186,7 @@ def _packed_gossip(entry: Gossip) -> bytes:
         entry.port,
         entry.bus_port,
         entry.flags,
-        entry.plain_port,
+        entry.second_port,
         0,
     )
 
@@ -232,7 +232,7 @@ def unpack(frame: bytes) -> Message:
         ip,
         extension_count,
         _,
-        plain_port,
+        second_port,
         bus_port,
         flags,
         state,
@@ -253,7 +253,7 @@ def unpack(frame: bytes) -> Message:
         primary=_node_id(primary) if primary.strip(b"\0") else "",
         ip=_text(ip),
         port=port,
-        plain_port=plain_port,
+        second_port=second_port,
         bus_port=bus_port,
         is_ok=state == 0,
         marks=marks[0],
@@ -302,7 +302,7 @@ def _unpack_publication(message: Message, frame: bytes) -> int:
 
 def _gossip(fields: tuple[bytes, int, int, bytes, int, int, int, int, int]) -> Gossip:
     """An entry; one with a malformed ID keeps it, and whoever reads it skips it."""
-    node_id, ping_sent_s, pong_received_s, ip, port, bus_port, flags, plain_port, _ = fields
+    node_id, ping_sent_s, pong_received_s, ip, port, bus_port, flags, second_port, _ = fields
     return Gossip(
         id=node_id.decode("latin-1"),
         ip=_text(ip),
@@ -311,7 +311,7 @@ def _gossip(fields: tuple[bytes, int, int, bytes, int, int, int, int, int]) -> G
         flags=flags,
         ping_sent_s=ping_sent_s,
         pong_received_s=pong_received_s,
-        plain_port=plain_port,
+        second_port=second_port,
     )
 
 

@@ -63,8 +63,8 @@ class Link:
 class Node:
     """A node. Times are Unix times in ms, 0 for never; `ping_sent_ms` is 0 if no ping is pending.
 
-    `port` is what clients connect to: the TLS port with `tls-cluster`, where `plain_port` is the
-    other one.
+    `port` is what clients connect to: with `tls-cluster` the TLS port, else the plain one.
+    `second_port` is the other of the two, 0 for none.
     """
 
     id: str
@@ -72,7 +72,7 @@ class Node:
     created_ms: int = 0
     ip: str = ""
     port: int = 0
-    plain_port: int = 0
+    second_port: int = 0
     bus_port: int = 0
     hostname: str = ""
     human_name: str = ""

@@ -41,7 +41,7 @@ class Outbox:
             primary=me.primary.id if me.primary is not None else "",
             ip=state.settings.announce_ip,
             port=me.port,
-            plain_port=me.plain_port,
+            second_port=me.second_port,
             bus_port=me.bus_port,
             is_ok=state.is_ok,
             marks=EXT_DATA | (messages.PAUSED if self.is_paused and me.is_primary else 0),
@@ -160,5 +160,5 @@ def _gossip_about(node: Node) -> Gossip:
         flags=node.flags,
         ping_sent_s=node.ping_sent_ms // 1000,
         pong_received_s=node.pong_received_ms // 1000,
-        plain_port=node.plain_port,
+        second_port=node.second_port,
     )

@@ -86,7 +86,8 @@ class Settings:
     replica_ping_ms: int = 10_000  # repl-ping-replica-period
     # What others are told: of ports those that are announced, or else are listened on.
     port: int = 6379
-    plain_port: int = 0  # with tls-cluster
+    second_port: int = 0
+    tls_cluster: bool = False  # `port` is the TLS port, `second_port` the plain one
     bus_port: int = 16379
     announce_ip: str = ""
     hostname: str = ""
@@ -255,9 +256,9 @@ class ClusterState:
         me, settings = self.myself, self.settings
         if settings.announce_ip:
             me.ip = settings.announce_ip
-        me.port, me.plain_port, me.bus_port = (
+        me.port, me.second_port, me.bus_port = (
             settings.port,
-            settings.plain_port,
+            settings.second_port,
             settings.bus_port,
         )
         me.hostname, me.human_name = settings.hostname, settings.human_name

@@ -24,7 +24,7 @@ from server.cluster.events import (
     Send,
     Tick,
 )
-from server.cluster.messages import START_BYTES, Message
+from server.cluster.messages import START_BYTES, BadFrame, Message
 from server.cluster.nodes import Link
 from server.cluster.state import Settings
 
@@ -179,7 +179,12 @@ class BusNode:
             self._lose(connection)
             return
         connection.unread += data
-        for frame in connection.frames():
+        try:
+            frames = connection.frames()
+        except BadFrame:
+            self._lose(connection)  # a replica, which takes the port for one of clients
+            return
+        for frame in frames:
             self.frames.append(frame)
             event = Received(connection.link, messages.unpack(frame))
             self.do(self.cluster.step(event, self.now_ms()))

@@ -14,7 +14,7 @@ import pytest
 from server.cluster import messages
 from server.cluster.config_file import config_text, read_config
 from server.cluster.gossip import Gossip
-from server.cluster.messages import EXT_DATA, FORCE_ACK
+from server.cluster.messages import EXT_DATA, FORCE_ACK, PAUSED
 from server.cluster.nodes import KNOWS_EXTENSIONS, PRIMARY, REPLICA, range_of_slots
 from server.cluster.state import ClusterState, Settings
 from tests.compat.bus_node import BusNode
@@ -173,7 +173,7 @@ def test_a_header_says_who_has_sent_it(cluster: Cluster) -> None:
     assert newer.slots == range_of_slots(5000, 9999)
     assert (older.primary, newer.primary, replica.primary) == ("", "", cluster.older.id)
     assert (older.config_epoch, newer.config_epoch, replica.config_epoch) == (1, 2, 1)
-    assert older.port == cluster.older.server.port and older.plain_port == 0
+    assert older.port == cluster.older.server.port and older.second_port == 0
     assert (older.marks & EXT_DATA, newer.marks & EXT_DATA) == (0, EXT_DATA)
 
 
@@ -295,3 +295,48 @@ def test_they_read_our_file(tmp_path: Path, is_newer: bool) -> None:
             assert node.ask("CLUSTER", "MYSHARDID") == state.myself.shard_id
     finally:
         node.stop()
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[RealNode, RealNode, BusNode]]:
+    """Primaries of both versions, each with half of the slots, and ours, which has none."""
+    program = compared_redis_or_skip()
+    folders = [tmp_path / "older", tmp_path / "newer"]
+    for folder in folders:
+        folder.mkdir()
+    older, newer, ours = start(folders[0]), start(folders[1], program), BusNode(NODE_TIMEOUT_MS)
+    try:
+        older.ask("CLUSTER", "ADDSLOTSRANGE", "0", "8191")
+        newer.ask("CLUSTER", "ADDSLOTSRANGE", "8192", "16383")
+        for epoch, node in enumerate((older, newer), 1):
+            node.ask("CLUSTER", "SET-CONFIG-EPOCH", str(epoch))
+            node.ask("CLUSTER", "MEET", "127.0.0.1", str(ours.port), str(ours.port))
+        ours.run_until(lambda: is_ok(older) and is_ok(newer), "the cluster is not ok")
+        ours.run_until(lambda: ours.cluster.is_ok, "ours is not ok")
+        yield older, newer, ours
+    finally:
+        ours.close()
+        older.stop()
+        newer.stop()
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_our_replica_takes_over_from_a_real_primary(
+    pair: tuple[RealNode, RealNode, BusNode], place: int
+) -> None:
+    older, newer, ours = pair
+    primary, other = (older, newer) if place == 0 else (newer, older)
+    me = ours.cluster.myself
+    ours.cluster.replicate(primary.id.encode())
+    ours.take_actions()
+    ours.run_until(lambda: primary.id in line_of(other, me.id), "ours is no replica")
+    ours.run_until(lambda: primary.id in line_of(primary, me.id), "ours is no replica")
+    ours.cluster.fail_over(b"", ours.now_ms())
+    ours.take_actions()
+    ours.run_until(lambda: me.is_primary, "ours was not elected")
+    assert any(ping.marks & PAUSED for ping in ours.received(messages.PING, primary.id))
+    assert len(ours.received(messages.AUTH_ACK)) == 2
+    slots = "0-8191" if place == 0 else "8192-16383"
+    ours.run_until(lambda: slots in line_of(primary, me.id), "the slots are not ours")
+    ours.run_until(lambda: slots in line_of(other, me.id), "the slots are not ours")
+    ours.run_until(lambda: me.id in line_of(primary, primary.id), "it does not follow")

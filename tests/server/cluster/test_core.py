@@ -20,6 +20,15 @@ def test_a_single_node_with_all_slots_is_ok_two_seconds_after_its_start() -> Non
     assert node.cluster.slot_owner(5) is node.cluster.myself
 
 
+def test_clients_with_and_without_tls_have_ports_of_their_own() -> None:
+    node = SingleNode(port=7001, second_port=7000, tls_cluster=True)
+    me = node.cluster.myself
+    assert f"{me.id} :7001@16379,,tcp-port=7000,shard-id=" in node.saved
+    assert (node.cluster.client_port(me, True), node.cluster.client_port(me, False)) == (7001, 7000)
+    node = SingleNode(port=7000)
+    assert node.cluster.client_port(node.cluster.myself, True) == 7000
+
+
 def test_a_slot_without_an_owner_makes_it_fail_unless_that_is_allowed() -> None:
     node = SingleNode()
     node.cluster.add_slots_range([b"0", b"16383"])

@@ -37,7 +37,7 @@ header = {
     "primary": st.just("") | ids,
     "ip": words,
     "port": ports,
-    "plain_port": ports,
+    "second_port": ports,
     "bus_port": ports,
     "is_ok": st.booleans(),
     "marks": st.integers(0, 255),
