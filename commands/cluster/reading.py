@@ -152,7 +152,9 @@ def cluster_shards(client: Client, argv: Request) -> bytes:
 def _member(client: Client, member: ShardMember) -> bytes:
     node, config = member.node, client.instance.config
     endpoint = endpoint_of(node, config.cluster_preferred_endpoint_type)
-    tls_port, port = (node.port, node.plain_port) if config.tls_cluster else (0, node.port)
+    port, tls_port = node.port, node.second_port
+    if config.tls_cluster:
+        port, tls_port = tls_port, port
     facts: dict[bytes, bytes | int | None] = {b"id": node.id.encode()}
     if port:
         facts[b"port"] = port

@@ -125,7 +125,9 @@ class ClusterRunner:
 
     def begin(self) -> None:
         """Take part in the cluster, once the data is loaded."""
-        self._adopt_keys()
+        index = self._instance.databases[0].slots
+        if index is not None:
+            self.core.note_loaded(sum(1 << slot for slot in index.slots()))
         self.flush()
         self._loop.call_later(TICK_SECONDS, self._tick)
 
@@ -134,19 +136,6 @@ class ClusterRunner:
         self._is_stopped = True
         self._bus.stop()
         self._file.close()
-
-    def _adopt_keys(self) -> None:
-        """Keys of a slot without owner make it this node's; that of another is being imported."""
-        core, index = self.core, self._instance.databases[0].slots
-        if index is None or core.myself.is_replica:
-            return
-        for slot in index.slots():
-            owner = core.slot_owner(slot)
-            if owner is None:
-                core.add_slots([b"%d" % slot])
-            elif owner is not core.myself and core.importing_from(slot) is None:
-                core.set_slot_importing(b"%d" % slot, owner.id.encode())
-        self._mode.refresh()
 
     def _look_up_settings(self) -> None:
         config, settings = self._instance.config, self.settings
@@ -158,6 +147,7 @@ class ClusterRunner:
         settings.allow_replica_migration = config.cluster_allow_replica_migration
         settings.replica_ping_ms = config.repl_ping_replica_period * 1000
         settings.port = config.cluster_announce_port or config.port
+        settings.second_port = config.cluster_announce_tls_port or config.tls_port
         settings.bus_port = config.cluster_announce_bus_port or bus_port(config)
         settings.announce_ip = config.cluster_announce_ip
         settings.hostname = config.cluster_announce_hostname

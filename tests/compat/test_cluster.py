@@ -1,0 +1,273 @@
+"""Clusters of redis-server and Rillway, made by redis-cli, with redis-py's cluster client."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+import redis.asyncio
+
+from tests.support.programs.servers import RunningServer, free_port, start_redis, start_rillway
+
+pytestmark = pytest.mark.compat
+
+NODE_TIMEOUT_MS = 2_000
+# A new primary is there after twice the timeout and two seconds.
+FAILOVER_SECONDS = 2 * NODE_TIMEOUT_MS / 1000 + 2
+STREAMS = [f"orders:{number}" for number in range(100)]
+KINDS = ("rillway", "redis")
+
+
+class Node:
+    """A node, and a plain client of it."""
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        bus_port = free_port()
+        directives = [
+            *("--cluster-enabled", "yes", "--cluster-port", str(bus_port)),
+            *("--cluster-node-timeout", str(NODE_TIMEOUT_MS), "--repl-diskless-sync-delay", "0"),
+        ]
+        start = start_rillway if kind == "rillway" else start_redis
+        self.kind = kind
+        self.server: RunningServer = start(folder, *directives)
+        # redis-py's annotations leave out what a cluster's commands return.
+        self.client: Any = redis.Redis(port=self.server.port, decode_responses=True)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.server.port}"
+
+    @property
+    def id(self) -> str:
+        return str(self.client.execute_command("CLUSTER MYID"))
+
+    def facts(self) -> dict[str, str]:
+        """CLUSTER INFO."""
+        return dict(self.client.execute_command("CLUSTER INFO"))
+
+    def kill(self) -> None:
+        self.server.process.kill()
+        self.server.process.wait()
+
+
+class Cluster:
+    """Three primaries, each with a replica of the other kind."""
+
+    def __init__(self, folder: Path, kinds: list[str]) -> None:
+        self.nodes = [Node(kind, folder / str(place)) for place, kind in enumerate(kinds)]
+
+    def create(self) -> None:
+        """redis-cli makes the first half primaries, and the others their replicas."""
+        addresses = [node.address for node in self.nodes]
+        redis_cli("create", *addresses, "--cluster-replicas", "1", "--cluster-yes")
+        wait_until(lambda: all(self.is_whole(node) for node in self.nodes))
+        wait_until(lambda: all(self.replicas_of(primary) for primary in self.nodes[:3]))
+
+    def is_whole(self, node: Node) -> bool:
+        facts = node.facts()
+        return facts["cluster_state"] == "ok" and int(facts["cluster_known_nodes"]) == len(
+            self.nodes
+        )
+
+    def replica_of(self, primary: Node) -> Node:
+        (replica,) = self.replicas_of(primary)
+        return replica
+
+    def knows_replica(self, primary: Node, replica: Node) -> bool:
+        return replica in self.replicas_of(primary)
+
+    def replicas_of(self, primary: Node) -> list[Node]:
+        """As the primary knows them."""
+        lines = str(primary.client.execute_command("CLUSTER REPLICAS", primary.id))
+        return [node for node in self.nodes if node is not primary and node.id in lines]
+
+    def close(self) -> None:
+        for node in self.nodes:
+            node.client.close()
+            node.server.stop()
+
+
+def redis_cli(action: str, *words: str) -> str:
+    argv = ["redis-cli", "--cluster", action, *words]
+    run = subprocess.run(
+        argv, check=False, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 20.0) -> float:
+    """The seconds until it holds."""
+    began = time.monotonic()
+    while not holds():
+        assert time.monotonic() < began + seconds
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Both kinds are primaries, and replicas of each other."""
+    kinds = ["rillway", "redis", "rillway", "redis", "rillway", "redis"]
+    made = Cluster(tmp_path_factory.mktemp("cluster"), kinds)
+    try:
+        made.create()
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def client(cluster: Cluster) -> Iterator[Any]:
+    port = cluster.nodes[0].server.port
+    with redis.RedisCluster(host="127.0.0.1", port=port, decode_responses=True) as client:
+        yield client
+
+
+def test_all_nodes_agree(cluster: Cluster) -> None:
+    for node in cluster.nodes:
+        printed = redis_cli("check", node.address)
+        assert "[OK] All nodes agree about slots configuration." in printed
+        assert "[OK] All 16384 slots covered." in printed
+    assert "[OK] 0 keys in 3 masters." in redis_cli("info", cluster.nodes[0].address)
+    printed = redis_cli("call", cluster.nodes[0].address, "PING")
+    assert printed.count("PONG") == len(cluster.nodes)
+
+
+def test_streams_and_groups_work_over_all_nodes(client: Any) -> None:
+    for stream in STREAMS:
+        client.xgroup_create(stream, "billing", id="0", mkstream=True)
+        client.xadd(stream, {"n": stream})
+    for stream in STREAMS:
+        ((_, entries),) = client.xreadgroup("billing", "anna", {stream: ">"}, count=10)
+        assert [fields for _, fields in entries] == [{"n": stream}]
+        assert client.xack(stream, "billing", entries[0][0]) == 1
+        assert client.xpending(stream, "billing")["pending"] == 0
+    with client.pipeline() as pipeline:
+        for stream in STREAMS:
+            pipeline.xlen(stream)
+        assert pipeline.execute() == [1] * len(STREAMS)
+
+
+async def test_the_asyncio_client_is_redirected_as_well(cluster: Cluster) -> None:
+    port = cluster.nodes[-1].server.port
+    async with redis.asyncio.RedisCluster(host="127.0.0.1", port=port) as client:
+        for number in range(50):
+            assert await client.set(f"key:{number}", number)
+        assert [await client.get(f"key:{number}") for number in range(50)] == [
+            b"%d" % n for n in range(50)
+        ]
+
+
+def test_replicas_have_what_their_primaries_have(cluster: Cluster, client: Any) -> None:
+    for number in range(50):
+        client.set(f"copied:{number}", number)
+    for primary in cluster.nodes[:3]:
+        replica = cluster.replica_of(primary)
+        keys = list(primary.client.scan_iter("copied:*"))
+        assert keys
+        wait_until(partial(has_keys, replica, len(keys)))
+        with pytest.raises(redis.exceptions.MovedError):
+            replica.client.get(keys[0])
+        replica.client.execute_command("READONLY")
+        assert replica.client.get(keys[0]) is not None
+        with pytest.raises(redis.exceptions.MovedError):
+            replica.client.set(keys[0], "1")
+        replica.client.execute_command("READWRITE")
+
+
+def has_keys(node: Node, number: int) -> bool:
+    return len(node.client.keys("copied:*")) == number
+
+
+def test_a_message_reaches_subscribers_of_all_nodes(cluster: Cluster) -> None:
+    subscribers = [node.client.pubsub(ignore_subscribe_messages=True) for node in cluster.nodes]
+    for subscriber in subscribers:
+        subscriber.subscribe("news")
+        subscriber.get_message(timeout=1.0)
+    for number, node in enumerate(cluster.nodes):
+        node.client.publish("news", str(number))
+        for subscriber in subscribers:
+            message = subscriber.get_message(timeout=5.0)
+            assert message is not None
+            assert message["data"] == str(number)
+    for subscriber in subscribers:
+        subscriber.close()
+
+
+@pytest.mark.parametrize("primary", [0, 1], ids=KINDS)
+def test_a_replica_takes_over_when_it_is_told_to(cluster: Cluster, primary: int) -> None:
+    old = cluster.nodes[primary]
+    new = cluster.replica_of(old)
+    for heir, other in ((new, old), (old, new)):
+        wait_until(partial(is_synchronised, heir))
+        wait_until(partial(cluster.knows_replica, other, heir))
+        heir.client.execute_command("CLUSTER FAILOVER")
+        wait_until(partial(has_role, heir, "master"))
+        wait_until(partial(has_role, other, "slave"))
+        wait_until(lambda: all(cluster.is_whole(node) for node in cluster.nodes))
+
+
+def has_role(node: Node, role: str) -> bool:
+    return bool(node.client.role()[0] == role)
+
+
+def is_synchronised(replica: Node) -> bool:
+    return bool(replica.client.info("replication")["master_link_status"] == "up")
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=KINDS)
+def test_a_blocked_reader_follows_its_slot(cluster: Cluster, place: int) -> None:
+    owner, heir = cluster.nodes[place], cluster.nodes[2]
+    key = next(key for key in map(str, range(1_000)) if serves(owner, key) and is_alone(owner, key))
+    slot = owner.client.execute_command("CLUSTER KEYSLOT", key)
+    with owner.server.connect(timeout_seconds=20) as connection:
+        connection.write("XREAD", "BLOCK", "0", "STREAMS", key, "$")
+        wait_until(lambda: int(owner.client.info("clients")["blocked_clients"]) == 1)
+        heir.client.execute_command("CLUSTER SETSLOT", slot, "NODE", heir.id)
+        owner.client.execute_command("CLUSTER SETSLOT", slot, "NODE", heir.id)
+        assert connection.read_reply() == f"-MOVED {slot} {heir.address}\r\n".encode()
+
+
+def is_alone(node: Node, key: str) -> bool:
+    """Whether its slot has no keys."""
+    slot = node.client.execute_command("CLUSTER KEYSLOT", key)
+    return not node.client.execute_command("CLUSTER COUNTKEYSINSLOT", slot)
+
+
+def serves(node: Node, key: str) -> bool:
+    try:
+        return node.client.get(key) is None
+    except redis.exceptions.MovedError:
+        return False
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_replica_takes_over_when_its_primary_is_killed(tmp_path: Path, kind: str) -> None:
+    """The last primary is of the kind, its replica of the other."""
+    other = KINDS[1 - KINDS.index(kind)]
+    cluster = Cluster(tmp_path / "nodes", ["rillway", "redis", kind, "redis", "rillway", other])
+    try:
+        cluster.create()
+        victim = cluster.nodes[2]
+        heir = cluster.replica_of(victim)
+        port = cluster.nodes[0].server.port
+        with redis.RedisCluster(host="127.0.0.1", port=port, decode_responses=True) as client:
+            for stream in STREAMS:
+                client.xadd(stream, {"n": stream})
+            wait_until(lambda: heir.client.dbsize() == victim.client.dbsize())
+            victim.kill()
+            seconds = wait_until(lambda: heir.client.role()[0] == "master")
+            assert seconds < FAILOVER_SECONDS + 5  # of a machine that does other things as well
+            survivors = [node for node in cluster.nodes if node is not victim]
+            wait_until(lambda: all(node.facts()["cluster_state"] == "ok" for node in survivors))
+            assert [client.xlen(stream) for stream in STREAMS] == [1] * len(STREAMS)
+    finally:
+        cluster.close()
