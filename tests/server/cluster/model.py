@@ -64,7 +64,7 @@ class ModelNode:
         self.offset = 1
         self.heard_ms = START_MS
         self.primary_port: int | None = None
-        self.is_up = self.is_stopped = False
+        self.is_up = self.is_stopped = self.is_empty = False
         self.peers: dict[Link, Peer] = {}
         self.postponed: list[Event] = []
         self.settings = Settings(
@@ -101,7 +101,7 @@ class ModelNode:
         return 0
 
     def has_keys(self) -> bool:
-        return True
+        return not self.is_empty
 
     def replicate(self) -> None:
         """A tick of the data: writes on a primary; a replica has what its primary has."""
@@ -120,6 +120,7 @@ class Model:
         self.draw = random.Random(seed)
         self.is_unilateral = seed % 2 == 1
         self.uses_bytes = seed % 16 == 0
+        self.is_new = seed % 32 in (4, 5)
         self.now_ms = START_MS
         self.loss, self.late, self.doubled = (self.draw.choice((0, 0.02, 0.1)) for _ in range(3))
         self.groups = [0] * NODES  # nodes in one group reach each other
@@ -128,7 +129,8 @@ class Model:
         self.votes: dict[tuple[str, int], str] = {}
         self.claims: dict[int, str] = {}  # epochs, and who owns slots by them
         self.nodes: list[ModelNode] = []
-        for place, config in enumerate(first_configs(self.draw)):
+        configs = [""] * NODES if self.is_new else first_configs(self.draw)
+        for place, config in enumerate(configs):
             self.nodes.append(ModelNode(self, place, config))
         for node in self.nodes:
             self.at(self.draw.randrange(TICK_MS), self.ticker(node))
@@ -138,6 +140,8 @@ class Model:
     def run(self) -> None:
         """Raises Broken if a rule does not hold."""
         self.advance(1_500)
+        if self.is_new:
+            self.form()
         for _ in range(self.draw.randrange(1, 6)):
             self.draw.choice(self.troubles())()
             self.advance(self.draw.choice((50, 300, 1_500, 4_000, 4_000)))
@@ -147,6 +151,35 @@ class Model:
             if self.now_ms > until_ms:
                 raise Broken(f"not healed: {problem}")
             self.advance(CHECK_MS)
+
+    def form(self) -> None:
+        """As `redis-cli --cluster create` makes a cluster: slots, epochs, MEET, then replicas.
+
+        MEET is said again where a message was lost: who is not known is not listened to.
+        """
+        primaries = self.nodes[:4]
+        for node in self.nodes:
+            node.is_empty = node not in primaries
+            set_up(node.cluster, node.place)
+            self.carry_out(node, node.cluster.take_actions(self.now_ms))
+        until_ms = self.now_ms + HEALED_WITHIN_MS
+        while any(len(node.cluster.state.nodes) != NODES for node in self.nodes):
+            if self.now_ms > until_ms:
+                raise Broken("the nodes do not meet")
+            for node in self.nodes[1:]:
+                self.introduce(node, self.nodes[0])
+            self.advance(2 * TIMEOUT_MS)
+        for node in self.nodes[4:]:
+            node.cluster.replicate(self.nodes[node.place - 4].cluster.myself.id.encode())
+            self.carry_out(node, node.cluster.take_actions(self.now_ms))
+        self.advance(TIMEOUT_MS)
+
+    def introduce(self, node: ModelNode, other: ModelNode) -> None:
+        known = node.cluster.state.nodes, other.cluster.state.nodes
+        if other.cluster.myself.id in known[0] and node.cluster.myself.id in known[1]:
+            return
+        ports = b"%d" % (7000 + other.place), b"%d" % (17000 + other.place)
+        self.command(node, lambda cluster: cluster.meet(b"127.0.0.1", *ports, self.now_ms))
 
     def troubles(self) -> list[Callable[[], None]]:
         found = [self.partition, self.partition, self.crash, self.crash, self.stop, self.restart]
@@ -371,6 +404,13 @@ class Model:
             owner = self.claims.setdefault(me.config_epoch, me.id)
             if owner != me.id:
                 raise Broken(f"{me.id} and {owner} own slots by epoch {me.config_epoch}")
+
+
+def set_up(cluster: Cluster, place: int) -> None:
+    """A node before it meets others."""
+    cluster.set_config_epoch(b"%d" % (place + 1))
+    if place < 4:
+        cluster.add_slots_range([b"%d" % (place * 4096), b"%d" % (place * 4096 + 4095)])
 
 
 def first_configs(draw: random.Random) -> list[str]:
