@@ -124,6 +124,7 @@ class Model:
         self.now_ms = START_MS
         self.loss, self.late, self.doubled = (self.draw.choice((0, 0.02, 0.1)) for _ in range(3))
         self.groups = [0] * NODES  # nodes in one group reach each other
+        self.deaf: set[tuple[int, int]] = set()  # who is not heard by whom
         self.queue: list[tuple[int, int, Callable[[], None]]] = []
         self.events = 0
         self.votes: dict[tuple[str, int], str] = {}
@@ -183,14 +184,20 @@ class Model:
 
     def troubles(self) -> list[Callable[[], None]]:
         found = [self.partition, self.partition, self.crash, self.crash, self.stop, self.restart]
-        found += [self.rejoin, self.fail_over]
+        found += [self.rejoin, self.fail_over, self.deafen]
         return found + [self.move_slots] * 2 * self.is_unilateral
 
     def partition(self) -> None:
         self.groups = [self.draw.randrange(2) for _ in range(NODES)]
 
+    def deafen(self) -> None:
+        """Some nodes are not heard by some others, which they hear."""
+        pairs = [(one, other) for one in range(NODES) for other in range(NODES)]
+        self.deaf = {pair for pair in pairs if self.draw.random() < 0.2}
+
     def rejoin(self) -> None:
         self.groups = [0] * NODES
+        self.deaf.clear()
 
     def crash(self) -> None:
         node = self.draw.choice(self.nodes)
@@ -198,9 +205,11 @@ class Model:
             node.crash()
 
     def restart(self) -> None:
+        """All run again."""
         for node in self.nodes:
             if not node.is_up:
                 node.start()
+            self.resume(node)
 
     def stop(self) -> None:
         """SIGSTOP: time passes for others, and what comes waits."""
@@ -255,7 +264,6 @@ class Model:
         self.rejoin()
         self.restart()
         for node in self.nodes:
-            self.resume(node)
             node.cluster.state.importing.clear()
             node.cluster.state.migrating.clear()
 
@@ -357,7 +365,7 @@ class Model:
         peer = node.peers.get(send.link)
         if peer is None or self.groups[node.place] != self.groups[peer.place]:
             return
-        if self.draw.random() < self.loss:
+        if (node.place, peer.place) in self.deaf or self.draw.random() < self.loss:
             return
         message = send.message
         if self.uses_bytes:
