@@ -163,11 +163,11 @@ class Failover:
         settings = state.settings
         if not primary.is_failed or settings.replica_no_failover:
             return False
-        factor, silence_ms = settings.replica_validity_factor, state.data.primary_silence_ms()
+        factor, age_ms = settings.replica_validity_factor, state.data.data_age_ms()
         if not factor:
             return True
         limit_ms = settings.replica_ping_ms + settings.node_timeout_ms * factor
-        return silence_ms is not None and silence_ms - settings.node_timeout_ms <= limit_ms
+        return age_ms is not None and age_ms - settings.node_timeout_ms <= limit_ms
 
     def _schedule(self, now_ms: int) -> None:
         self._voters.clear()

@@ -57,14 +57,12 @@ class Data(Protocol):
     def replication_offset(self) -> int:
         """The offset of a primary; of a replica, what it has applied."""
 
-    def primary_silence_ms(self) -> int | None:
-        """A replica: since when nothing has come from its primary; None if it never had a link.
+    def data_age_ms(self) -> int | None:
+        """A replica: since when its data has not been confirmed by its primary.
 
-        0 or little more while the link is up.
+        While it is synchronised and linked, the time since anything came on the link; else the
+        time since that ended, whatever comes meanwhile. None if it never was.
         """
-
-    def is_primary_link_up(self) -> bool:
-        """A replica: whether it is synchronised, and its link is up."""
 
     def keys_in_slot(self, slot: int) -> int:
         """The number of keys in a slot."""

@@ -92,11 +92,8 @@ class BusNode:
     def replication_offset(self) -> int:
         return 0
 
-    def primary_silence_ms(self) -> int | None:
+    def data_age_ms(self) -> int | None:
         return None
-
-    def is_primary_link_up(self) -> bool:
-        return False
 
     def keys_in_slot(self, slot: int) -> int:
         return 0

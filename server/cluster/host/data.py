@@ -16,16 +16,13 @@ class InstanceData:
         """Of a primary; of a replica what it has applied."""
         return self._instance.replication.offset
 
-    def primary_silence_ms(self) -> int | None:
-        """A replica: since when its primary is silent; None if it never had a link."""
-        facts = self._instance.replication.link
-        if facts.heard_ms == UNKNOWN:
-            return None
-        return max(0, self._instance.now_ms - facts.heard_ms)
-
-    def is_primary_link_up(self) -> bool:
-        """A replica: whether it is synchronised, and its link is up."""
-        return self._instance.replication.is_link_up
+    def data_age_ms(self) -> int | None:
+        """A replica: since when its data has not been confirmed by its primary."""
+        replication = self._instance.replication
+        facts = replication.link
+        # Bytes of a snapshot are heard as well, while the data is still the former.
+        since_ms = facts.heard_ms if replication.is_link_up else facts.down_since_ms
+        return None if since_ms == UNKNOWN else max(0, self._instance.now_ms - since_ms)
 
     def keys_in_slot(self, slot: int) -> int:
         """The number of keys in a slot."""

@@ -91,11 +91,8 @@ class ModelNode:
     def replication_offset(self) -> int:
         return self.offset
 
-    def primary_silence_ms(self) -> int | None:
+    def data_age_ms(self) -> int | None:
         return self.model.now_ms - self.heard_ms
-
-    def is_primary_link_up(self) -> bool:
-        return self.model.now_ms - self.heard_ms < TIMEOUT_MS
 
     def keys_in_slot(self, slot: int) -> int:
         return 0

@@ -18,16 +18,13 @@ class FakeData:
 
     keys: dict[int, int]
     offset: int = 0
-    silence_ms: int | None = 0
+    age_ms: int | None = 0
 
     def replication_offset(self) -> int:
         return self.offset
 
-    def primary_silence_ms(self) -> int | None:
-        return self.silence_ms
-
-    def is_primary_link_up(self) -> bool:
-        return self.silence_ms == 0
+    def data_age_ms(self) -> int | None:
+        return self.age_ms
 
     def keys_in_slot(self, slot: int) -> int:
         return self.keys.get(slot, 0)

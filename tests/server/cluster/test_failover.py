@@ -120,14 +120,14 @@ def test_who_has_less_data_waits_for_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("silence_ms", "factor", "may_stand"),
+    ("age_ms", "factor", "may_stand"),
     [(20_500, 10, True), (22_000, 10, False), (22_000, 0, True), (None, 10, False)],
 )
 def test_a_replica_with_old_data_does_not_stand(
-    silence_ms: int | None, factor: int, may_stand: bool
+    age_ms: int | None, factor: int, may_stand: bool
 ) -> None:
     core = candidate(replica_validity_factor=factor)
-    core.data.silence_ms = silence_ms
+    core.data.age_ms = age_ms
     core.pass_time(1_200, alive="cde")
     assert bool(core.said(REQUEST)) == may_stand
 
