@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from server.cluster import messages
-from server.cluster.events import Dial
+from server.cluster.events import Close, Dial
 from server.cluster.failover import Failover
 from server.cluster.gossip import Gossip
 from server.cluster.nodes import FAIL, HANDSHAKE, MEET, MYSELF, NO_ADDRESS, PFAIL, Link, Node
@@ -48,15 +48,17 @@ class Heartbeat:
         if node.in_handshake and now_ms - node.created_ms > patience_ms:
             state.delete(node)
         elif node.link is None:
-            node.link = Link(node, created_ms=now_ms)
-            state.do(Dial(node.link, node.ip, node.bus_port))
             # To dial is to ping: without that, a node at which nobody listens is never suspected.
             node.ping_sent_ms = node.ping_sent_ms or now_ms
+            if node.ip:
+                node.link = Link(node, created_ms=now_ms)
+                state.do(Dial(node.link, node.ip, node.bus_port))
 
     def link_opened(self, link: Link, now_ms: int) -> None:
         """Say something at once on a new link: PING, or MEET where an operator asked for it."""
         node = link.node
         if node is None or node.link is not link:
+            self._state.do(Close(link))  # it was given up while it was dialled
             return
         link.is_open = True
         pending_ms = node.ping_sent_ms

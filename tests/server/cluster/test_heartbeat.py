@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from server.cluster import messages
-from server.cluster.events import Close
+from server.cluster.events import Close, LinkOpened
 from server.cluster.nodes import HANDSHAKE, MEET
 from tests.server.cluster.small_cluster import SmallCluster
 
@@ -15,6 +15,27 @@ def test_each_known_node_is_dialled_and_pinged_at_once() -> None:
     core.tick()
     core.open("b")
     assert [to for to, _ in core.said(messages.PING)] == ["b"]
+
+
+def test_a_link_that_was_given_up_while_it_was_dialled_is_closed() -> None:
+    core = SmallCluster("b")
+    link = core.node("b").link
+    assert link is not None
+    core.cluster.forget(b"b" * 40, core.now_ms)
+    core.take()
+    (action,) = core.cluster.step(LinkOpened(link), core.now_ms)
+    assert isinstance(action, Close) and action.link is link
+
+
+def test_a_node_without_address_is_not_dialled_but_suspected() -> None:
+    core = SmallCluster("b")
+    core.answer("b")
+    core.lose(core.node("b").link)
+    core.node("b").ip = ""
+    core.dialled.clear()
+    core.tick(1.3)
+    assert core.dialled == []
+    assert core.node("b").is_suspected
 
 
 def test_a_node_that_was_to_be_met_gets_meet_once() -> None:
