@@ -67,6 +67,7 @@ COMPILED = (
     "protocol/cutter.py",
     "protocol/request.py",
     "protocol/replies.py",
+    "protocol/slots.py",
     "storage/types/bits.py",
     "storage/types/hashes.py",
     "storage/keyspace/database.py",

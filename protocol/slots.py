@@ -6,21 +6,46 @@ the same tag are in the same slot.
 
 from __future__ import annotations
 
-from binascii import crc_hqx
+import cython
 
 SLOT_COUNT = 16_384
-_MASK = SLOT_COUNT - 1
+_MASK: cython.uint = SLOT_COUNT - 1
 _WILDCARDS = b"*?[\\"
 
 
-def key_slot(key: bytes) -> int:
+if not cython.compiled:
+    _REMAINDERS = [0] * 256  # compiled, an array of C
+
+
+def _fill_remainders() -> None:
+    """The remainder of each byte, by the polynomial 0x1021."""
+    byte: cython.uint
+    remainder: cython.uint
+    for byte in range(256):
+        remainder = byte << 8
+        for _ in range(8):
+            remainder = (remainder << 1) ^ 0x1021 if remainder & 0x8000 else remainder << 1
+        _REMAINDERS[byte] = remainder & 0xFFFF
+
+
+_fill_remainders()
+
+
+def key_slot(key: bytes) -> cython.uint:
     """The slot of a key, or of a shard channel: 0 to 16383."""
+    if b"{" in key:
+        key = _tag(key)
+    remainder: cython.uint = 0
+    byte: cython.uchar
+    for byte in key:
+        remainder = ((remainder << 8) & 0xFFFF) ^ _REMAINDERS[(remainder >> 8) ^ byte]
+    return remainder & _MASK
+
+
+def _tag(key: bytes) -> bytes:
     start = key.find(b"{")
-    if start >= 0:
-        end = key.find(b"}", start + 1)
-        if end > start + 1:
-            key = key[start + 1 : end]
-    return crc_hqx(key, 0) & _MASK
+    end = key.find(b"}", start + 1)
+    return key[start + 1 : end] if end > start + 1 else key
 
 
 def pattern_slot(pattern: bytes) -> int | None:

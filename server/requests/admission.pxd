@@ -5,6 +5,7 @@ from commands.core.instance cimport Instance
 from commands.core.registry cimport Command
 from commands.transactions.transaction cimport Transaction
 from protocol.request cimport Request
+from protocol.slots cimport key_slot
 from server.requests.client_limit cimport ClientLimit
 from server.requests.turns cimport Turns
 

@@ -119,7 +119,7 @@ class Admission:
         """
         if not command.keys:
             return True
-        if command.has_one_key and not client.is_asking and self._served[key_slot(request[1])]:
+        if command.has_one_key and not client.is_asking and self._served[key_slot(request.word(1))]:
             return True
         writes = _is_write(client, command, request)
         elsewhere = routing_refusal(client, command, request, writes)
