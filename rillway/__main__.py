@@ -49,7 +49,7 @@ def application_root() -> str:
 
 def serve(arguments: list[str]) -> int | None:
     """Run the server until SHUTDOWN or a signal. `--help` shows how to start one."""
-    if arguments in (["--help"], ["-h"]):
+    if arguments[:1] == ["-h"] or "--help" in arguments:
         print(SERVE_USAGE)
         return 0
     gc.disable()  # imports leave no garbage; the server switches it on again
@@ -62,10 +62,14 @@ def serve(arguments: list[str]) -> int | None:
 
 def check(arguments: list[str]) -> int:
     """Inspect and repair data files."""
+    from rillway.command_line.check import make_parser
+    from rillway.command_line.colour import paint
+
+    options = make_parser().parse_args(arguments)
     sys.path.insert(0, application_root())
     from server.check.command import main as check_main
 
-    return check_main(arguments)
+    return check_main(options, partial(paint, stream=sys.stdout))
 
 
 def demo(arguments: list[str]) -> int:
@@ -150,9 +154,17 @@ SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
 
 def usage() -> str:
     lines = [f"  {name:<14}{summary}" for name, (_, summary) in SUBCOMMANDS.items()]
-    lines.append(f"  {'help':<14}show this text (--help)")
+    lines.append(f"  {'help':<14}show this text, or a sub-command's: rillway help serve")
     lines.append(f"  {'version':<14}show the version (--version)")
     return "Usage: rillway SUBCOMMAND [ARGUMENT ...]\n\n" + "\n".join(lines)
+
+
+def unknown(name: str) -> str:
+    """What is said of a sub-command that does not exist: the nearest one, or the list."""
+    from rillway.command_line.suggestions import did_you_mean
+
+    suggestion = did_you_mean(name, SUBCOMMANDS)
+    return f"there is no sub-command '{name}'." + (suggestion or f"\n\n{usage()}")
 
 
 def main(arguments: list[str] | None = None) -> int | None:
@@ -162,6 +174,8 @@ def main(arguments: list[str] | None = None) -> int | None:
         print(usage(), file=sys.stderr)
         return USAGE_ERROR
     name, *rest = arguments
+    if name == "help" and rest:
+        return main([*rest, "--help"])
     if name in ("help", "--help", "-h"):
         print(usage())
         return 0
@@ -169,7 +183,7 @@ def main(arguments: list[str] | None = None) -> int | None:
         print(f"rillway {__version__}")
         return 0
     if name not in SUBCOMMANDS:
-        print(f"rillway: unknown sub-command '{name}'\n\n{usage()}", file=sys.stderr)
+        print(f"rillway: {unknown(name)}", file=sys.stderr)
         return USAGE_ERROR
     run, _ = SUBCOMMANDS[name]
     return run(rest)

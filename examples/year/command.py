@@ -22,6 +22,7 @@ from examples.year.proof import (
     replay_checks,
 )
 from examples.year.year import STREAM, Sample, Year, day_of
+from rillway.command_line.arguments import from_one, server_url
 from rillway.demo.departures.audit import Check
 from rillway.demo.departures.data_set import DataSetMissing, Departure, read_departures
 from rillway.demo.departures.report import check_lines, table
@@ -31,7 +32,6 @@ from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.maintenance import compact
 from rillway.pipeline.archive.periods import day_of as date_of
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.cli.arguments import from_one, server_url
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.replay.ledger import key_of

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
+from rillway.command_line.arguments import is_id, moment
 from rillway.console import views
 from rillway.console.console import Console
 from rillway.console.data import actions
@@ -29,7 +30,6 @@ from rillway.console.names import SHOWN_BYTES, cut, from_path
 from rillway.console.security import refusal_of_write
 from rillway.console.watch import Watch
 from rillway.json_bytes import from_json, to_json
-from rillway.pipeline.cli.arguments import is_id, moment
 from rillway.pipeline.client.ids import format_id, make_id, parse_id
 
 Handler: TypeAlias = Callable[["Call"], Awaitable[Any]]

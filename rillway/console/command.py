@@ -12,7 +12,8 @@ import socket
 import sys
 from pathlib import Path
 
-from rillway.pipeline.cli.arguments import add_url
+from rillway.command_line.arguments import add_url, port
+from rillway.command_line.parser import Parser
 from rillway.pipeline.client.connection import public_url
 
 MISSING = "rillway: {} is missing: pip install 'rillway[console]'"
@@ -75,7 +76,7 @@ async def serve(options: argparse.Namespace) -> int:
         return failed(f"{options.tls_cert}, {options.tls_key}: {error}")
     try:
         opened = listening_socket(options.bind, options.port)
-    except (OSError, OverflowError) as error:  # the latter: a port above 65535
+    except OSError as error:
         return failed(f"{options.bind}:{options.port}: {error}")
     scheme = "http" if options.tls_cert is None else "https"
     host = f"[{options.bind}]" if ":" in options.bind else options.bind
@@ -116,18 +117,17 @@ def failed(text: str) -> int:
     return 1
 
 
-def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
-    parser = argparse.ArgumentParser(
-        prog="rillway console",
-        description="Streams, groups and pending entries of a Redis server in the browser.",
+def make_parser() -> Parser:
+    parser = Parser(
+        "console",
+        "Streams, groups and pending entries of a Redis server in the browser.",
     )
     add_url(parser)
     parser.add_argument(
         "--bind", default="127.0.0.1", metavar="ADDRESS", help="where to listen (%(default)s)"
     )
     parser.add_argument(
-        "--port", type=int, default=DEFAULT_PORT, help="0 takes a free one (%(default)s)"
+        "--port", type=port, default=DEFAULT_PORT, help="0 takes a free one (%(default)s)"
     )
     parser.add_argument(
         "--read-only", action="store_true", help="show everything, and change nothing"
@@ -161,6 +161,12 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         action="store_true",
         help="allow an address that is no loopback one without TLS and a login",
     )
+    return parser
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """Exits with status 2 if they are wrong."""
+    parser = make_parser()
     options = parser.parse_args(arguments)
     if (options.tls_cert is None) != (options.tls_key is None):
         parser.error("--tls-cert and --tls-key go together")

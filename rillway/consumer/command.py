@@ -14,6 +14,7 @@ import asyncio
 import importlib.util
 import json
 import logging
+import math
 import os
 import re
 import shlex
@@ -24,6 +25,8 @@ from dataclasses import asdict
 
 import redis
 
+from rillway.command_line.arguments import add_url, duration, from_one, interval
+from rillway.command_line.parser import Parser
 from rillway.consumer.consumer import Consumer, Counts, GiveUp, log
 from rillway.consumer.entry import Entry
 from rillway.json_bytes import to_json
@@ -56,8 +59,8 @@ async def consume(options: argparse.Namespace) -> int:
         name=options.consumer,
         start=options.start,
         count=options.count,
-        block_ms=options.block_ms,
-        claim_idle_ms=options.claim_idle,
+        block_ms=math.ceil(options.block * 1000),
+        claim_idle_ms=math.ceil(options.claim_idle * 1000) if options.claim_idle else None,
         max_deliveries=options.max_deliveries,
         dead_letters=options.dead_letter,
         trace=options.trace,
@@ -183,10 +186,9 @@ def summary(counts: Counts) -> str:
 # -- arguments ------------------------------------------------------------------------------------
 
 
-def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """The options before `--`, and the command after it. Exits with status 2 on an error."""
-    parser = argparse.ArgumentParser(
-        prog="rillway consume",
+def make_parser() -> Parser:
+    parser = Parser(
+        "consume",
         usage="rillway consume --stream S --group G --consumer C [OPTION ...] -- COMMAND ...",
         description="Run a command for each entry of a stream: the entry is a line of JSON on its "
         "standard input, and is acknowledged if it exits with 0.",
@@ -196,12 +198,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--consumer", required=True, help="a name that no other consumer uses at the same time"
     )
-    parser.add_argument(
-        "--url",
-        type=server_url,
-        default="redis://127.0.0.1:6379",
-        help="the server (default: %(default)s)",
-    )
+    add_url(parser)
     parser.add_argument(
         "--from",
         dest="start",
@@ -214,17 +211,17 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         "--count", type=from_one, default=10, help="entries to read at once (default: %(default)s)"
     )
     parser.add_argument(
-        "--block-ms",
-        type=from_zero,
-        default=5_000,
-        metavar="MS",
+        "--block",
+        type=duration,
+        default="5s",
+        metavar="TIME",
         help="how long a read waits for new entries, 0 for ever (default: %(default)s)",
     )
     parser.add_argument(
         "--claim-idle",
-        type=from_one,
-        metavar="MS",
-        help="claim entries that were idle for that long, and try failed ones again",
+        type=interval,
+        metavar="TIME",
+        help="claim entries that were idle for this long, such as 60s, and try failed ones again",
     )
     parser.add_argument(
         "--max-deliveries",
@@ -239,6 +236,12 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         help="make a span of OpenTelemetry for each entry, and give the command its TRACEPARENT",
     )
     parser.add_argument("--quiet", action="store_true", help="say nothing but errors")
+    return parser
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """The options before `--`, and the command after it. Exits with status 2 on an error."""
+    parser = make_parser()
     mark = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_args(arguments[:mark])
     options.command = arguments[mark + 1 :]
@@ -255,27 +258,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def server_url(text: str) -> str:
-    try:
-        redis.Redis.from_url(text)  # does not connect yet
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return text
-
-
 def entry_id(text: str) -> str:
     if not ENTRY_ID.fullmatch(text):
-        raise argparse.ArgumentTypeError("expected 0, $ or an entry's ID")
+        raise argparse.ArgumentTypeError(f"expected 0, $ or an entry's ID; not {text!r}")
     return text
-
-
-def from_zero(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError("expected a number from 0 up")
-    return int(text)
-
-
-def from_one(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError("expected a number from 1 up")
-    return int(text)

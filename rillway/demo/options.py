@@ -7,10 +7,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import redis
 
+from rillway.command_line.arguments import port, server_url
+from rillway.command_line.parser import Parser
 from rillway.demo.service import Service
 
 
@@ -18,13 +19,15 @@ class DemoFailed(Exception):
     """The run could not be finished; the message says why."""
 
 
-def add_server_options(parser: argparse.ArgumentParser, keys: Sequence[str]) -> None:
+def add_server_options(parser: Parser, keys: Sequence[str]) -> None:
     """`keys`: those that --overwrite deletes."""
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--url", help="use this server, instead of starting one (redis://...)")
+    where.add_argument(
+        "--url", type=server_url, help="use this server, instead of starting one (redis://...)"
+    )
     where.add_argument(
         "--port",
-        type=positive(0),
+        type=port,
         default=0,
         help="port of the server started (default: a free one)",
     )
@@ -39,24 +42,11 @@ def add_server_options(parser: argparse.ArgumentParser, keys: Sequence[str]) -> 
     )
 
 
-def parse_server_options(
-    parser: argparse.ArgumentParser, arguments: list[str]
-) -> argparse.Namespace:
+def parse_server_options(parser: Parser, arguments: list[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.keep_server and options.directory is None:
         parser.error("--keep-server needs --directory, where the server keeps running")
     return options
-
-
-def positive(minimum: int) -> Any:
-    """An argparse type: a whole number that is not below `minimum`."""
-
-    def number(text: str) -> int:
-        if not text.isdecimal() or int(text) < minimum:
-            raise argparse.ArgumentTypeError(f"expected a number from {minimum:,} up")
-        return int(text)
-
-    return number
 
 
 @contextmanager

@@ -15,7 +15,8 @@ import time
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from rillway.pipeline.cli.arguments import add_url, duration, duration_with_unit, from_zero
+from rillway.command_line.arguments import add_url, duration, from_zero, interval
+from rillway.command_line.parser import Parser
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.client.connection import Connection, ConnectionLost, public_url, with_database
 from rillway.pipeline.client.sampling import ROUND_SHARE
@@ -196,11 +197,10 @@ def address(url: str) -> str:
     return parts.path if parts.scheme == "unix" else parts.netloc.rpartition("@")[2]
 
 
-def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
-    parser = argparse.ArgumentParser(
-        prog="rillway top",
-        description="Streams, groups and consumers of a server, live in the terminal. "
+def make_parser() -> Parser:
+    parser = Parser(
+        "top",
+        "Streams, groups and consumers of a server, live in the terminal. "
         "It takes at most 1 % of the server's time, and never writes to it.",
     )
     add_url(parser)
@@ -210,14 +210,14 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--every",
-        type=duration,
+        type=interval,
         default=1.0,
         metavar="TIME",
         help="between two samples (default: 1s)",
     )
     parser.add_argument(
         "--dead-after",
-        type=duration_with_unit,
+        type=duration,
         default=60.0,
         metavar="TIME",
         help="a consumer with pending entries that is idle for longer is dead (default: 60s)",
@@ -229,4 +229,9 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         "--json", action="store_true", help="print an object for each sample, until Ctrl-C"
     )
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
-    return parser.parse_args(arguments)
+    return parser
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """Exits with status 2 if they are wrong."""
+    return make_parser().parse_args(arguments)

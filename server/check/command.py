@@ -1,4 +1,4 @@
-"""`rillway check FILE... [--fix] [--yes] [--json]`.
+"""`rillway check FILE|DIR... [--fix] [--yes] [--json]`.
 
 Exit status: 0 all files are sound, 1 a file is damaged, 2 wrong usage or a file that cannot be
 read, 3 damage was found and fixed, 130 interrupted with Ctrl-C.
@@ -7,6 +7,7 @@ read, 3 damage was found and fixed, 130 interrupted with Ctrl-C.
 from __future__ import annotations
 
 import argparse
+import errno
 import gc
 import os
 import sys
@@ -15,43 +16,28 @@ from collections.abc import Callable
 
 from server import clock
 from server.check import presentation
+from server.check.folder import data_files
 from server.check.inspection import FileReport, Inspector, Problem, Report
+from server.check.presentation import Paint, plain, readable
 from server.check.repair import cut
 from server.persistence.files import Files, OsFiles
 
 SOUND, BROKEN, USAGE_ERROR, FIXED = 0, 1, 2, 3
 INTERRUPTED = 130  # as shells report it
 
-_DESCRIPTION = """\
-Look into files of data: append-only files, their manifests (with all files that they name),
-snapshots (RDB). Shows what is in them, and where they are broken."""
-
-_EPILOG = """\
---fix asks before it cuts anything, and keeps what it cuts in FILE.cut-OFFSET. --yes answers for a
-last request that is not complete, as a crash leaves it, and for nothing else. Stop the server
-first. Exit status: 0 sound, 1 broken, 2 wrong usage, 3 fixed."""
-
 # On a terminal, files of at least this size show progress.
 _PROGRESS_BYTES = 16 << 20
 
 
-def main(arguments: list[str]) -> int:
-    """Check the files that the command line names."""
-    parser = argparse.ArgumentParser(
-        prog="rillway check",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("files", nargs="+", metavar="FILE")
-    parser.add_argument("--fix", action="store_true", help="cut off what is broken, after asking")
-    parser.add_argument("--yes", action="store_true", help="with --fix: do not ask (see below)")
-    parser.add_argument("--json", action="store_true", help="print a JSON document")
-    options = parser.parse_args(arguments)
+def main(options: argparse.Namespace, paint: Paint = plain) -> int:
+    """Check the files and folders of the command line (rillway/command_line/check.py).
+
+    `paint(text, colour)` puts text in a colour where standard output shows it.
+    """
     gc.disable()  # a collection would only look again and again at the growing data
     progress = _Progress() if sys.stderr.isatty() else _no_progress
     try:
-        return check(options, OsFiles(), clock.now_ms(), progress, _ask)
+        return check(options, OsFiles(), clock.now_ms(), progress, _ask, paint)
     except KeyboardInterrupt:
         print(file=sys.stderr)  # ends the line of the progress, or of the question
         return INTERRUPTED
@@ -63,29 +49,27 @@ def check(
     now_ms: int,
     progress: Callable[[str, int, int], object],
     ask: Callable[[str], str],
+    paint: Paint = plain,
 ) -> int:
     """Check every file; returns the exit status. `ask(question)` returns the user's answer."""
     reports: list[Report] = []
     status = SOUND
-    for path in options.files:
+    try:
+        paths = [path for name in options.files for path in _data_files(files, name)]
+    except OSError as error:
+        return _refused(f"{error.filename}: {error.strerror}")
+    for path in paths:
         if options.fix and (user := _user_of(path, files)) is not None:
-            text = f"{path} is in use by {user}; stop it before you cut anything"
-            print(f"rillway check: {text}", file=sys.stderr)
-            return USAGE_ERROR
+            return _refused(f"{path} is in use by {user}; stop it before you cut anything")
         try:
             report = Inspector(files, now_ms, progress).inspect(path)
             if options.fix:
                 _fix(report, files, options.yes, ask)
-        except IsADirectoryError:
-            text = f"{path} is a directory; name the manifest in it, or a single file"
-            print(f"rillway check: {text}", file=sys.stderr)
-            return USAGE_ERROR
         except OSError as error:
-            print(f"rillway check: {error.filename or path}: {error.strerror}", file=sys.stderr)
-            return USAGE_ERROR
+            return _refused(f"{error.filename or path}: {error.strerror}")
         reports.append(report)
         if not options.json:
-            print(presentation.as_text(report))
+            print(presentation.as_text(report, paint))
         if not report.is_sound:
             status = BROKEN
         elif any(file.fixed for file in report.files) and status == SOUND:
@@ -93,6 +77,20 @@ def check(
     if options.json:
         print(presentation.as_json(reports))
     return status
+
+
+def _data_files(files: Files, name: str) -> list[str]:
+    """The files that an argument stands for. Raises OSError, also if a folder has none."""
+    found = data_files(files, name)
+    if not found:
+        reason = "no manifest, append-only file or snapshot in this folder"
+        raise FileNotFoundError(errno.ENOENT, reason, name)
+    return found
+
+
+def _refused(reason: str) -> int:
+    print(f"rillway check: {readable(reason)}", file=sys.stderr)
+    return USAGE_ERROR
 
 
 def _user_of(path: str, files: Files) -> str | None:

@@ -1,13 +1,37 @@
-"""Reports as text for people, and as JSON for programs."""
+"""Reports as text for people, and as JSON for programs.
+
+Texts may come from a file that is no data of a server at all: of what is printed, control
+characters and invalid bytes are escaped, and no line is longer than LONGEST.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import time
+from collections.abc import Callable
+from typing import TypeAlias
 
 from server.check.contents import Contents, DatabaseContents
 from server.check.inspection import BOTH, MANIFEST, SNAPSHOT, FileReport, Problem, Report
+
+# Puts a text in a colour, where that is shown.
+Paint: TypeAlias = Callable[[str, str], str]
+LONGEST = 1000
+
+
+def plain(text: str, colour: str) -> str:
+    """The text as it is."""
+    return text
+
+
+def readable(text: str) -> str:
+    """The text on one line, with what a terminal would not show as escapes, and cut off."""
+    shown = "".join(
+        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode()
+        for char in text[:LONGEST]
+    )
+    return shown if len(text) <= LONGEST else f"{shown} ..."
 
 
 def as_json(reports: list[Report]) -> str:
@@ -16,23 +40,23 @@ def as_json(reports: list[Report]) -> str:
     return json.dumps(objects, indent=2)
 
 
-def as_text(report: Report) -> str:
+def as_text(report: Report, paint: Paint = plain) -> str:
     """A paragraph for each file, and one for their content."""
     lines: list[str] = []
     for file in report.files:
-        lines += _describe_file(file)
+        lines += _describe_file(file, paint)
     if len(report.files) > 1 or report.files[0].kind != MANIFEST:
         lines += _describe_contents(report.contents)
     return "\n".join(lines)
 
 
-def _describe_file(file: FileReport) -> list[str]:
-    state = "sound"
+def _describe_file(file: FileReport, paint: Paint) -> list[str]:
+    state = paint("sound", "green")
     if file.refused:
-        state = f"{sum(file.refused.values()):,} REFUSED WRITES"
+        state = paint(f"{sum(file.refused.values()):,} REFUSED WRITES", "red")
     if file.problem is not None:
-        state = f"BROKEN at offset {file.problem.offset:,}"
-    lines = [f"{file.path}: {file.kind}, {file.size:,} bytes: {state}"]
+        state = paint(f"BROKEN at offset {file.problem.offset:,}", "red")
+    lines = [f"{readable(file.path)}: {file.kind}, {file.size:,} bytes: {state}"]
     if file.kind in (SNAPSHOT, BOTH):
         lines.append(_row("format", f"version {file.version}, checksum {_checksum(file)}"))
     if file.written_by or file.written_at_s:
@@ -124,7 +148,7 @@ def _keys(db: DatabaseContents) -> str:
 
 
 def _row(name: str, text: str) -> str:
-    return f"  {name:<14}{text}"
+    return f"  {name:<14}{readable(text)}"
 
 
 def _date(unix_s: int) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import rillway
 from rillway import __version__
 from rillway.__main__ import SUBCOMMANDS, application_root, main
 
@@ -33,11 +34,30 @@ def test_the_version_is_the_packages(asked: str, capsys: pytest.CaptureFixture[s
 def test_an_unknown_sub_command_is_refused_with_the_list(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["sevre"]) == 2
+    assert main(["xyz"]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "unknown sub-command 'sevre'" in shown.err
+    assert "there is no sub-command 'xyz'.\n" in shown.err
     assert "  serve" in shown.err
+
+
+def test_a_mistyped_sub_command_is_answered_with_the_nearest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["serv"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == "rillway: there is no sub-command 'serv'. Did you mean 'serve'?\n"
+
+
+def test_help_is_shown_for_a_sub_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", "serve"]) == 0
+    assert capsys.readouterr().out.startswith("Usage: rillway serve [FILE]")
+    with pytest.raises(SystemExit) as ended:
+        main(["help", "archive", "compact"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: rillway archive compact")
+    assert main(["help", "serv"]) == 2
 
 
 def test_no_sub_command_at_all_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,6 +91,7 @@ def test_the_commands_of_the_pipeline_explain_themselves(
 @pytest.fixture
 def no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if only `pip install rillway` had been run."""
+    monkeypatch.setattr(rillway, "pipeline", rillway.pipeline)  # what is imported now goes again
     for module in [name for name in sys.modules if name.startswith("rillway.pipeline")]:
         monkeypatch.delitem(sys.modules, module)
     for package in ("deltalake", "matplotlib", "py4j", "pyarrow", "pyspark", "rich"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import signal
 import time
@@ -10,6 +9,8 @@ from collections.abc import Sequence
 
 import redis
 
+from rillway.command_line.arguments import from_zero, whole_number
+from rillway.command_line.parser import Parser
 from rillway.demo.departures import report
 from rillway.demo.departures.audit import Evidence, audit, read_ledger, walk
 from rillway.demo.departures.consumer import Assignment, run_consumer
@@ -23,7 +24,6 @@ from rillway.demo.options import (
     clear_keys,
     open_server,
     parse_server_options,
-    positive,
 )
 
 STREAM = "departures"
@@ -196,28 +196,30 @@ def show(evidence: Evidence, sending_seconds: float, seconds: float) -> bool:
     return failed == 0
 
 
-def parse_options(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="rillway demo departures",
-        description="Send a year of real departures through a stream to ten consumer processes, "
+def make_parser() -> Parser:
+    parser = Parser(
+        "demo departures",
+        "Send a year of real departures through a stream to ten consumer processes, "
         "two of which crash, and check that each departure was acknowledged exactly once.",
     )
     add_server_options(parser, KEYS)
     parser.add_argument(
-        "--departures", type=positive(MIN_DEPARTURES), help="only this many, the first of the year"
+        "--departures",
+        type=whole_number(MIN_DEPARTURES),
+        help="only this many, the first of the year",
     )
     parser.add_argument(
         "--rate",
-        type=positive(0),
+        type=from_zero,
         default=RATE,
         help=f"departures sent a second, 0 for as many as possible (default: {RATE:,})",
     )
-    return parse_server_options(parser, arguments)
+    return parser
 
 
 def main(arguments: list[str]) -> int:
     """Run the demo and return the exit status."""
-    options = parse_options(arguments)
+    options = parse_server_options(make_parser(), arguments)
     print("Reading the data set ...", flush=True)
     departures = read_departures()[: options.departures]
     with open_server(options) as url, redis.Redis.from_url(url) as client:

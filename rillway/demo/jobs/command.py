@@ -6,7 +6,6 @@ that are left are done, and each job must be among the done ones or the dead let
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 from math import pi, sin
@@ -14,6 +13,8 @@ from random import Random
 
 import redis
 
+from rillway.command_line.arguments import duration, from_one
+from rillway.command_line.parser import Parser
 from rillway.demo.jobs.crew import Crew
 from rillway.demo.jobs.work import DEAD_LETTERS, DONE, GROUP, JOBS, KEYS, jobs
 from rillway.demo.jobs.worker import CLAIM_IDLE_MS, MAX_DELIVERIES
@@ -23,10 +24,8 @@ from rillway.demo.options import (
     clear_keys,
     open_server,
     parse_server_options,
-    positive,
 )
 from rillway.demo.screen import Screen
-from rillway.pipeline.cli.arguments import duration_with_unit
 from rillway.top.command import is_terminal
 
 WORKERS = 4
@@ -103,7 +102,7 @@ class Queue:
 
 def main(arguments: list[str]) -> int:
     """Run the demo and return the exit status."""
-    options = parse_options(arguments)
+    options = parse_server_options(make_parser(), arguments)
     with open_server(options) as url, redis.Redis.from_url(url) as client:
         clear_keys(client, KEYS, options.overwrite)
         queue = Queue(client, url, Random())
@@ -190,10 +189,10 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def parse_options(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="rillway demo",
-        description="A queue of jobs with four workers, of which one is killed every few seconds; "
+def make_parser() -> Parser:
+    parser = Parser(
+        "demo",
+        "A queue of jobs with four workers, of which one is killed every few seconds; "
         "others take its jobs over. `rillway demo departures` sends 336,776 real departures "
         "instead, and proves that each was acknowledged once.",
     )
@@ -201,14 +200,14 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--for",
         dest="seconds",
-        type=duration_with_unit,
+        type=duration,
         metavar="TIME",
         help="end after this time (default: when top is closed with q; without a terminal 20s)",
     )
     parser.add_argument(
         "--rate",
-        type=positive(1),
+        type=from_one,
         default=RATE,
         help=f"jobs a second, up and down by a half (default: {RATE})",
     )
-    return parse_server_options(parser, arguments)
+    return parser

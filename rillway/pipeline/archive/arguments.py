@@ -5,6 +5,17 @@ from __future__ import annotations
 import argparse
 from datetime import date
 
+from rillway.command_line.arguments import (
+    add_allow_missing,
+    add_storage_options,
+    add_url,
+    duration,
+    from_one,
+    interval,
+    size_in_bytes,
+)
+from rillway.command_line.parser import Parser
+from rillway.command_line.suggestions import did_you_mean
 from rillway.pipeline.archive.limits import (
     BATCH_BYTES,
     BATCH_ENTRIES,
@@ -12,14 +23,6 @@ from rillway.pipeline.archive.limits import (
     VACUUM_AFTER_HOURS,
 )
 from rillway.pipeline.archive.periods import PERIODS
-from rillway.pipeline.cli.arguments import (
-    add_allow_missing,
-    add_storage_options,
-    add_url,
-    duration,
-    from_one,
-    size_in_bytes,
-)
 
 DEFAULT_KEEP = "10m"
 
@@ -29,23 +32,20 @@ def parse_options(arguments: list[str]) -> tuple[str, argparse.Namespace]:
 
     Exits with status 2 if they are wrong.
     """
-    parsers = {
-        "compact": compact_parser,
-        "epochs": epochs_parser,
-        "expire": expire_parser,
-        "status": status_parser,
-    }
-    if arguments and arguments[0] in parsers:
-        job, *rest = arguments
-        return job, parsers[job]().parse_args(rest)
-    options = archive_parser().parse_args(arguments)
+    job, *rest = arguments or [""]
+    if job in JOBS:
+        return job, JOBS[job]().parse_args(rest)
+    parser = make_parser()
+    if job and not job.startswith("-"):
+        parser.error(f"there is no job '{job}'.{did_you_mean(job, JOBS)}")
+    options = parser.parse_args(arguments)
     options.stream = list(dict.fromkeys(options.stream))
     return "archive", options
 
 
-def archive_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="rillway archive",
+def make_parser() -> Parser:
+    parser = Parser(
+        "archive",
         usage="rillway archive --stream S|--pattern GLOB --to PATH [OPTION ...]\n"
         "       rillway archive compact|epochs|expire|status --to PATH [OPTION ...]",
         description="Move entries from streams to a Delta table, exactly once, and trim the "
@@ -63,7 +63,7 @@ def archive_parser() -> argparse.ArgumentParser:
     when = parser.add_mutually_exclusive_group()
     when.add_argument("--once", action="store_true", help="one round (default)")
     when.add_argument(
-        "--every", type=duration, metavar="TIME", help="a round each 5m, until a signal comes"
+        "--every", type=interval, metavar="TIME", help="a round each 5m, until a signal comes"
     )
     parser.add_argument(
         "--keep",
@@ -111,7 +111,7 @@ def archive_parser() -> argparse.ArgumentParser:
         type=size_in_bytes,
         default=BATCH_BYTES,
         metavar="SIZE",
-        help="the same in bytes, as the server sends them (default: 1g)",
+        help="the same in bytes, as the server sends them (default: 1gb)",
     )
     _add_partition_by(parser)
     parser.add_argument(
@@ -131,10 +131,10 @@ def archive_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def compact_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="rillway archive compact",
-        description="Merge the small files of days that are over, within a day or whatever the "
+def compact_parser() -> Parser:
+    parser = Parser(
+        "archive compact",
+        "Merge the small files of days that are over, within a day or whatever the "
         "archive is cut by; an archiver may run meanwhile.",
     )
     _add_table(parser)
@@ -143,17 +143,17 @@ def compact_parser() -> argparse.ArgumentParser:
         type=size_in_bytes,
         default=TARGET_BYTES,
         metavar="SIZE",
-        help="how large a file is to become at most (default: 256m)",
+        help="how large a file is to become at most (default: 256mb)",
     )
     _add_vacuum(parser)
     _add_partition_by(parser)
     return parser
 
 
-def expire_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="rillway archive expire",
-        description="Remove old files, as a whole, from the archive: of days, in UTC and by their "
+def expire_parser() -> Parser:
+    parser = Parser(
+        "archive expire",
+        "Remove old files, as a whole, from the archive: of days, in UTC and by their "
         "IDs, or of the months or years by which it is cut.",
     )
     _add_table(parser)
@@ -169,23 +169,30 @@ def expire_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def status_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="rillway archive status", description="What is archived, and how much is not yet."
-    )
+def status_parser() -> Parser:
+    parser = Parser("archive status", "What is archived, and how much is not yet.")
     _add_table(parser)
     add_url(parser)
     return parser
 
 
-def epochs_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="rillway archive epochs",
-        description="The histories of each stream: which one parted from which, where and why.",
+def epochs_parser() -> Parser:
+    parser = Parser(
+        "archive epochs",
+        "The histories of each stream: which one parted from which, where and why.",
     )
     _add_table(parser)
     parser.add_argument("--json", action="store_true", help="a JSON object for each epoch")
     return parser
+
+
+# Beside the archiver itself.
+JOBS = {
+    "compact": compact_parser,
+    "epochs": epochs_parser,
+    "expire": expire_parser,
+    "status": status_parser,
+}
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,5 @@
-"""The parts that the commands of the pipeline share.
+"""The parts that the commands of the pipeline share; rillway/command_line/ is for all sub-commands.
 
-`arguments`     arguments that several commands take
 `interruption`  Ctrl-C and SIGTERM, at a place where a command can stop
 `progress`      rows, rate and time left of a long command
 `text_table`    tables for a terminal

@@ -40,27 +40,26 @@ UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of `90`, `90s`, `5m`, `1.5h`, `250ms`, `2d`. Raises ValueError."""
+    """Seconds of `90s`, `5m`, `1.5h`, `250ms`, `2d`, and of 0. Raises ValueError.
+
+    Another number without a unit is refused: it might be meant as seconds or as milliseconds.
+    """
     found = DURATION.fullmatch(text.strip().lower())
-    if found is None:
-        raise ValueError(f"expected a duration such as 90s, 5m or 1h, not {text!r}")
+    if found is None or (found[2] is None and float(found[1])):
+        raise ValueError(f"expected a time with a unit, such as 60s; not {text!r}")
     return float(found[1]) * UNIT_SECONDS[found[2] or "s"]
 
 
-def parse_duration_with_unit(text: str) -> float:
-    """The same, but a bare number is refused: it might be meant as ms. Raises ValueError."""
-    if text.strip().replace(".", "", 1).isdecimal():
-        raise ValueError(f"expected a duration with its unit, such as {text}s or {text}ms")
-    return parse_duration(text)
-
-
-SIZE = re.compile(r"(\d+)\s*([kmg]?)i?b?")
-UNIT_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+SIZE = re.compile(r"(\d+)\s*(?:([kmg])(?:i?b)?|b)?")
+UNIT_BYTES = {None: 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def parse_bytes(text: str) -> int:
-    """`64m` is 64 MiB, as with Spark's own sizes. Raises ValueError."""
+    """`64mb`, `64MiB` and, as with Spark's own sizes, `64m` are 64 * 1024 ** 2. Raises ValueError.
+
+    A number without a unit is in bytes: right where the name of an option says so.
+    """
     found = SIZE.fullmatch(text.strip().lower())
     if found is None or int(found[1]) < 1:
-        raise ValueError(f"expected a size such as 1000000, 64m or 1g, not {text!r}")
+        raise ValueError(f"expected a size with a unit, such as 1gb; not {text!r}")
     return int(found[1]) * UNIT_BYTES[found[2]]

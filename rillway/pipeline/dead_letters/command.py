@@ -14,7 +14,8 @@ import sys
 import time
 from collections.abc import Sequence
 
-from rillway.pipeline.cli.arguments import add_url, duration
+from rillway.command_line.arguments import add_url, duration, from_zero, interval
+from rillway.command_line.parser import Parser
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.cli.text_table import text_table
@@ -159,11 +160,10 @@ def rows(letters: Sequence[DeadLetter]) -> list[tuple[object, ...]]:
     ]
 
 
-def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
-    parser = argparse.ArgumentParser(
-        prog="rillway dead-letters",
-        description="Move entries that were delivered too often to another stream, with their "
+def make_parser() -> Parser:
+    parser = Parser(
+        "dead-letters",
+        "Move entries that were delivered too often to another stream, with their "
         "history, and acknowledge them in the same transaction.",
     )
     parser.add_argument("--stream", required=True, help="the key of the stream")
@@ -196,9 +196,15 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--dry-run", action="store_true", help="show them, and move nothing")
     parser.add_argument(
-        "--every", type=duration, metavar="TIME", help="again and again, such as 5m (default: once)"
+        "--every", type=interval, metavar="TIME", help="again and again, such as 5m (default: once)"
     )
     add_url(parser)
+    return parser
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """Exits with status 2 if they are wrong."""
+    parser = make_parser()
     options = parser.parse_args(arguments)
     if options.to == options.stream:
         parser.error("--to is the stream itself")
@@ -207,9 +213,3 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     if options.back and (options.dry_run or options.drop_missing or options.idle):
         parser.error("--idle, --dry-run and --drop-missing do not go with --back")
     return options
-
-
-def from_zero(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError("expected a number from 0 up")
-    return int(text)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from rillway.pipeline.cli.arguments import KeyValues
+from rillway.command_line.arguments import KeyValues
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, root_cause
 
 

@@ -19,13 +19,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from rillway.pipeline.cli.arguments import (
+from rillway.command_line.arguments import (
     add_url,
     duration,
-    duration_with_unit,
     from_one,
     from_zero,
+    interval,
 )
+from rillway.command_line.colour import paint
+from rillway.command_line.parser import Parser
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.plots import PlotUnavailable
 from rillway.pipeline.cli.progress import duration as in_words
@@ -131,7 +133,7 @@ def status(recording: Recording, options: argparse.Namespace) -> int:
         return 0
     exceeded = limits.exceeded(series.samples[-1] for series in recording.series.values())
     for text in exceeded:
-        print(f"rillway lag: {text}", file=sys.stderr)
+        print(paint(f"rillway lag: {text}", "red", sys.stderr), file=sys.stderr)
     found = {group for _, group in recording.series}
     for group in options.group or ():
         if group not in found:
@@ -203,12 +205,10 @@ def table(recording: Recording) -> str:
     return text_table(headings, rows) if rows else "no groups"
 
 
-def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
-    parser = argparse.ArgumentParser(
-        prog="rillway lag",
-        description="How far consumer groups are behind, how fast they read, and when they will "
-        "be through.",
+def make_parser() -> Parser:
+    parser = Parser(
+        "lag",
+        "How far consumer groups are behind, how fast they read, and when they will be through.",
     )
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--stream", action="append", help="a stream; may be given again")
@@ -217,7 +217,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         "--group", action="append", help="a group; may be given again (default: all groups)"
     )
     parser.add_argument(
-        "--every", type=duration, default=1.0, metavar="TIME", help="between samples (default: 1s)"
+        "--every", type=interval, default=1.0, metavar="TIME", help="between samples (default: 1s)"
     )
     parser.add_argument(
         "--samples",
@@ -233,7 +233,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--oldest-above",
-        type=duration_with_unit,
+        type=duration,
         metavar="TIME",
         help="the same if an entry is pending that was added longer ago than this, such as 60s",
     )
@@ -243,6 +243,12 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     add_url(parser)
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the samples as CSV")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw them at the end")
+    return parser
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """Exits with status 2 if they are wrong."""
+    parser = make_parser()
     options = parser.parse_args(arguments)
     if options.samples is None and Limits(options.fail_above, options.oldest_above).are_set:
         options.samples = 1

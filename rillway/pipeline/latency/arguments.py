@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rillway.pipeline.cli.arguments import add_range, add_url, duration, with_relative_times
+from rillway.command_line.arguments import add_range, add_url, interval, with_relative_times
+from rillway.command_line.parser import Parser
 from rillway.pipeline.client.ids import MAX_ID
 
 
-def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
-    parser = argparse.ArgumentParser(
-        prog="rillway latency",
-        description="How long entries waited and were worked on, from the journal of "
+def make_parser() -> Parser:
+    parser = Parser(
+        "latency",
+        "How long entries waited and were worked on, from the journal of "
         "acknowledgements that Rillway keeps: XCFGSET orders ACK-JOURNAL orders:acks",
     )
     parser.add_argument("--stream", required=True, help="the stream that is acknowledged")
@@ -33,7 +33,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--every",
-        type=duration,
+        type=interval,
         default=2.0,
         metavar="TIME",
         help="how often --follow shows something (default: 2s)",
@@ -43,6 +43,12 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--spark", action="store_true", help="count with Spark: the same numbers, for millions"
     )
+    return parser
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """Exits with status 2 if they are wrong."""
+    parser = make_parser()
     options = parser.parse_args(with_relative_times(arguments))
     if options.follow and options.spark:
         parser.error("--follow does not go with --spark")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rillway.pipeline.archive.identity.epochs import ALL, EPOCH_CHOICES
-from rillway.pipeline.cli.arguments import (
+from rillway.command_line.arguments import (
     add_allow_missing,
     add_range,
     add_storage_options,
@@ -14,15 +13,16 @@ from rillway.pipeline.cli.arguments import (
     from_one,
     with_relative_times,
 )
+from rillway.command_line.parser import Parser
+from rillway.pipeline.archive.identity.epochs import ALL, EPOCH_CHOICES
 
 FORMATS = ("table", "json", "csv", "parquet")
 
 
-def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
-    parser = argparse.ArgumentParser(
-        prog="rillway query",
-        description="Entries of a stream in a range of time, from its archive and from memory: "
+def make_parser() -> Parser:
+    parser = Parser(
+        "query",
+        "Entries of a stream in a range of time, from its archive and from memory: "
         "each once, also while it is archived and trimmed.",
     )
     parser.add_argument("--stream", required=True, help="the key of the stream")
@@ -56,6 +56,12 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help="(default: standard output)")
     parser.add_argument("--limit", type=from_one, metavar="N", help="the first N entries only")
+    return parser
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """Exits with status 2 if they are wrong."""
+    parser = make_parser()
     options = parser.parse_args(with_relative_times(arguments))
     if options.format == "parquet" and options.output is None:
         parser.error("--format parquet needs --output FILE")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from rillway.pipeline.archive.identity.epochs import ALL, CURRENT, EPOCH_CHOICES
-from rillway.pipeline.cli.arguments import (
+from rillway.command_line.arguments import (
     add_range,
     add_storage_options,
     add_url,
     positive,
     with_relative_times,
 )
+from rillway.command_line.parser import Parser
+from rillway.pipeline.archive.identity.epochs import ALL, CURRENT, EPOCH_CHOICES
 
 
 def factor(text: str) -> float:
@@ -19,11 +20,10 @@ def factor(text: str) -> float:
     return positive(text.strip().lower().removesuffix("x"))
 
 
-def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
-    parser = argparse.ArgumentParser(
-        prog="rillway replay",
-        description="Write entries of an archive to a stream, in order and each once. Started "
+def make_parser() -> Parser:
+    parser = Parser(
+        "replay",
+        "Write entries of an archive to a stream, in order and each once. Started "
         "again with the same arguments, it goes on where it was.",
     )
     parser.add_argument(
@@ -61,6 +61,12 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--append", action="store_true", help="write after what a stream has already"
     )
+    return parser
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """Exits with status 2 if they are wrong."""
+    parser = make_parser()
     options = parser.parse_args(with_relative_times(arguments))
     if options.keep_ids and options.append:
         parser.error("--keep-ids needs a stream of its own: it does not go with --append")

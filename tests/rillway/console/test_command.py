@@ -106,12 +106,16 @@ def test_a_port_or_a_certificate_that_is_none_is_named(
 ) -> None:
     broken = tmp_path / "broken.pem"
     broken.write_text("no certificate")
+    url, taken = f"redis://127.0.0.1:{rillway_server.port}", str(rillway_server.port)
     for words, named in (
-        (["--port", "65536"], "127.0.0.1:65536"),
+        (["--port", taken], f"127.0.0.1:{taken}"),
         (["--port", "0", "--tls-cert", str(broken), "--tls-key", str(broken)], "broken.pem"),
     ):
-        assert main(["--url", f"redis://127.0.0.1:{rillway_server.port}", *words]) == 1
+        assert main(["--url", url, *words]) == 1
         assert named in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["--url", url, "--port", "65536"])
+    assert "--port takes a number from 0 to 65,535; not '65536'" in capsys.readouterr().err
 
 
 @pytest.mark.integration

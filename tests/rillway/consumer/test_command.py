@@ -93,7 +93,7 @@ def test_sigterm_finishes_the_entry_at_hand_and_acknowledges_it(
     scene: Scene, consumers: Consumers
 ) -> None:
     ids = scene.add("quick", "slow", "not begun")
-    process = consumers.start("--claim-idle", "60000")
+    process = consumers.start("--claim-idle", "60s")
     until(lambda: len(consumers.seen()) == 2)
     process.send_signal(signal.SIGTERM)
     consumers.let_the_slow_go_on()
@@ -120,7 +120,7 @@ def test_an_entry_whose_consumer_was_killed_is_handled_by_the_next(
     assert len(scene.pending()) == 2
     consumers.let_the_slow_go_on()
     # One under the same name finds it in its backlog; one of another name has to claim.
-    heir = consumers.start("--claim-idle", "50", "--quiet", name="another")
+    heir = consumers.start("--claim-idle", "50ms", "--quiet", name="another")
     until(lambda: scene.pending() == {})
     heir.terminate()
     assert said(heir) == ""
@@ -149,7 +149,7 @@ def test_a_command_that_fails_too_often_sends_its_entry_to_the_dead_letters(
 ) -> None:
     _, poison, _ = scene.add("good", "poison", "good")
     limit = ["--max-deliveries", "2", "--dead-letter", DEAD]
-    process = consumers.start("--claim-idle", "50", *limit)
+    process = consumers.start("--claim-idle", "50ms", *limit)
     until(lambda: scene.client.xlen(DEAD))
     process.send_signal(signal.SIGINT)
     text = said(process)
@@ -195,7 +195,7 @@ GIVEN = ["--stream", "s", "--group", "g", "--consumer", "c"]
 def test_what_is_not_given_has_a_default() -> None:
     options = parse_options([*GIVEN, "--", "cat", "--", "-n"])
     assert options.command == ["cat", "--", "-n"]
-    assert (options.start, options.count, options.block_ms) == ("0", 10, 5_000)
+    assert (options.start, options.count, options.block) == ("0", 10, 5)
     assert options.claim_idle is None
     assert not options.quiet
 
@@ -210,10 +210,15 @@ def test_what_is_not_given_has_a_default() -> None:
         ([*GIVEN, "--max-deliveries", "3", "--", "cat"], "belong together"),
         ([*GIVEN, "--dead-letter", "d", "--", "cat"], "belong together"),
         ([*GIVEN, "--max-deliveries", "3", "--dead-letter", "s", "--", "cat"], "another stream"),
-        ([*GIVEN, "--count", "0", "--", "cat"], "expected a number from 1 up"),
-        ([*GIVEN, "--block-ms", "-1", "--", "cat"], "--block-ms"),
+        ([*GIVEN, "--count", "0", "--", "cat"], "--count takes a number from 1 up; not '0'"),
+        ([*GIVEN, "--block", "-1", "--", "cat"], "--block"),
+        ([*GIVEN, "--block-ms", "9", "--", "cat"], "no option --block-ms. Did you mean --block?"),
+        (
+            [*GIVEN, "--claim-idle", "60000", "--", "cat"],
+            "--claim-idle takes a time with a unit, such as 60s; not '60000'",
+        ),
         ([*GIVEN, "--url", "localhost:6379", "--", "cat"], "redis://"),
-        ([*GIVEN, "--from", "now", "--", "cat"], "expected 0, $ or an entry's ID"),
+        ([*GIVEN, "--from", "now", "--", "cat"], "--from takes 0, $ or an entry's ID"),
     ],
 )
 def test_a_bad_command_line_is_refused_with_the_reason(

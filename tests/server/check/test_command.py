@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rillway.command_line.check import make_parser
 from server.check import command
 from server.check.command import BROKEN, FIXED, INTERRUPTED, SOUND, USAGE_ERROR, check, main
 from server.inprocess.memory_files import MemoryFiles
@@ -38,6 +39,10 @@ def run(
 ) -> int:  # fmt: skip
     options = argparse.Namespace(files=list(paths), fix=fix, yes=yes, json=json)
     return check(options, files, 0, lambda *_: None, person or Person())
+
+
+def given(*words: str) -> argparse.Namespace:
+    return make_parser().parse_args(words)
 
 
 def disk(**contents: bytes) -> MemoryFiles:
@@ -122,16 +127,27 @@ def test_ctrl_c_ends_without_a_traceback_and_changes_nothing(
     monkeypatch.setattr("server.check.command._ask", interrupted)
     path = tmp_path / "appendonly.aof"
     path.write_bytes(TORN)
-    assert main([str(path), "--fix"]) == INTERRUPTED
+    assert main(given(str(path), "--fix")) == INTERRUPTED
     assert path.read_bytes() == TORN
 
 
-def test_a_directory_is_a_wrong_argument_and_the_manifest_is_pointed_at(
+def test_of_a_folder_its_data_files_are_checked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gc.disable", lambda: None)
-    assert main([str(tmp_path)]) == USAGE_ERROR
-    assert "is a directory; name the manifest in it" in capsys.readouterr().err
+    (tmp_path / "appendonly.aof").write_bytes(TORN)
+    assert main(given(str(tmp_path))) == BROKEN
+    assert f"{tmp_path}/appendonly.aof: append-only file" in capsys.readouterr().out
+
+
+def test_a_folder_without_data_files_is_a_wrong_argument(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gc.disable", lambda: None)
+    assert main(given(str(tmp_path))) == USAGE_ERROR
+    assert capsys.readouterr().err == (
+        f"rillway check: {tmp_path}: no manifest, append-only file or snapshot in this folder\n"
+    )
 
 
 def test_programs_get_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,10 +165,10 @@ def test_the_command_line_checks_files_on_disk(
     monkeypatch.setattr("gc.disable", lambda: None)
     path = tmp_path / "appendonly.aof"
     path.write_bytes(TORN)
-    assert main([str(path)]) == BROKEN
+    assert main(given(str(path))) == BROKEN
     assert "BROKEN at offset 81" in capsys.readouterr().out
-    assert main([str(path), "--fix", "--yes"]) == FIXED
-    assert main([str(path)]) == SOUND
+    assert main(given(str(path), "--fix", "--yes")) == FIXED
+    assert main(given(str(path))) == SOUND
     assert path.read_bytes() == WHOLE
     assert (tmp_path / "appendonly.aof.cut-81").read_bytes() == TORN[81:]
 
@@ -160,7 +176,7 @@ def test_the_command_line_checks_files_on_disk(
 @pytest.mark.parametrize("arguments", [[], ["--nonsense", "x"]])
 def test_wrong_usage_has_a_status_of_its_own(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as left:
-        main(arguments)
+        given(*arguments)
     assert left.value.code == USAGE_ERROR
 
 

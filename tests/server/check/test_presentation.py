@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from server.check.contents import BigStream, Contents, DatabaseContents
 from server.check.inspection import BOTH, MANIFEST, FileReport, Problem, Report
-from server.check.presentation import as_text
+from server.check.presentation import LONGEST, as_text, readable
 
 
 def test_a_sound_file_is_described() -> None:
@@ -76,3 +76,23 @@ def test_refused_writes_come_with_what_a_start_makes_of_them() -> None:
 def test_a_manifest_that_cannot_be_read_has_no_contents() -> None:
     file = FileReport("x", MANIFEST, 10, Problem(0, "why"))
     assert "contents" not in as_text(Report("x", [file], Contents()))
+
+
+def test_what_a_terminal_would_not_show_is_escaped_and_cut_off() -> None:
+    assert readable("plain: ü") == "plain: ü"
+    assert readable("\x1b[2J\n\udcff") == "\\x1b[2J\\n\\udcff"
+    assert len(readable("\0" * 100_000)) == 4 * LONGEST + len(" ...")
+    lines = described(Problem(0, "\x1b[31m" + "x" * 100_000))
+    assert len("".join(lines)) < 2 * LONGEST and "\x1b" not in "".join(lines)
+
+
+def test_states_have_colours_where_they_are_shown() -> None:
+    def paint(text: str, colour: str) -> str:
+        return f"<{colour}>{text}"
+
+    for file, state in [
+        (FileReport("x", "file", 0), "<green>sound"),
+        (FileReport("x", "file", 0, Problem(0, "why")), "<red>BROKEN at offset 0"),
+        (FileReport("x", "file", 0, refused={"xadd": 2}), "<red>2 REFUSED WRITES"),
+    ]:
+        assert as_text(Report("x", [file], Contents()), paint).splitlines()[0].endswith(state)

@@ -98,8 +98,11 @@ def test_a_round_that_fails_is_not_the_end(
     [
         (["--stream", "s", "--to", "s", "--more-than", "3"], "--to is the stream itself"),
         (["--stream", "s", "--to", "d"], "--more-than"),
-        (["--stream", "s", "--to", "d", "--more-than", "x"], "expected a number from 0 up"),
-        (["--stream", "s", "--to", "d", "--more-than", "1", "--idle", "x"], "a duration"),
+        (["--stream", "s", "--to", "d", "--more-than", "x"], "takes a number from 0 up"),
+        (
+            ["--stream", "s", "--to", "d", "--more-than", "1", "--idle", "x"],
+            "--idle takes a time",
+        ),
     ],
 )
 def test_wrong_arguments_are_refused(

@@ -34,7 +34,7 @@ def test_every_option_is_read() -> None:
         ({}, "one of the options stream and streamPattern"),
         ({"stream": "s", "streamPattern": "*"}, "stream and streamPattern do not go together"),
         ({"stream": "s", "grup": "g"}, "there is no option grup: did you mean group?"),
-        ({"stream": "s", "minIdle": "soon"}, "option minIdle: expected a duration"),
+        ({"stream": "s", "minIdle": "soon"}, "option minIdle: expected a time with a unit"),
         ({"stream": "s", "pageSize": "0"}, "option pageSize: expected a number from 1 up"),
     ],
 )

@@ -1,4 +1,4 @@
-"""rillway/pipeline/arguments.py: arguments that several commands take."""
+"""Arguments that several sub-commands take."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rillway.pipeline.cli import arguments
+from rillway.command_line import arguments
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, make_id
 
 
@@ -48,8 +48,11 @@ def test_the_url_is_checked_when_it_is_read() -> None:
         (arguments.positive, "nan"),
         (arguments.from_zero, "-1"),
         (arguments.duration, "soon"),
-        (arguments.duration_with_unit, "60"),
+        (arguments.duration, "60"),
+        (arguments.interval, "0s"),
+        (arguments.port, "65536"),
         (arguments.size_in_bytes, "much"),
+        (arguments.size_in_bytes, "1000000"),
         (arguments.first_id, "yesterday"),
     ],
 )
@@ -62,5 +65,7 @@ def test_numbers_durations_and_sizes() -> None:
     assert arguments.from_one("12") == 12
     assert arguments.positive("0.5") == 0.5
     assert arguments.from_zero("0") == 0
-    assert arguments.duration("10m") == arguments.duration_with_unit("10m") == 600
-    assert arguments.size_in_bytes("64mb") == 64 * 1024**2
+    assert arguments.port("65535") == 65_535
+    assert arguments.duration("10m") == arguments.interval("10m") == 600
+    assert arguments.duration("0") == 0  # in any unit
+    assert arguments.size_in_bytes("64mb") == arguments.size_in_bytes("64m") == 64 * 1024**2

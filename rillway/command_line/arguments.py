@@ -1,4 +1,4 @@
-"""Arguments that several commands of the pipeline take, read in one way."""
+"""Arguments that several sub-commands take, and the types of arguments: one syntax for all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from rillway.pipeline.client.ids import MAX_ID, MIN_ID, make_id, parse_id
 from rillway.pipeline.client.quantities import (
     parse_bytes,
     parse_duration,
-    parse_duration_with_unit,
     parse_time,
 )
 
@@ -101,12 +100,15 @@ def duration(text: str) -> float:
     return _argument(parse_duration, text)
 
 
-def duration_with_unit(text: str) -> float:
-    """Seconds; a bare number is refused."""
-    return _argument(parse_duration_with_unit, text)
+def interval(text: str) -> float:
+    """Seconds, more than 0."""
+    return _above_zero(duration(text), "time", text)
 
 
 def size_in_bytes(text: str) -> int:
+    """Bytes, of a size with its unit."""
+    if text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a size with a unit, such as 1gb; not {text!r}")
     return _argument(parse_bytes, text)
 
 
@@ -150,16 +152,22 @@ def is_id(text: str) -> bool:
     return bool(dash) and ms.isdecimal() and seq.isdecimal()
 
 
-def from_one(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError("expected a number from 1 up")
-    return int(text)
+def whole_number(minimum: int, maximum: int | None = None) -> Callable[[str], int]:
+    """A type: a number from `minimum` to `maximum`."""
+    to = "up" if maximum is None else f"to {maximum:,}"
+
+    def number(text: str) -> int:
+        if not text.isdecimal() or int(text) < minimum or int(text) > (maximum or int(text)):
+            raise argparse.ArgumentTypeError(
+                f"expected a number from {minimum:,} {to}; not {text!r}"
+            )
+        return int(text)
+
+    return number
 
 
-def from_zero(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError("expected a number from 0 up")
-    return int(text)
+from_zero, from_one = whole_number(0), whole_number(1)
+port = whole_number(0, 65_535)
 
 
 def positive(text: str) -> float:
@@ -167,6 +175,10 @@ def positive(text: str) -> float:
         number = float(text)
     except ValueError:
         number = 0.0
+    return _above_zero(number, "number", text)
+
+
+def _above_zero(number: float, kind: str, text: str) -> float:
     if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError("expected a number above 0")
+        raise argparse.ArgumentTypeError(f"expected a {kind} above 0; not {text!r}")
     return number

@@ -1,0 +1,1 @@
+"""What all sub-commands of `rillway` share: arguments, errors of usage, completion, colour."""

@@ -1,0 +1,56 @@
+"""The parser of a sub-command's arguments: argparse, with errors that say what to write instead.
+
+An unknown option is reported before a missing one, with the option that is nearest to it. Options
+cannot be shortened: what a script writes today must not become ambiguous with a new option. All
+errors of usage end the process with status 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from rillway.command_line.colour import paint
+from rillway.command_line.suggestions import did_you_mean
+
+# The types of arguments (arguments.py) raise "expected a number from 1 up".
+EXPECTED = re.compile(r"argument (.+?): expected ")
+
+
+class Parser(argparse.ArgumentParser):
+    """Parses the arguments of `rillway SUB`."""
+
+    def __init__(self, sub_command: str, description: str, **others: Any) -> None:
+        super().__init__(
+            prog=f"rillway {sub_command}", description=description, allow_abbrev=False, **others
+        )
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse, once it is sure that all options are known."""
+        words = list(args or ())
+        for word in words[: words.index("--") if "--" in words else len(words)]:
+            name = word.partition("=")[0]
+            if name.startswith("--") and " " not in name and name not in self.options:
+                self.error(f"there is no option {name}.{did_you_mean(name, self.options, '')}")
+        return super().parse_known_args(words, namespace)
+
+    @property
+    def options(self) -> dict[str, argparse.Action]:
+        """The options by their names."""
+        return self._option_string_actions
+
+    @property
+    def arguments(self) -> list[argparse.Action]:
+        """Options and positional arguments, in the order in which --help shows them."""
+        return self._actions
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error, in a sentence of its own, and end with status 2."""
+        self.print_usage(sys.stderr)
+        message = EXPECTED.sub(r"\1 takes ", message)
+        self.exit(2, f"{self.prog}: {paint('error:', 'red', sys.stderr)} {message}\n")
