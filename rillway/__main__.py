@@ -28,9 +28,10 @@ SERVE_USAGE = """\
 Usage: rillway serve [FILE] [--directive value ...]
 
 Start a server. FILE has redis.conf's syntax; - is standard input. Directives on the command line
-override variables (RILLWAY_PORT=7000), which override FILE.
+override variables (RILLWAY_PORT=7000), which override FILE. --directive=value is the same, and -p
+is --port.
 
-  rillway serve --port 7000 --maxclients 500
+  rillway serve -p 7000 --maxclients=500
   rillway serve /etc/rillway.conf --loglevel verbose
 
 --port 0 takes a free port, which the log names. redis-cli CONFIG GET '*' lists the directives of a
@@ -55,9 +56,10 @@ def serve(arguments: list[str]) -> int | None:
     gc.disable()  # imports leave no garbage; the server switches it on again
     # First on the path, so that a `server` package in the user's own folder is not taken for ours.
     sys.path.insert(0, application_root())
+    from rillway.command_line.colour import has_colour
     from server.main import main as server_main
 
-    return server_main(arguments)
+    return server_main(arguments, has_colour=has_colour(sys.stdout))
 
 
 def check(arguments: list[str]) -> int:

@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 import time
+from typing import TextIO
 
 from commands.config.configuration import Configuration
 
@@ -52,6 +53,10 @@ class LogFile(logging.FileHandler):
             old.close()
 
 
+class Terminal(logging.StreamHandler[TextIO]):
+    """Standard output that shows colours."""
+
+
 class LogFormatter(logging.Formatter):
     """`<pid>:M <time> <mark of the level> <message>`."""
 
@@ -62,6 +67,16 @@ class LogFormatter(logging.Formatter):
         mark = self.marks.get(record.levelno, "#")
         text = f"{record.process}:M {when}.{int(record.msecs):03d} {mark} {record.getMessage()}"
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+
+
+class ColourFormatter(LogFormatter):
+    """The same for a terminal: warnings are yellow, details are dim."""
+
+    colours = {logging.DEBUG: "2", logging.DEBUG + 5: "2", logging.INFO: ""}
+
+    def format(self, record: logging.LogRecord) -> str:
+        text, colour = super().format(record), self.colours.get(record.levelno, "33")
+        return f"\x1b[{colour}m{text}\x1b[0m" if colour else text
 
 
 class JsonFormatter(logging.Formatter):
@@ -116,14 +131,19 @@ def set_log_format(config: Configuration) -> None:
     """Write text or JSON from now on, as `log-format` says. syslog has a format of its own."""
     for handler in logging.getLogger("rillway").handlers:
         if isinstance(handler, logging.StreamHandler):
-            handler.setFormatter(JsonFormatter() if config.log_format == "json" else LogFormatter())
+            is_coloured = isinstance(handler, Terminal)
+            text = ColourFormatter() if is_coloured else LogFormatter()
+            handler.setFormatter(JsonFormatter() if config.log_format == "json" else text)
 
 
-def set_up_log(config: Configuration) -> LogFile | None:
-    """Log to `logfile`, or to standard output (None). Raises OSError."""
+def set_up_log(config: Configuration, *, has_colour: bool = False) -> LogFile | None:
+    """Log to `logfile`, or to standard output (None). Raises OSError.
+
+    With `has_colour` standard output is a terminal that shows colours.
+    """
     log_file = LogFile(config.logfile) if config.logfile else None
     logger = logging.getLogger("rillway")
-    logger.addHandler(log_file or logging.StreamHandler(sys.stdout))
+    logger.addHandler(log_file or (Terminal if has_colour else logging.StreamHandler)(sys.stdout))
     set_log_format(config)
     if config.syslog_enabled:
         logger.addHandler(SystemLog(config.syslog_ident, config.syslog_facility))

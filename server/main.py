@@ -26,18 +26,22 @@ RESERVED_FILES = 32
 DAEMON_PIDFILE = "/var/run/redis.pid"
 
 
-def main(argv: list[str]) -> int:
-    """Serve until SIGTERM, SIGINT or SHUTDOWN. Exit status 1 if the start fails."""
+def main(argv: list[str], *, has_colour: bool = False) -> int:
+    """Serve until SIGTERM, SIGINT or SHUTDOWN. With `has_colour` standard output shows colours.
+
+    Exit status 1 if the start fails or the last changes could not be saved, 2 for a command line
+    that is wrong.
+    """
     try:
         config, config_file = load_configuration(argv, os.environ)
     except ConfigurationError as error:
         print(error, file=sys.stderr)
-        return 1
+        return error.status
     try:
         os.chdir(config.dir)
-        log_file = set_up_log(config)
+        log_file = set_up_log(config, has_colour=has_colour)
     except OSError as error:
-        print(f"rillway: {error}", file=sys.stderr)
+        print(f"rillway: {error.filename}: {error.strerror}", file=sys.stderr)
         return 1
     supervised_by = supervisor(config.supervised, os.environ, logging.getLogger("rillway").warning)
     # As in Redis, a supervised server stays the process that its supervisor started.
@@ -73,7 +77,7 @@ async def _serve(
         service.log("warning", str(error))
         return 1
     except OSError as error:
-        service.log("warning", f"Could not start: {error}")
+        service.log("warning", f"Could not start: {error.strerror or error}")
         return 1
     service.introduce()
     service.tell_supervisor("STATUS=Redis is loading...")
@@ -84,7 +88,7 @@ async def _serve(
         service.announce()
         service.announce_readiness()
     await service.run()
-    return 0
+    return 1 if service.persistence.has_lost_changes else 0
 
 
 def _allow_open_files(config: Configuration) -> None:

@@ -15,7 +15,7 @@ import rillway
 
 START_SECONDS = 10.0
 STOP_SECONDS = 10.0
-PORT_LINE = re.compile(r"\bport (\d+)\b")
+PORT_LINE = re.compile(r"\bport (\d+) on\b")
 # The folder of this package, so that the child imports the same one from any working directory.
 IMPORT_ROOT = str(Path(rillway.__file__).parent.parent)
 

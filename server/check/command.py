@@ -18,9 +18,10 @@ from server import clock
 from server.check import presentation
 from server.check.folder import data_files
 from server.check.inspection import FileReport, Inspector, Problem, Report
-from server.check.presentation import Paint, plain, readable
+from server.check.presentation import Paint, plain
 from server.check.repair import cut
 from server.persistence.files import Files, OsFiles
+from server.printable import printable
 
 SOUND, BROKEN, USAGE_ERROR, FIXED = 0, 1, 2, 3
 INTERRUPTED = 130  # as shells report it
@@ -89,7 +90,7 @@ def _data_files(files: Files, name: str) -> list[str]:
 
 
 def _refused(reason: str) -> int:
-    print(f"rillway check: {readable(reason)}", file=sys.stderr)
+    print(f"rillway check: {printable(reason)}", file=sys.stderr)
     return USAGE_ERROR
 
 

@@ -1,7 +1,6 @@
 """Reports as text for people, and as JSON for programs.
 
-Texts may come from a file that is no data of a server at all: of what is printed, control
-characters and invalid bytes are escaped, and no line is longer than LONGEST.
+Texts may come from a file that is no data of a server at all: all of them are made printable.
 """
 
 from __future__ import annotations
@@ -14,24 +13,15 @@ from typing import TypeAlias
 
 from server.check.contents import Contents, DatabaseContents
 from server.check.inspection import BOTH, MANIFEST, SNAPSHOT, FileReport, Problem, Report
+from server.printable import printable
 
 # Puts a text in a colour, where that is shown.
 Paint: TypeAlias = Callable[[str, str], str]
-LONGEST = 1000
 
 
 def plain(text: str, colour: str) -> str:
     """The text as it is."""
     return text
-
-
-def readable(text: str) -> str:
-    """The text on one line, with what a terminal would not show as escapes, and cut off."""
-    shown = "".join(
-        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode()
-        for char in text[:LONGEST]
-    )
-    return shown if len(text) <= LONGEST else f"{shown} ..."
 
 
 def as_json(reports: list[Report]) -> str:
@@ -56,7 +46,7 @@ def _describe_file(file: FileReport, paint: Paint) -> list[str]:
         state = paint(f"{sum(file.refused.values()):,} REFUSED WRITES", "red")
     if file.problem is not None:
         state = paint(f"BROKEN at offset {file.problem.offset:,}", "red")
-    lines = [f"{readable(file.path)}: {file.kind}, {file.size:,} bytes: {state}"]
+    lines = [f"{printable(file.path)}: {file.kind}, {file.size:,} bytes: {state}"]
     if file.kind in (SNAPSHOT, BOTH):
         lines.append(_row("format", f"version {file.version}, checksum {_checksum(file)}"))
     if file.written_by or file.written_at_s:
@@ -148,7 +138,7 @@ def _keys(db: DatabaseContents) -> str:
 
 
 def _row(name: str, text: str) -> str:
-    return f"  {name:<14}{readable(text)}"
+    return f"  {name:<14}{printable(text)}"
 
 
 def _date(unix_s: int) -> str:

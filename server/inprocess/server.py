@@ -321,7 +321,9 @@ class InProcessServer:
 
     def _end(self, save: bool | None, force: bool) -> bool:
         """Record the shutdown for the test, if saving succeeds."""
-        self.shutdown_requested = self.persistence.shut_down(save=save, force=force)
+        self.shutdown_requested = self.persistence.shut_down(
+            save=save, force=force, is_signal=bool(self.ending.signal)
+        )
         return self.shutdown_requested
 
     def facts(self) -> ProcessFacts:

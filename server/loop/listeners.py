@@ -51,7 +51,7 @@ class Listeners:
         config = self._config
         bound = []
         for kind, port in self._ports():
-            sockets = bind_addresses(config.bind, port)
+            sockets = self._bind(kind, port)
             if kind == "tcp" and sockets:
                 config.port = sockets[0][1].getsockname()[1]
                 self.picked_port = None if port else config.port
@@ -59,6 +59,19 @@ class Listeners:
         await self._listen(bound)
         if config.unixsocket:
             await self._listen_unix(config.unixsocket, config.unixsocketperm)
+
+    def _bind(self, kind: str, port: int) -> list[tuple[str, socket.socket]]:
+        """Bind every address. Raises OSError, which names the program that has taken the port."""
+        try:
+            return bind_addresses(self._config.bind, port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+        from server.port_user import first_free, port_in_use  # for this message only
+
+        free = first_free(port, lambda other: is_free(self._config.bind, other))
+        directive = "tls-port" if kind == "tls" else "port"
+        raise OSError(errno.EADDRINUSE, port_in_use(directive, port, free))
 
     def rebind(self) -> None:
         """CONFIG SET of a port or of `bind`. Raises ValueError; nothing is changed then."""
@@ -130,6 +143,17 @@ class Listeners:
     def _close(self, place: Place) -> None:
         self._servers.pop(place).close()
         self.places.remove(place)
+
+
+def is_free(addresses: list[str], port: int) -> bool:
+    """Return True if every address could be bound."""
+    try:
+        bound = bind_addresses(addresses, port)
+    except OSError:
+        return False
+    for _, sock in bound:
+        sock.close()
+    return True
 
 
 def bind_addresses(addresses: list[str], port: int) -> list[tuple[str, socket.socket]]:

@@ -370,7 +370,8 @@ class Service:
         """Save and sync everything, and end `run`. False if that fails."""
         signal.signal(signal.SIGINT, self._on_insistence)
         try:
-            if not self.persistence.shut_down(save=save, force=force):
+            is_signal = bool(self.ending.signal)
+            if not self.persistence.shut_down(save=save, force=force, is_signal=is_signal):
                 return False
         finally:
             self._watch_signals()

@@ -18,6 +18,7 @@ Source: Redis 7.2 for the order of work.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Generator
 from typing import NoReturn
 
@@ -40,6 +41,8 @@ from server.requests.dispatch import Dispatcher
 
 _ONE_EACH = "Each server needs a folder of its own: give this one another --dir."
 _OTHER_CHILD = "but there is already another background operation"
+# Errors of a folder in which no file can be made.
+_UNWRITABLE = {errno.EACCES, errno.ENOENT, errno.ENOTDIR, errno.EPERM, errno.EROFS}
 _RELOAD_FAILED = b"ERR Error trying to load the RDB dump, check server logs."
 
 
@@ -67,6 +70,9 @@ class Persistence:
         self._children = children
         self._fatal = fatal
         self._is_open = False
+        self._could_save = False  # whether the folder could be written at any time
+        self._unwritable = ""  # the folder that the log has named as such
+        self.has_lost_changes = False  # at the end
         self._loads_append_only_file = False
         self._waiting: dict[Client, tuple[Block, int]] = {}  # WAITAOF: the units to be synced
 
@@ -95,9 +101,22 @@ class Persistence:
         except FolderInUse:
             raise
         except OSError as error:
+            if error.errno in _UNWRITABLE:
+                self._warn_of_unwritable(directory, error)
+                return
             self._log(
                 f"The folder {directory} cannot be locked ({error.strerror}): make sure that no"
                 " other server uses it."
+            )
+        self._could_save = True
+
+    def _warn_of_unwritable(self, directory: str, error: OSError) -> None:
+        """Log once that nothing can be saved in a folder."""
+        if self._unwritable != directory:
+            self._unwritable = directory
+            self._log(
+                f"Nothing can be saved: the folder {directory} cannot be written"
+                f" ({error.strerror}). Give the server another --dir."
             )
 
     def _may_write(self) -> bool:
@@ -130,8 +149,12 @@ class Persistence:
         else:
             self.rewrites.switch_off()
 
-    def shut_down(self, *, save: bool | None, force: bool) -> bool:
-        """Bring the data to disk before the server ends; False if that fails."""
+    def shut_down(self, *, save: bool | None, force: bool, is_signal: bool = False) -> bool:
+        """Bring the data to disk before the server ends; False if that fails.
+
+        Deliberately different from Redis: where the folder could never be written, a signal
+        (`is_signal`) ends the server, as it announced at its start.
+        """
         if not self._is_open:
             return True  # partly loaded data must not replace the files
         if self._instance.is_torn:
@@ -139,11 +162,25 @@ class Persistence:
             save, force = False, True
         elif save is None:
             save = bool(self._config.save)
+        gives_up = save and is_signal and not self._could_save
+        if gives_up and not self._instance.dirty:
+            save = False  # nothing has changed
+        force = force or bool(gives_up)
         if not self._end_children(force=force) or not self._bring_to_disk(save=save, force=force):
             self._log("Errors trying to shut down the server. Check the logs for more information.")
             return False
+        if gives_up and save and not self._could_save:
+            self._note_loss()
         self._is_open = False
         return True
+
+    def _note_loss(self) -> None:
+        self.has_lost_changes = True
+        changes, keys = self._instance.dirty, sum(map(len, self._instance.databases))
+        self._log(
+            f"Lost, as {self._config.dir} cannot be written: {changes:,} changes since the start;"
+            f" {keys:,} keys were in memory."
+        )
 
     def _end_children(self, *, force: bool) -> bool:
         if self._state.save_in_progress:

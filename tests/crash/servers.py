@@ -21,7 +21,7 @@ from tests.support.programs.servers import free_port
 READY_SECONDS = 20.0
 POLL_SECONDS = 0.005
 REPLY_SECONDS = 30.0
-PORT_LINE = re.compile(r"\bport (\d+)")
+PORT_LINE = re.compile(r"\bport (\d+) on\b")
 # Lines of level "warning" (#) that say nothing of the data.
 HARMLESS = re.compile(
     r"no config file specified|overcommit|Transparent Huge Pages|maximum open files|oO0OoO0OoO0Oo"

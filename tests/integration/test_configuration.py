@@ -143,6 +143,16 @@ def test_a_bad_line_stops_the_start_and_is_shown(file: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("option", [["--prot", "1"], ["--hz=x"], ["-x"]])
+def test_a_wrong_command_line_ends_with_status_2(option: list[str]) -> None:
+    argv = [sys.executable, "-m", "rillway", "serve", *option]
+    ended = subprocess.run(
+        argv, cwd=SERVED, capture_output=True, text=True, timeout=DEADLINE_SECONDS
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("rillway: the command line:")
+
+
 # -- the process -----------------------------------------------------------------------------------
 
 

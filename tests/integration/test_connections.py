@@ -424,9 +424,11 @@ def test_the_port_can_be_changed_while_it_runs(run_rillway: Callable[..., Runnin
 def test_a_port_that_is_taken_stops_the_start(
     rillway_server: RunningServer, run_rillway: Callable[..., RunningServer]
 ) -> None:
-
-    with pytest.raises(ServerFailed, match="Could not start"):
-        run_rillway("--port", str(rillway_server.port))
+    port, pid = rillway_server.port, rillway_server.process.pid
+    with pytest.raises(
+        ServerFailed, match=rf"Could not start: port {port} is in use by .*, pid {pid}; try --port "
+    ):
+        run_rillway("--port", str(port))
 
 
 @pytest.mark.parametrize("is_linux", [True, False])

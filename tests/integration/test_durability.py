@@ -313,6 +313,15 @@ def test_a_signal_whose_snapshot_fails_leaves_the_server_running(
     assert (tmp_path / "dump.rdb").exists()
 
 
+def test_a_folder_that_was_never_writable_is_named_and_its_changes_are_lost(start: Start) -> None:
+    server = start("--save", "3600 1", "--dir", "/proc")
+    assert "Nothing can be saved: the folder /proc cannot be written" in server.output()
+    with server.connect() as client:
+        client.send("SET", "k", "v")
+    assert server.stop() == 1
+    assert "Lost, as /proc cannot be written: 1 changes" in server.output()
+
+
 def test_a_second_sigint_ends_a_saving_server_and_leaves_no_partial_file(
     start: Start, tmp_path: Path
 ) -> None:

