@@ -302,14 +302,14 @@ def newer_text() -> str:
 
 # -- the command line ----------------------------------------------------------------------------
 
-MAINTENANCE = ("archive compact", "archive epochs", "archive expire", "archive status")
+JOBS = ("archive compact", "archive epochs", "archive expire", "archive status", "demo departures")
 HELP_COLUMNS = "88"
 
 
 def command_line_text() -> str:
     """Return the page of what `--help` prints for each sub-command."""
     parts = [f"```text\n{usage()}\n```\n"]
-    for name in [*SUBCOMMANDS, *MAINTENANCE]:
+    for name in [*SUBCOMMANDS, *JOBS]:
         parts.append(f"## rillway {name}\n\n```text\n{help_text(name.split())}\n```\n")
     return "\n".join(parts)
 
