@@ -112,6 +112,12 @@ prometheus:
 			$(SUDO) service prometheus stop || true; \
 		fi; }
 
+# `rillway completion` is tried in them.
+.PHONY: shells
+shells:
+	@{ command -v zsh && command -v fish; } >/dev/null || { \
+		$(APT) update && $(APT) install -y --no-install-recommends zsh fish; }
+
 # systemd-analyze checks the unit.
 .PHONY: systemd
 systemd:
@@ -168,7 +174,7 @@ stop: ## stop the server that `make demo` left running
 test browser-test compat crash failover fuzz: export SERVED := $(COMPILED)
 
 .PHONY: test
-test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus systemd java node ## run all tests, beside a real redis-server: about ten minutes
+test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus shells systemd java node ## run all tests, beside a real redis-server: about ten minutes
 	@# Where Python's bytecode is not kept, each of the hundreds of servers would make its own.
 	@env -u PYTHONDONTWRITEBYTECODE \
 		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=$(PROFILE) $(ARGS)
@@ -298,7 +304,7 @@ wheel: $(VENV)/.dev compiler ## build a compiled wheel for this Python in DIST
 # `make test` the other way round. First, modules come from .run/compiled, only tests from here: that
 # takes a safe path, and no pythonpath.
 .PHONY: compiled-test
-compiled-test: $(VENV)/.dev compiled redis-server prometheus ## test what `make test` runs interpreted compiled, and its servers interpreted
+compiled-test: $(VENV)/.dev compiled redis-server prometheus shells ## test what `make test` runs interpreted compiled, and its servers interpreted
 	@export PYTHONSAFEPATH=1 PYTHONPATH=$(COMPILED):$(COMPILED)/rillway/app:$(CURDIR); \
 	$(BIN)/python -c 'import server.requests.dispatch as it; assert it.__file__.endswith(".so"), it'; \
 	env -u PYTHONDONTWRITEBYTECODE \

@@ -120,6 +120,19 @@ def run_pipeline(room: str, arguments: list[str]) -> int:
     return status
 
 
+def completion(arguments: list[str]) -> int:
+    """Print a script that completes the arguments of `rillway` in a shell."""
+    from rillway.command_line.completion import main as completion_main
+
+    sys.path.insert(0, application_root())
+    from commands.config.configuration import DIRECTIVES
+
+    shown = {name: found for name, found in DIRECTIVES.items() if not found.hidden}
+    directives = {name: found.kind.choices for name, found in shown.items()}
+    summaries = {name: summary for name, (_, summary) in SUBCOMMANDS.items()}
+    return completion_main(arguments, summaries, directives)
+
+
 SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
     "serve": (serve, "start a server: rillway serve --help"),
     "check": (check, "inspect and repair data files: rillway check --help"),
@@ -151,6 +164,7 @@ SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
     ),
     "console": (console, "a page in the browser that shows it all: rillway console --help"),
     "demo": (demo, "a queue of jobs with workers that crash, live: rillway demo --help"),
+    "completion": (completion, "complete words in bash, zsh or fish: rillway completion --help"),
 }
 
 

@@ -25,6 +25,7 @@ class Kind:
     """One type of directive."""
 
     expected = ""  # a description of a valid value, for the error at start
+    choices: tuple[str, ...] = ()  # the values, where they are a few words
     takes_several_words = False
     takes_no_words = False  # whether a line of a file may have the name alone
 
@@ -61,6 +62,7 @@ class Boolean(Kind):
     """yes or no."""
 
     expected = "'yes' or 'no'"
+    choices = ("yes", "no")
 
     def parse(self, words: list[str]) -> bool:
         word = one_word(words).lower()

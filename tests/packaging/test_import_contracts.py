@@ -49,8 +49,11 @@ def small_tree(tmp_path: Path) -> Path:
     (tmp_path / "server/check").mkdir()
     (tmp_path / "server/check/__init__.py").touch()
     (tmp_path / "server/check/command.py").touch()
-    doors = "from server.main import main\nfrom server.check.command import main as check\n"
-    (tmp_path / "rillway/__main__.py").write_text(doors)
+    (tmp_path / "commands/config").mkdir()
+    (tmp_path / "commands/config/__init__.py").touch()
+    (tmp_path / "commands/config/configuration.py").touch()
+    doors = ("server.main", "server.check.command", "commands.config.configuration")
+    (tmp_path / "rillway/__main__.py").write_text("".join(f"import {door}\n" for door in doors))
     return tmp_path
 
 

@@ -1,0 +1,47 @@
+"""What can be completed."""
+
+from __future__ import annotations
+
+import pytest
+
+from rillway.__main__ import SUBCOMMANDS
+from rillway.command_line.described import Command, Option, commands
+from rillway.pipeline.archive.arguments import JOBS
+
+DIRECTIVES = {"port": (), "appendfsync": ("everysec", "always", "no")}
+SUMMARIES = {name: summary for name, (_, summary) in SUBCOMMANDS.items()}
+
+
+@pytest.fixture(scope="module")
+def described() -> dict[str, Command]:
+    return {command.name: command for command in commands(SUMMARIES, DIRECTIVES)}
+
+
+def option(command: Command, name: str) -> Option:
+    [found] = [option for option in command.options if name in option.names]
+    return found
+
+
+def test_every_sub_command_and_job_is_there(described: dict[str, Command]) -> None:
+    jobs = {*(f"archive {job}" for job in JOBS), "demo departures"}
+    assert set(described) == {*SUBCOMMANDS, *jobs, "help", "version"}
+    assert all(command.summary for command in described.values())
+    assert set(described["archive"].words) == set(JOBS)
+    assert set(described["help"].words) == set(SUBCOMMANDS)
+    assert described["completion"].words == ("bash", "zsh", "fish")
+
+
+def test_options_are_those_of_the_parser(described: dict[str, Command]) -> None:
+    lag = described["lag"]
+    assert option(lag, "--json") == Option(
+        ("--json",), "an object for each sample, instead of lines", None
+    )
+    assert option(lag, "--url").help == "the server (default: redis://127.0.0.1:6379)"
+    assert option(lag, "--stream").values == ()
+    assert option(described["query"], "--format").values == ("table", "json", "csv", "parquet")
+    assert described["check"].takes_files and not lag.takes_files
+
+
+def test_directives_are_options_of_serve(described: dict[str, Command]) -> None:
+    assert option(described["serve"], "-p") == Option(("--port", "-p"), "", ())
+    assert option(described["serve"], "--appendfsync").values == ("everysec", "always", "no")
