@@ -52,5 +52,5 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the error, in a sentence of its own, and end with status 2."""
         self.print_usage(sys.stderr)
-        message = EXPECTED.sub(r"\1 takes ", message)
+        message = EXPECTED.sub(r"\1 takes ", message).removeprefix("argument ")
         self.exit(2, f"{self.prog}: {paint('error:', 'red', sys.stderr)} {message}\n")

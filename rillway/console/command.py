@@ -20,6 +20,7 @@ MISSING = "rillway: {} is missing: pip install 'rillway[console]'"
 # The packages of the extra rillway[console].
 PACKAGES = {"jinja2", "starlette", "uvicorn"}
 DEFAULT_PORT = 8001
+USAGE_ERROR = 2
 STOP_SECONDS = 2
 
 
@@ -58,7 +59,7 @@ async def serve(options: argparse.Namespace) -> int:
     except (redis.RedisError, OSError) as error:
         return failed(f"{public_url(options.url)}: {error}")
     if (why := exposure(options, is_login=kind is not Kind.OPEN)) is not None:
-        return failed(why)
+        return failed(why, USAGE_ERROR)
     config = uvicorn.Config(
         create(Console(settings, kind)),
         ssl_certfile=options.tls_cert,
@@ -112,9 +113,9 @@ def exposure(options: argparse.Namespace, *, is_login: bool) -> str | None:
     return None
 
 
-def failed(text: str) -> int:
+def failed(text: str, status: int = 1) -> int:
     print(f"rillway console: {text}", file=sys.stderr)
-    return 1
+    return status
 
 
 def make_parser() -> Parser:
