@@ -306,7 +306,7 @@ def test_an_error_of_the_command_line_has_a_status_of_its_own(file: Path) -> Non
 def test_of_a_file_that_is_no_text_a_readable_part_is_shown(file: Path) -> None:
     file.write_bytes(b"REDIS0011\xfa\x1b[2J" + bytes(range(11, 256)) * 1000)
     shown = refusal([str(file)])
-    assert r"REDIS0011\udcfa\x1b[2J" in shown
+    assert r"REDIS0011\xfa\x1b[2J" in shown
     assert len(shown) < 5000
     assert all(line.isprintable() for line in shown.split("\n"))
 
