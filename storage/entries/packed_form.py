@@ -20,7 +20,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 import cython
-import zstandard
 
 from protocol.cutter import IS_COMPILED
 from storage.entries.column_layout import ColumnLayout
@@ -29,6 +28,7 @@ from storage.entries.frame import Frame
 from storage.entries.id_columns import IDProgression, NodeIDs
 from storage.entries.layout import PERIOD, Layout, differing_columns
 from storage.entries.number_layout import NumberLayout, find_number
+from storage.zstd import compress
 
 if TYPE_CHECKING:
     from storage.nodes.entry_cache import EntryCache
@@ -61,18 +61,8 @@ class Plain(Enum):
 AS_IS, COMPRESSED = Plain.AS_IS, Plain.COMPRESSED
 Form: TypeAlias = Layout | Frame | Plain
 
-_compressor = zstandard.ZstdCompressor(level=1, write_checksum=False, write_dict_id=False)
-_decompressor = zstandard.ZstdDecompressor()
-# The output of compression, copied from here. A new buffer for each node, large enough for the
-# worst case, would fragment the heap: the blobs that are kept would leave gaps of a tenth.
-_scratch = bytearray()
 # The output of a frame: stripped entries.
 _stripped = bytearray()
-
-
-def decompress(blob: bytes) -> bytes:
-    """Return the entries that were packed in the form COMPRESSED."""
-    return _decompressor.decompress(blob)
 
 
 def form_bytes(form: Form) -> int:
@@ -164,12 +154,9 @@ def _first_bytes(text: bytearray, size: cython.Py_ssize_t) -> bytes:
 
 def _compressed(text: bytearray, size: int, limit: int) -> bytes | None:
     """The first `size` bytes, compressed by zstd; None if that is not below `limit`."""
-    if len(_scratch) < limit:
-        _scratch.extend(bytes(limit - len(_scratch)))
-    with memoryview(text)[:size] as payload, memoryview(_scratch)[:limit] as room:
-        with _compressor.stream_reader(payload, size=size) as reader:
-            length = reader.readinto(room)
-        return bytes(room[:length]) if length < limit else None
+    with memoryview(text)[:size] as payload:
+        packed = compress(payload)
+    return packed if len(packed) < limit else None
 
 
 def lay_out(

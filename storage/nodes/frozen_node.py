@@ -21,9 +21,10 @@ from storage.entries.entry_ids import EntryIDs
 from storage.entries.frame import Frame
 from storage.entries.id_columns import Column, NodeIDs, column, column_bytes
 from storage.entries.layout import Layout
-from storage.entries.packed_form import AS_IS, decompress
+from storage.entries.packed_form import AS_IS
 from storage.nodes.open_node import OpenNode
 from storage.object_size import instance_bytes, int_object_bytes
+from storage.zstd import decompress
 
 # A frozen node with no more than this share of its entries left is packed again.
 SPARSE_SHARE = 1 / 2

@@ -18,8 +18,6 @@ from __future__ import annotations
 from copy import copy
 from typing import TypeAlias
 
-import zstandard
-
 from protocol.records import record
 from storage.entries.entry_id import MAX_ID, EntryID, format_id
 from storage.nodes.open_node import OpenNode
@@ -28,12 +26,10 @@ from storage.redis_format.listpack import COUNTS_BYTES, read_counts
 from storage.redis_format.lzf import decompress_prefix
 from storage.redis_format.primitives import Allowance, Compressed, CorruptSnapshot
 from storage.snapshot.stream_node import decode_node
+from storage.zstd import compress, decompress
 
 # Squeezing must save at least an eighth of the listpack.
 SQUEEZED_SHARE = 7 / 8
-
-_squeezer = zstandard.ZstdCompressor(level=1, write_checksum=False, write_dict_id=False)
-_unsqueezer = zstandard.ZstdDecompressor()
 
 
 @record
@@ -45,7 +41,7 @@ class Squeezed:
 
     def data(self) -> bytes:
         """The content."""
-        return _unsqueezer.decompress(self.blob)
+        return decompress(self.blob)
 
 
 PackedString: TypeAlias = "bytes | Compressed | Squeezed"
@@ -102,12 +98,11 @@ class ListpackNode:
         listpack = self.listpack
         if not isinstance(listpack, bytes):
             return None
-        blob = _squeezer.compress(listpack)
+        blob = compress(listpack)
         if len(blob) >= len(listpack) * SQUEEZED_SHARE:
             return None
         node = copy(self)
-        # A copy: the compressor's result still has the memory of the worst case.
-        node.listpack = Squeezed(bytes(memoryview(blob)), len(listpack))
+        node.listpack = Squeezed(blob, len(listpack))
         return node
 
     def copy(self) -> ListpackNode:

@@ -21,7 +21,6 @@ from storage.entries.field_row import FieldRow
 from storage.entries.frame import Frame, Numbers
 from storage.entries.id_columns import IDProgression
 from storage.entries.layout import Layout
-from storage.entries.packed_form import decompress
 from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.node import Node
 from storage.redis_format.listpack_writer import ELEMENT_FRAME_BYTES, ListpackWriter
@@ -31,6 +30,7 @@ from storage.snapshot.stream_node import (
     OWN_NAMES_FRAME_ELEMENTS,
     SAME_NAMES,
 )
+from storage.zstd import decompress
 
 if not cython.compiled:
     # Compiled, it is a C function, which the module's C types import.

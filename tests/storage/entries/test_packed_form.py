@@ -16,8 +16,8 @@ from storage.entries.packed_form import (
     PAUSE,
     Form,
     Packing,
-    decompress,
 )
+from storage.zstd import decompress
 from tests.storage.entries.sample_layouts import FIRST, entries_of, lay_out_all, numbered
 from tests.storage.nodes.sample_nodes import encoded, packed_ids
 
