@@ -113,8 +113,7 @@ class Failover:
 
     def count_vote(self, voter: Node, message: Message) -> None:
         """A vote for this node's election, if it is for that one."""
-        is_for_this = self._epoch and message.current_epoch == self._epoch
-        if is_for_this and voter.is_primary and voter.slots:
+        if self._epoch and message.current_epoch == self._epoch:
             self._voters.add(voter.id)
 
     # -- elections -----------------------------------------------------------------------------
@@ -146,7 +145,7 @@ class Failover:
             return
         if not self._epoch:
             self._ask_for_votes()
-        elif len(self._voters) >= self._state.quorum():
+        elif self._votes() >= self._state.quorum():
             me = self._state.myself
             me.config_epoch = max(me.config_epoch, self._epoch)
             self._state.log(f"Failover election won: I'm the new master, epoch {self._epoch}")
@@ -197,10 +196,19 @@ class Failover:
             for other in me.leader.replicas
         )
 
+    def _votes(self) -> int:
+        """The votes of those that are primaries with slots even now.
+
+        A primary that was replaced, and the replica that has replaced it, do not both count.
+        """
+        voters = map(self._state.find, self._voters)
+        return sum(voter is not None and voter.is_primary and voter.slots > 0 for voter in voters)
+
     def _ask_for_votes(self) -> None:
         state = self._state
         state.current_epoch += 1
-        self._epoch = state.current_epoch
+        # Its own vote in this epoch: once it has won, it must not vote for another as well.
+        self._epoch = state.last_vote_epoch = state.current_epoch
         state.save(is_promise=True)
         state.log(f"Starting a failover election for epoch {self._epoch}.")
         request = self._outbox.message(messages.AUTH_REQUEST)

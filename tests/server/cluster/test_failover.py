@@ -104,6 +104,27 @@ def test_a_majority_makes_a_replica_the_primary_of_its_shard() -> None:
     assert sorted(to for to, _ in core.said(messages.PONG))[-3:] == ["c", "d", "e"]
 
 
+def test_who_is_elected_votes_for_nobody_else_in_that_epoch() -> None:
+    core = candidate()
+    until_asked(core)
+    for letter in "cde":
+        core.hear(letter, ACK, current_epoch=5)
+    core.state.set_owner(core.node("e").slots, None)
+    core.state.make_replica(core.node("e"), core.node("d"))
+    core.node("d").flags |= FAIL
+    assert ask(core, "e", current_epoch=5) == []
+    assert ask(core, "e", current_epoch=6) == ["e"]
+
+
+def test_a_replaced_primary_and_its_successor_have_one_vote() -> None:
+    core = candidate()
+    until_asked(core)
+    core.hear("c", ACK, current_epoch=5)
+    core.hear("d", flags=1, slots=core.node("c").slots | core.node("d").slots, config_epoch=4)
+    core.hear("d", ACK, current_epoch=5)
+    assert core.state.myself.is_replica
+
+
 def test_the_election_is_tried_again_with_another_epoch() -> None:
     core = candidate()
     until_asked(core)
