@@ -125,7 +125,7 @@ class Model:
         self.queue: list[tuple[int, int, Callable[[], None]]] = []
         self.events = 0
         self.votes: dict[tuple[str, int], str] = {}
-        self.claims: dict[int, str] = {}  # epochs, and who owns slots by them
+        self.claims: dict[int, dict[str, int]] = {}  # epochs, and who owns what by them
         self.nodes: list[ModelNode] = []
         configs = [""] * NODES if self.is_new else first_configs(self.draw)
         for place, config in enumerate(configs):
@@ -389,26 +389,31 @@ class Model:
     # -- the rules -----------------------------------------------------------------------------
 
     def check_promise(self, node: ModelNode, send: Send, is_promised: bool) -> None:
-        """Votes, and requests for them, are promises; a node has one vote in an epoch."""
+        """Votes, and requests for them, are promises; a node has one vote in an epoch.
+
+        Who asks for votes has given its own to itself.
+        """
         message = send.message
         if message.type not in (AUTH_ACK, AUTH_REQUEST):
             return
         if not is_promised:
             raise Broken("a promise was sent before it was saved")
-        if message.type == AUTH_ACK:
-            assert send.link.node is not None
-            vote, candidate = (message.sender, message.current_epoch), send.link.node.id
-            if vote in self.votes:
-                raise Broken(f"{vote} voted for {self.votes[vote]} and for {candidate}")
-            self.votes[vote] = candidate
+        assert send.link.node is not None
+        candidate = message.sender if message.type == AUTH_REQUEST else send.link.node.id
+        vote = message.sender, message.current_epoch
+        if self.votes.setdefault(vote, candidate) != candidate:
+            raise Broken(f"{vote} voted for {self.votes[vote]} and for {candidate}")
 
     def check_claims(self, node: ModelNode) -> None:
-        """No two primaries own slots by the same epoch, as long as all epochs are granted."""
+        """No two primaries own a slot by the same epoch, as long as all epochs are granted."""
         me = node.cluster.myself
-        if me.is_primary and me.slots and not self.is_unilateral:
-            owner = self.claims.setdefault(me.config_epoch, me.id)
-            if owner != me.id:
-                raise Broken(f"{me.id} and {owner} own slots by epoch {me.config_epoch}")
+        if not me.is_primary or not me.slots or self.is_unilateral:
+            return
+        claims = self.claims.setdefault(me.config_epoch, {})
+        claims[me.id] = me.slots
+        for other, slots in claims.items():
+            if other != me.id and slots & me.slots:
+                raise Broken(f"{me.id} and {other} own a slot by epoch {me.config_epoch}")
 
 
 def set_up(cluster: Cluster, place: int) -> None:

@@ -55,7 +55,7 @@ def test_a_vote_that_is_not_saved_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_an_election_that_a_minority_wins_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ClusterState, "quorum", lambda _: 1)
-    assert is_noticed("own slots by epoch", range(0, 1_000, 2))
+    assert is_noticed("own a slot by epoch", range(0, 1_000, 2))
 
 
 def test_nodes_that_do_not_hear_of_lost_slots_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
