@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from commands.cluster.mode import ClusterMode, ClusterNode, Peer
 from commands.core.client import Client
 from commands.core.gates import GATE_MULTI
-from commands.core.registry import WRITE, Command
+from commands.core.registry import ASKING, WRITE, Command
 from commands.scripting.running_script import ANY_SLOT, NO_SLOT, Running
 from commands.transactions.transaction import Transaction
 from protocol import errors
@@ -124,7 +124,7 @@ class _Check:
         self._names = {command.fullname for command, _ in found}
         self._writes = writes
         self._is_sharded = bool(self._names & _SHARD_CHANNELS)
-        self._is_asking = is_asking or b"restore-asking" in self._names
+        self._is_asking = is_asking or any(command.flags & ASKING for command, _ in found)
         self._slot = key_slot(self._keys[0])
 
     def refusal(self) -> RoutingError | None:

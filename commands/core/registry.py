@@ -40,6 +40,7 @@ LOADING = 1 << 9
 STALE = 1 << 10
 SKIP_MONITOR = 1 << 11
 SKIP_SLOWLOG = 1 << 12
+ASKING = 1 << 13
 FAST = 1 << 14
 NO_AUTH = 1 << 15
 MAY_REPLICATE = 1 << 16
@@ -63,6 +64,7 @@ FLAG_NAMES = {
     STALE: b"stale",
     SKIP_MONITOR: b"skip_monitor",
     SKIP_SLOWLOG: b"skip_slowlog",
+    ASKING: b"asking",
     FAST: b"fast",
     NO_AUTH: b"no_auth",
     NO_ASYNC_LOADING: b"no_async_loading",

@@ -162,6 +162,19 @@ ROWS = {
         ],
         categories=["dangerous"],
     ),
+    "RESTORE-ASKING": Row(
+        "Creates a key in a slot that is being imported.",
+        "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
+        complexity="O(N) with N the size of the value.",
+        since="3.0.0",
+        group="server",
+        history=[
+            ("3.0.0", "Added the option `REPLACE`."),
+            ("5.0.0", "Added the option `ABSTTL`."),
+            ("5.0.0", "Added the options `IDLETIME` and `FREQ`."),
+        ],
+        categories=["dangerous"],
+    ),
     "SCAN": Row(
         "Iterates over the keys, a few with each call.",
         "cursor [MATCH pattern] [COUNT count] [TYPE type]",

@@ -17,7 +17,7 @@ from commands.core.blocking.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.propagation.carried_requests import propagate_carried
-from commands.core.registry import DENYOOM, READONLY, WRITE, command, one_key
+from commands.core.registry import ASKING, DENYOOM, READONLY, WRITE, command, one_key
 from commands.eviction.frequency import MAX_FREQUENCY
 from commands.keys.lookup import find
 from commands.replication.older_replicas import check_field_times
@@ -108,6 +108,16 @@ def restore_command(client: Client, argv: Request) -> bytes | Block:
 
     Errors in Redis's order: options, BUSYKEY, the time to live, the payload. Source: Redis 7.2.
     """
+    return _restore(client, argv)
+
+
+@command("RESTORE-ASKING", arity=-4, flags=WRITE | DENYOOM | ASKING, keys=one_key(b"OW", b"UPDATE"))
+def restore_asking(client: Client, argv: Request) -> bytes | Block:
+    """RESTORE in a slot that is being imported: what MIGRATE sends. Source: Redis 7.0."""
+    return _restore(client, argv)
+
+
+def _restore(client: Client, argv: Request) -> bytes | Block:
     options = _parse_options(Arguments(argv, 4))
     _replaced(client, argv, options)
     _parse_deadline(client, argv[2], options)

@@ -113,6 +113,10 @@ class Cluster(Operations):
         """The node that a slot comes from: clients that say ASKING are served."""
         return self.state.importing.get(slot)
 
+    def marked_slots(self) -> list[int]:
+        """The slots that are moving, in either direction."""
+        return [*self.state.migrating, *self.state.importing]
+
     # -- views ---------------------------------------------------------------------------------
 
     def find(self, node_id: bytes) -> Node | None:

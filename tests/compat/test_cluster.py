@@ -223,6 +223,26 @@ def is_synchronised(replica: Node) -> bool:
     return bool(replica.client.info("replication")["master_link_status"] == "up")
 
 
+def test_slots_move_from_redis_to_rillway_with_their_keys(cluster: Cluster, client: Any) -> None:
+    """MIGRATE of redis-server sends RESTORE-ASKING; the streams keep their groups."""
+    source, target = cluster.nodes[1], cluster.nodes[2]
+    names = [f"moved:{number}" for number in range(300)]
+    for name in names:
+        client.xadd(name, {"n": name}, id="1-1")
+        client.xgroup_create(name, "billing", id="0")
+        client.xreadgroup("billing", "anna", {name: ">"})
+    before = source.client.dbsize()
+    moved = ["--cluster-from", source.id, "--cluster-to", target.id, "--cluster-slots", "300"]
+    redis_cli("reshard", source.address, *moved, "--cluster-yes")
+    assert source.client.dbsize() < before
+    wait_until(lambda: all(cluster.is_whole(node) for node in cluster.nodes))
+    assert "[OK] All 16384 slots covered." in redis_cli("check", target.address)
+    for name in names:
+        assert client.xrange(name) == [("1-1", {"n": name})]
+        assert client.xpending(name, "billing")["pending"] == 1
+        assert client.xack(name, "billing", "1-1") == 1
+
+
 @pytest.mark.parametrize("place", [0, 1], ids=KINDS)
 def test_a_blocked_reader_follows_its_slot(cluster: Cluster, place: int) -> None:
     owner, heir = cluster.nodes[place], cluster.nodes[2]

@@ -36,13 +36,12 @@ class NodeFile:
             return ""
 
     def write(self, text: str, *, is_synced: bool) -> None:
-        """Replace the text. `is_synced`: it is on disk when this returns. Raises OSError."""
+        """Replace the text. `is_synced`: it is the new one that a crash leaves. Raises OSError."""
         temporary = f"{self._path}.tmp-{os.getpid()}"
         with open(temporary, "w", encoding="latin-1") as file:
             file.write(text)
             file.flush()
-            if is_synced:
-                os.fsync(file.fileno())
+            os.fsync(file.fileno())  # or else the file before, with its promises, could be lost
         os.replace(temporary, self._path)
         if is_synced:
             folder = os.open(os.path.dirname(os.path.abspath(self._path)), os.O_RDONLY)

@@ -110,6 +110,17 @@ def test_a_slot_that_comes_is_served_to_those_who_ask(client: Talk, node: Cluste
     )
 
 
+def test_what_migrate_sends_needs_no_asking(client: Talk) -> None:
+    client.do("SET foo 1")
+    payload = client.do("DUMP foo")
+    client.do("DEL foo")
+    give_away(client)
+    assert client.error("RESTORE-ASKING foo 0 x") == MOVED
+    client.do(f"CLUSTER SETSLOT {SLOT} IMPORTING {OTHER_ID}")
+    assert client.client.execute("RESTORE-ASKING", "foo", 0, payload) == b"+OK\r\n"
+    assert client.do(f"CLUSTER COUNTKEYSINSLOT {SLOT}") == 1
+
+
 def test_asking_before_multi_holds_for_the_transaction(client: Talk) -> None:
     give_away(client)
     client.do(f"CLUSTER SETSLOT {SLOT} IMPORTING {OTHER_ID}")
