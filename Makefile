@@ -228,10 +228,11 @@ asan: $(VENV)/.dev compiler ## fuzz what is compiled with AddressSanitizer, each
 	@rm -rf $(ASAN)
 	@CFLAGS="-fsanitize=address --param=asan-stack=0 -O1 -g1" COMPILE_RILLWAY=1 $(BIN)/python setup.py --quiet build \
 		--build-base $(RUN)/asan-compiling --build-lib $(ASAN)
+	@$(call plain_names,$(ASAN))
 	@for program in traces fuzz_commands fuzz_server; do \
 		LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" \
 		ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64 PYTHONMALLOC=malloc \
-		SERVED=$(ASAN) PYTHONPATH=$(ASAN):$(ASAN)/rillway/app $(BIN)/python -P tests/fuzz/$$program.py \
+		SERVED=$(ASAN) PYTHONPATH=$(ASAN) $(BIN)/python -P tests/fuzz/$$program.py \
 			--seconds $(FUZZ_SECONDS) $(if $(SEED),--seed $(SEED)) | tail -n 1; \
 	done
 
@@ -285,12 +286,17 @@ compiled: $(RUN)/compiled/.made ## compile what each request runs through, with 
 SOURCES = $(shell find $(LAYERS) rillway \
 	-name __pycache__ -prune -o \( -type d -o -name '*.py' -o -name '*.pxd' -o -name '*.lua' \) -print)
 
-$(RUN)/compiled/.made: $(VENV)/.demo setup.py $(SOURCES)
+$(RUN)/compiled/.made: $(VENV)/.demo setup.py tests/support/plain_names.py $(SOURCES)
 	@$(MAKE) compiler
 	@rm -rf $(RUN)/compiled
 	@COMPILE_RILLWAY=1 $(BIN)/python setup.py --quiet build --build-base $(RUN)/compiling \
 		--build-lib $(RUN)/compiled
+	@$(call plain_names,$(RUN)/compiled)
 	@touch $@
+
+# Tests import the layers by the names that they have here.
+plain_names = for layer in $(LAYERS); do \
+	install -D -m 644 tests/support/plain_names.py $(1)/$$layer/__init__.py; done
 
 # auditwheel names the oldest glibc that it runs on. For other systems and Pythons there is cibuildwheel,
 # which pyproject.toml configures.
@@ -305,7 +311,7 @@ wheel: $(VENV)/.dev compiler ## build a compiled wheel for this Python in DIST
 # takes a safe path, and no pythonpath.
 .PHONY: compiled-test
 compiled-test: $(VENV)/.dev compiled redis-server prometheus shells ## test what `make test` runs interpreted compiled, and its servers interpreted
-	@export PYTHONSAFEPATH=1 PYTHONPATH=$(COMPILED):$(COMPILED)/rillway/app:$(CURDIR); \
+	@export PYTHONSAFEPATH=1 PYTHONPATH=$(COMPILED):$(CURDIR); \
 	$(BIN)/python -c 'import server.requests.dispatch as it; assert it.__file__.endswith(".so"), it'; \
 	env -u PYTHONDONTWRITEBYTECODE \
 		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=$(PROFILE) -o pythonpath= \

@@ -1,8 +1,9 @@
 """Which packages go into the wheel, and where, and what is compiled.
 
 The folders `server`, `commands`, `storage` and `protocol` are top-level packages in the repository.
-Installed under those names they would shadow a user's own, so the wheel lays them under
-`rillway/app/`. The list is worked out from the tree: a new sub-package needs no change here.
+Installed under those names they would shadow a user's own, so the wheel has them as
+`rillway.app.server` and so on, and their imports are renamed (rillway/app/checkout.py). The list is
+worked out from the tree: a new sub-package needs no change here.
 
 Spark finds a format by a top-level module named pyspark_*: those of
 `rillway/pipeline/spark/formats/` are all that is installed beside `rillway`.
@@ -17,17 +18,23 @@ docs/architecture/packaging.md says more.
 
 import hashlib
 import os
+import runpy
 import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 LAYERS = ("server", "commands", "storage", "protocol")
 FORMATS = "rillway/pipeline/spark/formats"
 APP = "rillway/app"
+NAMES = f"{APP}/checkout.py"
+# What Cython reads: the sources with their imports renamed, in the folders of a wheel.
+RENAMED = Path("build/renamed")
 OPTIONS = "-O1 -g0"
 # Compiled with -O2: with -O1 single requests take up to 12 % longer (`make micro`).
 HOT = (
@@ -59,7 +66,7 @@ HOT = (
 )
 HOT_OPTIONS = "-O2 -g0"
 # The functions of Cython that all modules use, compiled once.
-SHARED = "protocol.shared_c"
+SHARED = "rillway.app.protocol.shared_c"
 
 # What a benchmark defends: each makes a case of `make micro` or of `make bench` faster. A module
 # with a .pxd file beside it has C types; the others are compiled as they are.
@@ -238,16 +245,16 @@ def has_compiler() -> bool:
 def compiled_modules() -> list[Extension]:
     from Cython.Build import cythonize  # not there where nothing is compiled
 
+    rename_sources()
     modules = [
-        Extension(
-            path.removesuffix(".py").replace("/", "."), [path], extra_compile_args=options(path)
-        )
+        extension(f"rillway.app.{path.removesuffix('.py').replace('/', '.')}", path)
         for path in COMPILED
     ]
-    modules.append(Extension(SHARED, [], extra_compile_args=options(SHARED)))
+    modules.append(extension(SHARED))
     extensions: list[Extension] = cythonize(
         modules,
         build_dir="build/cython",
+        include_path=[str(RENAMED)],
         shared_utility_qualified_name=SHARED,
         nthreads=os.cpu_count() or 1,
         language_level=3,
@@ -257,14 +264,45 @@ def compiled_modules() -> list[Extension]:
     return extensions
 
 
-def options(path: str) -> list[str]:
-    """The compiler's options for a module."""
+def rename_sources() -> None:
+    """Write what Cython reads, leaving alone what is there and has not changed."""
+    renamed = runpy.run_path(NAMES)["with_private_imports"]
+    sources = [path for layer in LAYERS for path in Path(layer).rglob("*.p[yx]*")]
+    packages = [Path("__init__.py"), Path("..", "__init__.py")]
+    texts = {path: renamed(path.read_bytes()) for path in sources if path.suffix in (".py", ".pxd")}
+    for path, text in (texts | dict.fromkeys(packages, b"")).items():
+        copy = RENAMED / APP / path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if not copy.exists() or copy.read_bytes() != text:
+            copy.write_bytes(text)
+
+
+def extension(name: str, path: str = "") -> Extension:
+    """A module to compile, from a source; without names for debuggers, unless CFLAGS are given."""
     usual = HOT_OPTIONS if path.startswith(HOT) else OPTIONS
-    return os.environ.get("CFLAGS", usual).split()
+    return Extension(
+        name,
+        [str(RENAMED / APP / path)] if path else [],
+        extra_compile_args=os.environ.get("CFLAGS", usual).split(),
+        extra_link_args=[] if "CFLAGS" in os.environ else ["-Wl,--strip-all"],
+    )
 
 
-class build_into_app(build_ext):  # noqa: N801 (setuptools calls it by the name of the command)
-    """Lays what is compiled beside its source, where the wheel has that.
+class build_renamed(build_py):  # noqa: N801 (setuptools calls it by the name of the command)
+    """Renames the imports of the layers; installed modules do without Cython's."""
+
+    def build_module(self, module: str, module_file: str, package: Any) -> Any:
+        written, copied = super().build_module(module, module_file, package)
+        names = package if isinstance(package, str) else ".".join(package)
+        if names.startswith("rillway.app."):
+            rules = runpy.run_path(NAMES)
+            text = Path(written).read_bytes()
+            Path(written).write_bytes(rules["without_cython"](rules["with_private_imports"](text)))
+        return written, copied
+
+
+class build_once(build_ext):  # noqa: N801 (setuptools calls it by the name of the command)
+    """Compiles what has changed.
 
     A C compiler takes two seconds for a module, and Cython a tenth of that. So what was compiled
     is kept in `--build-temp`, under a hash of all that it was made from.
@@ -272,13 +310,13 @@ class build_into_app(build_ext):  # noqa: N801 (setuptools calls it by the name 
 
     def finalize_options(self) -> None:
         super().finalize_options()
-        self.build_lib = str(Path(self.build_lib, APP))
         self.parallel = self.parallel or os.cpu_count()
 
     def build_extension(self, ext: Extension) -> None:
         module = Path(self.get_ext_fullpath(ext.name))
         made_from = [self.compiler.compiler_so, self.compiler.linker_so, self.include_dirs]
-        digest = hashlib.sha256(repr([*made_from, ext.extra_compile_args]).encode())
+        made_from += [ext.extra_compile_args, ext.extra_link_args]
+        digest = hashlib.sha256(repr(made_from).encode())
         for source in ext.sources:
             digest.update(Path(source).read_bytes())
         kept = Path(self.build_temp, "kept", f"{ext.name}-{digest.hexdigest()[:16]}")
@@ -309,5 +347,5 @@ setup(
         f"{APP.replace('/', '.')}.commands.scripting": ["lua/*.lua"],
     },
     ext_modules=compiled_modules() if wants_compiled() else [],
-    cmdclass={"build_ext": build_into_app},
+    cmdclass={"build_ext": build_once, "build_py": build_renamed},
 )

@@ -3,5 +3,3 @@
 core/ is what all commands are built on, state/ what a server records about itself, config/ the
 directives. Every other folder is a family of commands.
 """
-
-import protocol  # noqa: F401 (makes `import cython` succeed)

@@ -1,8 +1,9 @@
-"""Replaces the `cython` module if Cython is not installed: annotations without effect.
+"""Replaces the `cython` module where the hot core is interpreted: annotations without effect.
 
 The hot core (docs/architecture/packaging.md) is Python with annotations that Cython compiles. It
-says `import cython`, the only form that the compiler recognises; `protocol/__init__.py` makes that
-find this module. Interpreted, annotations have no effect: decorators return what they decorate.
+says `import cython`, the only form that the compiler recognises; `rillway/app/checkout.py` and
+setup.py make that import this module. So Cython is needed to build only, and `cython` in a user's
+process is the user's. Interpreted, annotations have no effect: decorators change nothing.
 """
 
 from __future__ import annotations

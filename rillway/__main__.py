@@ -3,18 +3,17 @@
 `serve` must answer its first PING within 150 ms. So this module imports nothing that all
 sub-commands would pay for: each imports its own modules, and `serve` uses no argument parser.
 
-Only this module of `rillway` knows the place of the server's code; see
-docs/architecture/packaging.md.
+The server's code is `rillway.app`; see docs/architecture/packaging.md.
 """
 
 from __future__ import annotations
 
 import gc
 import importlib
-import os
 import sys
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from rillway import __version__
 
@@ -38,14 +37,9 @@ is --port.
 running server."""
 
 
-def application_root() -> str:
-    """The folder that holds the packages server, commands, storage and protocol.
-
-    In a wheel that is `rillway/app`; in a checkout (or an editable install) the repository's root.
-    """
-    package = os.path.dirname(os.path.abspath(__file__))
-    installed = os.path.join(package, "app")
-    return installed if os.path.isdir(installed) else os.path.dirname(package)
+def application(module: str) -> Any:
+    """A module of the server's code, which has a private name in the user's environment."""
+    return importlib.import_module(f"rillway.app.{module}")
 
 
 def serve(arguments: list[str]) -> int | None:
@@ -54,12 +48,10 @@ def serve(arguments: list[str]) -> int | None:
         print(SERVE_USAGE)
         return 0
     gc.disable()  # imports leave no garbage; the server switches it on again
-    # First on the path, so that a `server` package in the user's own folder is not taken for ours.
-    sys.path.insert(0, application_root())
     from rillway.command_line.colour import has_colour
-    from server.main import main as server_main
 
-    return server_main(arguments, has_colour=has_colour(sys.stdout))
+    status: int = application("server.main").main(arguments, has_colour=has_colour(sys.stdout))
+    return status
 
 
 def check(arguments: list[str]) -> int:
@@ -68,10 +60,9 @@ def check(arguments: list[str]) -> int:
     from rillway.command_line.colour import paint
 
     options = make_parser().parse_args(arguments)
-    sys.path.insert(0, application_root())
-    from server.check.command import main as check_main
-
-    return check_main(options, partial(paint, stream=sys.stdout))
+    stream_paint = partial(paint, stream=sys.stdout)
+    status: int = application("server.check.command").main(options, stream_paint)
+    return status
 
 
 def demo(arguments: list[str]) -> int:
@@ -124,10 +115,8 @@ def completion(arguments: list[str]) -> int:
     """Print a script that completes the arguments of `rillway` in a shell."""
     from rillway.command_line.completion import main as completion_main
 
-    sys.path.insert(0, application_root())
-    from commands.config.configuration import DIRECTIVES
-
-    shown = {name: found for name, found in DIRECTIVES.items() if not found.hidden}
+    known = application("commands.config.configuration").DIRECTIVES
+    shown = {name: found for name, found in known.items() if not found.hidden}
     directives = {name: found.kind.choices for name, found in shown.items()}
     summaries = {name: summary for name, (_, summary) in SUBCOMMANDS.items()}
     return completion_main(arguments, summaries, directives)

@@ -3,5 +3,3 @@
 This layer is independent of clients, the clock and chance: time is a `now_ms` argument, and nothing
 here imports the loop, sockets or the disk. It may import `protocol`, and is imported by `commands`.
 """
-
-import protocol  # noqa: F401 (makes `import cython` succeed)

@@ -50,7 +50,7 @@ def shown_name(command: Command) -> str:
 @cache
 def rows_of(family: str) -> dict[str, Row]:
     """The rows of a family by name, each with its group and version."""
-    table = import_module(f"commands.{family}.documentation")
+    table = import_module(f"...{family}.documentation", __name__)
     rows: dict[str, Row] = table.ROWS
     for name, row in rows.items():
         row.group = row.group or table.GROUP

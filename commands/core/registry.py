@@ -271,7 +271,7 @@ def command(
             arity=arity,
             flags=flags,
             keys=keys,
-            family=handler.__module__.split(".")[1],
+            family=handler.__module__.rpartition("commands.")[2].partition(".")[0],
             defers_ready_keys=defers_ready_keys,
         )
         _register(name, declared)

@@ -30,7 +30,7 @@ SOURCES: Tree = (ROOT,)
 
 def compiled_tree(folder: Path = COMPILED) -> Tree:
     """Laid out as in a wheel."""
-    return (folder, folder / "rillway/app", ROOT)
+    return (folder, ROOT)
 
 
 def begin(tree: Tree, *options: str) -> subprocess.Popen[str]:
