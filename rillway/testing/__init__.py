@@ -1,6 +1,7 @@
-"""A Rillway server for test suites: pytest fixtures, and a context manager.
+"""A Rillway server for test suites: in the test's process, or in one of its own.
 
-- `server(**directives)`: for scripts and unittest, `with` and `async with`;
+- `FakeServer`: in this process, without a port; `FakeRedis` and `FakeAsyncRedis` are its clients;
+- `server(**directives)`: a process, for `with` and `async with`;
 - `RillwayContainer`: the same with the interface of a testcontainers class;
 - the pytest plugin (rillway/testing/plugin.py), which pytest finds by itself.
 
@@ -10,11 +11,25 @@ every run of every project that has Rillway installed. See docs/how-to/test.md.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from rillway.testing.container import RillwayContainer
 from rillway.testing.directives import Value
+from rillway.testing.fake_server import FakeServer
 from rillway.testing.process import RillwayServer, ServerFailed
 
-__all__ = ["RillwayContainer", "RillwayServer", "ServerFailed", "server"]
+if TYPE_CHECKING:
+    from rillway.testing.fake_redis import FakeAsyncRedis, FakeRedis
+
+__all__ = [
+    "FakeAsyncRedis",
+    "FakeRedis",
+    "FakeServer",
+    "RillwayContainer",
+    "RillwayServer",
+    "ServerFailed",
+    "server",
+]
 
 
 def server(**directives: Value) -> RillwayServer:
@@ -24,3 +39,12 @@ def server(**directives: Value) -> RillwayServer:
     Raises ValueError for one that belongs to the harness, and on entry ServerFailed.
     """
     return RillwayServer(directives)
+
+
+def __getattr__(name: str) -> Any:
+    """FakeRedis and FakeAsyncRedis: with redis-py, which is imported when it is needed."""
+    if name in ("FakeRedis", "FakeAsyncRedis"):
+        from rillway.testing import fake_redis
+
+        return getattr(fake_redis, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -53,11 +53,12 @@ def file_text(directives: Mapping[str, Value]) -> str:
     """The lines of a configuration file, every word of a value in quotes."""
     lines = []
     for name, value in directives.items():
-        lines.append(" ".join([name, *map(_quoted, _words(value))]))
+        lines.append(" ".join([name, *map(_quoted, words(value))]))
     return "\n".join(lines) + "\n"
 
 
-def _words(value: Value) -> list[str]:
+def words(value: Value) -> list[str]:
+    """A value as the words that follow a directive's name."""
     if isinstance(value, bool):
         return ["yes" if value else "no"]
     if isinstance(value, str | int | float):

@@ -118,7 +118,7 @@ class MemoryOutside:
 
     def open_pipe(self) -> Pipe:
         """Return a new pipe in memory."""
-        return _MemoryPipe(self._network)
+        return MemoryPipe(self._network.call_soon)
 
     def call_soon(self, callback: Callable[[], object]) -> None:
         """Call back with the next delivery."""
@@ -196,15 +196,15 @@ class MemoryWire:
         self._end()
 
 
-class _MemoryPipe:
+class MemoryPipe:
     """`Pipe` in memory: the child has written everything before the server watches."""
 
     descriptor = -1
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, call_soon: Callable[[Callable[[], object]], None]) -> None:
         self._end = _MemoryPipeEnd()
         self.writer: File = self._end
-        self._network = network
+        self._call_soon = call_soon
         self._callback: Callable[[bytes], object] | None = None
         self._is_paused = False
 
@@ -214,14 +214,14 @@ class _MemoryPipe:
     def watch(self, callback: Callable[[bytes], object]) -> None:
         """Call back with the written chunks, one with each delivery; b"" is the end."""
         self._callback = callback
-        self._network.call_soon(self._read)
+        self._call_soon(self._read)
 
     def _read(self) -> None:
         if self._callback is None or self._is_paused:
             return
         data = self._end.chunks.pop(0) if self._end.chunks else b""
         if data:
-            self._network.call_soon(self._read)
+            self._call_soon(self._read)
         self._callback(data)
 
     def pause(self) -> None:
@@ -232,7 +232,7 @@ class _MemoryPipe:
         """Start the callbacks again."""
         if self._is_paused:
             self._is_paused = False
-            self._network.call_soon(self._read)
+            self._call_soon(self._read)
 
     def close(self) -> None:
         """Close the pipe: nothing is called back any more."""

@@ -47,12 +47,13 @@ from server.loop.listeners import Listeners
 from server.loop.long_replies import LongReplies
 from server.loop.scheduler import BackgroundScheduler
 from server.open_access import exposure_warning
-from server.persistence.append_only.sync_thread import ThreadSyncer
-from server.persistence.children import ForkedChildren
-from server.persistence.files import OsFiles
+from server.persistence.append_only.sync_thread import Syncer, ThreadSyncer
+from server.persistence.children import Children, ForkedChildren
+from server.persistence.files import Files, OsFiles
 from server.persistence.loading.loader import LoadFailed
 from server.persistence.persistence import Persistence
 from server.process import notify_systemd
+from server.replication.network import Outside
 from server.replication.replication import Replication
 from server.replication.sockets import Sockets
 from server.requests.dispatch import Dispatcher
@@ -102,7 +103,7 @@ class Service:
         self.dispatcher.send_in_pieces = self.long_replies.begin
         self.cycle.after.append(self.dispatcher.client_limit.check_after)
         self.cycle.after.append(self._arm_timer)
-        self._free_memory = allocator.FreeMemory(resident_bytes)
+        self._free_memory = self._find_free_memory()
         self.background_scheduler = BackgroundScheduler(
             self.instance, loop.call_soon, loop.call_later, self._free_memory
         )
@@ -122,22 +123,16 @@ class Service:
         self._is_interrupted = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms: int | None = None
-        self._files = files = OsFiles()
-        # A child reads each node once.
-        no_cache = self.instance.entry_cache.disable
+        self._files = files = self._open_files()
         self.persistence = Persistence(
-            self.dispatcher,
-            files,
-            ForkedChildren(files, no_cache),
-            ThreadSyncer(self._wake),
-            self.fatal,
+            self.dispatcher, files, self._make_children(), self._make_syncer(), self.fatal
         )
         self.cycle.before_output.append(self.persistence.flush)
         self.dispatcher.script_runs.schedule = loop.call_soon
         self.replication = Replication(
             self.dispatcher,
-            Sockets(loop, self._begin_event, self.cycle.wake, lambda: self.credentials.for_primary),
-            ForkedChildren(files, no_cache),
+            self._look_outside(),
+            self._make_children(),
             files,
             self._send,
         )
@@ -149,6 +144,25 @@ class Service:
             self._end,
         )
         self._startup_resident_bytes = 0
+
+    # -- what the process gives: server/inprocess/embedded.py has other ones -------------------
+
+    def _open_files(self) -> Files:
+        return OsFiles()
+
+    def _make_children(self) -> Children:
+        # A child reads each node once.
+        return ForkedChildren(self._files, self.instance.entry_cache.disable)
+
+    def _make_syncer(self) -> Syncer:
+        return ThreadSyncer(self._wake)
+
+    def _look_outside(self) -> Outside:
+        encryption = lambda: self.credentials.for_primary  # noqa: E731
+        return Sockets(self.loop, self._begin_event, self.cycle.wake, encryption)
+
+    def _find_free_memory(self) -> allocator.FreeMemory:
+        return allocator.FreeMemory(resident_bytes)
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -375,12 +389,16 @@ class Service:
                 return False
         finally:
             self._watch_signals()
+        self._stop()
+        return True
+
+    def _stop(self) -> None:
+        """End `run`: everything is saved."""
         self.replication.stop()
         self.cycle.stop()
         self.background_scheduler.stop()
         self.long_replies.stop()
         self._stopped.set()
-        return True
 
     def _on_insistence(self, number: int, frame: object) -> None:
         """A second SIGINT, while the shutdown for the first is still under way."""
@@ -580,7 +598,18 @@ class Service:
         self._free_memory.give_back()
 
     def apply_config(self, names: list[str]) -> None:
-        """Apply changed directives."""
+        """Apply changed directives. Raises ValueError; see Host."""
+        self._apply_to_process(names)
+        config = self.instance.config
+        if "proto-max-bulk-len" in names or "client-query-buffer-limit" in names:
+            for session in self.cycle.sessions.values():
+                session.limit(request_limits(config))
+        for name in names:
+            self.persistence.apply_config(name)
+            self.replication.apply_config(name)
+
+    def _apply_to_process(self, names: list[str]) -> None:
+        """Apply the directives on listeners, files and the log."""
         config = self.instance.config
         if any(name.startswith("tls-") for name in names):
             self._reload_credentials()
@@ -596,16 +625,10 @@ class Service:
             except OSError as error:
                 raise ValueError(error.strerror) from None
             config.dir = os.getcwd()
-        if "proto-max-bulk-len" in names or "client-query-buffer-limit" in names:
-            for session in self.cycle.sessions.values():
-                session.limit(request_limits(config))
         if "log-format" in names:
             set_log_format(config)
         if "loglevel" in names:
             self.logger.setLevel(LEVELS[config.loglevel])
-        for name in names:
-            self.persistence.apply_config(name)
-            self.replication.apply_config(name)
 
     def _move_metrics(self) -> None:
         """Listen for Prometheus as the directives say. Raises ValueError; nothing is changed."""
