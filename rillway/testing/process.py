@@ -1,8 +1,9 @@
 """A server process for tests, on a free loopback port.
 
 It answers before `start` returns, has ended when `stop` returns, and ends with the process that
-started it, however that ends (launcher.py). It ignores the environment's RILLWAY_* variables,
-because a test must not depend on its environment.
+started it, however that ends. It is a fork of a process that has imported the server (launcher.py),
+so that only the first of a test run takes its time to start. It ignores the environment's RILLWAY_*
+variables, because a test must not depend on its environment.
 
 Does not use redis-py: the few requests here are encoded by hand, so that a test suite with another
 client does not load a second one.
@@ -13,9 +14,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import weakref
@@ -23,7 +24,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-import rillway
+from rillway.testing import warm
 from rillway.testing.directives import Value, file_text, normalized
 
 START_SECONDS = 15.0
@@ -34,9 +35,6 @@ POLL_SECONDS = 0.002
 PORT_LINE = re.compile(r"\bport (\d+) on ([^\s,]+)")
 # Clients cannot connect to a wildcard address.
 WILDCARDS = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
-
-LAUNCHER = Path(__file__).with_name("launcher.py")
-IMPORT_ROOT = Path(rillway.__file__).parents[1]
 
 
 class ServerFailed(Exception):
@@ -66,7 +64,7 @@ class RillwayServer:
             weakref.finalize(self, _remove, folder, os.getpid())
         self.folder = folder
         self._log_file = folder / "server.log"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: warm.WarmProcess | None = None
 
     @property
     def url(self) -> str:
@@ -103,21 +101,14 @@ class RillwayServer:
         """Starts the server and waits until it answers, unless it runs. Raises ServerFailed."""
         if self.running:
             return
-        # RILLWAY_PORT and other such variables of the environment must have no effect.
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("RILLWAY_")}
-        argv = self._command_line()
+        arguments = self._arguments()
         printed_before = len(self.log)
-        with self._log_file.open("ab") as log:
-            self._process = subprocess.Popen(
-                argv,
-                cwd=self.folder,
-                env=environment,
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                # Ctrl-C is for the tests; their teardown still needs the server.
-                start_new_session=True,
+        try:
+            self._process = warm.start(
+                arguments, folder=self.folder, log=self._log_file, temporary=self._is_temporary
             )
+        except warm.LauncherFailed as failure:
+            raise ServerFailed(f"Rillway cannot be imported:\n{failure}") from None
         try:
             self._wait_until_it_listens(printed_before)
             self._ask("PING")
@@ -133,14 +124,12 @@ class RillwayServer:
         process = self._process
         if process is None:
             return
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
         try:
             process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            process.kill()
+            process.send_signal(signal.SIGKILL)
             process.wait()
-        if process.stdin is not None:
-            process.stdin.close()
 
     def restart(self) -> None:
         """Stops and starts the server: same port, same folder. Raises ServerFailed.
@@ -172,17 +161,14 @@ class RillwayServer:
 
         await asyncio.to_thread(self.stop)
 
-    def _command_line(self) -> list[str]:
-        """The server's command line; writes its configuration file if it does not exist yet."""
+    def _arguments(self) -> list[str]:
+        """Those of `rillway serve`; writes the configuration file if it does not exist yet."""
         configuration = self.folder / "rillway.conf"
         if not configuration.exists():  # a restart keeps the changes of CONFIG REWRITE
             # No snapshots, unless the test wants them: its folder is temporary.
             directives = {"save": "", **self.directives}
             configuration.write_text(file_text(directives), errors="surrogateescape")
-        # -P: do not import from the launcher's own folder.
-        argv = [sys.executable, "-P", str(LAUNCHER), str(os.getpid()), str(IMPORT_ROOT)]
-        argv += [str(self.folder) if self._is_temporary else ""]
-        argv += [str(configuration), "--dir", str(self.folder)]
+        argv = [str(configuration), "--dir", str(self.folder)]
         # 0 at the first start, unless the directives name a port; then always the same port.
         if self.port or "port" not in self.directives:
             argv += ["--port", str(self.port)]

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from rillway.testing.process import IMPORT_ROOT
+from rillway.testing.warm import IMPORT_ROOT
 
 PROGRAM = """
 import os, sys, threading

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from rillway.testing.process import IMPORT_ROOT
+from rillway.testing.warm import IMPORT_ROOT
 from tests.support.programs.processes import wait_until_gone
 
 pytestmark = pytest.mark.integration

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from rillway.testing.process import IMPORT_ROOT, RillwayServer, ServerFailed
+from rillway.testing.process import RillwayServer, ServerFailed
+from rillway.testing.warm import IMPORT_ROOT
 from tests.support.programs.processes import wait_until_gone
 
 pytestmark = pytest.mark.integration

@@ -1,0 +1,132 @@
+"""The test process's side of launcher.py: one launcher for all servers, started with the first.
+
+It ends with this process. A fork of this process starts one of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import rillway
+
+LAUNCHER = Path(__file__).with_name("launcher.py")
+IMPORT_ROOT = Path(rillway.__file__).parents[1]
+POLL_SECONDS = 0.002
+
+
+class LauncherFailed(Exception):
+    """The launcher has ended; the text is what it printed."""
+
+
+class Launcher:
+    """A process that has imported the server, and forks."""
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        self._lock = threading.Lock()
+        self._socket, theirs = socket.socketpair()
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 (it is there as long as this object)
+        # RILLWAY_PORT and other such variables of the environment must have no effect.
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("RILLWAY_")}
+        with theirs:
+            self._process = subprocess.Popen(
+                # -P: do not import from the launcher's own folder.
+                [sys.executable, "-P", str(LAUNCHER), str(self.owner), str(IMPORT_ROOT)],
+                env=environment,
+                stdin=theirs.fileno(),
+                stdout=self._output,
+                stderr=subprocess.STDOUT,
+                # Ctrl-C is for the tests; their teardown still needs the servers.
+                start_new_session=True,
+            )
+        self._replies = self._socket.makefile("rb")
+
+    @property
+    def is_usable(self) -> bool:
+        """True if it runs, and belongs to this process and not to the one that forked it."""
+        return self.owner == os.getpid() and self._process.poll() is None
+
+    def ask(self, **request: Any) -> int | None:
+        """Send a request; see launcher.py. Raises LauncherFailed."""
+        with self._lock:
+            try:
+                self._socket.sendall(json.dumps(request).encode() + b"\n")
+                reply = self._replies.readline()
+            except OSError:
+                reply = b""
+            if reply:
+                answer: int | None = json.loads(reply)
+                return answer
+            self._process.wait()
+            self._output.seek(0)
+            raise LauncherFailed(self._output.read().decode(errors="replace"))
+
+
+class WarmProcess:
+    """A server's process, with the methods of `subprocess.Popen` that are of use here."""
+
+    def __init__(self, launcher: Launcher, arguments: list[str], **how: Any) -> None:
+        """Fork it; `how` is the rest of the request. Raises LauncherFailed."""
+        self._launcher = launcher
+        self.returncode: int | None = None
+        pid = launcher.ask(serve=arguments, **how)
+        assert pid is not None
+        self.pid = pid
+
+    def poll(self) -> int | None:
+        """Its exit status; None while it runs. In a fork of the test process, what was known."""
+        if self.returncode is None and self._launcher.owner == os.getpid():
+            try:
+                self.returncode = self._launcher.ask(poll=self.pid)
+            except LauncherFailed:  # then its servers have ended as well
+                self.returncode = -signal.SIGKILL
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, if it runs."""
+        if self._launcher.owner == os.getpid() and self.poll() is None:
+            os.kill(self.pid, number)
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait for its end. Raises subprocess.TimeoutExpired."""
+        if self._launcher.owner != os.getpid():
+            return
+        deadline = time.monotonic() + (seconds if seconds is not None else float("inf"))
+        while self.poll() is None:
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired("rillway serve", seconds or 0)
+            time.sleep(POLL_SECONDS)
+
+
+_lock = threading.Lock()
+_launcher: Launcher | None = None
+
+
+def start(arguments: list[str], *, folder: Path, log: Path, temporary: bool) -> WarmProcess:
+    """A process that runs `rillway serve` in a folder. Raises LauncherFailed."""
+    global _launcher
+    with _lock:
+        if _launcher is None or not _launcher.is_usable:
+            _launcher = Launcher()
+        launcher = _launcher
+    how = {"folder": str(folder), "log": str(log), "temporary": temporary}
+    return WarmProcess(launcher, arguments, **how)
+
+
+def _renew_lock() -> None:
+    """In a fork: another thread may have held it."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
