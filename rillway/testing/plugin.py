@@ -1,5 +1,8 @@
 """The pytest plugin: fixtures `rillway_server`, `rillway_client`, `rillway_async_client`.
 
+`rillway_fake_server` and its two clients are the same inside of the test's process, new for each
+test.
+
 pytest finds it by its entry point. It does nothing until a test requests a server. A project's own
 fixture of one of these names overrides it.
 
@@ -16,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from rillway.testing.directives import Value, parse_lines
+from rillway.testing.fake_server import FakeServer
 from rillway.testing.process import RillwayServer, ServerFailed
 
 if TYPE_CHECKING:
@@ -133,9 +137,42 @@ def rillway_async_client(
 
     decode: Any = request.config.getini("rillway_decode_responses")
     client = redis.asyncio.Redis.from_url(rillway_server.url, decode_responses=decode)
+    close_after(request, client)
+    return client
+
+
+@pytest.fixture
+def rillway_fake_server(rillway_directives: dict[str, Value]) -> Iterator[FakeServer]:
+    """A server in this process, of this test alone."""
+    with FakeServer(**rillway_directives) as server:
+        yield server
+
+
+@pytest.fixture
+def rillway_fake_client(
+    rillway_fake_server: FakeServer, pytestconfig: pytest.Config
+) -> Iterator[redis.Redis]:
+    """A redis-py client of the server in this process."""
+    decode: Any = pytestconfig.getini("rillway_decode_responses")
+    with rillway_fake_server.client(decode_responses=decode) as client:
+        yield client
+
+
+@pytest.fixture
+def rillway_fake_async_client(
+    request: pytest.FixtureRequest, rillway_fake_server: FakeServer
+) -> redis.asyncio.Redis:
+    """A redis-py asyncio client of the server in this process, closed as the other one."""
+    decode: Any = request.config.getini("rillway_decode_responses")
+    client = rillway_fake_server.async_client(decode_responses=decode)
+    close_after(request, client)
+    return client
+
+
+def close_after(request: pytest.FixtureRequest, client: redis.asyncio.Redis) -> None:
+    """Have the test function close the client, if it is a coroutine."""
     if inspect.iscoroutinefunction(request.function):
         request.node.obj = closing(request.function, client)
-    return client
 
 
 def closing(function: Any, client: redis.asyncio.Redis) -> Any:

@@ -145,6 +145,35 @@ def test_the_asynchronous_client_leaves_no_connection_behind(apart: pytest.Pytes
     apart.runpytest_subprocess(*OPTIONS, "-W", "error").assert_outcomes(passed=4)
 
 
+def test_a_server_in_the_process_is_new_for_each_test(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.parametrize("number", range(3))
+        def test_it_is_empty(rillway_fake_server, rillway_fake_client, number):
+            assert rillway_fake_client.dbsize() == 0
+            rillway_fake_client.set("key", number)
+            with rillway_fake_server.client(decode_responses=True) as other:
+                assert other.get("key") == str(number)
+            assert other.config_get("maxclients") == {"maxclients": "50"}
+
+        async def test_a_coroutine_shares_it(rillway_fake_client, rillway_fake_async_client):
+            rillway_fake_client.set("key", "value")
+            assert await rillway_fake_async_client.get("key") == "value"
+        """
+    )
+    project.makeini(
+        """
+        [pytest]
+        asyncio_mode = auto
+        rillway_decode_responses = true
+        rillway_directives = maxclients 50
+        """
+    )
+    run(project).assert_outcomes(passed=4)
+
+
 # -- scopes and workers ---------------------------------------------------------------------------
 
 TWO_TESTS = """
