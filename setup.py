@@ -9,10 +9,10 @@ Spark finds a format by a top-level module named pyspark_*: those of
 `rillway/pipeline/spark/formats/` are all that is installed beside `rillway`.
 
 Cython compiles the modules that each request runs through, all of them or none: they know the
-inside of each other's objects. The sources stay as they are, and lie beside what was made of them.
-Without a C compiler, with COMPILE_RILLWAY=0 in the environment and in an editable installation the
-same code runs as it is, only slower; COMPILE_RILLWAY=1 makes a missing compiler an error. CFLAGS of
-the environment take the place of OPTIONS.
+inside of each other's objects. A wheel has no sources of these: nothing would read them. Without a
+C compiler, with COMPILE_RILLWAY=0 in the environment and in an editable installation the same code
+runs as it is, only slower; COMPILE_RILLWAY=1 makes a missing compiler an error. CFLAGS of the
+environment take the place of OPTIONS.
 docs/architecture/packaging.md says more.
 """
 
@@ -292,6 +292,13 @@ def extension(name: str, path: str = "") -> Extension:
 
 class build_renamed(build_py):  # noqa: N801 (setuptools calls it by the name of the command)
     """Renames the imports of the layers; installed modules do without Cython's."""
+
+    def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
+        """The modules of a package; in a wheel, without the sources of those that are compiled."""
+        found: list[tuple[str, str, str]] = super().find_package_modules(package, package_dir)
+        if "bdist_wheel" in sys.argv and self.distribution.ext_modules:
+            return [module for module in found if module[2] not in COMPILED]
+        return found
 
     def build_module(self, module: str, module_file: str, package: Any) -> Any:
         written, copied = super().build_module(module, module_file, package)

@@ -15,6 +15,7 @@ import pytest
 
 from rillway import __version__
 from tests.packaging.test_wheel import LAYERS, SPARK_FORMATS, Environment, installed
+from tests.support.programs.own_modules import run_beside_own_modules
 
 pytestmark = [pytest.mark.packaging, pytest.mark.thorough]
 
@@ -48,21 +49,27 @@ def test_the_wheel_is_for_this_python_and_for_linux_with_an_old_glibc(wheel: Pat
     assert f"manylinux2014_{platform.machine()}" in platforms.split(".")
 
 
-def test_every_module_that_is_to_be_compiled_is_there_both_ways(wheel: Path) -> None:
+def test_every_module_that_is_to_be_compiled_is_there_once(wheel: Path) -> None:
     names = ZipFile(wheel).namelist()
     compiled = {name.partition(".")[0] for name in names if name.endswith(".so")}
     types = {path.with_suffix("") for layer in LAYERS for path in (ROOT / layer).rglob("*.pxd")}
     modules = {path for path in types if path.with_suffix(".py").exists() and _has_types(path)}
     assert {f"rillway/app/{path.relative_to(ROOT)}" for path in modules} <= compiled
-    # What Cython's modules share has no source of its own.
-    sources = compiled - {"rillway/app/protocol/shared_c"}
-    assert {f"{module}.py" for module in sources} <= set(names)
+    assert not {f"{module}.py" for module in compiled} & set(names)
+    everything = {path.with_suffix("") for layer in LAYERS for path in (ROOT / layer).rglob("*.py")}
+    installed = {name.partition(".")[0] for name in names}
+    assert {f"rillway/app/{path.relative_to(ROOT)}" for path in everything} <= installed
 
 
 def _has_types(module: Path) -> bool:
     """Whether its C types are more than inline functions, which other modules compile."""
     text = module.with_suffix(".pxd").read_text()
     return re.search(r"^cp?def (?!inline|extern|enum)", text, re.MULTILINE) is not None
+
+
+def test_it_takes_little_room(wheel: Path) -> None:
+    unpacked_bytes = sum(member.file_size for member in ZipFile(wheel).infolist())
+    assert unpacked_bytes < 20_000_000
 
 
 UPLOT_LICENCE = "rillway/console/static/uplot/LICENSE"
@@ -92,6 +99,13 @@ def test_its_server_runs_compiled_where_there_is_no_compiler(
         text=True,
     )
     assert tried.returncode == 0, tried.stdout + tried.stderr
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_a_server_in_the_process_shadows_no_module_of_the_user(
+    environment: Environment, tmp_path: Path, order: str
+) -> None:
+    assert run_beside_own_modules(environment.bin / "python", tmp_path, order, []) == "done\n"
 
 
 def test_wheels_are_configured_for_four_pythons_two_machines_and_two_c_libraries() -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from rillway import __version__
 from rillway.demo.service import PORT_LINE
+from tests.support.programs.own_modules import run_beside_own_modules
 
 pytestmark = pytest.mark.packaging
 
@@ -162,6 +163,13 @@ def test_the_installed_server_answers_even_beside_a_users_own_server_package(
     finally:
         process.terminate()
         process.wait(10)
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_a_server_in_the_process_shadows_no_module_of_the_user(
+    environment: Environment, tmp_path: Path, order: str
+) -> None:
+    assert run_beside_own_modules(environment.bin / "python", tmp_path, order, []) == "done\n"
 
 
 def test_nothing_is_compiled_to_say_what_a_build_needs(tmp_path: Path) -> None:
