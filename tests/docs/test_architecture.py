@@ -24,6 +24,7 @@ FOLDERS = {
     "pipeline": "rillway/pipeline",
     "sampler": "rillway/sampler",
     "console": "rillway/console",
+    "testing": "rillway/testing",
 }
 LAYERS = ("server", "commands", "storage", "protocol")
 TABLE = re.compile(r"^\|[^\n]*\n\| ?-[^\n]*\n((?:\|[^\n]*\n)+)", re.MULTILINE)

@@ -81,11 +81,15 @@ def test_a_forbidden_import_is_noticed(small_tree: Path, module: str, statement:
     assert "BROKEN" in result.stdout
 
 
-def test_the_servers_code_has_three_doors() -> None:
+def test_the_servers_code_has_few_doors() -> None:
     """By private names, which import-linter does not follow into a wheel's modules."""
     doors = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "rillway").rglob("*.py")
         if path.parent.name != "app" and re.search(r"rillway\.app\.", path.read_text())
     }
-    assert doors == {"rillway/__main__.py", "rillway/testing/fake_server.py"}
+    assert doors == {
+        "rillway/__main__.py",
+        "rillway/testing/fake_server.py",
+        "rillway/testing/launcher.py",
+    }
