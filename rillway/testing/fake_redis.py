@@ -26,8 +26,12 @@ PLACES = ("host", "port", "path", "unix_socket_path", "connection_class")
 class FakeConnection(UnixDomainSocketConnection):
     """A connection of redis-py to a FakeServer."""
 
+    host = NAME  # redis-py 7 looks for one
+
     def __init__(self, *, server: FakeServer, **options: Any) -> None:
         super().__init__(**options)  # type: ignore[no-untyped-call]
+        # Of a Unix socket, redis-py 5.0 forgets it.
+        self.socket_timeout = options.get("socket_timeout", self.socket_timeout)
         self._server = server
 
     def _connect(self) -> socket.socket:
@@ -38,6 +42,8 @@ class FakeConnection(UnixDomainSocketConnection):
 
 class FakeAsyncConnection(AsyncUnixConnection):
     """The same for asyncio."""
+
+    host = NAME
 
     def __init__(self, *, server: FakeServer, **options: Any) -> None:
         super().__init__(**options)
