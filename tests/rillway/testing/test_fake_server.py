@@ -11,11 +11,16 @@ from pathlib import Path
 
 import pytest
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from rillway.testing import FakeServer
 from tests.support.programs.own_modules import run_beside_own_modules
 
 ROOT = Path(__file__).parents[3]
+
+# Errors are expected here: redis-py would try again for seconds.
+NO_RETRY = Retry(NoBackoff(), 0)
 
 
 @pytest.fixture
@@ -26,7 +31,7 @@ def server() -> Iterator[FakeServer]:
 
 @pytest.fixture(params=[2, 3], ids=["RESP2", "RESP3"])
 def client(server: FakeServer, request: pytest.FixtureRequest) -> Iterator[redis.Redis]:
-    with server.client(decode_responses=True, protocol=request.param) as connected:
+    with server.client(decode_responses=True, protocol=request.param, retry=NO_RETRY) as connected:
         yield connected
 
 
@@ -69,7 +74,10 @@ async def test_coroutines_wait_for_each_other(server: FakeServer) -> None:
 
 def test_a_read_that_waits_ends_in_time(server: FakeServer, client: redis.Redis) -> None:
     assert not client.xread({"orders": "$"}, block=10)
-    with server.client(socket_timeout=0.01) as hasty, pytest.raises(redis.TimeoutError):
+    with (
+        server.client(socket_timeout=0.01, retry=NO_RETRY) as hasty,
+        pytest.raises(redis.TimeoutError),
+    ):
         hasty.blpop("list")
 
 
@@ -121,7 +129,7 @@ def test_directives_are_those_of_the_configuration_file() -> None:
                 "maxclients": "20",
                 "appendonly": "yes",
             }
-        with server.client() as stranger, pytest.raises(redis.AuthenticationError):
+        with server.client(retry=NO_RETRY) as stranger, pytest.raises(redis.AuthenticationError):
             stranger.ping()
 
 
