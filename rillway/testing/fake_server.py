@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from rillway.testing.directives import Value, normalized, words
 
 if TYPE_CHECKING:
-    from rillway.testing.fake_redis import FakeAsyncRedis, FakeRedis
+    import redis
+    import redis.asyncio
 
 CLOSE_SECONDS = 5.0
 
@@ -38,17 +39,19 @@ class FakeServer:
         self._loop, self._owner = thread.loop, os.getpid()
         self._finalizer = weakref.finalize(self, _close, self._service, self._loop, self._owner)
 
-    def client(self, **options: Any) -> FakeRedis:
+    def client(self, **options: Any) -> redis.Redis:
         """A `redis.Redis` of this server; `options` are its own, such as `decode_responses`."""
-        from rillway.testing.fake_redis import FakeRedis
+        from rillway.testing import fake_connections
 
-        return FakeRedis(server=self, **options)
+        client: redis.Redis = fake_connections.client(self, **options)
+        return client
 
-    def async_client(self, **options: Any) -> FakeAsyncRedis:
+    def async_client(self, **options: Any) -> redis.asyncio.Redis:
         """A `redis.asyncio.Redis` of this server."""
-        from rillway.testing.fake_redis import FakeAsyncRedis
+        from rillway.testing import fake_connections
 
-        return FakeAsyncRedis(server=self, **options)
+        client: redis.asyncio.Redis = fake_connections.async_client(self, **options)
+        return client
 
     def connect(self) -> socket.socket:
         """A new connection, for another client than redis-py. Raises OSError after `close`.
