@@ -152,8 +152,8 @@ class Persistence:
     def shut_down(self, *, save: bool | None, force: bool, is_signal: bool = False) -> bool:
         """Bring the data to disk before the server ends; False if that fails.
 
-        Deliberately different from Redis: where the folder could never be written, a signal
-        (`is_signal`) ends the server, as it announced at its start.
+        Deliberately different from Redis: where the folder could never be written, and the log has
+        said so, a signal (`is_signal`) ends the server.
         """
         if not self._is_open:
             return True  # partly loaded data must not replace the files
@@ -162,7 +162,7 @@ class Persistence:
             save, force = False, True
         elif save is None:
             save = bool(self._config.save)
-        gives_up = save and is_signal and not self._could_save
+        gives_up = save and is_signal and self._unwritable and not self._could_save
         if gives_up and not self._instance.dirty:
             save = False  # nothing has changed
         force = force or bool(gives_up)
