@@ -38,6 +38,7 @@ import commands.hyperloglogs.pfdebug
 import commands.keys.databases
 import commands.keys.existence
 import commands.keys.expiry
+import commands.keys.migrate
 import commands.keys.objects
 import commands.keys.scan
 import commands.keys.serialization

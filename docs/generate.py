@@ -59,7 +59,6 @@ GROUPS = {
 
 # What Redis 7 has and Rillway has not: the feature, and its commands.
 ABSENT_COMMANDS: dict[str, str] = {
-    "Keys that move between servers": "migrate",
     "Modules": "module|load module|loadex module|unload",
     "Figures of the allocator": "memory|malloc-stats",
 }

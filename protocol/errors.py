@@ -656,6 +656,12 @@ FAILOVER_IN_CLUSTER = (
 )
 
 
+MIGRATE_KEYS = (
+    b"ERR When using MIGRATE KEYS option, the key argument must be set to the empty string"
+)
+MIGRATE_NOT_HERE = b"ERR MIGRATE cannot run in a transaction or a script"
+
+
 def redirection(kind: bytes, slot: int, endpoint: str, port: int) -> RoutingError:
     """`kind`: MOVED, or ASK for the next request alone. An empty endpoint: the host is the same."""
     return RoutingError(b"%b %d %b:%d" % (kind, slot, endpoint.encode(), port))

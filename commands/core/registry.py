@@ -80,13 +80,13 @@ class KeySpec:
     """Where a command's keys are: a key specification of Redis 7.
 
     The first key is at argument `begin` or, when `keyword` is given, after that word, searched from
-    `begin`. `last` is relative to the first key; below zero it counts from the end of the
-    arguments. With `limit` 2 only the first half of what remains are keys. `is_counted`: argument
-    `begin` is the number of keys, and the keys follow it. `is_unknown`: the position depends on the
-    arguments in another way. Where these fields do not cover every request,
-    `find` computes the positions from the arguments; for arguments that it cannot parse, `keyword`
-    still applies, as in Redis. Where the flags depend on the arguments (flag VARIABLE_FLAGS),
-    `vary` computes them.
+    `begin`; if that is negative, backwards from that place before the end. `last` is relative to
+    the first key; below zero it counts from the end of the arguments. With `limit` 2 only the first
+    half of what remains are keys. `is_counted`: argument `begin` is the number of keys, and the
+    keys follow it. `is_unknown`: the position depends on the arguments in another way. Where these
+    fields do not cover every request, `find` computes the positions from the arguments; for
+    arguments that it cannot parse, `keyword` still applies, as in Redis. Where the flags depend on
+    the arguments (flag VARIABLE_FLAGS), `vary` computes them.
     """
 
     begin: int = 1
@@ -121,10 +121,9 @@ class KeySpec:
             return _counted_positions(argv, self.begin, self.step)
         first = self.begin
         if self.keyword:
-            first = next(
-                (i + 1 for i in range(first, len(argv)) if argv[i].upper() == self.keyword),
-                len(argv),
-            )
+            count = len(argv)
+            places = range(first, count) if first >= 0 else range(count + first, 0, -1)
+            first = next((i + 1 for i in places if argv[i].upper() == self.keyword), count)
         last = first + self.last if self.last >= 0 else len(argv) + self.last
         if self.limit > 1:
             last = first + (len(argv) - first) // self.limit - 1

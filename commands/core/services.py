@@ -14,6 +14,7 @@ from commands.core.instance import Instance
 from commands.core.registry import Command, Reply
 from commands.core.runner import Runner
 from commands.replication.replica_table import Replica
+from protocol.records import record
 from protocol.request import Request
 from protocol.requests import Argv
 
@@ -162,6 +163,29 @@ class Replication(Protocol):
         """Send the primary this server's offset (REPLCONF ACK)."""
 
 
+class Migration(Protocol):
+    """MIGRATE's way to other servers (server/migration.py)."""
+
+    def start(self, client: Client, block: Block, order: MigrationOrder) -> None:
+        """Send keys to another server, delete them here, and answer a client that is about to wait
+        on `block`. Writes wait meanwhile.
+        """
+
+
+@record
+class MigrationOrder:
+    """What MIGRATE asks for. `keys` are there; `credentials`: user and password, or a password."""
+
+    host: str
+    port: int
+    db: int
+    timeout_ms: int
+    keys: list[bytes]
+    copies: bool = False
+    replaces: bool = False
+    credentials: tuple[bytes, ...] = ()
+
+
 class Services:
     """The services of one server; each sets itself here."""
 
@@ -170,3 +194,4 @@ class Services:
         self.runner: Runner  # the dispatcher as well
         self.persistence: Persistence
         self.replication: Replication
+        self.migration: Migration

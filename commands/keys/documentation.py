@@ -91,6 +91,21 @@ ROWS = {
         tips=["request_policy:all_shards", "nondeterministic_output_order"],
         categories=["dangerous"],
     ),
+    "MIGRATE": Row(
+        "Moves keys to another server.",
+        'host port <key | ""> destination-db timeout [COPY] [REPLACE] [AUTH password]'
+        " [AUTH2 username password] [KEYS key [key ...]]",
+        complexity="O(N) with N the size of the values.",
+        since="2.6.0",
+        history=[
+            ("3.0.0", "Added the options `COPY` and `REPLACE`."),
+            ("3.0.6", "Added the option `KEYS`."),
+            ("4.0.7", "Added the option `AUTH`."),
+            ("6.0.0", "Added the option `AUTH2`."),
+        ],
+        tips=["nondeterministic_output"],
+        categories=["dangerous"],
+    ),
     "MOVE": Row("Moves a key to another database.", "key db"),
     "OBJECT": Row("Describes how a key's value is stored.", since="2.2.3"),
     "OBJECT ENCODING": Row(

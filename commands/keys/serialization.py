@@ -44,7 +44,7 @@ from storage.types.value import Value
 TURN_US = 2000
 
 # How payloads are propagated: every Redis since 7.0 reads them.
-_OLD_OPTIONS = SnapshotOptions(stream_type=STREAM_2)
+OLD_OPTIONS = SnapshotOptions(stream_type=STREAM_2)
 _OLD_OPTIONS_VERSION = 10
 
 # Values that take more than some milliseconds to serialize (see Value.effort) are sent in pieces.
@@ -191,7 +191,7 @@ def _propagate_restored(client: Client, argv: Argv, value: Value, deadline_ms: i
     if payload_version(payload) <= _OLD_OPTIONS_VERSION or value.first_deadline_ms() is not None:
         client.propagate(*argv[:2], ttl, payload, *words)
         return
-    old = dump(value, _OLD_OPTIONS, client.instance.now_ms)
+    old = dump(value, OLD_OPTIONS, client.instance.now_ms)
     client.propagate(*argv[:2], ttl, old, *words)
     if type(value) is Stream:
         propagate_carried(client, b"RESTORE", argv[1], ttl, payload, b"REPLACE", *words)

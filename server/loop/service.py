@@ -46,6 +46,7 @@ from server.loop.cycle import EventLoopCycle
 from server.loop.listeners import Listeners
 from server.loop.long_replies import LongReplies
 from server.loop.scheduler import BackgroundScheduler
+from server.migration import Migrations
 from server.open_access import exposure_warning
 from server.persistence.append_only.sync_thread import Syncer, ThreadSyncer
 from server.persistence.children import Children, ForkedChildren
@@ -138,6 +139,7 @@ class Service:
         )
         self.cycle.before_output.append(self.replication.flush)
         self.cycle.after.append(self._go_on_sending)
+        self.migrations = Migrations(self.dispatcher, loop, self._begin_event, self.cycle.wake)
         self.ending = Ending(
             self.instance,
             self.replication,
@@ -284,6 +286,7 @@ class Service:
         self.handshakes.stop()
         if self._metrics is not None:
             self._metrics.close()
+        self.migrations.stop()
         if self._cluster is not None:
             self._cluster.stop()
         await self.listeners.close()

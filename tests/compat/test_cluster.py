@@ -76,6 +76,11 @@ class Cluster:
             self.nodes
         )
 
+    def agrees(self, node: Node) -> bool:
+        """Whether redis-cli finds nothing wrong; it ends with 1 then."""
+        argv = ["redis-cli", "--cluster", "check", node.address]
+        return subprocess.run(argv, check=False, capture_output=True, timeout=60).returncode == 0
+
     def replica_of(self, primary: Node) -> Node:
         (replica,) = self.replicas_of(primary)
         return replica
@@ -209,10 +214,21 @@ def test_a_replica_takes_over_when_it_is_told_to(cluster: Cluster, primary: int)
     for heir, other in ((new, old), (old, new)):
         wait_until(partial(is_synchronised, heir))
         wait_until(partial(cluster.knows_replica, other, heir))
-        heir.client.execute_command("CLUSTER FAILOVER")
-        wait_until(partial(has_role, heir, "master"))
+        take_over(heir)
         wait_until(partial(has_role, other, "slave"))
         wait_until(lambda: all(cluster.is_whole(node) for node in cluster.nodes))
+
+
+def take_over(replica: Node) -> None:
+    """It is given up after five seconds, which a busy machine may need: then it is told again."""
+    for _ in range(5):
+        replica.client.execute_command("CLUSTER FAILOVER")
+        began = time.monotonic()
+        while time.monotonic() < began + 6:
+            if has_role(replica, "master"):
+                return
+            time.sleep(0.05)
+    raise AssertionError("the replica did not take over")
 
 
 def has_role(node: Node, role: str) -> bool:
@@ -223,10 +239,17 @@ def is_synchronised(replica: Node) -> bool:
     return bool(replica.client.info("replication")["master_link_status"] == "up")
 
 
-def test_slots_move_from_redis_to_rillway_with_their_keys(cluster: Cluster, client: Any) -> None:
-    """MIGRATE of redis-server sends RESTORE-ASKING; the streams keep their groups."""
-    source, target = cluster.nodes[1], cluster.nodes[2]
-    names = [f"moved:{number}" for number in range(300)]
+@pytest.mark.parametrize(
+    ("source_place", "target_place"),
+    [(1, 2), (2, 1), (2, 0)],
+    ids=["redis to rillway", "rillway to redis", "rillway to rillway"],
+)
+def test_slots_move_with_their_keys(
+    cluster: Cluster, client: Any, source_place: int, target_place: int
+) -> None:
+    """The streams keep their groups."""
+    source, target = cluster.nodes[source_place], cluster.nodes[target_place]
+    names = [f"moved:{source_place}{target_place}:{number}" for number in range(300)]
     for name in names:
         client.xadd(name, {"n": name}, id="1-1")
         client.xgroup_create(name, "billing", id="0")
@@ -236,7 +259,7 @@ def test_slots_move_from_redis_to_rillway_with_their_keys(cluster: Cluster, clie
     redis_cli("reshard", source.address, *moved, "--cluster-yes")
     assert source.client.dbsize() < before
     wait_until(lambda: all(cluster.is_whole(node) for node in cluster.nodes))
-    assert "[OK] All 16384 slots covered." in redis_cli("check", target.address)
+    wait_until(partial(cluster.agrees, target))
     for name in names:
         assert client.xrange(name) == [("1-1", {"n": name})]
         assert client.xpending(name, "billing")["pending"] == 1

@@ -55,6 +55,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "server/cluster/outbox.py": "test_gossip.py, test_model.py beside it",
     "server/cluster/state.py": "test_operations.py, test_core.py and test_gossip.py beside it",
     "server/metrics/endpoint.py": "tests/integration/test_metrics.py, over real sockets",
+    "server/migration.py": "tests/compat/test_migrate.py, over real sockets",
     "server/main.py": "tests/integration/test_connections.py and tests/packaging/test_wheel.py",
     "server/persistence/snapshots/snapshot_file.py": "test_saves.py and test_rewrites.py",
     "server/replication/replica/installation.py": "test_link.py beside it",

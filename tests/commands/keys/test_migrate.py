@@ -1,0 +1,112 @@
+"""MIGRATE: what is sent, and what is refused before that."""
+
+from __future__ import annotations
+
+import pytest
+
+from commands.core.blocking.blocked_clients import Block
+from commands.core.client import Client
+from commands.core.registry import COMMANDS
+from commands.core.services import MigrationOrder, Services
+from server.inprocess.server import InProcessServer
+from tests.commands.streams.talk import NOW_MS, Talk
+
+
+class Migration:
+    """Notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.orders: list[MigrationOrder] = []
+
+    def start(self, client: Client, block: Block, order: MigrationOrder) -> None:
+        self.orders.append(order)
+
+
+@pytest.fixture
+def client() -> Talk:
+    talk = Talk(InProcessServer(now_ms=NOW_MS))
+    talk.all("SET a 1", "SET b 2")
+    return talk
+
+
+@pytest.fixture
+def migration(client: Talk) -> Migration:
+    migration = client.server.instance.feature(Services).migration = Migration()
+    return migration
+
+
+def test_keys_that_are_there_are_sent_and_the_client_waits(
+    client: Talk, migration: Migration
+) -> None:
+    request = ("MIGRATE", "host", 7000, "", 3, 250, "COPY", "replace", "AUTH2", "ada", "secret")
+    assert client.client.execute(*request, "KEYS", "a", "none", "b") == b""
+    (order,) = migration.orders
+    assert order == MigrationOrder(
+        "host",
+        7000,
+        3,
+        250,
+        [b"a", b"b"],
+        copies=True,
+        replaces=True,
+        credentials=(b"ada", b"secret"),
+    )
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -5])
+def test_without_a_time_it_is_a_second(client: Talk, migration: Migration, timeout_ms: int) -> None:
+    assert client.raw(f"MIGRATE host 7000 a 0 {timeout_ms} AUTH secret") == b""
+    (order,) = migration.orders
+    assert (order.timeout_ms, order.keys, order.credentials) == (1000, [b"a"], (b"secret",))
+
+
+@pytest.mark.parametrize(
+    ("request_text", "error"),
+    [
+        ("MIGRATE host 7000 a x 100", "ERR value is not an integer or out of range"),
+        ("MIGRATE host 7000 a 0 x", "ERR value is not an integer or out of range"),
+        ("MIGRATE host 7000 a 0 100 NOW", "ERR syntax error"),
+        ("MIGRATE host 7000 a 0 100 AUTH", "ERR syntax error"),
+        ("MIGRATE host 7000 a 0 100 AUTH2 ada", "ERR syntax error"),
+        (
+            "MIGRATE host 7000 a 0 100 KEYS b",
+            "ERR When using MIGRATE KEYS option, the key argument must be set to the empty string",
+        ),
+        ("MIGRATE host 7000 a 0", "ERR wrong number of arguments for 'migrate' command"),
+    ],
+)
+def test_bad_requests_are_refused(
+    client: Talk, migration: Migration, request_text: str, error: str
+) -> None:
+    assert client.error(request_text) == error
+    assert not migration.orders
+
+
+def test_without_keys_there_is_nothing_to_do(client: Talk, migration: Migration) -> None:
+    assert client.do("MIGRATE host 7000 none 0 100") == b"NOKEY"
+    assert client.client.execute("MIGRATE", "host", 7000, "", 0, 100) == b"+NOKEY\r\n"
+    assert client.client.execute("MIGRATE", "host", 7000, "", 0, 100, "KEYS") == b"+NOKEY\r\n"
+    assert not migration.orders
+
+
+def test_it_runs_in_no_transaction_and_in_no_script(client: Talk, migration: Migration) -> None:
+    client.all("MULTI", "MIGRATE host 7000 a 0 100")
+    (reply,) = client.do("EXEC")
+    assert str(reply) == "ERR MIGRATE cannot run in a transaction or a script"
+    call = "return redis.pcall('migrate', 'host', '7000', 'a', '0', '100')"
+    assert client.client.execute("EVAL", call, 0).startswith(b"-ERR MIGRATE cannot run in")
+    assert not migration.orders
+
+
+@pytest.mark.parametrize(
+    ("words", "positions"),
+    [
+        (["MIGRATE", "host", "7000", "a", "0", "100", "REPLACE"], [3]),
+        (["MIGRATE", "host", "7000", "", "0", "100", "KEYS", "a", "b"], [7, 8]),
+        (["MIGRATE", "host", "7000", "", "0", "100", "COPY", "keys", "a"], [8]),
+        (["MIGRATE", "host", "7000", "", "0", "100"], []),
+    ],
+)
+def test_its_keys_are_found(words: list[str], positions: list[int]) -> None:
+    argv = [word.encode() for word in words]
+    assert COMMANDS[b"migrate"].key_positions(argv) == positions

@@ -1,0 +1,197 @@
+"""MIGRATE between Rillway and redis-server, in both directions."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from tests.compat.conftest import compared_redis_or_skip
+from tests.support.programs.servers import (
+    COMPARED_REDIS,
+    RunningServer,
+    start_redis,
+    start_rillway,
+)
+
+pytestmark = pytest.mark.compat
+
+
+def client_of(server: RunningServer) -> Any:
+    return redis.Redis(port=server.port, decode_responses=True)
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, RunningServer]]:
+    """By name; `other` is a second Rillway."""
+    folders = [tmp_path_factory.mktemp(name) for name in ("a", "b", "c", "d")]
+    started = {
+        "rillway": start_rillway(folders[0], "--appendonly", "yes"),
+        "other": start_rillway(folders[1]),
+        "redis 7.0": start_redis(folders[2]),
+        "redis 8.2": start_redis(folders[3], program=compared_redis_or_skip(), line=COMPARED_REDIS),
+    }
+    yield started
+    for server in started.values():
+        server.stop()
+
+
+@pytest.fixture(autouse=True)
+def empty(servers: dict[str, RunningServer]) -> None:
+    for server in servers.values():
+        client_of(server).flushall()
+
+
+def fill(client: Any) -> list[str]:
+    """A key of each type; the names."""
+    client.set("string", "v", px=60_000)
+    client.hset("hash", mapping={"f": "1"})
+    client.rpush("list", *range(300))
+    client.sadd("set", "a", "b")
+    client.zadd("zset", {"a": 1.5})
+    for number in range(1, 201):
+        client.xadd("stream", {"n": number}, id=f"{number}-1")
+    client.xgroup_create("stream", "billing", id="0")
+    client.xreadgroup("billing", "anna", {"stream": ">"}, count=50)
+    client.xack("stream", "billing", "3-1")
+    return ["string", "hash", "list", "set", "zset", "stream"]
+
+
+def content(client: Any) -> list[Any]:
+    return [
+        client.get("string"),
+        client.hgetall("hash"),
+        client.lrange("list", 0, -1),
+        sorted(client.smembers("set")),
+        client.zrange("zset", 0, -1, withscores=True),
+        client.xrange("stream"),
+        client.xpending("stream", "billing"),
+        client.xinfo_groups("stream"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("rillway", "other"),
+        ("rillway", "redis 7.0"),
+        ("rillway", "redis 8.2"),
+        ("redis 7.0", "rillway"),
+        ("redis 8.2", "rillway"),
+    ],
+)
+def test_keys_of_all_types_move(
+    servers: dict[str, RunningServer], source: str, target: str
+) -> None:
+    here, there = client_of(servers[source]), client_of(servers[target])
+    keys = fill(here)
+    before = content(here)
+    port = servers[target].port
+    assert here.execute_command("MIGRATE", "127.0.0.1", port, "", 0, 5000, "KEYS", *keys) == "OK"
+    assert here.dbsize() == 0
+    assert content(there) == before
+    assert 50_000 < there.pttl("string") <= 60_000
+
+
+def test_copy_and_replace(servers: dict[str, RunningServer]) -> None:
+    here, there = client_of(servers["rillway"]), client_of(servers["redis 8.2"])
+    port = servers["redis 8.2"].port
+    here.set("a", "1")
+    assert here.execute_command("MIGRATE", "127.0.0.1", port, "a", 0, 1000, "COPY") == "OK"
+    assert (here.get("a"), there.get("a")) == ("1", "1")
+    here.set("a", "2")
+    with pytest.raises(redis.ResponseError, match="replied with error: BUSYKEY Target key name"):
+        here.execute_command("MIGRATE", "127.0.0.1", port, "a", 0, 1000)
+    assert (here.get("a"), there.get("a")) == ("2", "1")
+    assert here.execute_command("MIGRATE", "127.0.0.1", port, "a", 0, 1000, "REPLACE") == "OK"
+    assert (here.get("a"), there.get("a")) == (None, "2")
+
+
+def test_keys_that_were_refused_stay(servers: dict[str, RunningServer]) -> None:
+    here, there = client_of(servers["rillway"]), client_of(servers["redis 8.2"])
+    here.mset({"a": "1", "b": "2", "c": "3"})
+    there.set("b", "busy")
+    words = ("MIGRATE", "127.0.0.1", servers["redis 8.2"].port, "", 0, 1000, "KEYS", "a", "b", "c")
+    with pytest.raises(redis.ResponseError, match="BUSYKEY"):
+        here.execute_command(*words)
+    assert here.keys() == ["b"]
+    assert there.mget("a", "b", "c") == ["1", "busy", "3"]
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("a", 99, 1000), "ERR Target instance replied with error: ERR DB index is out of range"),
+        (("a", 0, 1000, "AUTH2", "u", "p"), "ERR Target instance replied with error: WRONGPASS"),
+    ],
+)
+def test_an_error_before_the_keys_moves_none(
+    servers: dict[str, RunningServer], words: tuple[Any, ...], error: str
+) -> None:
+    here, there = client_of(servers["rillway"]), client_of(servers["redis 8.2"])
+    here.set("a", "1")
+    with pytest.raises(redis.ResponseError) as refused:
+        here.execute_command("MIGRATE", "127.0.0.1", servers["redis 8.2"].port, *words)
+    assert f"ERR {refused.value}".startswith(error) or str(refused.value).startswith(error[4:])
+    assert here.get("a") == "1"
+    assert there.dbsize() == 0
+
+
+def test_writes_wait_for_a_target_that_does_not_answer_and_reads_do_not(
+    servers: dict[str, RunningServer],
+) -> None:
+    here = client_of(servers["rillway"])
+    here.set("a", "1")
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        errors: list[str] = []
+
+        def migrate() -> None:
+            with pytest.raises(redis.ResponseError) as failed:
+                client_of(servers["rillway"]).execute_command(
+                    "MIGRATE", "127.0.0.1", deaf.getsockname()[1], "a", 0, 700
+                )
+            errors.append(str(failed.value))
+
+        thread = threading.Thread(target=migrate)
+        thread.start()
+        while not int(here.info("clients")["blocked_clients"]):
+            time.sleep(0.01)
+        assert here.get("a") == "1"
+        assert int(here.info("clients")["blocked_clients"]) == 1  # the read did not wait
+        assert here.set("a", "2")  # it waits until the other side was given up
+        thread.join()
+    assert errors == ["IOERR error or timeout reading from target instance"]
+    assert here.get("a") == "2"
+
+
+def test_a_target_that_is_not_there_is_an_error(servers: dict[str, RunningServer]) -> None:
+    here = client_of(servers["rillway"])
+    here.set("a", "1")
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with pytest.raises(redis.ResponseError, match="error or timeout writing to target instance"):
+        here.execute_command("MIGRATE", "127.0.0.1", port, "a", 0, 700)
+    assert here.get("a") == "1"
+
+
+def test_what_has_left_is_deleted_from_the_file_too(
+    servers: dict[str, RunningServer], tmp_path: Path
+) -> None:
+    server = start_rillway(tmp_path, "--appendonly", "yes")
+    here = client_of(server)
+    here.mset({"a": "1", "b": "2"})
+    port = servers["other"].port
+    assert here.execute_command("MIGRATE", "127.0.0.1", port, "a", 0, 1000) == "OK"
+    here.close()
+    server.process.kill()
+    server.process.wait()
+    (tmp_path / "rillway.log").unlink()
+    again = start_rillway(tmp_path, "--appendonly", "yes")
+    assert client_of(again).keys() == ["b"]
+    again.stop()
