@@ -17,6 +17,7 @@ from rillway.pipeline.client.quantities import (
 )
 
 T = TypeVar("T")
+SCHEMES = ("redis://", "rediss://", "unix://")
 
 
 def add_url(parser: argparse.ArgumentParser) -> None:
@@ -91,6 +92,10 @@ def _argument(read: Callable[[str], T], text: str) -> T:
 
 
 def server_url(text: str) -> str:
+    if not text.startswith(SCHEMES):
+        raise argparse.ArgumentTypeError(
+            f"expected redis://HOST:PORT, rediss:// or unix://; not {text!r}"
+        )
     _argument(check_url, text)
     return text
 

@@ -1,6 +1,7 @@
 """The parser of a sub-command's arguments: argparse, with errors that say what to write instead.
 
-An unknown option is reported before a missing one, with the option that is nearest to it. Options
+An unknown option is reported before a missing one, with the option that is nearest to it; -p and
+--port, as redis-cli and `rillway serve` take them, with the --url that says the same. Options
 cannot be shortened: what a script writes today must not become ambiguous with a new option. All
 errors of usage end the process with status 2.
 """
@@ -35,9 +36,17 @@ class Parser(argparse.ArgumentParser):
         words = list(args or ())
         for word in words[: words.index("--") if "--" in words else len(words)]:
             name = word.partition("=")[0]
-            if name.startswith("--") and " " not in name and name not in self.options:
-                self.error(f"there is no option {name}.{did_you_mean(name, self.options, '')}")
+            is_option = (name.startswith("--") and " " not in name) or name == "-p"
+            if is_option and name not in self.options:
+                self.error(f"there is no option {name}.{self._instead_of(name)}")
         return super().parse_known_args(words, namespace)
+
+    def _instead_of(self, name: str) -> str:
+        if name in ("-p", "--port", "--host") and "--url" in self.options:
+            if "--port" not in self.options:
+                return " The server is named by --url redis://HOST:PORT"
+            name = "--port"
+        return did_you_mean(name, self.options, "")
 
     @property
     def options(self) -> dict[str, argparse.Action]:

@@ -34,8 +34,10 @@ def test_the_url_is_checked_when_it_is_read() -> None:
     parser = argparse.ArgumentParser()
     arguments.add_url(parser)
     assert parser.parse_args(["--url", "redis://host:7000/1"]).url == "redis://host:7000/1"
+    with pytest.raises(argparse.ArgumentTypeError, match="expected redis://HOST:PORT, "):
+        arguments.server_url("host:1")
     with pytest.raises(argparse.ArgumentTypeError):
-        arguments.server_url("http://host")
+        arguments.server_url("redis://host:port")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.command_line.arguments import duration, from_one
+from rillway.command_line.arguments import add_url, duration, from_one
 from rillway.command_line.parser import Parser
 
 
@@ -39,6 +39,29 @@ def test_an_error_says_what_to_write_and_ends_with_status_2(
     assert shown.out == ""
     assert shown.err.startswith("usage: rillway work ")
     assert shown.err.endswith(f"rillway work: error: {error}\n")
+
+
+@pytest.mark.parametrize("words", [["-p", "7000"], ["--port", "7000"], ["--port=7000"]])
+def test_a_port_is_answered_with_the_option_that_names_the_server(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_url = parser()
+    add_url(with_url)
+    with pytest.raises(SystemExit):
+        with_url.parse_args(["--stream", "s", *words])
+    name = words[0].partition("=")[0]
+    assert capsys.readouterr().err.endswith(
+        f"there is no option {name}. The server is named by --url redis://HOST:PORT\n"
+    )
+
+
+def test_p_means_the_port_where_there_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with_port = parser()
+    add_url(with_port)
+    with_port.add_argument("--port")
+    with pytest.raises(SystemExit):
+        with_port.parse_args(["--stream", "s", "-p", "7000"])
+    assert capsys.readouterr().err.endswith("there is no option -p. Did you mean --port?\n")
 
 
 def test_values_with_an_equals_sign_and_words_after_two_hyphens_are_taken() -> None:
