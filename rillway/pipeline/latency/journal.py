@@ -16,6 +16,7 @@ from rillway.pipeline.arrow.decoder import texts
 from rillway.pipeline.client.connection import Connection, ServerError
 from rillway.pipeline.client.facts import as_map
 from rillway.pipeline.latency.distribution import Tally
+from rillway.pipeline.ranges.discovery import check_there
 
 NAMES = ("stream", "group", "consumer", "id", "delivered", "acked", "deliveries")
 # What fits into 64 bits for sure; years beyond the year 30,000,000.
@@ -28,8 +29,8 @@ class NoJournal(Exception):
 
 
 def find_journal(connection: Connection, stream: str) -> str:
-    """The key of a stream's journal. Raises NoJournal, ServerError."""
-    connection.call("XINFO", "STREAM", stream)  # there is none without a stream
+    """The key of a stream's journal. Raises NoJournal, StreamMissing, ServerError."""
+    check_there(connection, stream, remedy="--journal reads the journal of one that is gone")
     try:
         key = as_map(connection.call("XINFO", "POLICY", stream)).get(b"ack-journal")
     except ServerError as error:

@@ -62,7 +62,7 @@ def test_a_journal_of_a_stream_that_is_gone_can_be_named(
 ) -> None:
     journal.call("DEL", "s")
     assert run(journal) == 1
-    assert "no such key" in capsys.readouterr().err
+    assert "there is no stream s at" in capsys.readouterr().err
     assert run(journal, "--journal", "j") == 0
     assert "(all)" in capsys.readouterr().out
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection, ServerError
+from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.latency.distribution import Tally
 from rillway.pipeline.latency.journal import NAMES, NoJournal, count, find_journal
+from rillway.pipeline.ranges.discovery import StreamMissing
 from storage.groups.ack_journal import FIELD_NAMES
 from tests.rillway.pipeline.latency.journals import (
     NOW_MS,
@@ -105,5 +106,5 @@ def test_a_server_that_keeps_none_says_so(link: Connection) -> None:
     add(link, "s", ["1-0"])
     with pytest.raises(NoJournal, match="s has no journal of acknowledgements"):
         find_journal(link, "s")
-    with pytest.raises(ServerError, match="no such key"):
+    with pytest.raises(StreamMissing, match="there is no stream missing at"):
         find_journal(link, "missing")
