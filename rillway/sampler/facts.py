@@ -51,6 +51,8 @@ class ServerFacts:
 
     def __init__(self) -> None:
         self.figures = ServerFigures()
+        # INFO server is rare: between two, the uptime grows with the server's clock.
+        self._started_ms: int | None = None
         self._facts = [
             Fact(("INFO", "server"), 10, self._server),
             Fact(("INFO", "clients"), 1, self._clients),
@@ -82,6 +84,8 @@ class ServerFacts:
 
     def accept(self, fact: Fact, reply: Reply, now_s: float, time_ms: int) -> None:
         """Take a reply, or note that there is none."""
+        if self._started_ms is not None:
+            self._set(uptime_s=(time_ms - self._started_ms) // 1000)
         self._set(time_ms=time_ms)
         if not is_error(reply):
             fact.take(reply)
@@ -118,6 +122,7 @@ class ServerFacts:
         product, version = product_of(info)
         uptime_s = _number(info, "uptime_in_seconds")
         self._set(product=product, version=version, uptime_s=uptime_s, error=None)
+        self._started_ms = None if uptime_s is None else self.figures.time_ms - uptime_s * 1000
 
     def _clients(self, reply: Reply) -> None:
         info = info_fields(reply)

@@ -56,6 +56,12 @@ def test_all_sections_become_figures(server: CannedServer) -> None:
     assert (latency.calls, latency.p50_us, latency.p99_us, latency.p999_us) == (100, 2, 8, 64)
 
 
+def test_the_uptime_grows_between_two_replies_that_name_it(server: CannedServer) -> None:
+    facts = ServerFacts()
+    assert ask(facts, server).uptime_s == 60
+    assert ask(facts, server, seconds=3).uptime_s == 63
+
+
 def test_a_server_without_histograms_has_what_its_latency_monitor_saw() -> None:
     facts, server = ServerFacts(), CannedServer("6.2.14")
     ask(facts, server)
