@@ -176,7 +176,7 @@ def report(queue: Queue) -> bool:
     print(f"\n  added         {queue.added:>8,} jobs")
     print(f"  done          {queue.done:>8,}")
     print(f"  dead letters  {queue.dead_letters:>8,}  that failed {MAX_DELIVERIES} times")
-    print(f"  killed        {queue.killed:>8,} workers, with {queue.orphaned:,} jobs in hand")
+    print(f"  killed        {queue.killed:>8,} of the workers, {queue.orphaned:,} jobs in hand")
     print(f"  lost          {lost:>8,}")
     if lost:
         print("\nJobs were LOST", flush=True)
