@@ -125,10 +125,13 @@ def make_parser() -> Parser:
     )
     add_url(parser)
     parser.add_argument(
-        "--bind", default="127.0.0.1", metavar="ADDRESS", help="where to listen (%(default)s)"
+        "--bind",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="where to listen (default: %(default)s)",
     )
     parser.add_argument(
-        "--port", type=port, default=DEFAULT_PORT, help="0 takes a free one (%(default)s)"
+        "--port", type=port, default=DEFAULT_PORT, help="0 takes a free one (default: %(default)s)"
     )
     parser.add_argument(
         "--read-only", action="store_true", help="show everything, and change nothing"
