@@ -11,7 +11,7 @@ from __future__ import annotations
 import commands.cluster.reading  # noqa: F401  (declares the container)
 from commands.cluster.mode import ClusterMode, node_of
 from commands.core.client import Client
-from commands.core.registry import ADMIN, NO_ASYNC_LOADING, STALE, command
+from commands.core.registry import ADMIN, NO_ASYNC_LOADING, NOSCRIPT, STALE, command
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -24,6 +24,10 @@ def _changed(client: Client) -> bytes:
     return replies.OK
 
 
+def _syntax(argv: Request) -> ReplyError:
+    return errors.subcommand_syntax(b"CLUSTER", argv[1])
+
+
 # -- nodes -------------------------------------------------------------------------------------
 
 
@@ -32,7 +36,7 @@ def cluster_meet(client: Client, argv: Request) -> bytes:
     """OK as soon as the handshake with the node at that address has begun. Source: Redis 8.2."""
     node = node_of(client)
     if len(argv) > 5:
-        raise errors.wrong_arity(b"cluster|meet")
+        raise _syntax(argv)
     bus_port = argv[4] if len(argv) == 5 else None
     node.meet(argv[2], argv[3], bus_port, client.instance.now_ms)
     return _changed(client)
@@ -52,11 +56,13 @@ def cluster_replicate(client: Client, argv: Request) -> bytes:
     return _changed(client)
 
 
-@command("CLUSTER RESET", arity=-2, flags=_FLAGS)
+@command("CLUSTER RESET", arity=-2, flags=ADMIN | STALE | NOSCRIPT)
 def cluster_reset(client: Client, argv: Request) -> bytes:
     """Forget the cluster; HARD also takes a new ID. Source: Redis 7.0."""
     node, how = node_of(client), argv[2].upper() if len(argv) > 2 else b"SOFT"
-    if how not in (b"SOFT", b"HARD") or len(argv) > 3:
+    if len(argv) > 3:
+        raise _syntax(argv)
+    if how not in (b"SOFT", b"HARD"):
         raise ReplyError(errors.SYNTAX)
     node.reset(how == b"HARD")
     return _changed(client)
@@ -66,7 +72,9 @@ def cluster_reset(client: Client, argv: Request) -> bytes:
 def cluster_failover(client: Client, argv: Request) -> bytes:
     """OK as soon as it has begun; on a replica. Source: Redis 7.0."""
     node, mode = node_of(client), argv[2].upper() if len(argv) > 2 else b""
-    if mode not in (b"", b"FORCE", b"TAKEOVER") or len(argv) > 3:
+    if len(argv) > 3:
+        raise _syntax(argv)
+    if mode not in (b"", b"FORCE", b"TAKEOVER"):
         raise ReplyError(errors.SYNTAX)
     node.fail_over(mode, client.instance.now_ms)
     return _changed(client)
@@ -156,5 +164,6 @@ def cluster_setslot(client: Client, argv: Request) -> bytes:
     elif action == b"NODE" and words == 5:
         node.set_slot_node(argv[2], argv[4], client.instance.now_ms)
     else:
+        node.check_set_slot(argv[2])
         raise ReplyError(errors.SETSLOT_ACTION)
     return _changed(client)

@@ -7,8 +7,12 @@ from commands.core.documentation import Row
 GROUP = "cluster"
 SINCE = "3.0.0"
 
+_VARIES = ["nondeterministic_output"]
+
 ROWS = {
-    "ASKING": Row("Has the next request served from a slot that is being imported."),
+    "ASKING": Row(
+        "Has the next request served from a slot that is being imported.", categories=["connection"]
+    ),
     "CLUSTER": Row("Shows and changes this node of a cluster."),
     "CLUSTER ADDSLOTS": Row(
         "Takes slots that have no owner.", "slot [slot ...]", complexity="O(N) in slots."
@@ -19,11 +23,12 @@ ROWS = {
         since="7.0.0",
         complexity="O(N) in slots.",
     ),
-    "CLUSTER BUMPEPOCH": Row("Takes the next epoch for this node's slots."),
+    "CLUSTER BUMPEPOCH": Row("Takes the next epoch for this node's slots.", tips=_VARIES),
     "CLUSTER COUNT-FAILURE-REPORTS": Row(
         "Returns how many primaries report a node as failed.",
         "node-id",
         complexity="O(N) in reports.",
+        tips=_VARIES,
     ),
     "CLUSTER COUNTKEYSINSLOT": Row("Returns the number of keys in a slot.", "slot"),
     "CLUSTER DELSLOTS": Row(
@@ -39,27 +44,31 @@ ROWS = {
     "CLUSTER FLUSHSLOTS": Row("Leaves all slots of this node without owner."),
     "CLUSTER FORGET": Row("Removes a node from what this node knows.", "node-id"),
     "CLUSTER GETKEYSINSLOT": Row(
-        "Returns keys of a slot.", "slot count", complexity="O(N) in keys returned."
+        "Returns keys of a slot.", "slot count", complexity="O(N) in keys returned.", tips=_VARIES
     ),
     "CLUSTER HELP": Row("Returns the sub-commands.", since="5.0.0"),
-    "CLUSTER INFO": Row("Returns the state of the cluster as this node sees it."),
+    "CLUSTER INFO": Row("Returns the state of the cluster as this node sees it.", tips=_VARIES),
     "CLUSTER KEYSLOT": Row(
         "Returns the slot of a key.", "key", complexity="O(N) in the length of the key."
     ),
     "CLUSTER LINKS": Row(
-        "Returns the connections of the bus.", since="7.0.0", complexity="O(N) in nodes."
+        "Returns the connections of the bus.",
+        since="7.0.0",
+        complexity="O(N) in nodes.",
+        tips=_VARIES,
     ),
     "CLUSTER MEET": Row("Begins a handshake with another node.", "ip port [cluster-bus-port]"),
     "CLUSTER MYID": Row("Returns the ID of this node."),
-    "CLUSTER MYSHARDID": Row("Returns the ID of this node's shard.", since="7.2.0"),
+    "CLUSTER MYSHARDID": Row("Returns the ID of this node's shard.", since="7.2.0", tips=_VARIES),
     "CLUSTER NODES": Row(
-        "Returns a line for each node that is known.", complexity="O(N) in nodes."
+        "Returns a line for each node that is known.", complexity="O(N) in nodes.", tips=_VARIES
     ),
     "CLUSTER REPLICAS": Row(
         "Returns the replicas of a primary.",
         "node-id",
         since="5.0.0",
         complexity="O(N) in replicas.",
+        tips=_VARIES,
     ),
     "CLUSTER REPLICATE": Row("Makes this node a replica of a primary.", "node-id"),
     "CLUSTER RESET": Row(
@@ -75,18 +84,24 @@ ROWS = {
         "Returns the shards, with their slots and nodes.",
         since="7.0.0",
         complexity="O(N) in nodes.",
+        tips=_VARIES,
     ),
     "CLUSTER SLAVES": Row(
         "Returns the replicas of a primary.",
         "node-id",
         complexity="O(N) in replicas.",
         deprecated=("5.0.0", "`CLUSTER REPLICAS`"),
+        tips=_VARIES,
     ),
     "CLUSTER SLOTS": Row(
         "Returns the ranges of slots, with their nodes.",
         complexity="O(N) in nodes.",
         deprecated=("7.0.0", "`CLUSTER SHARDS`"),
+        tips=_VARIES,
     ),
-    "READONLY": Row("Has reads of this connection served by a replica."),
-    "READWRITE": Row("Has all requests of this connection sent to the owners of their slots."),
+    "READONLY": Row("Has reads of this connection served by a replica.", categories=["connection"]),
+    "READWRITE": Row(
+        "Has all requests of this connection sent to the owners of their slots.",
+        categories=["connection"],
+    ),
 }

@@ -161,7 +161,7 @@ def _member(client: Client, member: ShardMember) -> bytes:
     if tls_port:
         facts[b"tls-port"] = tls_port
     facts[b"ip"] = node.ip.encode()
-    facts[b"endpoint"] = None if endpoint is None else endpoint.encode()
+    facts[b"endpoint"] = (endpoint or "").encode()
     if node.hostname:
         facts[b"hostname"] = node.hostname.encode()
     facts[b"role"] = member.role.encode()

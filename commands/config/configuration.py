@@ -32,6 +32,7 @@ from commands.config.directive_kinds import (
     Kind,
     Memory,
     MemoryOrPercentage,
+    NodeField,
     Octal,
     OutputLimits,
     OutputLimitTable,
@@ -147,9 +148,33 @@ class Configuration(EncodingLimits):
     cluster_announce_bus_port: int = directive(Integer(0, 65535), "0")
     cluster_announce_port: int = directive(Integer(0, 65535), "0")
     cluster_announce_tls_port: int = directive(Integer(0, 65535), "0")
-    cluster_announce_hostname: str = directive(Text(), "")
-    cluster_announce_human_nodename: str = directive(Text(), "")
-    cluster_announce_ip: str = directive(Text(), "")
+    cluster_announce_hostname: str = directive(
+        NodeField(
+            "[A-Za-z0-9.-]",
+            255,
+            "Hostnames may only contain alphanumeric characters, hyphens or dots",
+            "Hostnames must be less than 256 characters",
+        ),
+        "",
+    )
+    cluster_announce_human_nodename: str = directive(
+        NodeField(
+            r"[^\s,=!#$%&()*+:;<>?@\[\]^{|}~]",
+            1023,
+            "Announced human node name contained invalid character",
+            "the name must be less than 1024 characters",
+        ),
+        "",
+    )
+    cluster_announce_ip: str = directive(
+        NodeField(
+            r"[^\s,@]",
+            45,
+            "the address must not have blanks, commas or @",
+            "the address must be less than 46 characters",
+        ),
+        "",
+    )
     cluster_config_file: str = directive(Text(), "nodes.conf", immutable=True)
     cluster_link_sendbuf_limit: int = directive(Memory(0, INT64_MAX), "0")
     cluster_migration_barrier: int = directive(Integer(0, INT32_MAX), "1")

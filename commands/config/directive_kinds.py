@@ -9,6 +9,7 @@ Source: the texts and bounds of Redis 7 (CONFIG SET of a running server).
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from commands.state import notifications
@@ -181,6 +182,26 @@ class Text(Kind):
 
     def format(self, value: str) -> str:
         return value
+
+
+class NodeField(Text):
+    """What a node of a cluster tells the others of itself: one field of a line of nodes.conf.
+
+    `allowed` is what a character may be, as in a regular expression. Redis lets through blanks and
+    commas in some, and cannot read its nodes.conf again.
+    """
+
+    def __init__(self, allowed: str, max_bytes: int, wrong: str, too_long: str) -> None:
+        self._allowed = re.compile(f"{allowed}*")
+        self._max_bytes, self._wrong, self._too_long = max_bytes, wrong, too_long
+
+    def parse(self, words: list[str]) -> str:
+        word = one_word(words)
+        if len(word) > self._max_bytes:
+            raise ValueError(self._too_long)
+        if not self._allowed.fullmatch(word):
+            raise ValueError(self._wrong)
+        return word
 
 
 class Words(Kind):

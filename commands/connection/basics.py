@@ -64,10 +64,10 @@ def select(client: Client, argv: Request) -> bytes:
     index = parse_int(argv[1])
     if not -(1 << 31) <= index < 1 << 31:
         raise ReplyError(errors.NOT_A_32_BIT_INTEGER)
-    if not 0 <= index < len(client.instance.databases):
-        raise ReplyError(errors.DB_INDEX_OUT_OF_RANGE)
     if client.instance.is_cluster and index:
         raise ReplyError(errors.SELECT_IN_CLUSTER)
+    if not 0 <= index < len(client.instance.databases):
+        raise ReplyError(errors.DB_INDEX_OUT_OF_RANGE)
     client.db = client.instance.databases[index]
     return replies.OK
 

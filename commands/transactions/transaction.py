@@ -52,7 +52,9 @@ class Transaction:
         self.is_refused = False  # a request was: EXEC fails
 
     def add(self, command: Command, request: Request, flags: cython.longlong) -> None:
-        """Queue a request of a command with these flags."""
+        """Queue a request of a command with these flags; nothing after one that was refused."""
+        if self.is_refused:
+            return
         self.commands.append(command)
         self.requests.append(request.keep())
         if flags & _RUNS_LUA:

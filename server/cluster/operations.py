@@ -5,6 +5,7 @@ before the command is answered, which Redis leaves out for marks of slots that m
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
 
 from protocol.errors import NOT_AN_INTEGER, ReplyError
@@ -105,19 +106,19 @@ class Operations:
 
     def add_slots(self, words: list[bytes]) -> None:
         """CLUSTER ADDSLOTS: all or none."""
-        self._take(self._checked([(word, word) for word in words], must_be_free=True))
+        self._take(self._checked(_single(words), must_be_free=True))
 
     def add_slots_range(self, words: list[bytes]) -> None:
         """CLUSTER ADDSLOTSRANGE: an even number of words."""
-        self._take(self._checked(_pairs(words), must_be_free=True))
+        self._take(self._checked(_ranges(words), must_be_free=True))
 
     def del_slots(self, words: list[bytes]) -> None:
         """CLUSTER DELSLOTS: leaves the slots without owner, whoever it was."""
-        self._drop(self._checked([(word, word) for word in words], must_be_free=False))
+        self._drop(self._checked(_single(words), must_be_free=False))
 
     def del_slots_range(self, words: list[bytes]) -> None:
         """CLUSTER DELSLOTSRANGE."""
-        self._drop(self._checked(_pairs(words), must_be_free=False))
+        self._drop(self._checked(_ranges(words), must_be_free=False))
 
     def flush_slots(self) -> None:
         """CLUSTER FLUSHSLOTS: drop all slots of this node."""
@@ -125,15 +126,10 @@ class Operations:
             raise ReplyError(b"ERR DB must be empty to perform CLUSTER FLUSHSLOTS.")
         self._drop(self._state.myself.slots)
 
-    def _checked(self, ranges: list[tuple[bytes, bytes]], must_be_free: bool) -> int:
+    def _checked(self, ranges: Iterable[tuple[int, int]], must_be_free: bool) -> int:
         """The set of the slots of ranges, all of which are free, or all of which are taken."""
         owners, chosen = self._state.owners, 0
-        for first_word, last_word in ranges:
-            first, last = _slot(first_word), _slot(last_word)
-            if first > last:
-                raise ReplyError(
-                    b"ERR start slot number %d is greater than end slot number %d" % (first, last)
-                )
+        for first, last in ranges:
             for slot in range(first, last + 1):
                 if (owners[slot] is None) != must_be_free:
                     state = b"busy" if must_be_free else b"unassigned"
@@ -228,6 +224,10 @@ class Operations:
             raise ReplyError(b"ERR Please use SETSLOT only with masters.")
         return _slot(word)
 
+    def check_set_slot(self, word: bytes) -> None:
+        """What CLUSTER SETSLOT looks at before its action: the role, and the slot."""
+        self._slot_of_primary(word)
+
     def _other_primary(self, node_id: bytes) -> Node:
         node = self._state.find(node_id.decode("latin-1"))
         if node is None:
@@ -294,5 +294,18 @@ def _slot(word: bytes) -> int:
     return slot
 
 
-def _pairs(words: list[bytes]) -> list[tuple[bytes, bytes]]:
-    return list(zip(words[::2], words[1::2], strict=True))
+def _single(words: list[bytes]) -> list[tuple[int, int]]:
+    """Each slot as a range: all words are read before any slot is looked at."""
+    slots = [_slot(word) for word in words]
+    return list(zip(slots, slots, strict=True))
+
+
+def _ranges(words: list[bytes]) -> Iterator[tuple[int, int]]:
+    """The ranges of an even number of words, each read when those before it were looked at."""
+    for first_word, last_word in zip(words[::2], words[1::2], strict=True):
+        first, last = _slot(first_word), _slot(last_word)
+        if first > last:
+            raise ReplyError(
+                b"ERR start slot number %d is greater than end slot number %d" % (first, last)
+            )
+        yield first, last

@@ -632,6 +632,8 @@ class Service:
             set_log_format(config)
         if "loglevel" in names:
             self.logger.setLevel(LEVELS[config.loglevel])
+        if self._cluster is not None:
+            self._cluster.apply_config()
 
     def _move_metrics(self) -> None:
         """Listen for Prometheus as the directives say. Raises ValueError; nothing is changed."""

@@ -120,7 +120,7 @@ class ClusterRunner:
 
     async def start(self) -> None:
         """Listen for other nodes, once the ports for clients are known. Raises OSError."""
-        self._look_up_settings()
+        self.apply_config()
         await self._bus.listen(self._instance.config.bind, self.settings.bus_port)
 
     def begin(self) -> None:
@@ -136,6 +136,11 @@ class ClusterRunner:
         self._is_stopped = True
         self._bus.stop()
         self._file.close()
+
+    def apply_config(self) -> None:
+        """Take over what the directives say; other nodes hear of it with the next message."""
+        self._look_up_settings()
+        self.core.state.refresh_myself()
 
     def _look_up_settings(self) -> None:
         config, settings = self._instance.config, self.settings

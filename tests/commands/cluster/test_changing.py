@@ -25,6 +25,17 @@ def test_slots_are_taken_and_left(client: Talk, node: Cluster) -> None:
     [
         ("CLUSTER ADDSLOTS 1", "ERR Slot 1 is already busy"),
         ("CLUSTER ADDSLOTS 16384", "ERR Invalid or out of range slot"),
+        ("CLUSTER ADDSLOTS 1 16384", "ERR Invalid or out of range slot"),
+        ("CLUSTER ADDSLOTSRANGE 1 1 16384 1", "ERR Slot 1 is already busy"),
+        ("CLUSTER SETSLOT 16384 SOMEWHERE x", "ERR Invalid or out of range slot"),
+        (
+            "CLUSTER RESET SOFT x",
+            "ERR unknown subcommand or wrong number of arguments for 'RESET'. Try CLUSTER HELP.",
+        ),
+        (
+            "CLUSTER FAILOVER FORCE x",
+            "ERR unknown subcommand or wrong number of arguments for 'FAILOVER'. Try CLUSTER HELP.",
+        ),
         (
             "CLUSTER ADDSLOTSRANGE 1 2 3",
             "ERR wrong number of arguments for 'cluster|addslotsrange' command",
@@ -46,7 +57,7 @@ def test_slots_are_taken_and_left(client: Talk, node: Cluster) -> None:
         ("CLUSTER MEET host 7000", "ERR Invalid node address specified: host:7000"),
         (
             "CLUSTER MEET 10.0.0.3 1 2 3",
-            "ERR wrong number of arguments for 'cluster|meet' command",
+            "ERR unknown subcommand or wrong number of arguments for 'MEET'. Try CLUSTER HELP.",
         ),
         ("CLUSTER FORGET x", "ERR Unknown node x"),
         ("CLUSTER REPLICATE x", "ERR Unknown node x"),
