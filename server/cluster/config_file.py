@@ -93,25 +93,37 @@ def read_config(state: ClusterState, text: str, now_ms: int) -> None:
     Nodes that had answered count as heard of just now, so that they are not suspected at once.
     """
     state.nodes.clear()
-    lines = [line.split() for line in text.splitlines() if line.strip()]
-    has_myself = False
-    for words in lines:
-        if words[0] == "vars":
-            _read_epochs(state, words)
-        elif len(words) < FIELDS_BEFORE_SLOTS:
-            raise BadConfig(f"a line of {len(words)} fields: {' '.join(words)}")
-        else:
-            has_myself |= _read_node(state, words, now_ms)
-    if not has_myself:
-        raise BadConfig("no line has the flag `myself`")
+    mine = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            mine += _read_line(state, line.split(), now_ms)
+        except BadConfig as error:
+            raise BadConfig(f"line {number}: {error}") from None
+    if mine != 1:
+        raise BadConfig(f"{mine or 'no'} lines have the flag `myself`")
     state.current_epoch = state.highest_epoch()
     for node in state.nodes.values():
         node.shard_id = node.leader.shard_id
     state.pending_actions.clear()
 
 
+def _read_line(state: ClusterState, words: list[str], now_ms: int) -> bool:
+    """Take over a line; return whether it is the one of this node."""
+    if not words:
+        return False
+    if words[0] == "vars":
+        _read_epochs(state, words[1:])
+        return False
+    if len(words) < FIELDS_BEFORE_SLOTS:
+        raise BadConfig(f"{len(words)} fields, which is too few")
+    return _read_node(state, words, now_ms)
+
+
 def _read_epochs(state: ClusterState, words: list[str]) -> None:
-    for name, value in zip(words[1::2], words[2::2], strict=False):
+    """Without them this node might vote twice: a part of them is not enough."""
+    if len(words) % 2:
+        raise BadConfig("a name without a value")
+    for name, value in zip(words[::2], words[1::2], strict=True):
         if name == "currentEpoch":
             state.current_epoch = _number(value)
         elif name == "lastVoteEpoch":

@@ -27,7 +27,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "commands/cluster/mode.py": "an interface and a table; test_routing.py beside it",
     "server/cluster/host/bus.py": "tests/compat/test_cluster.py, over real sockets",
     "server/cluster/host/release.py": "tests/compat/test_cluster.py",
-    "server/cluster/host/runner.py": "tests/compat/test_cluster.py",
     "commands/core/services.py": "interfaces; their implementations are in server/",
     "commands/core/runner.py": "a base class without behaviour; tests/server/requests",
     "commands/core/host.py": "an interface, without behaviour; its implementations are in server/",

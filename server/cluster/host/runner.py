@@ -73,11 +73,19 @@ def open_node(
             f"the port of the cluster bus would be {bus_port(config)}: set cluster-port, or a port"
             f" up to {MAX_PORT - BUS_PORT_OFFSET}"
         )
+    path = config.cluster_config_file
     try:
-        file = NodeFile(config.cluster_config_file)
+        file = NodeFile(path)
         return ClusterRunner(dispatcher, loop, file, begin_event, wake, fatal)
-    except (NodeFileInUse, BadConfig) as error:
+    except NodeFileInUse as error:
         raise OSError(str(error)) from None
+    except BadConfig as error:
+        raise OSError(
+            f"{path} is damaged: {error}. Restore it from a copy; without the file this starts as"
+            " a new node, which the cluster does not know"
+        ) from None
+    except OSError as error:
+        raise OSError(f"the cluster configuration file {path}: {error.strerror}") from None
 
 
 class ClusterRunner:

@@ -36,6 +36,8 @@ class UnfitContent(Exception):
 
 def no_database(instance: Instance, index: int, offset: int) -> UnfitContent:
     """The error for content at `offset` in a database that does not exist."""
+    if instance.is_cluster:
+        return UnfitContent(offset, f"database {index}: a node of a cluster has database 0 only")
     count = len(instance.databases)
     reason = f"database {index}, but the directive databases is {count}: start with --databases"
     return UnfitContent(offset, f"{reason} {index + 1} or more")

@@ -88,9 +88,16 @@ def test_nodes_in_handshake_are_not_saved() -> None:
         NEWER.replace("currentEpoch 6", "currentEpoch x"),
         NEWER.replace(ME, "A" * 40),
         NEWER.replace("127.0.0.1:7001", "127"),
+        NEWER.replace("lastVoteEpoch", ""),
         NEWER[:100],
+        NEWER.splitlines()[0] + "\n" + NEWER,
     ],
 )
 def test_a_damaged_file_is_refused(text: str) -> None:
     with pytest.raises(BadConfig):
         state_of(text)
+
+
+def test_an_error_names_the_line() -> None:
+    with pytest.raises(BadConfig, match=r"^line 2: 1 fields, which is too few$"):
+        state_of(NEWER.replace("\n", "\nx\n", 1))

@@ -1,0 +1,57 @@
+"""A server becomes a node of a cluster, or says what hinders it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from server.cluster.host.node_file import NodeFile
+from server.cluster.host.runner import ClusterRunner, open_node
+from server.inprocess.server import InProcessServer
+
+
+def opened(path: Path) -> ClusterRunner:
+    """The node whose file is at `path`."""
+    server = InProcessServer()
+    config = server.instance.config
+    config.cluster_config_file = str(path)
+    config.port = 7001
+    return open_node(
+        server.dispatcher,
+        asyncio.new_event_loop(),
+        begin_event=lambda: None,
+        wake=lambda: None,
+        fatal=pytest.fail,
+    )
+
+
+def test_a_damaged_file_is_named_with_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.conf"
+    path.write_text("vars currentEpoch x\n")
+    with pytest.raises(OSError, match=f"{path} is damaged: line 1: not a number: x. Restore it"):
+        opened(path)
+
+
+def test_a_file_that_another_node_has_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.conf"
+    file = NodeFile(str(path))
+    with pytest.raises(OSError, match=f"{path} is used by another node"):
+        opened(path)
+    file.close()
+
+
+def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "missing" / "nodes.conf"
+    with pytest.raises(OSError, match=f"configuration file {path}: No such file or directory"):
+        opened(path)
+
+
+def test_what_a_node_announces_changes_at_once(tmp_path: Path) -> None:
+    runner = opened(tmp_path / "nodes.conf")
+    assert ":7001@17001 myself" in runner.core.nodes_text()
+    runner._instance.config.cluster_announce_hostname = "one.example"
+    runner.apply_config()
+    assert ":7001@17001,one.example myself" in runner.core.nodes_text()
+    runner.stop()
