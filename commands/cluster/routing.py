@@ -93,6 +93,7 @@ def refusal_in_script(
     keys = [argv[place] for place in places]
     node = client.instance.feature(ClusterMode).node
     assert node is not None
+    client.reads_replica = running.client.reads_replica
     # A client that may run the script has sent ASKING, if the slot is being imported.
     writes = bool(command.flags & WRITE)
     error = _Check(client, node, [(command, keys)], writes, is_asking=True).refusal()

@@ -279,6 +279,20 @@ def test_a_script_with_a_shebang_keeps_to_one_slot(client: Talk) -> None:
     )
 
 
+def test_a_script_reads_from_a_replica_as_its_caller_may(
+    client: Talk, node: Cluster, other: Node
+) -> None:
+    give_away(client)
+    node.myself.primary = other
+    source = "return redis.call(KEYS[1] == 'foo' and 'get' or 'incr', 'foo')"
+    assert script(client, source, "foo").startswith(b"-MOVED")
+    client.do("READONLY")
+    assert script(client, source, "foo") == b"$-1\r\n"
+    assert script(client, source, "{foo}").startswith(f"-{NOT_HERE}".encode())
+    client.do("READWRITE")
+    assert script(client, source, "foo").startswith(b"-MOVED")
+
+
 def test_sort_reads_other_keys_in_its_slot_only(client: Talk) -> None:
     denied = (
         "option of SORT denied in Cluster mode when keys formed by the pattern may be in different"
