@@ -171,7 +171,7 @@ stop: ## stop the server that `make demo` left running
 # -- development ----------------------------------------------------------------------------------
 
 # Where the servers that these start have their modules: see tests/support/programs/servers.py.
-test browser-test compat crash failover fuzz: export SERVED := $(COMPILED)
+test browser-test cluster-crash compat crash failover fuzz: export SERVED := $(COMPILED)
 
 .PHONY: test
 test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus shells systemd java node ## run all tests, beside a real redis-server: about ten minutes
@@ -240,6 +240,10 @@ asan: $(VENV)/.dev compiler ## fuzz what is compiled with AddressSanitizer, each
 crash: $(VENV)/.dev compiled ## kill servers ROUNDS times: nothing that was acknowledged may be lost
 	@# ARGS="--server redis-server" tries a real one. SEED=n sends the same requests again.
 	@$(BIN)/python -m tests.crash --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+.PHONY: cluster-crash
+cluster-crash: $(VENV)/.dev compiled redis-server ## kill and stop primaries of a cluster of Rillway and Redis, 50 times
+	@$(BIN)/python -m tests.crash.cluster_rounds $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: cluster-model
 cluster-model: $(VENV)/.dev ## STORIES random stories of a cluster of seven nodes in one process, and a million messages of its bus
