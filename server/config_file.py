@@ -302,6 +302,8 @@ def rewritten(lines: list[str], config: Configuration, users: Sequence[str] = ()
     for name in dict.fromkeys(found.name for found in DIRECTIVES.values()):
         found, at = DIRECTIVES[name], positions.get(name, [])
         value = getattr(config, found.attribute)
+        if name == "replicaof" and config.cluster_enabled:
+            value = None  # nodes.conf has it; a node does not start with this directive
         if _value_of([lines[i] for i in at], name) == value:
             continue
         words = found.kind.words(value)

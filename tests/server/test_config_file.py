@@ -527,6 +527,12 @@ def test_a_rewrite_makes_a_file_that_has_vanished(file: Path) -> None:
     assert file.read_text() == f"{REWRITE_MARK}\nhz 30\n"
 
 
+def test_a_node_of_a_cluster_keeps_its_primary_out_of_the_file() -> None:
+    config = configured(**{"cluster-enabled": "yes"})
+    config.replicaof = ("127.0.0.1", 7001)
+    assert rewritten(["cluster-enabled yes"], config) == ["cluster-enabled yes"]
+
+
 def test_rewriting_writes_the_primary_and_takes_it_away(tmp_path: Path) -> None:
     path = tmp_path / "redis.conf"
     path.write_text('port 1\nslaveof old 1\nsave ""\n')

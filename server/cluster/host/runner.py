@@ -53,8 +53,8 @@ SHORTEST_DIAL_SECONDS = 1.0
 
 
 def bus_port(config: Configuration) -> int:
-    """Where the node listens for others."""
-    return config.cluster_port or (config.tls_port or config.port) + BUS_PORT_OFFSET
+    """Where the node listens for others: CLUSTER MEET adds the offset to the port without TLS."""
+    return config.cluster_port or (config.port or config.tls_port) + BUS_PORT_OFFSET
 
 
 def open_node(

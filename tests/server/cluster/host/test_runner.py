@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from commands.config.configuration import Configuration
 from server.cluster.host.node_file import NodeFile
-from server.cluster.host.runner import ClusterRunner, open_node
+from server.cluster.host.runner import ClusterRunner, bus_port, open_node
 from server.inprocess.server import InProcessServer
 
 
@@ -55,3 +56,15 @@ def test_what_a_node_announces_changes_at_once(tmp_path: Path) -> None:
     runner.apply_config()
     assert ":7001@17001,one.example myself" in runner.core.nodes_text()
     runner.stop()
+
+
+@pytest.mark.parametrize(
+    ("port", "tls_port", "cluster_port", "expected"),
+    [(7001, 8001, 0, 17001), (0, 8001, 0, 18001), (7001, 8001, 9000, 9000)],
+)
+def test_the_bus_is_above_the_port_that_others_are_told(
+    port: int, tls_port: int, cluster_port: int, expected: int
+) -> None:
+    config = Configuration()
+    config.port, config.tls_port, config.cluster_port = port, tls_port, cluster_port
+    assert bus_port(config) == expected
