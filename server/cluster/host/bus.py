@@ -7,6 +7,7 @@ has dialled. There is no authentication, so it is bound to the addresses that cl
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Sequence
 from typing import cast
 
@@ -24,6 +25,7 @@ from server.cluster.nodes import Link
 from server.loop.listeners import bind_addresses
 
 BACKLOG = 512
+KEEPALIVE_SECONDS = 30  # as Redis, with the default node timeout
 
 
 class Bus:
@@ -111,6 +113,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)  # uvloop has classes of its own
+        _keep_alive(transport.get_extra_info("socket"))
         self._bus.accepted(self)
         if self._link is None:
             peer, local = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
@@ -163,3 +166,11 @@ class _Connection(asyncio.Protocol):
     def drop(self) -> None:
         if self.transport is not None:
             self.transport.abort()
+
+
+def _keep_alive(sock: socket.socket | None) -> None:
+    """Notice a machine that has gone without a word: what it has dialled only ends by this."""
+    if sock is not None:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_SECONDS // 3)
