@@ -117,7 +117,7 @@ class Admission:
 
         If not, it was answered.
         """
-        if not command.keys:
+        if not command.keys and not client.is_asking:
             return True
         if command.has_one_key and not client.is_asking and self._served[key_slot(request.word(1))]:
             return True

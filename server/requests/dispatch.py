@@ -433,6 +433,8 @@ class Dispatcher(Runner):
             error = exec_refused(client, error)
         elif client.gates & GATE_MULTI:
             client.feature(Transaction).is_refused = True
+        else:
+            client.is_asking = False
         self.answer(client, error.wire, len(client.output))
         self.mark()
 

@@ -153,6 +153,17 @@ def test_a_slot_that_leaves_before_exec_moves_the_transaction(client: Talk) -> N
     assert client.error("EXEC") == "ERR EXEC without MULTI"
 
 
+@pytest.mark.parametrize("between", ["PING", "NOSUCH", "GET"])
+def test_asking_is_for_the_next_request_whatever_it_is(
+    client: Talk, node: Cluster, between: str
+) -> None:
+    give_away(client)
+    client.do(f"CLUSTER SETSLOT {SLOT} IMPORTING {OTHER_ID}")
+    client.do("ASKING")
+    client.client.execute(between)
+    assert client.error("GET foo") == MOVED
+
+
 # -- replicas ------------------------------------------------------------------------------------
 
 
