@@ -192,11 +192,14 @@ class _Transfer:
 
     async def _reply(self, reader: asyncio.StreamReader) -> bytes | None:
         """The text of an error; None for any other reply."""
-        while (reply := self._received.gets()) is False:
-            data = await self._within(reader.read(RECEIVE_BYTES), READING)
-            if not data:
-                raise _Failed(READING)
-            self._received.feed(data)
+        try:
+            while (reply := self._received.gets()) is False:
+                data = await self._within(reader.read(RECEIVE_BYTES), READING)
+                if not data:
+                    raise _Failed(READING)
+                self._received.feed(data)
+        except (hiredis.ProtocolError, ValueError):  # that is no server of Redis's protocol
+            raise _Failed(READING) from None
         return str(reply).encode() if isinstance(reply, hiredis.ReplyError) else None
 
     async def _within(self, step: Awaitable[_Result], failure: bytes) -> _Result:
@@ -206,5 +209,5 @@ class _Transfer:
                 return await step
         except ConnectionRefusedError:
             raise _Failed(WRITING) from None  # as in Redis, which connects while it writes
-        except (OSError, OverflowError):  # TimeoutError is one of the first
+        except (OSError, OverflowError, ValueError):  # among them TimeoutError, and no host's name
             raise _Failed(failure) from None

@@ -188,7 +188,7 @@ ROWS = {
             ("5.0.0", "Added the option `ABSTTL`."),
             ("5.0.0", "Added the options `IDLETIME` and `FREQ`."),
         ],
-        categories=["dangerous"],
+        categories=["keyspace", "dangerous"],
     ),
     "SCAN": Row(
         "Iterates over the keys, a few with each call.",

@@ -31,12 +31,15 @@ from commands.acl.access_control import AccessControl
 from commands.config.configuration import Configuration
 from commands.config.redaction import without_bytes
 from commands.connection.client_memory import ClientMemory
+from commands.core.blocking.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.host import ProcessFacts
 from commands.core.instance import Instance
 from commands.core.propagation.sinks import Sink, units_in
+from commands.core.services import MigrationOrder, Services
 from protocol import replies
+from protocol.errors import ReplyError
 from protocol.requests import Argv
 from server import user_files
 from server.config_file import split_words
@@ -60,7 +63,7 @@ from server.shutdown import Ending
 Word = str | bytes | int
 
 # Warnings, so that pytest shows the traceback of a handler that failed with the test that it broke.
-LOGGER = logging.getLogger("rillway")
+LOGGER = logging.getLogger("server.inprocess")
 LOGGER.addHandler(logging.NullHandler())
 
 
@@ -71,6 +74,14 @@ def to_argv(words: tuple[Word, ...]) -> Argv:
 
 class ServerDied(Exception):
     """The server has ended itself; the message is its last log line."""
+
+
+class NoWayOut:
+    """MIGRATE without a network."""
+
+    def start(self, client: Client, block: Block, order: MigrationOrder) -> None:
+        """Refuse it, as if the other server could not be found."""
+        raise ReplyError(b"IOERR error or timeout connecting to the client")
 
 
 class InProcessServer:
@@ -126,6 +137,7 @@ class InProcessServer:
         self.instance = Instance(config, self, now_ms)
         self.dispatcher = Dispatcher(self.instance)
         self.dispatcher.turn_ns = NEVER_NS
+        self.instance.feature(Services).migration = NoWayOut()
         self.cycle = EventLoopCycle(
             self.dispatcher, lambda _: None, self._write, lambda: self.now_ms
         )

@@ -180,6 +180,36 @@ def test_a_target_that_is_not_there_is_an_error(servers: dict[str, RunningServer
     assert here.get("a") == "1"
 
 
+@pytest.mark.parametrize("host", ["", "nowhere.invalid", "a\0b", "x" * 300, "..", "\xff"])
+def test_a_host_that_is_none_is_an_error(servers: dict[str, RunningServer], host: str) -> None:
+    here = client_of(servers["rillway"])
+    here.set("a", "1")
+    with pytest.raises(redis.ResponseError, match="IOERR error or timeout"):
+        here.execute_command("MIGRATE", host, 7000, "a", 0, 700)
+    assert here.set("a", "2")
+
+
+@pytest.mark.parametrize("reply", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"-\xff\xfe\r\n" * 3])
+def test_what_is_no_redis_is_an_error(servers: dict[str, RunningServer], reply: bytes) -> None:
+    here = client_of(servers["rillway"])
+    here.set("a", "1")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def answer() -> None:
+            connection, _ = other.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(reply)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(redis.ResponseError):
+            here.execute_command("MIGRATE", "127.0.0.1", other.getsockname()[1], "a", 0, 700)
+        thread.join()
+    assert here.get("a") == "1"
+    assert here.set("a", "2")
+
+
 def test_what_has_left_is_deleted_from_the_file_too(
     servers: dict[str, RunningServer], tmp_path: Path
 ) -> None:

@@ -14,6 +14,8 @@ from commands.core.registry import COMMANDS, Command
 from commands.server.command.syntax import Argument, parse_syntax
 
 CHANNELS = ("channel", "shardchannel")
+# MIGRATE takes one key, or several after KEYS, not both.
+FIXED = {"migrate": ["MIGRATE", "1", "1", "", "1", "1", "KEYS", "key1"]}
 # Words that choose between forms; without the right one, the command has no keys.
 WORDS = {"numkeys": "1", "integer": "1", "double": "1", "unix-time": "1"}
 
@@ -29,6 +31,8 @@ def all_commands() -> list[Command]:
 def plain_request(command: Command) -> list[str]:
     """The words of the request."""
     fullname = command.fullname.decode()
+    if fullname in FIXED:
+        return FIXED[fullname].copy()
     syntax = parse_syntax(row_of(command).syntax, fullname)
     counts = {"key": 0, "channel": 0}
     words = [word for argument in syntax for word in _words(argument, fullname, counts)]

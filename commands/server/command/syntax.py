@@ -38,6 +38,7 @@ _INTEGER_NAMES = {
 }  # fmt: skip
 # Commands whose arguments of these names are of another type than elsewhere.
 _EXCEPTIONS = {
+    "cluster|keyslot": {"key": "string"},
     "getrange": {"start": "integer", "end": "integer"},
     "substr": {"start": "integer", "end": "integer"},
     "incrbyfloat": {"increment": "double"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from commands.core.arguments import Arguments
 from commands.core.client import Client
 from commands.core.help import help_reply
@@ -17,6 +19,7 @@ from protocol.records import record
 from protocol.request import Request
 from storage.entries.entry_id import MIN_ID
 from storage.groups.group import UNKNOWN, Group
+from storage.keyspace.database import Database
 from storage.stream import Stream
 
 HELP = (
@@ -167,15 +170,23 @@ def xgroup_createconsumer(client: Client, argv: Request) -> bytes:
 def xgroup_delconsumer(client: Client, argv: Request) -> bytes:
     """Integer: the number of pending entries that went with it. Source: Redis 7.4."""
     key = argv[2]
-    group = group_of(_stream_at(client, key), key, argv[3])
+    stream = _stream_at(client, key)
+    group = group_of(stream, key, argv[3])
     if argv[4] not in group.consumers:
         return replies.ZERO
     tasks = client.instance.background_work
     dropped = group.delete_consumer(argv[4], tasks.discard)
     if dropped:
-        tasks.tidy(group.tidy_up())
+        tasks.tidy(_tidied(client.db, key, stream, group))
     _changed(client, key, b"xgroup-delconsumer")
     return replies.integer(dropped)
+
+
+def _tidied(db: Database, key: bytes, stream: Stream, group: Group) -> Iterator[None]:
+    """Free what a consumer has left behind, then count the stream again, if it is still there."""
+    yield from group.tidy_up()
+    if db.get(key) is stream:
+        db.memory.note(stream)
 
 
 @command("XGROUP HELP", arity=2, flags=LOADING | STALE)

@@ -261,7 +261,7 @@ def test_there_are_hardly_any_gaps_between_nodes(kind: str, count: int) -> None:
     # In a process of its own, whose heap has no gaps from what was there before.
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         gaps, told = pool.submit(gaps_and_told, kind, count).result()
-    assert gaps < told / 20
+    assert gaps < told / 15  # of the buffers that zstd cuts to their size, too
 
 
 @given(ids=IDS, data=st.data())
