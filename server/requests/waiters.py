@@ -17,7 +17,13 @@ from commands.core.blocking.blocked_clients import Block, BlockedClients, Waitin
 from commands.core.blocking.ready_keys import WatchedKey
 from commands.core.client import Client
 from commands.core.command_table import CommandTable
-from commands.core.gates import GATE_BUSY, GATE_OUT_OF_MEMORY, GATE_RESTRICTED, GATE_TRACKING
+from commands.core.gates import (
+    GATE_BUSY,
+    GATE_OUT_OF_MEMORY,
+    GATE_RESTRICTED,
+    GATE_TRACKING,
+    HOLDING_GATES,
+)
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
 from commands.core.registry import COMMANDS, DENYOOM, READONLY, WRITE, Command, Handler, Reply
@@ -26,6 +32,9 @@ from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.requests import Argv
 from server.requests.turns import Turns
+
+# After how long a command that may write is looked at again while writes are held back.
+HELD_MS = 10
 
 
 class Runner(Protocol):
@@ -131,9 +140,21 @@ class Waiters:
     # -- time ----------------------------------------------------------------------------------
 
     def retry_due(self, now_ms: int) -> None:
-        """Run the commands again whose result may change with time alone."""
+        """Run the commands again whose result may change with time alone.
+
+        While writes are held back, those that may write are looked at again a moment later.
+        """
         for client in self._blocked.take_woken(now_ms):
-            self.retry(client)
+            waiting = self._blocked.clients[client]
+            if self._instance.gates & HOLDING_GATES and self._may_write(waiting):
+                waiting.block.wake_ms = now_ms + HELD_MS
+                self._blocked.wait_on(client, waiting.block)
+            else:
+                self.retry(client)
+
+    def _may_write(self, waiting: Waiting) -> bool:
+        command = self._commands.find(waiting.argv)
+        return command is not None and bool(command.flags & WRITE)
 
     def retry(self, client: Client) -> None:
         """Run a client's command again if it is still blocked; it may block again."""

@@ -57,6 +57,26 @@ def test_a_transaction_is_held_back_if_it_writes(server: InProcessServer) -> Non
     assert not written.endswith(b"*1\r\n+OK\r\n")
 
 
+def test_a_reader_that_waits_for_old_entries_gets_none_during_a_pause(
+    server: InProcessServer,
+) -> None:
+    """Deliveries are writes, also those that time alone causes."""
+    client, reader = server.connect(), server.connect()
+    client.execute("XADD", "s", "1-1", "f", "v")
+    client.execute("XGROUP", "CREATE", "s", "g", "0")
+    client.execute("XREADGROUP", "GROUP", "g", "a", "STREAMS", "s", ">")
+    words = ("XREADGROUP", "GROUP", "g", "b", "BLOCK", 0, "CLAIM", 500, "STREAMS", "s", ">")
+    assert reader.execute(*words) == b""
+    pause(client, 1000, "WRITE")
+    for _ in range(9):
+        server.advance(100)
+    assert reader.received() == b""
+    assert b"$1\r\na\r\n" in client.execute("XPENDING", "s", "g")
+    server.advance(100)
+    server.advance(20)
+    assert b"1-1" in reader.received()
+
+
 def test_of_two_pauses_the_later_end_and_the_stricter_mode_hold(server: InProcessServer) -> None:
     client, reader = server.connect(), server.connect()
     pause(client, 500, "WRITE")
