@@ -46,7 +46,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WANTED = {
     "docker/build-requirements.txt": "\n".join(PROJECT["build-system"]["requires"]),
     ".ci/data-set.txt": PROJECT["project"]["optional-dependencies"]["demo"][0],
-    ".ci/connect.txt": "grpcio>=1.76,<2\ngrpcio-status<2\npandas>=2.2,<3",
+    ".ci/connect.txt": "grpcio>=1.76,<2\ngrpcio-status<2\npandas>=2.2,<3\nzstandard>=0.25,<1",
     ".ci/oldest-spark.txt": f"pyspark=={min(each.version for each in SPARK.specifier)}",
 }
 
