@@ -1,7 +1,7 @@
 """MIGRATE over the network: RESTORE to another server, then DEL here.
 
-Writes wait from the moment at which the first key is serialized until all are deleted, so nothing
-that is written in between can be lost. Keys are serialized in pieces, and others read meanwhile.
+Writes wait from the request until the keys are deleted, so nothing that is written in between can
+be lost. Keys are serialized in pieces, and others read meanwhile.
 
 Leaves out: connections that are kept for the next MIGRATE.
 """

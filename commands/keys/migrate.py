@@ -1,7 +1,7 @@
 """MIGRATE: keys move to another server, and are deleted here once they are there.
 
-Deliberately different from Redis, which serves nobody meanwhile: only writes wait, and the client
-that sent it. So it cannot run in a transaction or a script.
+Deliberately different from Redis, which serves no client meanwhile: here only writes and the
+calling client wait. So MIGRATE cannot run in a transaction or a script.
 
 Source: Redis 7.0 and 8.2.
 """
@@ -18,6 +18,7 @@ from commands.core.services import MigrationOrder, Services
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
+from storage.types.value import as_int64
 
 _NO_KEY = replies.simple(b"NOKEY")
 _DEFAULT_TIMEOUT_MS = 1000
@@ -74,6 +75,6 @@ def _parse(argv: Request) -> MigrationOrder:
     order.timeout_ms, order.db = parse_int(argv[5]), parse_int(argv[4])
     if order.timeout_ms <= 0:
         order.timeout_ms = _DEFAULT_TIMEOUT_MS
-    port = argv[2]
-    order.port = int(port) if port.isdigit() and int(port) <= _MAX_PORT else 0
+    port = as_int64(argv[2])
+    order.port = port if port is not None and 0 <= port <= _MAX_PORT else 0
     return order

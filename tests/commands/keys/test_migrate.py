@@ -60,6 +60,15 @@ def test_without_a_time_it_is_a_second(client: Talk, migration: Migration, timeo
     assert (order.timeout_ms, order.keys, order.credentials) == (1000, [b"a"], (b"secret",))
 
 
+@pytest.mark.parametrize("port", ["x", "-1", "65536", "9" * 5000])
+def test_a_port_that_is_none_is_0_to_which_nothing_connects(
+    client: Talk, migration: Migration, port: str
+) -> None:
+    assert client.raw(f"MIGRATE host {port} a 0 100") == b""
+    (order,) = migration.orders
+    assert order.port == 0
+
+
 @pytest.mark.parametrize(
     ("request_text", "error"),
     [
