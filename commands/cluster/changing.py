@@ -1,4 +1,4 @@
-"""CLUSTER, the sub-commands that change this node, or what it tells the others.
+"""CLUSTER, the sub-commands that change this node, or what it announces to other nodes.
 
 What a change means for slots and epochs is in server/cluster/operations.py; other nodes hear of it
 over the bus at the end of the event loop's cycle.

@@ -185,7 +185,7 @@ class Text(Kind):
 
 
 class NodeField(Text):
-    """What a node of a cluster tells the others of itself: one field of a line of nodes.conf.
+    """What a cluster node announces about itself: one field of a line of nodes.conf.
 
     `allowed` is what a character may be, as in a regular expression. Redis lets through blanks and
     commas in some, and cannot read its nodes.conf again.
