@@ -112,29 +112,40 @@ def _describe_contents(contents: Contents) -> list[str]:
             lines.append(
                 _row(
                     "streams",
-                    f"{db.entries:,} entries, {db.groups:,} groups, {db.consumers:,} consumers,"
-                    f" {db.pending:,} pending",
+                    f"{_counted(db.entries, 'entries')}, {_counted(db.groups, 'groups')},"
+                    f" {_counted(db.consumers, 'consumers')}, {db.pending:,} pending",
                 )
             )
     for stream in contents.biggest_streams:
         lines.append(
             _row(
                 "large stream",
-                f"{stream.key} (database {stream.database}): {stream.entries:,} entries,"
-                f" {stream.groups:,} groups, {stream.pending:,} pending",
+                f"{stream.key} (database {stream.database}): {_counted(stream.entries, 'entries')},"
+                f" {_counted(stream.groups, 'groups')}, {stream.pending:,} pending",
             )
         )
     return lines
 
 
 def _keys(db: DatabaseContents) -> str:
-    text = f"{db.keys:,} keys: {db.streams:,} streams, {db.strings:,} strings"
+    types = [_counted(db.streams, "streams"), _counted(db.strings, "strings")]
     for name in ("lists", "sets", "sorted_sets", "hashes"):
         if count := getattr(db, name):
-            text += f", {count:,} {name.replace('_', ' ')}"
+            types.append(_counted(count, name.replace("_", " ")))
+    text = f"{_counted(db.keys, 'keys')}: {', '.join(types)}"
     if db.expiring:
         text += f"; {db.expiring:,} with a time to live, {db.expired:,} past it"
     return text
+
+
+def _counted(count: int, plural: str) -> str:
+    """A count with its noun: `1 stream`, `2 entries`."""
+    if count != 1:
+        return f"{count:,} {plural}"
+    for ending, singular in (("ies", "y"), ("shes", "sh"), ("s", "")):
+        if plural.endswith(ending):
+            break
+    return f"1 {plural.removesuffix(ending)}{singular}"
 
 
 def _row(name: str, text: str) -> str:

@@ -24,10 +24,16 @@ def test_a_sound_file_is_described() -> None:
         "  requests      1,000, the last from 1970-01-02 00:00:01 UTC\n"
         "  unsupported   3 of type list\n"
         "  no effect     2 x ping\n"
-        "  database 0    3 keys: 1 streams, 2 strings; 1 with a time to live, 0 past it\n"
-        "  streams       9 entries, 1 groups, 2 consumers, 4 pending\n"
-        "  large stream  s (database 0): 9 entries, 1 groups, 4 pending"
+        "  database 0    3 keys: 1 stream, 2 strings; 1 with a time to live, 0 past it\n"
+        "  streams       9 entries, 1 group, 2 consumers, 4 pending\n"
+        "  large stream  s (database 0): 9 entries, 1 group, 4 pending"
     )
+
+
+def test_one_of_a_thing_is_named_in_the_singular() -> None:
+    contents = Contents([DatabaseContents(0, 1, entries=1, hashes=1, sorted_sets=2)])
+    lines = as_text(Report("x", [FileReport("x", "file", 1)], contents)).splitlines()
+    assert lines[-1] == "  database 0    1 key: 0 streams, 0 strings, 2 sorted sets, 1 hash"
 
 
 def described(problem: Problem, fixed: str = "") -> list[str]:
