@@ -175,7 +175,8 @@ class _Check:
 
     def _redirection(self, kind: bytes, to: Peer) -> RoutingError:
         endpoint = endpoint_of(to, self._config.cluster_preferred_endpoint_type)
-        return errors.redirection(kind, self._slot, endpoint or "", to.port)
+        port = self._node.client_port(to, self._client.transport.is_encrypted())
+        return errors.redirection(kind, self._slot, endpoint or "", port)
 
 
 def endpoint_of(node: Peer, preferred: str) -> str | None:

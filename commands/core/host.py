@@ -140,6 +140,9 @@ class Transport(Protocol):
     def set_delay(self, *, is_allowed: bool) -> None:
         """Allow or forbid the delay of small packets, TCP_NODELAY (repl-disable-tcp-nodelay)."""
 
+    def is_encrypted(self) -> bool:
+        """Return True for a connection over TLS."""
+
     def unsent_bytes(self) -> int:
         """Output that has left `Client.output` but that the client has not yet taken."""
 
@@ -164,6 +167,10 @@ class Detached:
 
     def set_delay(self, *, is_allowed: bool) -> None:
         """Nothing."""
+
+    def is_encrypted(self) -> bool:
+        """False."""
+        return False
 
     def unsent_bytes(self) -> int:
         """0."""

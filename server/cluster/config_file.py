@@ -45,9 +45,9 @@ def config_text(state: ClusterState, has_values: bool = True) -> str:
     return "".join(f"{line}\n" for line in (*lines, epochs))
 
 
-def shown_line(state: ClusterState, node: Node) -> str:
-    """The line of a node in CLUSTER NODES."""
-    return node_line(state, node, _saved_address(state, node, has_values=False))
+def shown_line(state: ClusterState, node: Node, is_tls: bool) -> str:
+    """The line of a node in CLUSTER NODES, for a client with TLS or without."""
+    return node_line(state, node, _address(node, state.client_port(node, is_tls)))
 
 
 def node_line(state: ClusterState, node: Node, address: str) -> str:
@@ -75,13 +75,17 @@ def _by_slot(marks: dict[int, Node]) -> list[tuple[int, Node]]:
 
 
 def _saved_address(state: ClusterState, node: Node, has_values: bool) -> str:
-    address = f"{node.ip}:{node.port}@{node.bus_port}"
     if not has_values:
-        return f"{address},{node.hostname}" if node.hostname else address
+        return _address(node, node.port)
     names = f",nodename={node.human_name}" if node.human_name else ""
     second = "tcp-port" if state.settings.tls_cluster else "tls-port"
     values = f"{names},{second}={node.second_port},shard-id={node.shard_id}"
-    return f"{address},{node.hostname}{values}"
+    return f"{node.ip}:{node.port}@{node.bus_port},{node.hostname}{values}"
+
+
+def _address(node: Node, port: int) -> str:
+    address = f"{node.ip}:{port}@{node.bus_port}"
+    return f"{address},{node.hostname}" if node.hostname else address
 
 
 # -- from text ---------------------------------------------------------------------------------
@@ -133,7 +137,7 @@ def _read_epochs(state: ClusterState, words: list[str]) -> None:
 def _read_node(state: ClusterState, words: list[str], now_ms: int) -> bool:
     """Add the node of a line; return whether it is this one."""
     node = _node(state, words[0], now_ms)
-    _read_address(node, words[1])
+    _read_address(node, words[1], state.settings.tls_cluster)
     node.flags = _flags(words[2])
     if node.flags & FAIL:
         node.fail_ms = now_ms
@@ -167,7 +171,7 @@ def _flags(text: str) -> int:
     return flags
 
 
-def _read_address(node: Node, text: str) -> None:
+def _read_address(node: Node, text: str, tls_cluster: bool) -> None:
     address, _, names = text.partition(",")
     place, _, bus_port = address.partition("@")
     ip, colon, port = place.rpartition(":")
@@ -179,10 +183,10 @@ def _read_address(node: Node, text: str) -> None:
     hostname, *values = names.split(",")
     node.hostname = hostname
     for value in values:
-        _read_value(node, value)
+        _read_value(node, value, tls_cluster)
 
 
-def _read_value(node: Node, text: str) -> None:
+def _read_value(node: Node, text: str, tls_cluster: bool) -> None:
     name, _, value = text.partition("=")
     if name == "shard-id":
         node.shard_id = value
@@ -190,6 +194,8 @@ def _read_value(node: Node, text: str) -> None:
         node.human_name = value
     elif name in ("tcp-port", "tls-port"):
         node.second_port = _number(value)
+        if (name == "tls-port") == tls_cluster:  # `tls-cluster` was another then
+            node.swap_ports()
 
 
 def _read_slots(state: ClusterState, node: Node, word: str, now_ms: int) -> None:

@@ -14,6 +14,8 @@ reading methods change nothing.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from protocol.errors import ReplyError
 from server.cluster import views
 from server.cluster.claims import Claims
@@ -29,6 +31,9 @@ from server.cluster.outbox import Outbox
 from server.cluster.reception import Reception
 from server.cluster.state import ClusterState, Data, Random, Settings
 from server.cluster.views import Shard, SlotRange
+
+if TYPE_CHECKING:
+    from commands.cluster.mode import Peer
 
 
 class Cluster(Operations):
@@ -99,11 +104,9 @@ class Cluster(Operations):
         """The primary that owns a slot. `state.owners` is that list, for hot code."""
         return self.state.owners[slot]
 
-    def client_port(self, node: Node, is_tls: bool) -> int:
+    def client_port(self, node: Peer, is_tls: bool) -> int:
         """The port at which a node serves clients with TLS, or without; for MOVED and the views."""
-        if is_tls == self.state.settings.tls_cluster:
-            return node.port
-        return node.second_port or node.port
+        return self.state.client_port(node, is_tls)
 
     def migrating_to(self, slot: int) -> Node | None:
         """The node that a slot of this one moves to: clients are sent there with ASK."""
@@ -127,16 +130,16 @@ class Cluster(Operations):
         """CLUSTER INFO."""
         return views.info_text(self.state)
 
-    def nodes_text(self) -> str:
-        """CLUSTER NODES."""
-        return views.nodes_text(self.state)
+    def nodes_text(self, is_tls: bool = False) -> str:
+        """CLUSTER NODES, for a client with TLS or without."""
+        return views.nodes_text(self.state, is_tls)
 
-    def replica_lines(self, node_id: bytes) -> list[str]:
+    def replica_lines(self, node_id: bytes, is_tls: bool = False) -> list[str]:
         """CLUSTER REPLICAS: the lines of a primary's replicas, without line ends."""
         node = self.known(node_id)
         if node.is_replica:
             raise ReplyError(b"ERR The specified node is not a master")
-        return views.replica_lines(self.state, node)
+        return views.replica_lines(self.state, node, is_tls)
 
     def slot_ranges(self) -> list[SlotRange]:
         """CLUSTER SLOTS."""

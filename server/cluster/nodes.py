@@ -92,6 +92,10 @@ class Node:
     inbound: Link | None = None
     reports: dict[str, int] = field(default_factory=dict)  # failure reports: who, and when
 
+    def swap_ports(self) -> None:
+        """`tls-cluster` was switched: what was the second port is the first."""
+        self.port, self.second_port = self.second_port, self.port
+
     @property
     def is_primary(self) -> bool:
         return bool(self.flags & PRIMARY)

@@ -7,7 +7,7 @@ of its own: both are handed in.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from protocol.records import record
 from protocol.slots import SLOT_COUNT
@@ -35,6 +35,9 @@ from server.cluster.nodes import (
     Node,
     slot_ranges,
 )
+
+if TYPE_CHECKING:
+    from commands.cluster.mode import Peer
 
 BAN_MS = 60_000  # how long a forgotten node stays forgotten
 # A primary does not serve writes right after a start: another may have taken its slots meanwhile.
@@ -86,6 +89,7 @@ class Settings:
     port: int = 6379
     second_port: int = 0
     tls_cluster: bool = False  # `port` is the TLS port, `second_port` the plain one
+    tls_replication: bool = False
     bus_port: int = 16379
     announce_ip: str = ""
     hostname: str = ""
@@ -116,6 +120,7 @@ class ClusterState:
         self.overfull_links = 0  # closed by cluster-link-sendbuf-limit; the I/O layer counts them
         self.pending_actions: list[Action] = []
         self.must_save = self.must_sync = self.must_update = False
+        self._tls_cluster = settings.tls_cluster  # that the ports of `nodes` follow
         self._first_update_ms: int | None = None
         self._replicated: tuple[str, int] | None = None  # whom the data follows
         self._minority_ms = 0  # when this node was last without a majority
@@ -235,13 +240,24 @@ class ClusterState:
         """Have the data follow the role: from the primary's address, or from nobody."""
         me, address = self.myself, None
         if me.primary is not None:
-            address = self._replicated if not me.primary.ip else (me.primary.ip, me.primary.port)
+            is_tls = self.settings.tls_replication
+            found = (me.primary.ip, self.client_port(me.primary, is_tls))
+            address = found if me.primary.ip else self._replicated
         elif me.is_replica:
             return  # its primary was forgotten: the data stays as it is
         if address == self._replicated:
             return
         self._replicated = address
         self.do(ReplicateFrom(*address) if address is not None else Promote())
+
+    def client_port(self, node: Peer, is_tls: bool) -> int:
+        """The port at which a node serves clients with TLS, or without.
+
+        A node of which only one is known is said to be at that, as in Redis 7.0.
+        """
+        if is_tls == self.settings.tls_cluster:
+            return node.port
+        return node.second_port or node.port
 
     def is_banned(self, node_id: str, now_ms: int) -> bool:
         for banned, until_ms in list(self.bans.items()):
@@ -252,6 +268,10 @@ class ClusterState:
     def refresh_myself(self) -> None:
         """Take over what the settings say about this node."""
         me, settings = self.myself, self.settings
+        if self._tls_cluster != settings.tls_cluster:  # CONFIG SET
+            self._tls_cluster = settings.tls_cluster
+            for node in self.nodes.values():
+                node.swap_ports()
         if settings.announce_ip:
             me.ip = settings.announce_ip
         me.port, me.second_port, me.bus_port = (

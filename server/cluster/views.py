@@ -40,14 +40,14 @@ class Shard:
     members: list[ShardMember]
 
 
-def nodes_text(state: ClusterState) -> str:
+def nodes_text(state: ClusterState, is_tls: bool) -> str:
     """CLUSTER NODES."""
-    return "".join(f"{shown_line(state, node)}\n" for node in state.nodes.values())
+    return "".join(f"{shown_line(state, node, is_tls)}\n" for node in state.nodes.values())
 
 
-def replica_lines(state: ClusterState, primary: Node) -> list[str]:
+def replica_lines(state: ClusterState, primary: Node, is_tls: bool) -> list[str]:
     """CLUSTER REPLICAS."""
-    return [shown_line(state, replica) for replica in primary.replicas]
+    return [shown_line(state, replica, is_tls) for replica in primary.replicas]
 
 
 def all_slot_ranges(state: ClusterState) -> list[SlotRange]:

@@ -439,6 +439,10 @@ class InProcessClient:
 
     # -- Transport -----------------------------------------------------------------------------
 
+    def is_encrypted(self) -> bool:
+        """False."""
+        return False
+
     def send_soon(self) -> None:
         """The cycle that runs will write the client's output."""
         self.server.cycle.touch(self.state)

@@ -194,6 +194,10 @@ class Connection:
         self.close()
         self.transport.abort()
 
+    def is_encrypted(self) -> bool:
+        """Return True for a connection over TLS."""
+        return self.transport.get_extra_info("sslcontext") is not None
+
     def unsent_bytes(self) -> int:
         """Output that waits in the transport."""
         size: int = self.transport.get_write_buffer_size()

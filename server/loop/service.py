@@ -111,7 +111,7 @@ class Service:
         self.cycle.after.append(self.background_scheduler.schedule_if_needed)
         self.credentials = Credentials(config, self.log)
         self.handshakes = Handshakes(
-            loop, self.credentials, self._connection, self._admits, self.log
+            loop, lambda: self.credentials.for_clients, self._connection, self._admits, self.log
         )
         accept = {
             "tcp": self._connection,
@@ -179,7 +179,7 @@ class Service:
         self._open_cluster()
         await self.listeners.open()
         if self._cluster is not None:
-            await self._cluster.start()
+            self._cluster.start()
         self._open_metrics()
         if config.pidfile:  # last, so that a failed start does not overwrite another server's
             self._write_pid_file(config.pidfile)
@@ -200,7 +200,12 @@ class Service:
         from server.cluster.host.runner import open_node  # few need it: not at the start
 
         self._cluster = open_node(
-            self.dispatcher, self.loop, self._begin_event, self.cycle.wake, self.fatal
+            self.dispatcher,
+            self.loop,
+            self.credentials,
+            self._begin_event,
+            self.cycle.wake,
+            self.fatal,
         )
         # Before the changes go to file and replicas: it may delete keys.
         self.cycle.before_output.insert(0, self._cluster.flush)

@@ -57,7 +57,9 @@ class MetricsEndpoint:
         # Where it listens, in the words of the directives.
         self._wanted: tuple[list[str], int, bool] | None = None
         self._accepting: set[asyncio.Task[object]] = set()
-        self._handshakes = Handshakes(loop, credentials, self._connection, self._admits, self._log)
+        self._handshakes = Handshakes(
+            loop, lambda: credentials.for_clients, self._connection, self._admits, self._log
+        )
 
     # -- listeners -----------------------------------------------------------------------------
 

@@ -82,6 +82,17 @@ def client_context(config: Configuration) -> ssl.SSLContext:
     return context
 
 
+def bus_context(config: Configuration) -> ssl.SSLContext:
+    """The context for other nodes of a cluster that connect. Raises TlsError.
+
+    As in Redis they must show a certificate of the authority, whatever `tls-auth-clients` says:
+    nothing else protects the bus.
+    """
+    context = server_context(config)
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
 def needs_authority(config: Configuration) -> bool:
     """Return True if certificates of others are to be verified."""
     return config.tls_auth_clients != "no" or config.tls_replication or config.tls_cluster

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from commands.config.configuration import Configuration
 from commands.core.host import Certificate
 from server.tls.certificate import first_certificate
-from server.tls.contexts import TlsError, client_context, server_context
+from server.tls.contexts import TlsError, bus_context, client_context, server_context
 
 _FILES = {
     "server": "tls_cert_file",
@@ -33,6 +33,7 @@ class Credentials:
         self._log = log
         self._server: ssl.SSLContext | None = None
         self._client: ssl.SSLContext | None = None
+        self._bus: ssl.SSLContext | None = None
         self._seen: list[tuple[int, ...]] = []  # what distinguishes the files that are in force
         self._look_at_ms = 0
 
@@ -58,14 +59,26 @@ class Credentials:
         """The context for the link to a primary; None if that is not encrypted."""
         return self._client if self._config.tls_replication else None
 
+    @property
+    def for_accepted_nodes(self) -> ssl.SSLContext | None:
+        """The context for nodes of the cluster that connect; None if the bus is not encrypted."""
+        return self._bus if self._config.tls_cluster else None
+
+    @property
+    def for_dialled_nodes(self) -> ssl.SSLContext | None:
+        """The context for connections to other nodes; None if the bus is not encrypted."""
+        return self._client if self._config.tls_cluster else None
+
     def load(self) -> None:
         """Read all files. Raises TlsError; the contexts in force are then unchanged."""
         if not self.is_needed:
             return
         seen = self._marks()
-        server, client = server_context(self._config), None
-        if self._config.tls_replication or self._config.tls_cluster:
-            client = client_context(self._config)
+        config = self._config
+        server, client = server_context(config), None
+        if config.tls_replication or config.tls_cluster:
+            client = client_context(config)
+        self._bus = bus_context(config) if config.tls_cluster else None
         self._server, self._client, self._seen = server, client, seen
         self.certificates = list(self._described())
 

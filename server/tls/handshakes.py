@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections import deque
 from collections.abc import Callable
 from typing import cast
 
 from server import clock
 from server.tls.contexts import reason_of
-from server.tls.credentials import Credentials
 from server.tls.transport import EncryptedTransport
 
 # A peer that says nothing holds a socket for no longer.
@@ -41,16 +41,21 @@ class Handshakes:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        credentials: Credentials,
+        context: Callable[[], ssl.SSLContext],
         make_client: Callable[[], asyncio.Protocol],
         admits: Callable[[int], bool],
         log: Callable[[str, str], None],
         clock_us: Callable[[], int] = clock.elapsed_us,
+        peer_name: str = "a client",
     ) -> None:
-        """`admits`: whether one more is allowed beside this number of handshakes."""
+        """`admits`: whether one more is allowed beside this number of handshakes.
+
+        `peer_name`: what the log calls those that connect.
+        """
         self._admits = admits
         self._loop = loop
-        self._credentials = credentials
+        self._context = context
+        self._peer_name = peer_name
         self._make_client = make_client
         self._log = log
         self._clock_us = clock_us
@@ -59,14 +64,15 @@ class Handshakes:
 
     def listen(self, sock: socket.socket, backlog: int) -> Listener:
         """Accept connections on a bound socket."""
-        return Listener(self._loop, sock, backlog, self._begin)
+        return Listener(self._loop, sock, backlog, self.begin)
 
     def stop(self) -> None:
         """End those that are under way."""
         for task in list(self._tasks):
             task.cancel()
 
-    def _begin(self, sock: socket.socket, peer: Address) -> None:
+    def begin(self, sock: socket.socket, peer: Address) -> None:
+        """Encrypt an accepted connection, if one more is allowed."""
         if not self._admits(len(self._tasks)):
             sock.close()
             return
@@ -78,9 +84,7 @@ class Handshakes:
         """Run the handshake, after which the client begins."""
         own = sock.getsockname()
         done = self._loop.create_future()
-        encrypted = EncryptedTransport(
-            self._credentials.for_clients, self._make_client, done, self.take_turn
-        )
+        encrypted = EncryptedTransport(self._context(), self._make_client, done, self.take_turn)
         protocol = cast("asyncio.Protocol", encrypted)
         transport, _ = await self._loop.connect_accepted_socket(lambda: protocol, sock)
         try:
@@ -91,9 +95,8 @@ class Handshakes:
         except OSError as error:
             transport.close()
             ends = f"addr={peer[0]}:{peer[1]} laddr={own[0]}:{own[1]}"
-            self._log(
-                "warning", f"Error accepting a client connection: {reason_of(error)} ({ends})"
-            )
+            text = f"Error accepting {self._peer_name} connection: {reason_of(error)} ({ends})"
+            self._log("warning", text)
 
     def take_turn(self, go_on: Callable[[], None]) -> None:
         """Have a handshake go on after those for which bytes came before."""

@@ -1,14 +1,17 @@
 """The connections of the cluster bus: frames in, frames out, and nothing of what they mean.
 
 Each pair of nodes has two: each dials the other, and is answered on the connection that the other
-has dialled. There is no authentication, so it is bound to the addresses that clients may use.
+has dialled. There is no password, so it is bound to the addresses that clients may use. With
+`tls-cluster` all are encrypted, and both sides show certificates of the authority.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
-from collections.abc import Callable, Sequence
+import ssl
+from collections.abc import Callable, Coroutine, Sequence
 from typing import cast
 
 from server.cluster.events import Event, LinkLost, LinkOpened, Received
@@ -23,8 +26,11 @@ from server.cluster.messages import (
 )
 from server.cluster.nodes import Link
 from server.loop.listeners import bind_addresses
+from server.tls.credentials import Credentials
+from server.tls.handshakes import Address, Handshakes, Listener
 
 BACKLOG = 512
+MAX_HANDSHAKES = 256  # at a time
 KEEPALIVE_SECONDS = 30  # as Redis, with the default node timeout
 
 
@@ -37,34 +43,65 @@ class Bus:
         happened: Callable[[Event], None],
         now_ms: Callable[[], int],
         log: Callable[[str, str], None],
+        credentials: Credentials,
     ) -> None:
         self._loop = loop
+        self._credentials = credentials
         self.happened = happened
         self.now_ms = now_ms
         self.log = log
-        self._servers: list[asyncio.Server] = []
-        self._dials: set[asyncio.Task[None]] = set()
+        self._listeners: list[Listener] = []
+        self._handshakes = Handshakes(
+            loop,
+            self._encryption,
+            lambda: _Connection(self, None),
+            lambda handshakes: handshakes < MAX_HANDSHAKES,
+            log,
+            peer_name="a cluster node's",
+        )
+        self._tasks: set[asyncio.Task[None]] = set()
         self._connections: set[_Connection] = set()
 
-    async def listen(self, addresses: Sequence[str], port: int) -> None:
+    def listen(self, addresses: Sequence[str], port: int) -> None:
         """Accept other nodes. Raises OSError."""
         for _, sock in bind_addresses(list(addresses), port):
-            server = await self._loop.create_server(
-                lambda: _Connection(self, None), sock=sock, backlog=BACKLOG
-            )
-            self._servers.append(server)
+            self._listeners.append(Listener(self._loop, sock, BACKLOG, self._accept))
+
+    def _accept(self, sock: socket.socket, peer: Address) -> None:
+        """`tls-cluster` may change: it is looked up for each connection."""
+        if self._credentials.for_accepted_nodes is None:
+            self._keep(self._begin(sock))
+        else:
+            self._handshakes.begin(sock, peer)
+
+    async def _begin(self, sock: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # it has gone already
+            await self._loop.connect_accepted_socket(lambda: _Connection(self, None), sock)
+
+    def _encryption(self) -> ssl.SSLContext:
+        context = self._credentials.for_accepted_nodes
+        assert context is not None
+        return context
+
+    def _keep(self, work: Coroutine[None, None, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def dial(self, link: Link, ip: str, port: int, timeout_s: float) -> None:
         """Connect to a node; LinkOpened or LinkLost follows."""
-        task = self._loop.create_task(self._dial(link, ip, port, timeout_s))
-        self._dials.add(task)
-        task.add_done_callback(self._dials.discard)
+        self._keep(self._dial(link, ip, port, timeout_s))
 
     async def _dial(self, link: Link, ip: str, port: int, timeout_s: float) -> None:
         try:
             async with asyncio.timeout(timeout_s):
-                await self._loop.create_connection(lambda: _Connection(self, link), ip, port)
-        except OSError:  # TimeoutError is one
+                await self._loop.create_connection(
+                    lambda: _Connection(self, link),
+                    ip,
+                    port,
+                    ssl=self._credentials.for_dialled_nodes,
+                )
+        except OSError:  # TimeoutError and SSLError are some
             self.happened(LinkLost(link))
 
     def send(self, link: Link, message: Message, limit_bytes: int) -> bool:
@@ -92,9 +129,10 @@ class Bus:
 
     def stop(self) -> None:
         """Close everything."""
-        for server in self._servers:
-            server.close()
-        for task in self._dials:
+        for listener in self._listeners:
+            listener.close()
+        self._handshakes.stop()
+        for task in list(self._tasks):
             task.cancel()
         for connection in list(self._connections):
             connection.is_dropped = True

@@ -46,6 +46,7 @@ from server.cluster.nodes import each_slot
 from server.cluster.operations import BUS_PORT_OFFSET, MAX_PORT
 from server.cluster.state import Settings
 from server.requests.dispatch import Dispatcher
+from server.tls.credentials import Credentials
 from storage.keyspace.slot_index import SlotIndex
 
 TICK_SECONDS = 0.1
@@ -53,13 +54,15 @@ SHORTEST_DIAL_SECONDS = 1.0
 
 
 def bus_port(config: Configuration) -> int:
-    """Where the node listens for others: CLUSTER MEET adds the offset to the port without TLS."""
-    return config.cluster_port or (config.port or config.tls_port) + BUS_PORT_OFFSET
+    """Where the node listens for others: CLUSTER MEET adds the offset to the port of a node."""
+    port = config.tls_port if config.tls_cluster else config.port or config.tls_port
+    return config.cluster_port or port + BUS_PORT_OFFSET
 
 
 def open_node(
     dispatcher: Dispatcher,
     loop: asyncio.AbstractEventLoop,
+    credentials: Credentials,
     begin_event: Callable[[], None],
     wake: Callable[[], None],
     fatal: Callable[[str], object],
@@ -76,7 +79,7 @@ def open_node(
     path = config.cluster_config_file
     try:
         file = NodeFile(path)
-        return ClusterRunner(dispatcher, loop, file, begin_event, wake, fatal)
+        return ClusterRunner(dispatcher, loop, credentials, file, begin_event, wake, fatal)
     except NodeFileInUse as error:
         raise OSError(str(error)) from None
     except BadConfig as error:
@@ -95,6 +98,7 @@ class ClusterRunner:
         self,
         dispatcher: Dispatcher,
         loop: asyncio.AbstractEventLoop,
+        credentials: Credentials,
         file: NodeFile,
         begin_event: Callable[[], None],
         wake: Callable[[], None],
@@ -119,17 +123,19 @@ class ClusterRunner:
             file.read(),
             instance.now_ms,
         )
-        self._bus = Bus(loop, self._happened, lambda: instance.now_ms, instance.host.log)
+        self._bus = Bus(
+            loop, self._happened, lambda: instance.now_ms, instance.host.log, credentials
+        )
         self._mode = instance.feature(ClusterMode)
         instance.databases[0].slots = SlotIndex()
         self._mode.enable(self.core)
 
     # -- life ----------------------------------------------------------------------------------
 
-    async def start(self) -> None:
+    def start(self) -> None:
         """Listen for other nodes, once the ports for clients are known. Raises OSError."""
         self.apply_config()
-        await self._bus.listen(self._instance.config.bind, self.settings.bus_port)
+        self._bus.listen(self._instance.config.bind, self.settings.bus_port)
 
     def begin(self) -> None:
         """Take part in the cluster, once the data is loaded."""
@@ -159,8 +165,12 @@ class ClusterRunner:
         settings.migration_barrier = config.cluster_migration_barrier
         settings.allow_replica_migration = config.cluster_allow_replica_migration
         settings.replica_ping_ms = config.repl_ping_replica_period * 1000
-        settings.port = config.cluster_announce_port or config.port
-        settings.second_port = config.cluster_announce_tls_port or config.tls_port
+        settings.tls_cluster = config.tls_cluster
+        settings.tls_replication = config.tls_replication
+        plain = config.cluster_announce_port or config.port
+        encrypted = config.cluster_announce_tls_port or config.tls_port
+        ports = (encrypted, plain) if config.tls_cluster else (plain, encrypted)
+        settings.port, settings.second_port = ports
         settings.bus_port = config.cluster_announce_bus_port or bus_port(config)
         settings.announce_ip = config.cluster_announce_ip
         settings.hostname = config.cluster_announce_hostname
@@ -172,7 +182,6 @@ class ClusterRunner:
         if self._is_stopped:
             return
         self._loop.call_later(TICK_SECONDS, self._tick)
-        self._look_up_settings()
         self._happened(Tick())
         if self._paused_until_ms and self._instance.now_ms >= self._paused_until_ms:
             self._resume_writes()

@@ -25,8 +25,24 @@ def test_clients_with_and_without_tls_have_ports_of_their_own() -> None:
     me = node.cluster.myself
     assert f"{me.id} :7001@16379,,tcp-port=7000,shard-id=" in node.saved
     assert (node.cluster.client_port(me, True), node.cluster.client_port(me, False)) == (7001, 7000)
+    assert " :7000@16379 myself" in node.cluster.nodes_text(is_tls=False)
     node = SingleNode(port=7000)
     assert node.cluster.client_port(node.cluster.myself, True) == 7000
+
+
+def test_ports_change_places_when_tls_cluster_is_switched() -> None:
+    node = SingleNode(port=7000, second_port=7001)
+    other = "a" * 40
+    line = f"{other} 127.0.0.1:7010@17010,,tls-port=7011 master - 0 0 1 connected\n"
+    switched = SingleNode(node.saved + line, port=7001, second_port=7000, tls_cluster=True)
+    peer = switched.cluster.find(other.encode())
+    assert peer is not None
+    assert (peer.port, peer.second_port) == (7011, 7010)
+    switched.settings.tls_cluster = False
+    switched.settings.port, switched.settings.second_port = 7000, 7001
+    switched.cluster.state.refresh_myself()
+    assert (peer.port, peer.second_port) == (7010, 7011)
+    assert (switched.cluster.myself.port, switched.cluster.myself.second_port) == (7000, 7001)
 
 
 def test_a_slot_without_an_owner_makes_it_fail_unless_that_is_allowed() -> None:

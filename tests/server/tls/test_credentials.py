@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from pathlib import Path
 
 import pytest
@@ -95,3 +96,17 @@ def test_without_an_interval_files_are_not_looked_at(served: Served) -> None:
     served.authority.issue("server")
     served.credentials.reload_if_due(1 << 50)
     assert served.serial == old
+
+
+def test_nodes_of_a_cluster_show_certificates_whatever_clients_need(served: Served) -> None:
+    served.config.tls_auth_clients = "no"
+    served.credentials.load()
+    assert served.credentials.for_accepted_nodes is None
+    assert served.credentials.for_dialled_nodes is None
+    served.config.tls_cluster = True
+    served.credentials.load()
+    accepted = served.credentials.for_accepted_nodes
+    assert accepted is not None
+    assert accepted.verify_mode == ssl.CERT_REQUIRED
+    assert served.credentials.for_clients.verify_mode == ssl.CERT_NONE
+    assert served.credentials.for_dialled_nodes is not None

@@ -11,6 +11,7 @@ from commands.config.configuration import Configuration
 from server.cluster.host.node_file import NodeFile
 from server.cluster.host.runner import ClusterRunner, bus_port, open_node
 from server.inprocess.server import InProcessServer
+from server.tls.credentials import Credentials
 
 
 def opened(path: Path) -> ClusterRunner:
@@ -22,6 +23,7 @@ def opened(path: Path) -> ClusterRunner:
     return open_node(
         server.dispatcher,
         asyncio.new_event_loop(),
+        Credentials(config, lambda level, text: None),
         begin_event=lambda: None,
         wake=lambda: None,
         fatal=pytest.fail,
@@ -59,12 +61,18 @@ def test_what_a_node_announces_changes_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("port", "tls_port", "cluster_port", "expected"),
-    [(7001, 8001, 0, 17001), (0, 8001, 0, 18001), (7001, 8001, 9000, 9000)],
+    ("port", "tls_port", "tls_cluster", "cluster_port", "expected"),
+    [
+        (7001, 8001, False, 0, 17001),
+        (0, 8001, False, 0, 18001),
+        (7001, 8001, True, 0, 18001),
+        (7001, 8001, True, 9000, 9000),
+    ],
 )
 def test_the_bus_is_above_the_port_that_others_are_told(
-    port: int, tls_port: int, cluster_port: int, expected: int
+    port: int, tls_port: int, tls_cluster: bool, cluster_port: int, expected: int
 ) -> None:
     config = Configuration()
     config.port, config.tls_port, config.cluster_port = port, tls_port, cluster_port
+    config.tls_cluster = tls_cluster
     assert bus_port(config) == expected
