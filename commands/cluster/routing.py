@@ -22,8 +22,9 @@ from protocol.errors import RoutingError
 from protocol.request import Request
 from protocol.slots import key_slot
 
-# Commands of shard channels, which are keys for routing.
-_SHARD_CHANNELS = {b"ssubscribe", b"sunsubscribe", b"spublish"}
+# Commands whose shard channels are routed as keys that are always there. Redis 8.2 treats those of
+# SUNSUBSCRIBE as common keys: on a slot that moves away it is answered with ASK.
+_SHARD_CHANNELS = {b"ssubscribe", b"spublish"}
 # What scripts are told instead of an error.
 _NOT_HERE = b"Script attempted to access a non local key in a cluster node"
 _IN_SCRIPTS = {
@@ -143,7 +144,7 @@ class _Check:
         if owner is node.myself:
             return self._refusal_of_migrating(target) if target is not None else None
         if source is not None and self._is_asking:
-            is_torn = len(set(self._keys)) > 1 and self._missing()
+            is_torn = not self._is_sharded and len(set(self._keys)) > 1 and self._missing()
             return RoutingError(errors.TRY_AGAIN) if is_torn else None
         is_read = not self._writes and (self._client.reads_replica or self._is_sharded)
         if is_read and owner is node.myself.leader:

@@ -17,6 +17,7 @@ from typing import Protocol, TypeAlias
 from commands.core.gates import GATE_SUBSCRIBED
 from commands.keys.pattern import Matcher, matcher
 from protocol import replies
+from protocol.slots import key_slot
 
 # A client's name in the tables, beside its bytes, as measured.
 NAME_BYTES = 500
@@ -137,6 +138,19 @@ class PubSub:
         words = (b"smessage", channel, message)
         subscribers = self.shard_channels.by_name.get(channel, {})
         return _deliver(subscribers, [replies.bulk(word) for word in words])
+
+    def leave_slots(self, slots: int) -> None:
+        """End the subscriptions to shard channels in a set of slots, and tell the clients.
+
+        Source: Redis 8.2, which does so whenever a slot changes its owner.
+        """
+        table = self.shard_channels
+        for name in [name for name in table.by_name if slots >> key_slot(name) & 1]:
+            head = replies.bulk(b"sunsubscribe") + replies.bulk(name)
+            for client in list(table.by_name[name]):
+                table.remove(client, name)
+                count = replies.integer(table.count_of(client))
+                client.send(replies.push_header(3, client.resp) + head + count)
 
     def forget(self, client: Subscriber) -> None:
         """End all subscriptions of a client, without messages to it."""

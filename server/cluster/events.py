@@ -110,9 +110,9 @@ class DeleteKeysInSlots:
 
 @frozen_record
 class SlotsChanged:
-    """These slots have another owner, or none.
+    """These slots have another owner, or none; or they are not those of this node's new primary.
 
-    Clients that are blocked on keys in them, or subscribed to shard channels, are to be checked.
+    Clients that are blocked on keys in them are to be checked, subscriptions to shard channels end.
     """
 
     slots: int

@@ -24,6 +24,7 @@ from server.cluster.events import (
 )
 from server.cluster.messages import Message
 from server.cluster.nodes import (
+    ALL_SLOTS,
     FAIL,
     MIGRATE_TO,
     MYSELF,
@@ -235,6 +236,7 @@ class ClusterState:
         self.migrating.clear()
         self.importing.clear()
         self.make_replica(self.myself, primary)
+        self.do(SlotsChanged(ALL_SLOTS & ~primary.slots))
 
     def replicate(self) -> None:
         """Have the data follow the role: from the primary's address, or from nobody."""

@@ -226,6 +226,8 @@ class ClusterRunner:
                 instance.host.log("warning" if is_warning else "notice", text)
             case ReplicateFrom(ip=ip, port=port):
                 instance.feature(Services).replication.follow(ip, port)
+            case SlotsChanged(slots=slots):
+                instance.pubsub.leave_slots(slots)
             case Promote():
                 instance.feature(Services).replication.promote()
             case DeleteKeysInSlots(slots=slots):

@@ -111,3 +111,18 @@ def test_keyspace_events_reach_subscribers(server: InProcessServer) -> None:
     received = client.received()
     assert b"$16\r\n__keyspace@0__:s\r\n$4\r\nxadd\r\n" in received
     assert b"$19\r\n__keyevent@0__:xadd\r\n$1\r\ns\r\n" in received
+
+
+def test_channels_of_slots_that_leave_are_unsubscribed(server: InProcessServer) -> None:
+    """`a` is in slot 15495, `b` in 3300."""
+    old = subscriber(server, "SSUBSCRIBE", "a", "b", protocol=2)
+    new = subscriber(server, "SSUBSCRIBE", "b", protocol=3)
+    server.instance.pubsub.leave_slots(1 << 3300)
+    server.cycle.finish()
+    body = b"$12\r\nsunsubscribe\r\n$1\r\nb\r\n"
+    assert old.received() == b"*3\r\n" + body + b":1\r\n"
+    assert new.received() == b">3\r\n" + body + b":0\r\n"
+    assert server.instance.pubsub.publish_to_shard(b"b", b"m") == 0
+    assert old.state.gates & GATE_SUBSCRIBED
+    server.instance.pubsub.leave_slots(1 << 15495)
+    assert not old.state.gates & GATE_SUBSCRIBED
