@@ -25,7 +25,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "commands/replication/state.py": "plain attributes; test_information.py beside it",
     "commands/cluster/connection.py": "test_routing.py beside it",
     "commands/cluster/mode.py": "an interface and a table; test_routing.py beside it",
-    "server/cluster/host/bus.py": "tests/compat/test_cluster.py, over real sockets",
     "server/cluster/host/release.py": "tests/compat/test_cluster.py",
     "commands/core/services.py": "interfaces; their implementations are in server/",
     "commands/core/runner.py": "a base class without behaviour; tests/server/requests",

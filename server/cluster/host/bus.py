@@ -3,6 +3,9 @@
 Each pair of nodes has two: each dials the other, and is answered on the connection that the other
 has dialled. There is no password, so it is bound to the addresses that clients may use. With
 `tls-cluster` all are encrypted, and both sides show certificates of the authority.
+
+Connections take turns, a frame each, for a millisecond at a time; then the loop serves clients. One
+that has more frames is not read meanwhile, so that a flood waits in its sender.
 """
 
 from __future__ import annotations
@@ -11,9 +14,11 @@ import asyncio
 import contextlib
 import socket
 import ssl
+from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from typing import cast
 
+from server import clock
 from server.cluster.events import Event, LinkLost, LinkOpened, Received
 from server.cluster.messages import (
     START_BYTES,
@@ -31,6 +36,7 @@ from server.tls.handshakes import Address, Handshakes, Listener
 
 BACKLOG = 512
 MAX_HANDSHAKES = 256  # at a time
+TURN_US = 1000  # how long frames are handled before others have their turn
 KEEPALIVE_SECONDS = 30  # as Redis, with the default node timeout
 
 
@@ -44,8 +50,10 @@ class Bus:
         now_ms: Callable[[], int],
         log: Callable[[str, str], None],
         credentials: Credentials,
+        clock_us: Callable[[], int] = clock.elapsed_us,
     ) -> None:
         self._loop = loop
+        self._clock_us = clock_us
         self._credentials = credentials
         self.happened = happened
         self.now_ms = now_ms
@@ -61,6 +69,7 @@ class Bus:
         )
         self._tasks: set[asyncio.Task[None]] = set()
         self._connections: set[_Connection] = set()
+        self._ready: deque[_Connection] = deque()  # those with a whole frame
 
     def listen(self, addresses: Sequence[str], port: int) -> None:
         """Accept other nodes. Raises OSError."""
@@ -121,6 +130,21 @@ class Bus:
             link.transport.is_dropped = True
             link.transport.drop()
 
+    def take_turn(self, connection: _Connection) -> None:
+        """Have a frame of a connection handled after those of the others that wait."""
+        if not self._ready:
+            self._loop.call_soon(self._take_some)
+        self._ready.append(connection)
+
+    def _take_some(self) -> None:
+        start_us = self._clock_us()
+        while self._ready and self._clock_us() - start_us < TURN_US:
+            connection = self._ready.popleft()
+            if connection.take_frame():
+                self._ready.append(connection)
+        if self._ready:
+            self._loop.call_soon(self._take_some)
+
     def accepted(self, connection: _Connection) -> None:
         self._connections.add(connection)
 
@@ -146,6 +170,8 @@ class _Connection(asyncio.Protocol):
         self._bus = bus
         self._link = link
         self._received = bytearray()
+        self._has_turn = False  # waits in the queue of the bus
+        self._is_paused = False
         self.transport: asyncio.Transport | None = None
         self.is_dropped = False
 
@@ -168,21 +194,46 @@ class _Connection(asyncio.Protocol):
             self._bus.happened(LinkOpened(self._link))
 
     def data_received(self, data: bytes) -> None:
+        self._received += data
+        size = self._frame_bytes()
+        if size and not self._has_turn:
+            self._has_turn = True
+            self._bus.take_turn(self)
+        if size and len(self._received) > size:
+            self._pause(is_paused=True)
+
+    def take_frame(self) -> bool:
+        """Handle the next frame; return whether there is another. If there is none, read on."""
+        if size := self._frame_bytes():
+            frame = bytes(self._received[:size])
+            del self._received[:size]
+            self._take(frame)
+        self._has_turn = self._frame_bytes() > 0
+        if not self._has_turn:
+            self._pause(is_paused=False)
+        return self._has_turn
+
+    def _pause(self, *, is_paused: bool) -> None:
+        if self._is_paused == is_paused or self.transport is None or self.transport.is_closing():
+            return
+        self._is_paused = is_paused
+        if is_paused:
+            self.transport.pause_reading()
+        else:
+            self.transport.resume_reading()
+
+    def _frame_bytes(self) -> int:
+        """The size of the frame that has come; 0 if none is whole, or the connection has ended."""
         received = self._received
-        received += data
-        at = 0
+        if len(received) < START_BYTES or self.transport is None or self.is_dropped:
+            return 0
         try:
-            while len(received) - at >= START_BYTES:
-                size = frame_size(bytes(received[at : at + START_BYTES]))
-                if len(received) - at < size:
-                    break
-                self._take(bytes(received[at : at + size]))
-                at += size
+            size = frame_size(bytes(received[:START_BYTES]))
         except BadFrame as error:
             self._bus.log("warning", f"Cluster bus: {error}")
             self.drop()
-            return
-        del received[:at]
+            return 0
+        return size if len(received) >= size else 0
 
     def _take(self, frame: bytes) -> None:
         assert self._link is not None
