@@ -106,6 +106,7 @@ def read_config(state: ClusterState, text: str, now_ms: int) -> None:
     if mine != 1:
         raise BadConfig(f"{mine or 'no'} lines have the flag `myself`")
     state.current_epoch = state.highest_epoch()
+    state.had_slots = bool(state.myself.slots)
     for node in state.nodes.values():
         node.shard_id = node.leader.shard_id
     state.pending_actions.clear()

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from commands.cluster.mode import Peer
 
 BAN_MS = 60_000  # how long a forgotten node stays forgotten
-# A primary does not serve writes right after a start: another may have taken its slots meanwhile.
+# A primary that comes back does not serve at once: another may have taken its slots meanwhile.
 WRITABLE_AFTER_MS = 2_000
 # How long a primary must be with a majority again before it serves writes.
 MIN_REJOIN_MS, MAX_REJOIN_MS = 500, 5_000
@@ -122,6 +122,7 @@ class ClusterState:
         self.pending_actions: list[Action] = []
         self.must_save = self.must_sync = self.must_update = False
         self._tls_cluster = settings.tls_cluster  # that the ports of `nodes` follow
+        self.had_slots = False  # in nodes.conf, when it was started
         self._first_update_ms: int | None = None
         self._replicated: tuple[str, int] | None = None  # whom the data follows
         self._minority_ms = 0  # when this node was last without a majority
@@ -336,20 +337,21 @@ class ClusterState:
         """Work out whether the cluster is ok: enough slots are covered, by a majority's judgement.
 
         Called at the end of each step if `must_update` is set, as each tick does. A primary goes
-        back to ok only after a while.
+        back to ok only after a while; but a new one, which was started without slots and has heard
+        of no primary that has any, at once. In Redis new clusters wait for two to five seconds.
         """
         me, self.must_update = self.myself, False
         if self._first_update_ms is None:
             self._first_update_ms = now_ms
         voters = [node for node in self.nodes.values() if node.is_primary and node.slots]
         self.size = len(voters)
-        has_started = now_ms - self._first_update_ms >= WRITABLE_AFTER_MS
+        has_started = not self.had_slots or now_ms - self._first_update_ms >= WRITABLE_AFTER_MS
         if me.is_primary and not self.is_ok and not has_started:
             return
         is_ok = not self.settings.require_full_coverage or self._is_covered()
         if sum(node.is_reachable for node in voters) < self.quorum():
             is_ok = False
-            self._minority_ms = now_ms
+            self._minority_ms = now_ms if voters else 0
         if is_ok == self.is_ok:
             return
         rejoin_ms = min(max(self.settings.node_timeout_ms, MIN_REJOIN_MS), MAX_REJOIN_MS)

@@ -10,9 +10,18 @@ def test_a_new_node_saves_its_id_first() -> None:
     assert node.saved.endswith("\nvars currentEpoch 0 lastVoteEpoch 0\n")
 
 
-def test_a_single_node_with_all_slots_is_ok_two_seconds_after_its_start() -> None:
+def test_a_new_node_is_ok_as_soon_as_all_slots_have_an_owner() -> None:
     node = SingleNode()
+    node.tick(1)
     node.cluster.add_slots_range([b"0", b"16383"])
+    assert StateChanged(True) in node.take()
+
+
+def test_a_node_that_comes_back_with_slots_is_ok_two_seconds_after_its_start() -> None:
+    first = SingleNode()
+    first.cluster.add_slots_range([b"0", b"16383"])
+    first.take()
+    node = SingleNode(first.saved)
     assert not any(isinstance(action, StateChanged) for action in node.tick(1.9))
     assert not node.cluster.is_ok
     assert StateChanged(True) in node.tick(0.3)
