@@ -301,7 +301,10 @@ def newer_text() -> str:
 
 # -- the command line ----------------------------------------------------------------------------
 
-JOBS = ("archive compact", "archive epochs", "archive expire", "archive status", "demo departures")
+JOBS = (
+    *("archive compact", "archive epochs", "archive expire", "archive status"),
+    *("cluster start", "cluster status", "cluster add", "cluster stop", "demo departures"),
+)
 HELP_COLUMNS = "88"
 
 

@@ -54,6 +54,13 @@ def serve(arguments: list[str]) -> int | None:
     return status
 
 
+def cluster(arguments: list[str]) -> int:
+    """Start, watch, extend and stop a cluster on this machine."""
+    from rillway.cluster.command import main as cluster_main
+
+    return cluster_main(arguments)
+
+
 def check(arguments: list[str]) -> int:
     """Inspect and repair data files."""
     from rillway.command_line.check import make_parser
@@ -124,6 +131,7 @@ def completion(arguments: list[str]) -> int:
 
 SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
     "serve": (serve, "start a server: rillway serve --help"),
+    "cluster": (cluster, "a cluster on this machine, one core each: rillway cluster --help"),
     "check": (check, "inspect and repair data files: rillway check --help"),
     "top": (top, "watch a server in the terminal: rillway top --help"),
     "consume": (consume, "run a command for each entry of a stream: rillway consume --help"),

@@ -11,6 +11,7 @@ from rillway.command_line.parser import Parser
 
 # Where the parsers of sub-commands and of their jobs are made, by `make_parser`; `serve` has none.
 PARSERS = {
+    "cluster": "rillway.cluster.arguments",
     "check": "rillway.command_line.check",
     "top": "rillway.top.command",
     "consume": "rillway.consumer.command",
@@ -60,8 +61,8 @@ def commands(
     ]
     parsers = {name: importlib.import_module(module) for name, module in PARSERS.items()}
     made = {name: module.make_parser() for name, module in parsers.items()}
-    jobs = parsers["archive"].JOBS
-    made |= {f"archive {job}": make() for job, make in jobs.items()}
+    for name in ("archive", "cluster"):
+        made |= {f"{name} {job}": make() for job, make in parsers[name].JOBS.items()}
     for name, parser in made.items():
         inner = [other.partition(" ")[2] for other in made if other.startswith(f"{name} ")]
         summary = summaries.get(name, parser.description or "").partition(": ")[0]

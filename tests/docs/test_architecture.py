@@ -25,6 +25,7 @@ FOLDERS = {
     "sampler": "rillway/sampler",
     "console": "rillway/console",
     "testing": "rillway/testing",
+    "launch": "rillway/cluster",
 }
 LAYERS = ("server", "commands", "storage", "protocol")
 TABLE = re.compile(r"^\|[^\n]*\n\| ?-[^\n]*\n((?:\|[^\n]*\n)+)", re.MULTILINE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rillway.__main__ import SUBCOMMANDS
+from rillway.cluster.arguments import JOBS as CLUSTER_JOBS
 from rillway.command_line.described import Command, Option, commands
 from rillway.pipeline.archive.arguments import JOBS
 
@@ -24,9 +25,11 @@ def option(command: Command, name: str) -> Option:
 
 def test_every_sub_command_and_job_is_there(described: dict[str, Command]) -> None:
     jobs = {*(f"archive {job}" for job in JOBS), "demo departures"}
+    jobs |= {f"cluster {job}" for job in CLUSTER_JOBS}
     assert set(described) == {*SUBCOMMANDS, *jobs, "help", "version"}
     assert all(command.summary for command in described.values())
     assert set(described["archive"].words) == set(JOBS)
+    assert set(described["cluster"].words) == set(CLUSTER_JOBS)
     assert set(described["help"].words) == set(SUBCOMMANDS)
     assert described["completion"].words == ("bash", "zsh", "fish")
 

@@ -1,0 +1,120 @@
+"""The arguments of `rillway cluster`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rillway.cluster.ports import MAX_PORT
+from rillway.command_line.arguments import from_one, from_zero, whole_number
+from rillway.command_line.parser import Parser
+from rillway.command_line.suggestions import did_you_mean
+
+DEFAULT_FOLDER = Path("rillway-cluster")
+DEFAULT_PORT = 7000
+
+
+def parse_options(arguments: list[str]) -> tuple[str, argparse.Namespace]:
+    """Return the job and its arguments; exits with status 2 if they are wrong.
+
+    `options.options`: the words after `--`, which are the nodes'.
+    """
+    parser = make_parser()
+    job, *rest = arguments or [""]
+    if job not in JOBS:
+        if job and not job.startswith("-"):
+            parser.error(f"there is no job '{job}'.{did_you_mean(job, JOBS)}")
+        parser.parse_args(arguments)
+        parser.error(f"expected one of: {', '.join(JOBS)}")
+    place = rest.index("--") if "--" in rest else len(rest)
+    options = JOBS[job]().parse_args(rest[:place])
+    options.options = rest[place + 1 :]
+    if options.options and job != "start":
+        parser.error("only start takes options of the nodes")
+    return job, options
+
+
+def make_parser() -> Parser:
+    return Parser(
+        "cluster",
+        "A Redis Cluster on this machine, a process for each core. Options: rillway cluster start "
+        "--help, and so on.",
+        usage="rillway cluster start --nodes N [OPTION ...] [-- DIRECTIVES]\n"
+        "       rillway cluster status|add|stop [OPTION ...]",
+    )
+
+
+def start_parser() -> Parser:
+    parser = Parser(
+        "cluster start",
+        "Make a cluster, or start the nodes of one again that do not run. It returns when all "
+        "slots are served; the nodes run on in the background.",
+        usage="rillway cluster start --nodes N [OPTION ...] [-- DIRECTIVES]",
+        epilog="What follows -- is given to all nodes, as rillway serve takes it: a file, "
+        "--appendfsync always, --requirepass. Each node has an append-only file. Fewer than three "
+        "primaries spread the keys as well, but no replica takes over when one fails: that needs "
+        "a majority. On a folder that has a cluster, --nodes and --port may be left out.",
+    )
+    parser.add_argument(
+        "--nodes", type=from_one, metavar="N", help="the primaries of a new cluster"
+    )
+    parser.add_argument(
+        "--replicas",
+        type=from_zero,
+        metavar="R",
+        help="the replicas of each primary, each a process as well (default: 0)",
+    )
+    parser.add_argument(
+        "--port",
+        type=whole_number(1, MAX_PORT),
+        metavar="PORT",
+        help=f"the first node's; the others have the next ones, and the bus these and 10,000 "
+        f"(default: {DEFAULT_PORT})",
+    )
+    return _with_folder(parser)
+
+
+def status_parser() -> Parser:
+    parser = Parser(
+        "cluster status",
+        "The address, role, process and slots of each node. Exit status: 0 if all nodes run and "
+        "all slots are served, else 1.",
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON document")
+    return _with_folder(parser)
+
+
+def add_parser() -> Parser:
+    return _with_folder(
+        Parser(
+            "cluster add",
+            "Start one more primary, with as many replicas as the others were given, and move "
+            "its share of the slots to it, while clients go on. If it is cut, run it again: it "
+            "goes on where it was.",
+        )
+    )
+
+
+def stop_parser() -> Parser:
+    return _with_folder(
+        Parser("cluster stop", "End all nodes cleanly. Their files stay, for the next start.")
+    )
+
+
+def _with_folder(parser: Parser) -> Parser:
+    parser.add_argument(
+        "--dir",
+        type=Path,
+        default=DEFAULT_FOLDER,
+        metavar="D",
+        help="the folder of the cluster (default: %(default)s)",
+    )
+    return parser
+
+
+JOBS = {
+    "start": start_parser,
+    "status": status_parser,
+    "add": add_parser,
+    "stop": stop_parser,
+}

@@ -1,0 +1,92 @@
+"""`rillway cluster start|status|add|stop`.
+
+Exits with 0 if it is done and the cluster is sound, 1 if not, 2 for wrong arguments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+
+from rillway.cluster.arguments import DEFAULT_PORT, parse_options
+from rillway.cluster.failure import ClusterFailed
+from rillway.cluster.folder import ClusterFolder, checked_options
+from rillway.cluster.launch import MIN_FOR_FAILOVER, Launch, Wish
+from rillway.cluster.status import as_json, lines, read_status
+
+
+def main(arguments: list[str]) -> int:
+    """Do a job and return the exit status."""
+    job, options = parse_options(arguments)
+    try:
+        return JOBS[job](options)
+    except ClusterFailed as failure:
+        print(f"rillway cluster: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"\nInterrupted. `rillway cluster {job}` goes on.", file=sys.stderr)
+        return 128 + signal.SIGINT
+
+
+def start(options: argparse.Namespace) -> int:
+    """Make the cluster of the folder, or start those of its nodes that do not run."""
+    folder = ClusterFolder(options.dir)
+    wish = Wish(options.nodes, options.replicas, options.port, checked_options(options.options))
+    if folder.plan is None and wish.primaries is None:
+        raise ClusterFailed(
+            f"there is no cluster in {folder.path} yet: how many primaries is it to have? "
+            f"--nodes {max(os.cpu_count() or 1, MIN_FOR_FAILOVER)}"
+        )
+    with folder.locked():
+        launch = Launch(folder, say)
+        if folder.plan is None:
+            launch.plan(wish, DEFAULT_PORT)
+        else:
+            launch.check(wish)
+        launch.start()
+    return show(folder)
+
+
+def say(line: str) -> None:
+    """Print at once: what follows may take its time."""
+    print(line, flush=True)
+
+
+def show(folder: ClusterFolder) -> int:
+    """Print the nodes; returns the exit status."""
+    status = read_status(folder)
+    print("\n".join(lines(status)))
+    return 0 if status.is_sound else 1
+
+
+def status(options: argparse.Namespace) -> int:
+    folder = ClusterFolder(options.dir)
+    if not options.json:
+        return show(folder)
+    found = read_status(folder)
+    print(json.dumps(as_json(folder, found), indent=2))
+    return 0 if found.is_sound else 1
+
+
+def add(options: argparse.Namespace) -> int:
+    """One more primary, with its share of the slots."""
+    folder = ClusterFolder(options.dir)
+    folder.existing()
+    with folder.locked():
+        Launch(folder, say).add()
+    return show(folder)
+
+
+def stop(options: argparse.Namespace) -> int:
+    """End all nodes, and say which ended."""
+    folder = ClusterFolder(options.dir)
+    folder.existing()
+    with folder.locked():
+        Launch(folder, say).stop()
+    return 0
+
+
+JOBS = {"start": start, "status": status, "add": add, "stop": stop}

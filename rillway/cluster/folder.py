@@ -1,0 +1,162 @@
+"""The folder of a cluster: what it was started with, and a folder for each node.
+
+cluster.json   the ports of its nodes, and the options that all of them are started with
+lock           held by the `rillway cluster` that changes something
+7000/ ...      a node: nodes.conf, appendonlydir, server.log
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from rillway.cluster.failure import ClusterFailed
+from rillway.cluster.member import Member, Node, parse_nodes
+from rillway.cluster.process import NodeProcess
+
+FILE = "cluster.json"
+FORMAT = 1
+# All nodes have the same options, so none may name something that a node has for itself.
+RESERVED = (
+    *("port", "dir", "cluster-enabled", "cluster-config-file", "cluster-port", "logfile"),
+    *("tls-port", "unixsocket", "metrics-port", "pidfile", "daemonize"),
+)
+
+
+@dataclass
+class Plan:
+    """What cluster.json has. `ports`: of the primaries first, then of their replicas, then those
+    that were added. `adding`: of nodes that `add` has begun to take in."""
+
+    primaries: int
+    replicas: int
+    ports: list[int]
+    options: list[str]
+    adding: list[int] = field(default_factory=list)
+    is_created: bool = False
+
+    @property
+    def password(self) -> str:
+        """`requirepass` among the options, or what redis-cli takes from the environment."""
+        return option_value(self.options, "requirepass") or os.environ.get("REDISCLI_AUTH", "")
+
+
+class ClusterFolder:
+    """The folder `path`. Raises ClusterFailed if it is there, and not a cluster's."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self._file = self.path / FILE
+        self.plan = self._read()
+
+    def _read(self) -> Plan | None:
+        """What it has; None for a folder that is empty or not there."""
+        try:
+            found = json.loads(self._file.read_text())
+            if found.pop("format") == FORMAT:
+                return Plan(**found)
+            raise ClusterFailed(f"{self._file} was written by another version of Rillway")
+        except FileNotFoundError:
+            if self.path.is_dir() and any(entry.name != "lock" for entry in self.path.iterdir()):
+                raise ClusterFailed(
+                    f"{self.path} is no cluster of ours: it has files, but no {FILE}"
+                ) from None
+            return None
+        except NotADirectoryError:
+            raise ClusterFailed(f"{self.path} is not a folder") from None
+        except OSError as error:
+            raise ClusterFailed(f"{self._file} cannot be read: {error.strerror}") from None
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise ClusterFailed(f"{self._file} is damaged") from None
+
+    def existing(self) -> Plan:
+        """The plan. Raises ClusterFailed if there is no cluster."""
+        if self.plan is None:
+            raise ClusterFailed(
+                f"there is no cluster in {self.path}: rillway cluster start --nodes 3 "
+                f"--dir {self.path}"
+            )
+        return self.plan
+
+    def save(self, plan: Plan) -> None:
+        """Write cluster.json, whole or not at all. Only its owner reads it: it has passwords."""
+        self.plan = plan
+        written = self._file.with_suffix(".new")
+        with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            json.dump({"format": FORMAT, **asdict(plan)}, file, indent=2)
+            file.flush()
+            os.fsync(file.fileno())
+        written.replace(self._file)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else changes it meanwhile. Makes the folder. Raises ClusterFailed."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / "lock").open("w")
+        except OSError as error:
+            raise ClusterFailed(f"{self.path} cannot be used: {error.strerror}") from None
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ClusterFailed(
+                    f"another `rillway cluster` is at work in {self.path}"
+                ) from None
+            self.plan = self._read()
+            yield
+
+    def process(self, port: int) -> NodeProcess:
+        return NodeProcess(self.path / str(port), port)
+
+    def processes(self) -> list[NodeProcess]:
+        """Of all nodes, those that are being added included."""
+        plan = self.existing()
+        return [self.process(port) for port in (*plan.ports, *plan.adding)]
+
+    def member(self, port: int) -> Member:
+        return Member(port, password=self.existing().password)
+
+    def saved_nodes(self, port: int) -> list[Node]:
+        """What the node knew when it last wrote its nodes.conf."""
+        try:
+            return parse_nodes((self.path / str(port) / "nodes.conf").read_text())
+        except (OSError, ValueError, IndexError):
+            return []
+
+
+def checked_options(options: Sequence[str]) -> list[str]:
+    """The options of the nodes, a file by its whole path. Raises ClusterFailed for reserved ones.
+
+    With a password, the nodes need it for one another as well.
+    """
+    checked = list(options)
+    for word in checked:
+        name = word.partition("=")[0].removeprefix("--").lower()
+        if word == "-p" or (word.startswith("--") and name in RESERVED):
+            raise ClusterFailed(f"{word} cannot be given to all nodes: each has its own")
+    if checked and not checked[0].startswith("-"):
+        file = Path(checked[0]).absolute()
+        if not file.is_file():
+            raise ClusterFailed(f"after -- there is no file {file}; options begin with --")
+        checked[0] = str(file)
+    password = option_value(checked, "requirepass")
+    if password and not option_value(checked, "masterauth"):
+        checked += ["--masterauth", password]
+    return checked
+
+
+def option_value(options: Sequence[str], name: str) -> str:
+    """The last value of an option, `--name value` or `--name=value`; "" if it is not there."""
+    value = ""
+    for place, word in enumerate(options):
+        if word.lower() == f"--{name}":
+            value = options[place + 1] if place + 1 < len(options) else ""
+        elif word.lower().startswith(f"--{name}="):
+            value = word.partition("=")[2]
+    return value

@@ -1,0 +1,190 @@
+"""A node as the others see it, and a connection to a node that asks for that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from rillway.cluster.failure import ClusterFailed, NoPassword, NotReady
+
+SLOT_COUNT = 16_384
+BUS_PORT_OFFSET = 10_000
+ANSWER_SECONDS = 5.0
+POLL_SECONDS = 0.01
+FIELDS_BEFORE_SLOTS = 8
+FAILED = {"fail", "fail?"}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A line of CLUSTER NODES, or of nodes.conf. `marks`: slots that move, and to or from whom."""
+
+    id: str
+    host: str
+    port: int
+    flags: frozenset[str]
+    primary_id: str | None
+    epoch: int
+    slots: tuple[tuple[int, int], ...] = ()
+    migrating: dict[int, str] = field(default_factory=dict, compare=False)
+    importing: dict[int, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    @property
+    def is_myself(self) -> bool:
+        return "myself" in self.flags
+
+    @property
+    def is_primary(self) -> bool:
+        return "master" in self.flags
+
+    @property
+    def is_known(self) -> bool:
+        """False while two nodes introduce themselves, and for one without an address."""
+        return not self.flags & {"handshake", "noaddr"}
+
+    @property
+    def has_failed(self) -> bool:
+        return bool(self.flags & FAILED)
+
+    @property
+    def slot_count(self) -> int:
+        return sum(last - first + 1 for first, last in self.slots)
+
+    def each_slot(self) -> Iterator[int]:
+        for first, last in self.slots:
+            yield from range(first, last + 1)
+
+
+def parse_nodes(text: str) -> list[Node]:
+    """The nodes of a reply to CLUSTER NODES, or of the text of a nodes.conf."""
+    lines = (line.split() for line in text.splitlines())
+    return [parse_node(words) for words in lines if words and words[0] != "vars"]
+
+
+def parse_node(words: Sequence[str]) -> Node:
+    place, _, _ = words[1].partition("@")
+    host, _, port = place.rpartition(":")
+    slots: list[tuple[int, int]] = []
+    migrating: dict[int, str] = {}
+    importing: dict[int, str] = {}
+    for word in words[FIELDS_BEFORE_SLOTS:]:
+        if word.startswith("["):
+            slot, sign, node_id = word[1:-1].split("-", 2)
+            marks = migrating if sign == ">" else importing
+            marks[int(slot)] = node_id
+        else:
+            first, _, last = word.partition("-")
+            slots.append((int(first), int(last or first)))
+    primary_id = None if words[3] == "-" else words[3]
+    flags = frozenset(words[2].split(","))
+    epoch = int(words[6])
+    return Node(
+        words[0], host, int(port), flags, primary_id, epoch, tuple(slots), migrating, importing
+    )
+
+
+class Member:
+    """A node that runs, and what can be asked of it. Errors are raised as ClusterFailed."""
+
+    def __init__(
+        self,
+        port: int,
+        *,
+        host: str = "127.0.0.1",
+        bus_port: int = 0,
+        password: str = "",
+        answer_seconds: float = ANSWER_SECONDS,
+    ) -> None:
+        self.host, self.port, self.password = host, port, password
+        self.bus_port = bus_port or port + BUS_PORT_OFFSET
+        # An error is shown; whoever calls decides whether it is tried again.
+        self._client: Any = redis.Redis(
+            host=host,
+            port=port,
+            password=password or None,
+            decode_responses=True,
+            encoding_errors="surrogateescape",  # the names of keys may be any bytes
+            socket_timeout=answer_seconds,
+            retry=Retry(NoBackoff(), 0),
+        )
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    def ask(self, *words: str | int) -> Any:
+        """The reply to a command, as the server sends it."""
+        with self._told():
+            return self._client.execute_command(*words)
+
+    def ask_all(self, commands: Iterable[tuple[str | int, ...]]) -> list[Any]:
+        """Send several commands at once, and return their replies."""
+        with self._told(), self._client.pipeline(transaction=False) as pipeline:
+            for words in commands:
+                pipeline.execute_command(*words)
+            return list(pipeline.execute())
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except redis.AuthenticationError:
+            raise NoPassword(
+                f"the node {self.address} asks for a password: give it in REDISCLI_AUTH"
+            ) from None
+        except redis.RedisError as error:
+            raise NotReady(f"the node {self.address} answers: {error}") from None
+
+    def nodes(self) -> list[Node]:
+        """All nodes, as this one sees them."""
+        # Two words, so that redis-py does not parse the reply.
+        return parse_nodes(self.ask("CLUSTER", "NODES"))
+
+    @cached_property
+    def id(self) -> str:
+        return str(self.ask("CLUSTER", "MYID"))
+
+    def myself(self) -> Node:
+        return next(node for node in self.nodes() if node.is_myself)
+
+    def is_ok(self) -> bool:
+        """Whether it serves keys: all slots are covered, and it is with a majority."""
+        return "cluster_state:ok" in self.ask("CLUSTER", "INFO")
+
+    def is_synchronised(self) -> bool:
+        """Whether it is a primary, or a replica that has what its primary has."""
+        role = self.ask("ROLE")
+        return bool(role[0] == "master" or role[3] == "connected")
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def wait_until(holds: Callable[[], bool], seconds: float, otherwise: Callable[[], str]) -> None:
+    """Wait until it holds; a node that is not ready is asked again.
+
+    Raises ClusterFailed, with the text of `otherwise`, if it does not hold in time.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            if holds():
+                return
+        except NotReady as failure:
+            if time.monotonic() > deadline:
+                raise ClusterFailed(str(failure)) from None
+        if time.monotonic() > deadline:
+            raise ClusterFailed(otherwise())
+        time.sleep(POLL_SECONDS)

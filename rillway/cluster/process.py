@@ -1,0 +1,118 @@
+"""The process of a node: `rillway serve` in a folder, detached from the program that starts it.
+
+The process holds a lock on the file `process` of its folder, which has its ID: the lock is gone
+when the process is, however it ended, and no other process can be taken for it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import rillway
+from rillway.cluster.failure import ClusterFailed
+from rillway.cluster.member import Member, wait_until
+
+START_SECONDS = 600.0  # it may have much to load
+STOP_SECONDS = 60.0
+SHOWN_LINES = 5
+# The folder of this package, so that the process imports the same one from any folder.
+IMPORT_ROOT = str(Path(rillway.__file__).parent.parent)
+# What all nodes are given; what the user adds comes later, and wins.
+DIRECTIVES = (
+    *("--cluster-enabled", "yes", "--appendonly", "yes"),
+    # A new replica is on the same machine, and is waited for.
+    *("--repl-diskless-sync-delay", "0"),
+)
+
+
+class NodeProcess:
+    """A node's folder, and the process that serves from it, if one does."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder, self.port = folder, port
+        self.log = folder / "server.log"
+        self._file = folder / "process"
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The ID of its process; None if none runs."""
+        if self._child is not None:
+            self._child.poll()  # reaped, so that it does not hold the lock as a zombie
+        try:
+            with self._file.open() as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: others may look too
+                return None
+        except BlockingIOError:
+            return int(self._file.read_text() or 0) or None
+        except FileNotFoundError:
+            return None
+
+    def start(self, options: Sequence[str]) -> None:
+        """Start it. `options`: words for `rillway serve`, of which the first may be a file.
+
+        Returns before the process answers.
+        """
+        self.folder.mkdir(exist_ok=True)
+        files = options[:1] if options and not options[0].startswith("-") else []
+        arguments = [*files, *DIRECTIVES, *options[len(files) :]]
+        arguments += ["--port", str(self.port), "--dir", str(self.folder)]
+        with self._file.open("a+") as held, self.log.open("ab") as log:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self._child = subprocess.Popen(
+                [sys.executable, "-m", "rillway", "serve", *arguments],
+                cwd=self.folder,
+                env=os.environ | {"PYTHONPATH": IMPORT_ROOT, "PYTHONUNBUFFERED": "1"},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is not for it
+                pass_fds=[held.fileno()],
+            )
+            held.truncate(0)
+            held.write(str(self._child.pid))
+
+    def wait_until_it_answers(self, member: Member) -> None:
+        """Raises ClusterFailed if it ends, or does not answer."""
+
+        def answers() -> bool:
+            if self.pid is None:
+                what = f"the node on port {self.port} did not start"
+                raise ClusterFailed(f"{what}. {self.last_words}")
+            return bool(member.ask("PING"))
+
+        wait_until(answers, START_SECONDS, lambda: "")
+
+    @property
+    def last_words(self) -> str:
+        """The end of its log, for a message."""
+        try:
+            lines = self.log.read_text(errors="replace").splitlines()[-SHOWN_LINES:]
+        except FileNotFoundError:
+            return "It has no log."
+        return "\n".join((f"The end of its log, {self.log}:", *lines))
+
+    def ask_to_end(self) -> bool:
+        """Send SIGTERM. False if it does not run."""
+        pid = self.pid
+        if pid is None:
+            return False
+        os.kill(pid, signal.SIGTERM)
+        return True
+
+    def wait_for_its_end(self) -> None:
+        """Raises ClusterFailed if it still runs after a minute."""
+        wait_until(
+            lambda: self.pid is None,
+            STOP_SECONDS,
+            lambda: (
+                f"the node on port {self.port} (pid {self.pid}) still runs after "
+                f"{STOP_SECONDS:.0f} s. {self.last_words}"
+            ),
+        )

@@ -1,0 +1,99 @@
+"""Moves slots, with their keys, to a node: as redis-cli's reshard does it, and it can be cut.
+
+A slot is marked on the target, then on the source; its keys are sent by MIGRATE; then both, and all
+other primaries, are told that it is the target's. What a run that was cut has left is found by
+these marks, and finished first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from rillway.cluster.failure import ClusterFailed
+from rillway.cluster.member import SLOT_COUNT, Member, Node
+
+SLOTS_AT_ONCE = 64
+KEYS_AT_ONCE = 100
+MIGRATE_MS = 60_000
+
+
+def fair_share(nodes: Sequence[Node], target_id: str) -> dict[str, list[int]]:
+    """The slots that each primary gives to the target, by their IDs: the last that it has.
+
+    Those who have most give, until all have the same, but for a rounded-off slot.
+    """
+    owners = {node.id: list(node.each_slot()) for node in nodes if node.is_primary and node.slots}
+    fair = SLOT_COUNT // len(owners.keys() | {target_id})
+    missing = fair - len(owners.pop(target_id, []))
+    gifts: dict[str, list[int]] = {}
+    for source_id, slots in sorted(owners.items(), key=lambda item: -len(item[1])):
+        number = min(len(slots) - fair, missing)
+        if number > 0:
+            gifts[source_id] = slots[-number:]
+            missing -= number
+    return gifts
+
+
+class Resharding:
+    """Moves slots to `target`. `primaries`: all that have slots, the target included."""
+
+    def __init__(
+        self,
+        target: Member,
+        primaries: Iterable[Member],
+        *,
+        moved: Callable[[int], None] = lambda number: None,
+    ) -> None:
+        """`moved` is called with the number of slots each time that some have moved."""
+        self._target = target
+        self._primaries = {member.id: member for member in primaries}
+        self._moved = moved
+
+    def run(self) -> None:
+        """Move a fair share. Raises ClusterFailed; it can be run again."""
+        self._finish()
+        for source_id, slots in fair_share(self._target.nodes(), self._target.id).items():
+            for first in range(0, len(slots), SLOTS_AT_ONCE):
+                self.move(self._source(source_id), slots[first : first + SLOTS_AT_ONCE])
+
+    def _finish(self) -> None:
+        """Move the slots that a run before has marked."""
+        nodes = self._target.nodes()
+        owners = {slot: node.id for node in nodes for slot in node.each_slot()}
+        marked: dict[str, list[int]] = {}
+        for slot in self._target.myself().importing:
+            marked.setdefault(owners.get(slot, "none"), []).append(slot)
+        for source_id, slots in marked.items():
+            self.move(self._source(source_id), slots)
+        for source in self._primaries.values():
+            # Slots of the target, of which the source may not have heard.
+            marks = source.myself().migrating
+            self._give([slot for slot in marks if owners.get(slot) == self._target.id], [source])
+
+    def move(self, source: Member, slots: Sequence[int]) -> None:
+        """Move some slots of one source. Clients are redirected meanwhile."""
+        self._target.ask_all([("CLUSTER", "SETSLOT", s, "IMPORTING", source.id) for s in slots])
+        source.ask_all([("CLUSTER", "SETSLOT", s, "MIGRATING", self._target.id) for s in slots])
+        self._send_keys(source, slots)
+        others = [each for each in self._primaries.values() if each not in (source, self._target)]
+        self._give(slots, [self._target, source, *others])
+        self._moved(len(slots))
+
+    def _send_keys(self, source: Member, slots: Sequence[int]) -> None:
+        """Send the keys of slots. A copy at the target is one that was not confirmed: REPLACE."""
+        target = self._target
+        auth = ("AUTH", target.password) if target.password else ()
+        migrate = ("MIGRATE", target.host, target.port, "", 0, MIGRATE_MS, "REPLACE", *auth, "KEYS")
+        get = [("CLUSTER", "GETKEYSINSLOT", slot, KEYS_AT_ONCE) for slot in slots]
+        while found := [keys for keys in source.ask_all(get) if keys]:
+            source.ask_all((*migrate, *keys) for keys in found)
+
+    def _give(self, slots: Sequence[int], members: Iterable[Member]) -> None:
+        """The target is told first: if nobody else is, it spreads."""
+        for member in members:
+            member.ask_all([("CLUSTER", "SETSLOT", s, "NODE", self._target.id) for s in slots])
+
+    def _source(self, node_id: str) -> Member:
+        if node_id not in self._primaries:
+            raise ClusterFailed(f"the node {node_id} has slots to give, and cannot be reached")
+        return self._primaries[node_id]

@@ -1,0 +1,208 @@
+"""What a cluster looks like: each node's address, role, slots and process, as lines or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rillway.cluster.creation import division
+from rillway.cluster.failure import ClusterFailed, NoPassword
+from rillway.cluster.folder import ClusterFolder
+from rillway.cluster.member import SLOT_COUNT, Node
+
+
+@dataclass(frozen=True)
+class NodeStatus:
+    """A node. `pid`: None if it does not run, or was not started here. `node`: None if nobody
+    knows it."""
+
+    address: str
+    port: int
+    is_ours: bool
+    pid: int | None
+    node: Node | None
+    problem: str = ""  # "" if nothing is wrong with it
+
+    @property
+    def slots(self) -> str:
+        """`0-5460 5470 (5,462 slots)`, or "" for none."""
+        if self.node is None or not self.node.slots:
+            return ""
+        ranges = [f"{a}-{b}" if a != b else str(a) for a, b in self.node.slots]
+        return f"{' '.join(ranges)} ({self.node.slot_count:,} slots)"
+
+
+@dataclass(frozen=True)
+class Status:
+    """All nodes. `problems`: sentences; none if the cluster is sound."""
+
+    nodes: tuple[NodeStatus, ...]
+    is_ok: bool  # what all nodes that answer say
+    problems: tuple[str, ...]
+
+    @property
+    def is_running(self) -> bool:
+        return any(node.pid for node in self.nodes)
+
+    @property
+    def served(self) -> int:
+        """The slots whose owner answers; the others may not have noticed yet that it does not."""
+        owners = [each.node for each in self.nodes if each.node and not each.problem]
+        return sum(node.slot_count for node in owners)
+
+    @property
+    def state(self) -> str:
+        """`ok`, `fail` or `stopped`."""
+        if not self.is_running:
+            return "stopped"
+        return "ok" if self.is_ok and self.served == SLOT_COUNT else "fail"
+
+    @property
+    def is_sound(self) -> bool:
+        return self.state == "ok" and not self.problems
+
+
+def read_status(folder: ClusterFolder) -> Status:
+    """Ask all nodes that run. Raises ClusterFailed if there is no cluster, or no password."""
+    views: dict[int, list[Node]] = {}
+    pids: dict[int, int | None] = {}
+    problems: dict[int, str] = {}
+    serving = []
+    for process in folder.processes():
+        port = process.port
+        pids[port] = process.pid
+        if pids[port] is None:
+            problems[port] = f"is down; its log: {process.log}"
+            continue
+        member = folder.member(port)
+        try:
+            views[port] = member.nodes()
+            if port not in folder.existing().adding:
+                serving.append(member.is_ok())
+        except NoPassword:
+            raise
+        except ClusterFailed as failure:
+            problems[port] = f"does not answer: {failure}"
+        finally:
+            member.close()
+    known = known_nodes(folder, views)
+    statuses = [
+        _of_ours(port, pid, known.get(port), problems.get(port, "")) for port, pid in pids.items()
+    ]
+    ids = {status.node.id for status in statuses if status.node is not None}
+    statuses += [_of_others(node) for node in known.values() if node.id not in ids]
+    sentences = [f"{status.address} {status.problem}" for status in statuses if status.problem]
+    if len({division(view) for view in views.values()}) > 1:
+        sentences.append("the nodes do not agree who has which slots (yet)")
+    sentences += _of_plan(folder)
+    return Status(tuple(statuses), bool(serving) and all(serving), tuple(sentences))
+
+
+def known_nodes(folder: ClusterFolder, views: dict[int, list[Node]]) -> dict[Any, Node]:
+    """The nodes by their ports: each as it sees itself, else as another does.
+
+    If none runs, from the files. Nodes of others are named by their IDs.
+    """
+    seen = views or {port: folder.saved_nodes(port) for port in folder.existing().ports}
+    ports = {node.id: port for port, view in seen.items() for node in view if node.is_myself}
+    ports |= {
+        node.id: process.port
+        for process in folder.processes()
+        for node in folder.saved_nodes(process.port)
+        if node.is_myself
+    }
+    found: dict[Any, Node] = {}
+    for view in seen.values():
+        for node in view:
+            name = ports.get(node.id, node.id)
+            if node.is_myself or name not in found:
+                found[name] = node
+    return found
+
+
+def _of_ours(port: int, pid: int | None, node: Node | None, problem: str) -> NodeStatus:
+    return NodeStatus(f"127.0.0.1:{port}", port, True, pid, node, problem)
+
+
+def _of_others(node: Node) -> NodeStatus:
+    problem = "has failed, and was not started here" if node.has_failed else ""
+    return NodeStatus(node.address, node.port, False, None, node, problem)
+
+
+def _of_plan(folder: ClusterFolder) -> list[str]:
+    plan = folder.existing()
+    if not plan.is_created:
+        return ["it was not made to the end: `rillway cluster start` goes on"]
+    if plan.adding:
+        return [f"a node is being added ({plan.adding[0]}): `rillway cluster add` goes on"]
+    return []
+
+
+# -- for people and for programs ------------------------------------------------------------------
+
+
+def lines(status: Status) -> list[str]:
+    """A line for each node, one for the cluster, and one for each problem."""
+    rows = [_row(status.nodes, each) for each in status.nodes]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    shown = [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]])
+        for row in rows
+    ]
+    problems = status.problems if status.is_running else ()  # that all are down says the sentence
+    return [*(line.rstrip() for line in shown), _sentence(status), *problems]
+
+
+def _row(nodes: Sequence[NodeStatus], status: NodeStatus) -> tuple[str, str, str, str]:
+    state = "down"
+    if not status.is_ours:
+        state = "another's"
+    elif status.pid is not None:
+        state = f"pid {status.pid}"
+    return status.address, role(nodes, status), state, status.slots
+
+
+def role(nodes: Sequence[NodeStatus], status: NodeStatus) -> str:
+    """`primary`, `replica of 127.0.0.1:7000`, or `new` for a node without slots or primary."""
+    if status.node is None:
+        return "new"
+    if status.node.is_primary:
+        return "primary"
+    primary_id = status.node.primary_id
+    addresses = [each.address for each in nodes if each.node and each.node.id == primary_id]
+    return f"replica of {addresses[0]}" if addresses else "replica"
+
+
+def _sentence(status: Status) -> str:
+    owners = [each for each in status.nodes if each.node and each.node.slots]
+    primaries = "1 primary" if len(owners) == 1 else f"{len(owners)} primaries"
+    if status.state == "stopped":
+        return f"cluster: stopped, {primaries}"
+    return f"cluster: {status.state}, {status.served:,} of {SLOT_COUNT:,} slots served, {primaries}"
+
+
+def as_json(folder: ClusterFolder, status: Status) -> dict[str, Any]:
+    """`state`: ok, fail, or stopped where no node runs."""
+    return {
+        "dir": str(folder.path),
+        "state": status.state,
+        "slots_served": status.served if status.is_running else 0,
+        "problems": list(status.problems),
+        "nodes": [_node_as_json(each) for each in status.nodes],
+    }
+
+
+def _node_as_json(status: NodeStatus) -> dict[str, Any]:
+    node = status.node
+    return {
+        "address": status.address,
+        "port": status.port,
+        "id": node.id if node else None,
+        "role": None if node is None else "primary" if node.is_primary else "replica",
+        "primary_id": node.primary_id if node else None,
+        "slots": [list(each) for each in node.slots] if node else [],
+        "started_here": status.is_ours,
+        "pid": status.pid,
+        "problem": status.problem or None,
+    }

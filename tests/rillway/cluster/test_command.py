@@ -1,0 +1,130 @@
+"""`rillway cluster` in processes, as a user runs it: what goes wrong is said in a sentence.
+
+Clusters under load, and with redis-server: tests/compat/test_cluster_command.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from tests.support.programs.ports import free_ports
+from tests.support.programs.servers import SERVED
+
+pytestmark = pytest.mark.integration
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    """Runs `rillway cluster JOB --dir ...`; what it has started is stopped after the test."""
+
+    def run(job: str, *words: str) -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, "-m", "rillway", "cluster", job, "--dir", str(tmp_path / "c")]
+        return subprocess.run(
+            [*argv, *words], cwd=SERVED, check=False, capture_output=True, text=True, timeout=120
+        )
+
+    yield run
+    if (tmp_path / "c/cluster.json").exists():
+        run("stop")
+
+
+def test_a_cluster_of_one_starts_stops_and_has_its_data_again(run: Run, tmp_path: Path) -> None:
+    port = free_ports(1)
+    started = run("start", "--nodes", "1", "--port", str(port))
+    assert started.returncode == 0, started.stderr
+    assert "note: there is no failover with fewer than three primaries" in started.stdout
+    assert f"127.0.0.1:{port}  primary  pid " in started.stdout
+    assert started.stdout.endswith("cluster: ok, 16,384 of 16,384 slots served, 1 primary\n")
+    with redis.RedisCluster(host="127.0.0.1", port=port) as client:
+        client.xadd("s", {"f": "v"})
+
+    again = run("start")
+    assert (again.returncode, again.stdout.splitlines()[0]) == (0, "all nodes run already")
+    stopped = run("stop")
+    assert (stopped.returncode, stopped.stdout[-7:]) == (0, " ended\n")
+    assert run("stop").stdout == "no node runs\n"
+    assert run("status").returncode == 1
+
+    assert run("start", "--", "--appendfsync", "always").returncode == 0
+    with redis.RedisCluster(host="127.0.0.1", port=port) as client:
+        assert client.xlen("s") == 1
+        assert client.config_get("appendfsync")["appendfsync"] == "always"
+    refused = run("start", "--", "--appendfsync", "no")
+    assert "other options than before need all nodes to start again" in refused.stderr
+    for words in (["--nodes", "2"], ["--replicas", "1"], ["--port", "1"]):
+        refused = run("start", *words)
+        assert refused.returncode == 1
+        assert f"was made with {words[0]}" in refused.stderr
+
+
+def test_a_node_that_was_killed_is_shown_and_started_again(run: Run) -> None:
+    port = free_ports(3)
+    assert run("start", "--nodes", "2", "--port", str(port)).returncode == 0
+    refused = run("add", "--nodes", "1")
+    assert refused.returncode == 2
+    pids = {
+        node["port"]: node["pid"] for node in json.loads(run("status", "--json").stdout)["nodes"]
+    }
+    os.kill(pids[port], signal.SIGKILL)
+
+    status = run("status", "--json")
+    document = json.loads(status.stdout)
+    assert (status.returncode, document["state"], document["slots_served"]) == (1, "fail", 8192)
+    assert [node["pid"] for node in document["nodes"]] == [None, pids[port + 1]]
+    assert document["problems"][0].startswith(f"127.0.0.1:{port} is down; its log: ")
+    refused = run("add")
+    assert f"the cluster is down: {port}. First: rillway cluster start" in refused.stderr
+    assert run("start").stdout.startswith("starting 1 node in ")
+    assert run("status").returncode == 0
+
+
+def test_ports_in_use_are_named_before_anything_is_started(run: Run, tmp_path: Path) -> None:
+    port = free_ports(2)
+    with socket.create_server(("127.0.0.1", port + 1)):
+        refused = run("start", "--nodes", "2", "--port", str(port))
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        f"rillway cluster: the port is in use: {port + 1}. Others are chosen by --port.\n"
+    )
+    assert not (tmp_path / "c/cluster.json").exists()
+
+
+def test_a_node_that_does_not_start_is_shown_with_its_log(run: Run) -> None:
+    port = free_ports(1)
+    words = ("start", "--nodes", "1", "--port", str(port), "--")
+    refused = run(*words, "--appendfsync", "sometimes")
+    assert refused.returncode == 1
+    assert f"rillway cluster: the node on port {port} did not start." in refused.stderr
+    assert "'appendfsync': argument(s) must be one of the following" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert run(*words, "--appendfsync", "always").returncode == 0
+
+
+def test_a_password_is_used_for_all_nodes(run: Run) -> None:
+    port = free_ports(3)
+    words = ("start", "--nodes", "1", "--replicas", "1", "--port", str(port))
+    assert run(*words, "--", "--requirepass", "secret").returncode == 0
+    assert f"replica of 127.0.0.1:{port}" in run("status").stdout
+    with redis.Redis(port=port) as client, pytest.raises(redis.AuthenticationError):
+        client.ping()
+
+
+@pytest.mark.parametrize("job", ["status", "stop", "add", "start"])
+def test_without_a_cluster_each_job_says_what_to_do(run: Run, job: str, tmp_path: Path) -> None:
+    refused = run(job)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f"rillway cluster: there is no cluster in {tmp_path}")
+    assert "--nodes" in refused.stderr
+    assert not (tmp_path / "c").exists()

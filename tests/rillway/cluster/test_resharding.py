@@ -1,0 +1,83 @@
+"""Which slots move, and that a move that is cut anywhere can be finished."""
+
+from __future__ import annotations
+
+import pytest
+
+from rillway.cluster.failure import ClusterFailed
+from rillway.cluster.member import Node
+from rillway.cluster.resharding import Resharding, fair_share
+from tests.rillway.cluster.doubles import FakeCluster
+
+IDS = ["a" * 40, "b" * 40, "c" * 40]
+
+
+def node(node_id: str, *slots: tuple[int, int]) -> Node:
+    return Node(node_id, "127.0.0.1", 7000, frozenset({"master"}), None, 1, slots)
+
+
+def test_each_gives_what_it_has_too_much() -> None:
+    nodes = [node(IDS[0], (0, 8191)), node(IDS[1], (8192, 16383)), node(IDS[2])]
+    gifts = fair_share(nodes, IDS[2])
+    assert {source: (slots[0], slots[-1]) for source, slots in gifts.items()} == {
+        IDS[0]: (5461, 8191),
+        IDS[1]: (13654, 16383),
+    }
+    assert sum(map(len, gifts.values())) == 16384 // 3
+
+
+def test_a_target_that_has_its_share_gets_nothing() -> None:
+    nodes = [node(IDS[0], (0, 8191)), node(IDS[1], (8192, 16383))]
+    assert fair_share(nodes, IDS[1]) == {}
+
+
+def test_who_has_too_little_gives_nothing() -> None:
+    nodes = [node(IDS[0], (0, 99)), node(IDS[1], (100, 16383)), node(IDS[2])]
+    assert list(fair_share(nodes, IDS[2])) == [IDS[1]]
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    """Two nodes with slots and keys, and one that gets its share."""
+    made = FakeCluster(3)
+    made.give_all()
+    for member in made.members:
+        member.known = {other.port for other in made.members}
+    for slot in range(8100, 8192):
+        made.keys[slot] = {b"%d:%d" % (slot, n): made.members[0] for n in range(3)}
+    return made
+
+
+def is_done(cluster: FakeCluster) -> bool:
+    """All have the same number of slots, keys are where their slots are, no mark is left."""
+    return (
+        sorted(member.myself().slot_count for member in cluster.members) == [5461, 5461, 5462]
+        and all(
+            holder is cluster.owners[slot]
+            for slot, held in cluster.keys.items()
+            for holder in held.values()
+        )
+        and not any(member.migrating or member.importing for member in cluster.members)
+    )
+
+
+def test_slots_move_with_their_keys(cluster: FakeCluster) -> None:
+    moved: list[int] = []
+    Resharding(cluster.members[2], cluster.members, moved=moved.append).run()
+    assert is_done(cluster)
+    assert sum(moved) == 5461
+
+
+@pytest.mark.parametrize("changes", [1, 63, 65, 130, 200, 257, 258, 300, 330, 2000])
+def test_a_move_that_is_cut_is_finished(cluster: FakeCluster, changes: int) -> None:
+    cluster.fail_after = changes
+    with pytest.raises(ClusterFailed, match="cut"):
+        Resharding(cluster.members[2], cluster.members).run()
+    cluster.fail_after = None
+    Resharding(cluster.members[2], cluster.members).run()
+    assert is_done(cluster)
+
+
+def test_a_source_that_cannot_be_reached_is_named(cluster: FakeCluster) -> None:
+    with pytest.raises(ClusterFailed, match=f"the node {cluster.members[0].id} has slots"):
+        Resharding(cluster.members[2], cluster.members[2:]).run()
