@@ -2,6 +2,7 @@
 
 - `FakeServer`: in this process, without a port; `FakeRedis` and `FakeAsyncRedis` are its clients;
 - `server(**directives)`: a process, for `with` and `async with`;
+- `cluster(**directives)`: several processes, as a Redis Cluster;
 - `RillwayContainer`: the same with the interface of a testcontainers class;
 - the pytest plugin (rillway/testing/plugin.py), which pytest finds by itself.
 
@@ -20,14 +21,17 @@ from rillway.testing.process import RillwayServer, ServerFailed
 
 if TYPE_CHECKING:
     from rillway.testing.fake_redis import FakeAsyncRedis, FakeRedis
+    from rillway.testing.processes import RillwayCluster
 
 __all__ = [
     "FakeAsyncRedis",
     "FakeRedis",
     "FakeServer",
+    "RillwayCluster",
     "RillwayContainer",
     "RillwayServer",
     "ServerFailed",
+    "cluster",
     "server",
 ]
 
@@ -41,10 +45,25 @@ def server(**directives: Value) -> RillwayServer:
     return RillwayServer(directives)
 
 
+def cluster(primaries: int = 3, replicas: int = 0, **directives: Value) -> RillwayCluster:
+    """A Redis Cluster for `with` or `async with`; `replicas` of each primary.
+
+    Directives are those of all nodes. Raises ValueError for one that belongs to the harness, and on
+    entry ServerFailed.
+    """
+    from rillway.testing.processes import RillwayCluster
+
+    return RillwayCluster(directives, primaries=primaries, replicas=replicas)
+
+
 def __getattr__(name: str) -> Any:
-    """FakeRedis and FakeAsyncRedis: with redis-py, which is imported when it is needed."""
+    """What needs redis-py, which is imported when it is needed."""
     if name in ("FakeRedis", "FakeAsyncRedis"):
         from rillway.testing import fake_redis
 
         return getattr(fake_redis, name)
+    if name == "RillwayCluster":
+        from rillway.testing.processes import RillwayCluster
+
+        return RillwayCluster
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

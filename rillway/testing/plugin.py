@@ -1,7 +1,7 @@
 """The pytest plugin: fixtures `rillway_server`, `rillway_client`, `rillway_async_client`.
 
 `rillway_fake_server` and its two clients are the same inside of the test's process, new for each
-test.
+test; `rillway_cluster` and its two are a Redis Cluster of three processes.
 
 pytest finds it by its entry point. It does nothing until a test requests a server. A project's own
 fixture of one of these names overrides it.
@@ -11,6 +11,7 @@ With pytest-xdist every worker is a pytest session of its own and so has a serve
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Generator, Iterator
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
     import redis
     import redis.asyncio
 
+    from rillway.testing.processes import RillwayCluster
+
 ScopeName = Literal["session", "module", "function"]
 
 SCOPES: tuple[ScopeName, ...] = ("session", "module", "function")
 REPORTED_CHARACTERS = 10_000
 
-# The servers that our fixture runs, and the length of each one's log when the test began.
-RUNNING = pytest.StashKey[list[RillwayServer]]()
+# What our fixtures run, and the length of each server's log when the test began.
+RUNNING: pytest.StashKey[list[RillwayServer | RillwayCluster]] = pytest.StashKey()
 LOGGED = pytest.StashKey[dict[RillwayServer, int]]()
 
 
@@ -65,7 +68,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[RUNNING] = []
+    running: list[RillwayServer | RillwayCluster] = []
+    config.stash[RUNNING] = running
     if config.getini("rillway_scope") not in SCOPES:
         raise pytest.UsageError(f"rillway_scope must be one of: {', '.join(SCOPES)}")
     try:
@@ -101,13 +105,20 @@ def rillway_server(
 ) -> Iterator[RillwayServer]:
     """A running server, empty at the start of each test: url, host, port, restart(), flush()."""
     server = RillwayServer(rillway_directives, folder=tmp_path_factory.mktemp("rillway"))
+    with in_use(server, pytestconfig):
+        yield server
+
+
+@contextlib.contextmanager
+def in_use(server: RillwayServer | RillwayCluster, config: pytest.Config) -> Iterator[None]:
+    """Starts it, has it emptied before each test and its output shown, and stops it."""
     try:
         server.start()
     except ServerFailed as failure:
         pytest.fail(str(failure), pytrace=False)
-    running = pytestconfig.stash[RUNNING]
+    running = config.stash[RUNNING]
     running.append(server)
-    yield server
+    yield
     running.remove(server)
     server.stop()
 
@@ -141,6 +152,45 @@ def rillway_async_client(
     return client
 
 
+@pytest.fixture(scope=configured_scope)
+def rillway_cluster(
+    pytestconfig: pytest.Config,
+    rillway_directives: dict[str, Value],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[RillwayCluster]:
+    """A Redis Cluster of three primaries, empty at the start of each test: url, servers, client().
+
+    Define it in a module that needs another: `rillway.testing.cluster(replicas=1)`.
+    """
+    from rillway.testing.processes import RillwayCluster
+
+    folder = tmp_path_factory.mktemp("rillway-cluster")
+    cluster = RillwayCluster(rillway_directives, folder=folder)
+    with in_use(cluster, pytestconfig):
+        yield cluster
+
+
+@pytest.fixture
+def rillway_cluster_client(
+    rillway_cluster: RillwayCluster, pytestconfig: pytest.Config
+) -> Iterator[redis.RedisCluster]:
+    """A redis-py client of the cluster."""
+    decode: Any = pytestconfig.getini("rillway_decode_responses")
+    with rillway_cluster.client(decode_responses=decode) as client:
+        yield client
+
+
+@pytest.fixture
+def rillway_cluster_async_client(
+    request: pytest.FixtureRequest, rillway_cluster: RillwayCluster
+) -> redis.asyncio.RedisCluster:
+    """A redis-py asyncio client of the cluster, closed as the other one."""
+    decode: Any = request.config.getini("rillway_decode_responses")
+    client = rillway_cluster.async_client(decode_responses=decode)
+    close_after(request, client)
+    return client
+
+
 @pytest.fixture
 def rillway_fake_server(rillway_directives: dict[str, Value]) -> Iterator[FakeServer]:
     """A server in this process, of this test alone."""
@@ -169,13 +219,15 @@ def rillway_fake_async_client(
     return client
 
 
-def close_after(request: pytest.FixtureRequest, client: redis.asyncio.Redis) -> None:
+def close_after(
+    request: pytest.FixtureRequest, client: redis.asyncio.Redis | redis.asyncio.RedisCluster
+) -> None:
     """Have the test function close the client, if it is a coroutine."""
     if inspect.iscoroutinefunction(request.function):
         request.node.obj = closing(request.function, client)
 
 
-def closing(function: Any, client: redis.asyncio.Redis) -> Any:
+def closing(function: Any, client: redis.asyncio.Redis | redis.asyncio.RedisCluster) -> Any:
     """Wraps a coroutine function, and closes the client's connections after it."""
 
     @functools.wraps(function)
@@ -198,10 +250,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for server in running:
         if item.config.getini("rillway_flush"):
             renew(server)
-    item.stash[LOGGED] = {server: len(server.log) for server in running}
+    item.stash[LOGGED] = {server: len(server.log) for server in processes(running)}
 
 
-def renew(server: RillwayServer) -> None:
+def processes(running: list[RillwayServer | RillwayCluster]) -> Iterator[RillwayServer]:
+    """The servers, those of clusters among them."""
+    for server in running:
+        if isinstance(server, RillwayServer):
+            yield server
+        else:
+            yield from server.servers
+
+
+def renew(server: RillwayServer | RillwayCluster) -> None:
     """Makes the server empty and responsive, whatever the last test has done to it.
 
     Raises ServerFailed if it does not start again.
@@ -221,9 +282,9 @@ def pytest_runtest_makereport(
     report = yield
     if report.failed:
         logged = item.stash.get(LOGGED, {})
-        for server in item.config.stash[RUNNING]:
+        for server in processes(item.config.stash[RUNNING]):
             printed = server.log[logged.get(server, 0) :]
             if printed or "rillway_server" in getattr(item, "fixturenames", ()):
-                title = f"rillway_server on port {server.port} ({server.state}) printed"
+                title = f"Rillway on port {server.port} ({server.state}) printed"
                 report.sections.append((title, printed[-REPORTED_CHARACTERS:] or "nothing"))
     return report

@@ -174,6 +174,50 @@ def test_a_server_in_the_process_is_new_for_each_test(project: pytest.Pytester) 
     run(project).assert_outcomes(passed=4)
 
 
+def test_a_cluster_is_empty_and_whole_for_each_test(apart: pytest.Pytester) -> None:
+    apart.makepyfile(
+        """
+        import pytest, rillway.testing
+
+        def test_writing_to_all_nodes(rillway_cluster, rillway_cluster_client):
+            assert len(rillway_cluster.servers) == 3
+            for number in range(50):
+                rillway_cluster_client.xadd(f"s:{number}", {"f": "v"})
+            assert rillway_cluster_client.dbsize(target_nodes="primaries") == 50
+
+        def test_what_another_test_wrote_is_gone(rillway_cluster_client):
+            assert rillway_cluster_client.dbsize(target_nodes="primaries") == 0
+            assert rillway_cluster_client.config_get("maxclients") == {"maxclients": "50"}
+
+        def test_stopping_a_node(rillway_cluster):
+            rillway_cluster.servers[1].stop()
+
+        @pytest.mark.asyncio
+        async def test_a_coroutine_finds_it_whole(rillway_cluster_async_client):
+            for number in range(20):
+                await rillway_cluster_async_client.set(f"key:{number}", number)
+
+        class TestAnotherOne:
+            @pytest.fixture
+            def rillway_cluster(self):
+                with rillway.testing.cluster(primaries=1) as cluster:
+                    yield cluster
+
+            def test_it_is_used(self, rillway_cluster_client):
+                assert len(rillway_cluster_client.get_nodes()) == 1
+
+        def test_failing(rillway_cluster):
+            rillway_cluster.servers[2].restart()
+            assert False
+        """
+    )
+    options = ("--rillway-directive", "maxclients 50", "-o", "rillway_decode_responses=true")
+    result = apart.runpytest_subprocess(*OPTIONS, *options)
+    result.assert_outcomes(passed=5, failed=1)
+    result.stdout.fnmatch_lines(["*- Rillway on port * (running) printed -*"])
+    assert result.stdout.str().count("Rillway on port") == 1
+
+
 # -- scopes and workers ---------------------------------------------------------------------------
 
 TWO_TESTS = """
@@ -302,15 +346,15 @@ def test_the_report_of_a_failing_test_has_what_the_server_printed_meanwhile(
     result.stdout.fnmatch_lines(
         [
             "*_ test_failing _*",
-            "*- rillway_server on port * printed -*",
+            "*- Rillway on port * printed -*",
             "*User requested shutdown*",
             "*_ test_failing_quietly _*",
-            "*- rillway_server on port * (running) printed -*",
+            "*- Rillway on port * (running) printed -*",
             "nothing",
             "*_ test_without_the_server _*",
         ]
     )
-    assert result.stdout.str().count("rillway_server on port") == 2
+    assert result.stdout.str().count("Rillway on port") == 2
 
 
 def test_a_server_that_does_not_start_is_an_error_with_its_own_words(
@@ -377,7 +421,7 @@ def test_a_project_that_has_a_fixture_of_that_name_keeps_its_own(
     )
     result = run(project)
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.no_fnmatch_line("*rillway_server on port*")
+    result.stdout.no_fnmatch_line("*Rillway on port*")
 
 
 def test_the_plugin_imports_little_because_every_pytest_run_pays_for_it() -> None:
