@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -12,14 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml  # type: ignore[import-untyped]
 from redis.exceptions import RedisError
 
+from rillway.cluster.member import parse_nodes
 from server.config_file import load_configuration
 from tests.failover.cluster import direct_client, wait_for
 from tests.support.programs import processes
+from tests.support.programs.ports import free_ports
 from tests.support.programs.servers import ROOT, free_port
 
 TEXT = (ROOT / "docker" / "compose.yaml").read_text()
+COMPOSE = yaml.safe_load(TEXT)
 PRIMARY = "172.31.99.11"
 NAME = "mymaster"
 
@@ -122,3 +128,66 @@ def is_usable(sentinel: Any) -> bool:
         return (known["num-slaves"], known["num-other-sentinels"]) == (2, 2)
     except RedisError:
         return False
+
+
+# -- the profile `cluster` ------------------------------------------------------------------------
+
+
+def test_each_node_of_the_cluster_has_an_address_and_a_volume_of_its_own() -> None:
+    nodes = cluster_nodes()
+    addresses = [node["networks"]["cluster"]["ipv4_address"] for node in nodes.values()]
+    assert addresses == [f"172.31.98.{number}" for number in range(11, 17)]
+    assert [node["volumes"] for node in nodes.values()] == [[f"{name}:/data"] for name in nodes]
+    assert set(nodes) <= set(COMPOSE["volumes"])
+    assert all(node["profiles"] == ["cluster"] for node in nodes.values())
+    create = COMPOSE["services"]["cluster-create"]
+    assert all(f" {address}:6379" in create["entrypoint"][-1] for address in addresses)
+
+
+@pytest.mark.integration
+def test_the_nodes_become_a_cluster_once(tmp_path: Path) -> None:
+    first = free_ports(6)
+    script = COMPOSE["services"]["cluster-create"]["entrypoint"][-1]
+    for number in range(6):
+        script = script.replace(f"172.31.98.{11 + number}:6379", f"127.0.0.1:{first + number}")
+    script = script.replace("-h 172.31.98.11 -p 6379", f"-p {first}")
+    assert "172.31" not in script
+    running = []
+    try:
+        for number, node in enumerate(cluster_nodes().values()):
+            place = tmp_path / str(number)
+            place.mkdir()
+            argv = [sys.executable, "-m", "rillway", "serve"]
+            argv += ["--port", str(first + number), "--dir", str(place)]
+            environment = {**os.environ, **node["environment"]}
+            log = place / "log"
+            running.append(processes.start(argv, folder=ROOT, output=log, environment=environment))
+        ports = range(first, first + 6)
+        wait_for(lambda: all(map(answers, ports)), "the nodes do not answer")
+        for _ in range(2):
+            subprocess.run(["sh", "-c", script], check=True, timeout=60)
+            wait_for(lambda: all(map(serves, ports)), "the nodes do not agree")
+        wait_for(lambda: roles(first) == [True] * 3 + [False] * 3, "the replicas are not known")
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def cluster_nodes() -> dict[str, Any]:
+    """The services that are nodes."""
+    services = COMPOSE["services"].items()
+    return {name: found for name, found in services if re.fullmatch(r"cluster-\d", name)}
+
+
+def serves(port: int) -> bool:
+    with direct_client(port) as client:
+        info = client.execute_command("CLUSTER", "INFO")
+        return b"cluster_state:ok" in info and b"cluster_known_nodes:6" in info
+
+
+def roles(port: int) -> list[bool]:
+    """Whether each node is a primary, by their ports."""
+    with direct_client(port) as client:
+        nodes = parse_nodes(client.execute_command("CLUSTER", "NODES").decode())
+    return [node.is_primary for node in sorted(nodes, key=lambda node: node.port)]
