@@ -4,6 +4,7 @@ This package is what users run or import. The server itself is private: it is st
 `rillway serve` and runs as a process of its own. What may be imported, and stays:
 
 - `rillway.testing`: a server for tests, as a pytest plugin and by itself (docs/how-to/test.md);
+- `rillway.client`: streams in partitions, for redis-py (docs/reference/client.md);
 - `rillway.consumer`: a consumer of a group that retries (docs/reference/consumer.md);
 - `rillway.pipeline`: streams in Spark and in archives, with the extra `pipeline`
   (docs/reference/spark.md);
@@ -12,7 +13,7 @@ This package is what users run or import. The server itself is private: it is st
 Each of them is imported when it is named first: `import rillway` alone imports nothing.
 """
 
-__all__ = ["__version__", "consumer", "pipeline", "testing"]
+__all__ = ["__version__", "client", "consumer", "pipeline", "testing"]
 
 __version__ = "0.1.0"
 

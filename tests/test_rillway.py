@@ -22,7 +22,12 @@ def test_rillway_alone_imports_nothing_that_is_not_loaded_already() -> None:
 
 @pytest.mark.parametrize(
     ("part", "name"),
-    [("testing", "server"), ("consumer", "Consumer"), ("pipeline", "spark_session")],
+    [
+        ("testing", "server"),
+        ("client", "PartitionedStream"),
+        ("consumer", "Consumer"),
+        ("pipeline", "spark_session"),
+    ],
 )
 def test_a_part_is_imported_when_it_is_named(part: str, name: str) -> None:
     assert part in rillway.__all__

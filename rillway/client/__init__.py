@@ -1,0 +1,16 @@
+"""Streams in partitions, for redis-py: one client or a cluster's, sync or asyncio.
+
+`PartitionedStream("orders", partitions=16)` says what the partitions are called, and which key has
+which; `on(client)` adds, reads and acknowledges. `rillway.consumer.Consumer` takes one in place of
+a stream's name. They work against Rillway and against Redis from 7.0 on. See
+docs/reference/client.md.
+"""
+
+from __future__ import annotations
+
+from rillway.client.asyncio import AsyncGroup, AsyncStream
+from rillway.client.operations import Entry
+from rillway.client.partitioned import PartitionedStream
+from rillway.client.sync import Group, Stream
+
+__all__ = ["AsyncGroup", "AsyncStream", "Entry", "Group", "PartitionedStream", "Stream"]
