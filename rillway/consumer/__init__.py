@@ -9,7 +9,8 @@ docs/reference/consumer.md.
 
 from __future__ import annotations
 
-from rillway.consumer.consumer import Consumer, Counts, GiveUp, Handler
+from rillway.consumer.consumer import Consumer
 from rillway.consumer.entry import Entry
+from rillway.consumer.worker import Counts, GiveUp, Handler
 
 __all__ = ["Consumer", "Counts", "Entry", "GiveUp", "Handler"]

@@ -1,5 +1,7 @@
 """`rillway consume`: a command handles the entries of a stream, one process for each.
 
+Of a stream in partitions, a process for each partition may run at the same time.
+
 The entry is a line of JSON on the command's standard input; exit status 0 acknowledges it. The
 command inherits this program's output; this program's own log goes to standard error.
 
@@ -25,10 +27,12 @@ from dataclasses import asdict
 
 import redis
 
+from rillway.client.partitions import MOST_PARTITIONS, Partitions
 from rillway.command_line.arguments import add_url, duration, from_one, interval
 from rillway.command_line.parser import Parser
-from rillway.consumer.consumer import Consumer, Counts, GiveUp, log
+from rillway.consumer.consumer import Consumer
 from rillway.consumer.entry import Entry
+from rillway.consumer.worker import Counts, GiveUp, log
 from rillway.json_bytes import to_json
 
 PROGRESS_SECONDS = 5.0
@@ -52,9 +56,13 @@ def main(arguments: list[str]) -> int:
 
 async def consume(options: argparse.Namespace) -> int:
     """Run the consumer, and stop it on a signal. Returns the exit status."""
+    stream, name = options.stream, options.stream
+    if options.partitions:
+        stream = Partitions(options.stream, options.partitions)
+        name = f"{options.partitions} partitions of {options.stream}"
     consumer = Consumer(
         options.url,
-        stream=options.stream,
+        stream=stream,
         group=options.group,
         name=options.consumer,
         start=options.start,
@@ -63,9 +71,10 @@ async def consume(options: argparse.Namespace) -> int:
         claim_idle_ms=math.ceil(options.claim_idle * 1000) if options.claim_idle else None,
         max_deliveries=options.max_deliveries,
         dead_letters=options.dead_letter,
+        lease_ms=math.ceil(options.lease * 1000),
         trace=options.trace,
     )
-    command = Command(options.command, options.stream, trace=options.trace)
+    command = Command(options.command, trace=options.trace)
     running = asyncio.ensure_future(consumer.run(command))
     received: list[int] = []
 
@@ -80,7 +89,7 @@ async def consume(options: argparse.Namespace) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal, number)
-    log.info("consuming %s as %s of %s", options.stream, options.consumer, options.group)
+    log.info("consuming %s as %s of %s", name, options.consumer, options.group)
     progress = asyncio.ensure_future(report_progress(consumer.counts))
     try:
         await running
@@ -95,9 +104,8 @@ async def consume(options: argparse.Namespace) -> int:
 class Command:
     """The handler: runs the command once for each entry."""
 
-    def __init__(self, words: list[str], stream: str, *, trace: bool = False) -> None:
+    def __init__(self, words: list[str], *, trace: bool = False) -> None:
         self.words = words
-        self.stream = stream
         self.trace = trace
 
     async def __call__(self, entry: Entry) -> None:
@@ -113,7 +121,7 @@ class Command:
         except OSError as error:
             raise GiveUp(f"cannot run {self.words[0]}: {error.strerror}") from error
         try:
-            await process.communicate(as_json(entry, self.stream))
+            await process.communicate(as_json(entry))
         except asyncio.CancelledError:
             process.terminate()
             await process.wait()
@@ -134,7 +142,7 @@ class Command:
         return {**os.environ, **context_variables()}
 
 
-def as_json(entry: Entry, stream: str) -> bytes:
+def as_json(entry: Entry) -> bytes:
     """One line: stream, id, deliveries, fields.
 
     UTF-8 becomes text. Another value is {"base64": ...}; in a name, other bytes are \\xHH.
@@ -144,7 +152,7 @@ def as_json(entry: Entry, stream: str) -> bytes:
         for name, value in entry.fields.items()
     }
     line = {
-        "stream": stream,
+        "stream": entry.stream,
         "id": entry.id,
         "deliveries": entry.deliveries,
         "fields": fields,
@@ -231,6 +239,21 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--dead-letter", metavar="STREAM", help="where such an entry goes")
     parser.add_argument(
+        "--partitions",
+        type=from_one,
+        metavar="N",
+        help="share the N partitions of the stream with the group's other consumers, in the order "
+        "of each; its dead letters go to STREAM:dead:{PARTITION}",
+    )
+    parser.add_argument(
+        "--lease",
+        type=interval,
+        default="6s",
+        metavar="TIME",
+        help="with --partitions: a consumer that is dead for this time loses its partitions "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
         "--trace",
         action="store_true",
         help="make a span of OpenTelemetry for each entry, and give the command its TRACEPARENT",
@@ -251,11 +274,22 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         parser.error("--trace needs OpenTelemetry: pip install 'rillway[otel]'")
     if shutil.which(options.command[0]) is None:
         parser.error(f"there is no command {shlex.quote(options.command[0])}")
-    if (options.max_deliveries is None) != (options.dead_letter is None):
+    if options.partitions:
+        check_partitions(parser, options)
+    elif (options.max_deliveries is None) != (options.dead_letter is None):
         parser.error("--max-deliveries and --dead-letter belong together")
     if options.dead_letter == options.stream:
         parser.error("--dead-letter must be another stream")
     return options
+
+
+def check_partitions(parser: Parser, options: argparse.Namespace) -> None:
+    if options.partitions > MOST_PARTITIONS:
+        parser.error(f"--partitions is at most {MOST_PARTITIONS}")
+    if "{" in options.stream or "}" in options.stream:
+        parser.error("--stream has no braces with --partitions: each partition has its own")
+    if options.dead_letter is not None:
+        parser.error("--dead-letter is not for --partitions: each partition has its own")
 
 
 def entry_id(text: str) -> str:

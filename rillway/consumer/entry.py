@@ -7,7 +7,7 @@ name. An entry that is moved to another stream must keep all fields, so replies 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -21,6 +21,7 @@ class Entry:
     id: str
     pairs: tuple[tuple[bytes, bytes], ...]
     deliveries: int = 1
+    stream: str = field(default="", compare=False)  #: the key of its stream, or of its partition
 
     @property
     def fields(self) -> dict[bytes, bytes]:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import redis
-import redis.asyncio
 
 from rillway.consumer.entry import Entry, id_order, paired, streams_reply
+from rillway.consumer.nodes import Nodes
 from rillway.dead_letter import dead_letter
 
 # The beginnings of errors for a missing stream or group. Redis 7.0 wakes a blocked reader with
@@ -28,31 +28,30 @@ def is_lost(error: redis.ResponseError) -> bool:
 class Group:
     """A group's requests for one consumer. Every method raises redis-py's errors."""
 
-    def __init__(
-        self, client: redis.asyncio.Redis, stream: str, group: str, consumer: str, start: str
-    ) -> None:
-        # redis-py's annotations cover every protocol and setting; the callbacks below fix one.
-        self._client: Any = client
+    def __init__(self, nodes: Nodes, stream: str, group: str, consumer: str, start: str) -> None:
+        self._nodes = nodes
         self._stream = stream
         self._group = group
         self._consumer = consumer
         self._start = start
         # The group's last known position: the last ID that it has delivered.
         self._position: str | None = None
-        for command in ("XREADGROUP", "XPENDING", "XCLAIM"):
-            self._client.set_response_callback(command, _unchanged)
 
     async def ensure(self) -> None:
         """Creates the group if it is missing, and the stream with it."""
         first_id = await self._first_id()
         try:
-            await self._client.xgroup_create(self._stream, self._group, first_id, mkstream=True)
+            await self._execute("XGROUP", "CREATE", self._stream, self._group, first_id, "MKSTREAM")
         except redis.ResponseError as error:
             if not str(error).startswith("BUSYGROUP"):
                 raise
-        for group in await self._client.xinfo_groups(self._stream):
-            if group["name"] == self._group.encode():
-                self._position = group["last-delivered-id"].decode()
+        for flat in await self._execute("XINFO", "GROUPS", self._stream):
+            group = dict(paired(flat))
+            if group[b"name"] == self._group.encode():
+                self._position = group[b"last-delivered-id"].decode()
+
+    async def _execute(self, *words: Any) -> Any:
+        return await self._nodes.execute(self._stream, *words)
 
     async def _first_id(self) -> str:
         """The ID after which a missing group begins.
@@ -64,8 +63,8 @@ class Group:
             return self._start
         last_id = "0-0"
         try:
-            stream = await self._client.xinfo_stream(self._stream)
-            last_id = stream["last-generated-id"].decode()
+            stream = dict(paired(await self._execute("XINFO", "STREAM", self._stream)))
+            last_id = stream[b"last-generated-id"].decode()
         except redis.ResponseError as error:
             if not is_lost(error):
                 raise
@@ -75,7 +74,7 @@ class Group:
         """Entries not yet delivered to the group. `block_ms`: how long to wait; None: do not."""
         block = [] if block_ms is None else ["BLOCK", block_ms]
         found = [
-            Entry(entry_id, paired(flat))
+            Entry(entry_id, paired(flat), stream=self._stream)
             for entry_id, flat in await self._read(">", "COUNT", count, *block)
             if flat is not None
         ]
@@ -97,10 +96,10 @@ class Group:
             if flat is None:  # deleted from the stream: there is nothing left to handle
                 await self.acknowledge([after])
             elif deliveries := await self._deliveries(after):
-                return Entry(after, paired(flat), deliveries)
+                return Entry(after, paired(flat), deliveries, self._stream)
 
     async def _read(self, entry_id: str, *options: Any) -> list[tuple[str, list[bytes] | None]]:
-        reply = await self._client.execute_command(
+        reply = await self._execute(
             *("XREADGROUP", "GROUP", self._group, self._consumer, *options),
             *("STREAMS", self._stream, entry_id),
         )
@@ -108,7 +107,7 @@ class Group:
 
     async def _deliveries(self, entry_id: str) -> int:
         """Return how often an entry was delivered, or 0 if it is not pending for this consumer."""
-        reply = await self._client.execute_command(*self._pending_request(entry_id))
+        reply = await self._execute(*self._pending_request(entry_id))
         return int(reply[0][3]) if reply else 0
 
     def _pending_request(self, entry_id: str) -> tuple[Any, ...]:
@@ -119,10 +118,18 @@ class Group:
 
         As (ID, number of deliveries).
         """
-        reply = await self._client.execute_command(
+        reply = await self._execute(
             "XPENDING", self._stream, self._group, "IDLE", idle_ms, "-", "+", count
         )
         return [(entry_id.decode(), int(deliveries)) for entry_id, _, _, deliveries in reply]
+
+    async def find_pending(self, start: str, count: int) -> list[tuple[str, str, int]]:
+        """Pending entries from an ID on: (ID, consumer, number of deliveries)."""
+        reply = await self._execute("XPENDING", self._stream, self._group, start, "+", count)
+        return [
+            (entry_id.decode(), owner.decode(errors="replace"), int(deliveries))
+            for entry_id, owner, _, deliveries in reply
+        ]
 
     async def claim(self, entry_id: str, idle_ms: int, deliveries: int) -> Entry | None:
         """Claims an entry, which counts as a delivery; None if another consumer was faster.
@@ -130,30 +137,32 @@ class Group:
         `deliveries` is the count of `find_idle`. It is still right, because after another claim the
         idle time would be too short.
         """
-        reply = await self._client.execute_command(
+        reply = await self._execute(
             "XCLAIM", self._stream, self._group, self._consumer, idle_ms, entry_id
         )
         for claimed in filter(None, reply):  # no entry, or nil, where it was deleted
-            return Entry(entry_id, paired(claimed[1]), deliveries + 1)
+            return Entry(entry_id, paired(claimed[1]), deliveries + 1, self._stream)
         return None
 
     async def still_owned(self, entry_ids: Sequence[str]) -> list[str]:
         """The entries that still belong to this consumer."""
-        async with self._client.pipeline(transaction=False) as pipeline:
-            for entry_id in entry_ids:
-                pipeline.execute_command(*self._pending_request(entry_id))
-            replies = await pipeline.execute()
+        requests = [self._pending_request(entry_id) for entry_id in entry_ids]
+        replies = await self._nodes.execute_all(self._stream, requests)
         return [entry_id for entry_id, reply in zip(entry_ids, replies, strict=True) if reply]
 
     async def set_idle(self, entry_ids: Sequence[str], idle_ms: int) -> None:
         """Sets the idle time of this consumer's entries; does not count as a delivery."""
         request = ("XCLAIM", self._stream, self._group, self._consumer, 0, *entry_ids)
-        await self._client.execute_command(*request, "IDLE", idle_ms, "JUSTID")
+        await self._execute(*request, "IDLE", idle_ms, "JUSTID")
+
+    async def take_delivery_back(self, entry_ids: Sequence[str]) -> None:
+        """Sets the number of deliveries of this consumer's entries to 0."""
+        request = ("XCLAIM", self._stream, self._group, self._consumer, 0, *entry_ids)
+        await self._execute(*request, "RETRYCOUNT", 0, "JUSTID")
 
     async def acknowledge(self, entry_ids: Sequence[str]) -> int:
         """Acknowledges entries; returns how many of them were pending."""
-        acknowledged: int = await self._client.xack(self._stream, self._group, *entry_ids)
-        return acknowledged
+        return int(await self._execute("XACK", self._stream, self._group, *entry_ids))
 
     async def move(self, entry: Entry, target: str, reason: str) -> int:
         """Adds the entry to another stream and acknowledges it here, both or neither.
@@ -161,7 +170,7 @@ class Group:
         Returns the reply of XACK. Raises TypeError if `target` is not a stream: in a transaction
         the XADD would fail, but the XACK would run.
         """
-        kind = await self._client.type(target)
+        kind = await self._nodes.execute(target, "TYPE", target)
         if kind not in (b"stream", b"none"):
             raise TypeError(f"the key {target} is a {kind.decode()}, not a stream")
         words = dead_letter(
@@ -174,22 +183,17 @@ class Group:
             delivered_ms=await self._delivered_ms(entry.id),
             error=reason,
         )
-        async with self._client.pipeline(transaction=True) as pipeline:
-            pipeline.execute_command("XADD", target, "*", *words)
-            pipeline.xack(self._stream, self._group, entry.id)
-            _, acknowledged = await pipeline.execute()
+        requests = [
+            ("XADD", target, "*", *words),
+            ("XACK", self._stream, self._group, entry.id),
+        ]
+        _, acknowledged = await self._nodes.transaction(self._stream, requests)
         return int(acknowledged)
 
     async def _delivered_ms(self, entry_id: str) -> int | None:
         """When an entry of this consumer was last delivered or renewed; None if not pending."""
-        async with self._client.pipeline(transaction=False) as pipeline:
-            pipeline.execute_command(*self._pending_request(entry_id))
-            pipeline.time()
-            pending, (seconds, microseconds) = await pipeline.execute()
+        requests: list[tuple[Any, ...]] = [self._pending_request(entry_id), ("TIME",)]
+        pending, (seconds, microseconds) = await self._nodes.execute_all(self._stream, requests)
         if not pending:
             return None
         return int(seconds) * 1000 + int(microseconds) // 1000 - int(pending[0][2])
-
-
-def _unchanged(response: Any, **options: Any) -> Any:
-    return response

@@ -34,7 +34,9 @@ _propagator = TraceContextTextMapPropagator()
 class Tracing:
     """What one consumer reports."""
 
-    def __init__(self, *, stream: str, group: str, server: dict[str, Any]) -> None:
+    def __init__(
+        self, *, stream: str, group: str, server: dict[str, Any], partition: int | None = None
+    ) -> None:
         """`server`: the arguments of redis-py's connection, of which host, port and path count."""
         self._stream = stream
         self._attributes: dict[str, str | int] = {
@@ -46,6 +48,8 @@ class Tracing:
         }
         if "path" not in server:
             self._attributes["server.port"] = int(server.get("port") or 6379)
+        if partition is not None:
+            self._attributes["messaging.destination.partition.id"] = str(partition)
         self._tracer = trace.get_tracer(SCOPE)
         meter = metrics.get_meter(SCOPE)
         self._consumed = meter.create_counter(

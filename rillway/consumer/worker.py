@@ -1,8 +1,12 @@
-"""An asyncio consumer of a group: handles its backlog, then new entries and claimed idle ones.
+"""A consumer of one stream: handles its backlog, then new entries and claimed idle ones.
 
 Guarantees: an entry is acknowledged only after its handler has returned, so every entry is handled
 at least once, even if consumers crash. With a delivery limit, an entry that cannot be handled goes
 to the dead-letter stream; no entry is dropped.
+
+An *exclusive* worker has the stream to itself (rillway/consumer/shares.py). It begins with all that
+is pending, whoever had it, in the order of the IDs: so what a dead owner left is handled before
+what was added after it, without a wait.
 
 Leaves out: handling several entries at once (run more consumers), and exactly-once processing,
 which a consumer alone cannot guarantee: it may crash after the handler's work is done and before
@@ -15,25 +19,23 @@ import asyncio
 import logging
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import redis
 import redis.asyncio
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 
 from rillway.consumer.entry import Entry
 from rillway.consumer.group import Group, is_lost
+from rillway.consumer.nodes import Nodes
 
 if TYPE_CHECKING:
     from rillway.consumer.tracing import Tracing
 
 Handler: TypeAlias = Callable[[Entry], Awaitable[None]]
 
-SOCKET_TIMEOUT_SECONDS = 10.0
 # The share of the socket's timeout that a read may block: longer would count as a lost connection.
 LONGEST_BLOCK = 0.5
 # How often leases are renewed and idle entries are searched, within the idle time.
@@ -43,7 +45,14 @@ FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 5.0
 CLOSING_SECONDS = 5.0
 CANCEL_SECONDS = 0.05
 
-INTERRUPTIONS = (redis.ConnectionError, redis.TimeoutError, OSError)
+INTERRUPTIONS = (
+    redis.ConnectionError,
+    redis.TimeoutError,
+    OSError,
+    # A cluster that waits for a new primary, and keys of a slot that are half moved.
+    redis.exceptions.ClusterDownError,
+    redis.exceptions.TryAgainError,
+)
 # Subclasses of ConnectionError in redis-py, for which waiting does not help.
 REFUSALS = (redis.AuthenticationError, redis.exceptions.AuthorizationError)
 
@@ -68,70 +77,41 @@ class Counts:
     interruptions: int = 0  #: of the connection, or a group that had to be made again
 
 
-class Consumer:
-    """A consumer of a group: `await Consumer(url, stream=..., group=..., name=...).run(handle)`."""
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What all workers of a consumer have in common; consumer.py says what each means."""
+
+    group: str
+    name: str
+    start: str
+    count: int
+    block_ms: int
+    claim_idle_ms: int | None
+    max_deliveries: int | None
+
+
+class Worker:
+    """A consumer of one stream."""
 
     def __init__(
         self,
-        url: str,
-        *,
+        nodes: Nodes,
         stream: str,
-        group: str,
-        name: str,
-        start: str = "0",
-        count: int = 10,
-        block_ms: int = 5_000,
-        claim_idle_ms: int | None = None,
-        max_deliveries: int | None = None,
-        dead_letters: str | None = None,
-        trace: bool = False,
-        client_options: Mapping[str, Any] | None = None,
+        settings: Settings,
+        counts: Counts,
+        *,
+        dead_letters: str | None,
+        tracing: Tracing | None,
+        exclusive: bool = False,
     ) -> None:
-        """A consumer called `name`; no other running consumer of the group may have that name.
-
-        - `start`: the ID after which a new group begins: "0" for all entries of the stream, "$" for
-          those added from now on;
-        - `count`: how many new entries to read at once;
-        - `block_ms`: how long one read waits for new entries, 0 for ever;
-        - `claim_idle_ms`: take over entries that were idle for this time, this consumer's own
-          failures among them. None: failed entries are tried again when it runs next;
-        - `max_deliveries` and `dead_letters`: an entry that has failed, or has ended its consumers,
-          that number of times goes to that stream;
-        - `trace`: make a span for each entry (rillway/consumer/tracing.py);
-        - `client_options`: more arguments for redis-py's `from_url`.
-
-        Raises ValueError for settings that make no sense, and ImportError if `trace` is set and the
-        extra `otel` is not installed.
-        """
-        if (max_deliveries is None) != (dead_letters is None):
-            raise ValueError("max_deliveries and dead_letters belong together")
-        if dead_letters == stream:
-            raise ValueError("dead letters cannot go to the stream that they come from")
-        at_least_one = {
-            "count": count,
-            "claim_idle_ms": claim_idle_ms,
-            "max_deliveries": max_deliveries,
-        }
-        for setting, value in at_least_one.items():
-            if value is not None and value < 1:
-                raise ValueError(f"{setting} must be at least 1")
-        if block_ms < 0:
-            raise ValueError("block_ms must not be negative")
-        self.name = name
-        self.counts = Counts()
-        self._count = count
-        self._block_ms = block_ms
-        self._claim_idle_ms = claim_idle_ms
-        self._max_deliveries = max_deliveries
+        self.counts = counts
+        self._nodes = nodes
+        self._settings = settings
+        self._claim_idle_ms = settings.claim_idle_ms
         self._dead_letters = dead_letters
-        self._client = _client(url, client_options or {})
-        self._group = Group(self._client, stream, group, name, start)
-        self._tracing: Tracing | None = None
-        if trace:
-            from rillway.consumer.tracing import Tracing  # needs an extra
-
-            server = self._client.connection_pool.connection_kwargs
-            self._tracing = Tracing(stream=stream, group=group, server=server)
+        self._exclusive = exclusive
+        self._group = Group(nodes, stream, settings.group, settings.name, settings.start)
+        self._tracing = tracing
         self._stopping = asyncio.Event()
         self._held: deque[Entry] = deque()  # delivered, not yet handled; the first is in progress
         self._done: list[str] = []  # handled, not yet acknowledged
@@ -150,26 +130,24 @@ class Consumer:
         that a retry cannot solve (a wrong password, a key that is not a stream), and its
         ConnectionError if, at the end, handled entries could not be acknowledged.
         """
-        try:
-            while not self._stopping.is_set():
-                try:
-                    await self._open()
-                    await self._consume(handle)
-                except REFUSALS:
+        while not self._stopping.is_set():
+            try:
+                await self._open()
+                await self._consume(handle)
+            except REFUSALS:
+                raise
+            except INTERRUPTIONS as error:
+                await self._pause(error)
+            except redis.ResponseError as error:
+                if not is_lost(error):
                     raise
-                except INTERRUPTIONS as error:
-                    await self._pause(error)
-                except redis.ResponseError as error:
-                    if not is_lost(error):
-                        raise
-                    await self._pause(error)
-            await self._close()
-        finally:
-            await self._client.aclose()
+                await self._pause(error)
+        await self._close()
 
     # -- the connection ---------------------------------------------------------------------------
 
     async def _open(self) -> None:
+        await self._nodes.refresh()
         # First, so that the backlog does not contain handled entries.
         await self._settle()
         await self._group.ensure()
@@ -197,18 +175,32 @@ class Consumer:
                 if clock() > deadline:
                     raise
                 await asyncio.sleep(FIRST_PAUSE_SECONDS)
-        if self._held and self._claim_idle_ms:
+                with suppress(*INTERRUPTIONS):
+                    await self._nodes.refresh()
+        if self._held and (self._claim_idle_ms or self._exclusive):
             # Best effort: if it fails, other consumers find the entries idle later.
             with suppress(redis.RedisError, OSError):
-                owned = await self._group.still_owned([entry.id for entry in self._held])
-                if owned:
-                    await self._group.set_idle(owned, self._claim_idle_ms)
+                await self._give_back()
+
+    async def _give_back(self) -> None:
+        """Others can claim at once what was read and not begun."""
+        owned = await self._group.still_owned([entry.id for entry in self._held])
+        if owned and self._claim_idle_ms:
+            await self._group.set_idle(owned, self._claim_idle_ms)
+        if self._exclusive:
+            # The next owner's claim is the delivery that counts.
+            fresh = {entry.id for entry in self._held if entry.deliveries == 1}
+            if untried := [entry_id for entry_id in owned if entry_id in fresh]:
+                await self._group.take_delivery_back(untried)
 
     # -- reading ----------------------------------------------------------------------------------
 
     async def _consume(self, handle: Handler) -> None:
         """Reads and handles entries until `stop` is called."""
-        await self._work_off_backlog(handle)
+        if self._exclusive:
+            await self._work_off_pending(handle)
+        else:
+            await self._work_off_backlog(handle)
         while not self._stopping.is_set():
             if self._claim_idle_ms and self._now() >= self._next_claim:
                 await self._claim_idle(self._claim_idle_ms, handle)
@@ -227,12 +219,29 @@ class Consumer:
             self.counts.backlog += 1
             await self._work_off([entry], handle)
 
+    async def _work_off_pending(self, handle: Handler) -> None:
+        """All that is pending in the group, whoever had it, each claimed just before its turn."""
+        after = "-"
+        while found := await self._group.find_pending(after, self._settings.count):
+            for entry_id, owner, deliveries in found:
+                if self._stopping.is_set():
+                    return
+                after = f"({entry_id}"
+                entry = await self._group.claim(entry_id, 0, deliveries)
+                if entry is None:
+                    continue
+                if owner == self._settings.name:
+                    self.counts.backlog += 1
+                else:
+                    self.counts.claimed += 1
+                await self._work_off([entry], handle)
+
     async def _claim_idle(self, idle_ms: int, handle: Handler) -> None:
         """Claims some idle entries, each just before it is handled.
 
         XAUTOCLAIM would claim them all at once, and does not return their delivery counts.
         """
-        found = await self._group.find_idle(idle_ms, self._count)
+        found = await self._group.find_idle(idle_ms, self._settings.count)
         for entry_id, deliveries in found:
             if self._stopping.is_set():
                 return
@@ -240,27 +249,27 @@ class Consumer:
             if entry is not None:
                 self.counts.claimed += 1
                 await self._work_off([entry], handle)
-        if len(found) < self._count:  # else there may be more
+        if len(found) < self._settings.count:  # else there may be more
             self._next_claim = self._now() + idle_ms / 1000 / CLAIMS
 
     async def _read_new(self) -> list[Entry]:
         """New entries; none if it is time to stop, to claim or to read again."""
-        reading = asyncio.ensure_future(self._group.read_new(self._count, self._longest_block()))
+        reading = asyncio.ensure_future(
+            self._group.read_new(self._settings.count, self._longest_block())
+        )
         stopping = asyncio.ensure_future(self._stopping.wait())
         try:
             await asyncio.wait({reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
             return reading.result() if reading.done() else []
         finally:
-            await _end(reading)
-            await _end(stopping)
+            await end(reading)
+            await end(stopping)
 
     def _longest_block(self) -> int | None:
         """Return the longest time in ms that a read may block now, or None if it must not block."""
-        options = self._client.connection_pool.connection_kwargs  # the URL may have set it
-        timeout_seconds = options["socket_timeout"] or SOCKET_TIMEOUT_SECONDS
-        limits = [int(timeout_seconds * 1000 * LONGEST_BLOCK)]
-        if self._block_ms:
-            limits.append(self._block_ms)
+        limits = [int(self._nodes.timeout_seconds * 1000 * LONGEST_BLOCK)]
+        if self._settings.block_ms:
+            limits.append(self._settings.block_ms)
         if self._claim_idle_ms:
             limits.append(int((self._next_claim - self._now()) * 1000))
         block_ms = min(limits)
@@ -280,7 +289,7 @@ class Consumer:
                 self._held.popleft()
 
     async def _handle(self, entry: Entry, handle: Handler) -> None:
-        if self._max_deliveries and entry.deliveries > self._max_deliveries:
+        if self._settings.max_deliveries and entry.deliveries > self._settings.max_deliveries:
             # Each time its consumer ended while handling it; `deliveries` counts the failures.
             failed = Entry(entry.id, entry.pairs, entry.deliveries - 1)
             await self._bury(failed, "no handler ever returned")
@@ -295,18 +304,19 @@ class Consumer:
             self.counts.failed += 1
             reason = str(error) or type(error).__name__
             log.warning("%s failed, delivery %d: %s", entry.id, entry.deliveries, reason)
-            if self._max_deliveries and entry.deliveries >= self._max_deliveries:
+            if self._settings.max_deliveries and entry.deliveries >= self._settings.max_deliveries:
                 await self._bury(entry, reason)
             return
         finally:
-            await _end(renewing)
+            await end(renewing)
         self._done.append(entry.id)
         await self._settle()
 
     async def _settle(self) -> None:
         """Acknowledges handled entries."""
         if self._done:
-            self.counts.acknowledged += await self._group.acknowledge(self._done)
+            acknowledged = await self._group.acknowledge(self._done)
+            self.counts.acknowledged += acknowledged  # after the wait: other workers count as well
             self._done.clear()
 
     async def _bury(self, entry: Entry, reason: str) -> None:
@@ -351,7 +361,7 @@ class Consumer:
         return asyncio.get_running_loop().time()
 
 
-async def _end(task: asyncio.Future[Any]) -> None:
+async def end(task: asyncio.Future[Any]) -> None:
     """Cancels a task until it is over.
 
     One cancellation may not suffice: before Python 3.12 asyncio.wait_for, with which redis-py
@@ -362,22 +372,3 @@ async def _end(task: asyncio.Future[Any]) -> None:
         await asyncio.wait({task}, timeout=CANCEL_SECONDS)
     if not task.cancelled():
         task.exception()  # retrieved, so that asyncio does not log it
-
-
-def _client(url: str, options: Mapping[str, Any]) -> redis.asyncio.Redis:
-    """A client of its own for each consumer.
-
-    Without redis-py's retries: a repeated XREADGROUP would hide that the entries of the first, lost
-    reply are now in the backlog.
-    """
-    return redis.asyncio.Redis.from_url(
-        url,
-        **{
-            "socket_timeout": SOCKET_TIMEOUT_SECONDS,
-            "socket_keepalive": True,
-            **options,
-            "retry": Retry(NoBackoff(), 0),
-            "protocol": 2,
-            "decode_responses": False,
-        },
-    )

@@ -32,6 +32,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "rillway/cluster/failure.py": "exceptions without behaviour; test_command.py beside it",
     "rillway/cluster/launch.py": "test_command.py beside it, in processes of its own",
     "rillway/cluster/process.py": "test_command.py beside it, in processes of its own",
+    "rillway/consumer/worker.py": "test_consumer.py beside it",
     "rillway/demo/jobs/worker.py": "test_command.py beside it, in processes of its own",
     "rillway/demo/options.py": "jobs/test_command.py and departures/test_command.py",
     "rillway/demo/processes.py": "departures/test_consumer.py",

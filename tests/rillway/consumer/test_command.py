@@ -17,8 +17,8 @@ import pytest
 
 from rillway.consumer import command
 from rillway.consumer.command import as_json, parse_options, report_progress, summary
-from rillway.consumer.consumer import Counts, log
 from rillway.consumer.entry import Entry
+from rillway.consumer.worker import Counts, log
 from tests.rillway.consumer.scene import DEAD, GROUP, STREAM, Scene
 from tests.support.waiting import until
 
@@ -244,7 +244,7 @@ def test_traces_need_an_extra(
 
 def test_an_entry_is_one_line_of_json_whatever_its_bytes_are() -> None:
     pairs = ((b"text", "grün\n".encode()), (b"raw", b"\xff\x00"), (b"\xfe", b""))
-    line = as_json(Entry("5-0", pairs, 2), "s")
+    line = as_json(Entry("5-0", pairs, 2, "s"))
     assert line.count(b"\n") == 1
     assert line.endswith(b"\n")
     assert json.loads(line) == {

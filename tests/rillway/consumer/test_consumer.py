@@ -302,14 +302,15 @@ async def test_what_was_handled_is_acknowledged_later_and_not_handled_again(
 ) -> None:
     scene.add("a", "b")
     consumer, handle = make(scene), Recorder()
-    acknowledge, attempts = consumer._group.acknowledge, iter(range(100))
+    group: Any = consumer._work._group
+    acknowledge, attempts = group.acknowledge, iter(range(100))
 
     async def fail_at_first(entry_ids: list[str]) -> int:
         if next(attempts) < 2:
             raise redis.ConnectionError("cut")
-        return await acknowledge(entry_ids)
+        return int(await acknowledge(entry_ids))
 
-    monkeypatch.setattr(consumer._group, "acknowledge", fail_at_first)
+    monkeypatch.setattr(group, "acknowledge", fail_at_first)
     await run_until(consumer, handle, lambda: consumer.counts.acknowledged == 2)
     assert handle.values == ["a", "b"]
     assert consumer.counts.interruptions == 2
@@ -320,15 +321,16 @@ async def test_a_stop_still_acknowledges_what_could_not_be_when_it_was_handled(
 ) -> None:
     scene.add("a")
     consumer, handle = make(scene), Recorder()
-    acknowledge, attempts = consumer._group.acknowledge, iter(range(100))
+    group: Any = consumer._work._group
+    acknowledge, attempts = group.acknowledge, iter(range(100))
 
     async def fail_at_first(entry_ids: list[str]) -> int:
         consumer.stop()
         if next(attempts) < 2:
             raise redis.ConnectionError("cut")
-        return await acknowledge(entry_ids)
+        return int(await acknowledge(entry_ids))
 
-    monkeypatch.setattr(consumer._group, "acknowledge", fail_at_first)
+    monkeypatch.setattr(group, "acknowledge", fail_at_first)
     await asyncio.wait_for(consumer.run(handle), DEADLINE_SECONDS)
     assert consumer.counts.acknowledged == 1
     assert scene.pending() == {}

@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-import redis.asyncio
+import redis
 
 from rillway.consumer.entry import Entry
 from rillway.consumer.group import Group, is_lost
+from rillway.consumer.nodes import Nodes
 from tests.rillway.consumer.scene import DEAD, GROUP, STREAM, Scene
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-async def client(scene: Scene) -> AsyncIterator[redis.asyncio.Redis]:
-    async with redis.asyncio.Redis.from_url(scene.url, protocol=2) as client:
-        yield client
+async def nodes(scene: Scene) -> AsyncIterator[Nodes]:
+    nodes = Nodes(scene.url, {})
+    yield nodes
+    await nodes.aclose()
 
 
 @pytest.fixture
-async def group(client: redis.asyncio.Redis) -> Group:
-    group = Group(client, STREAM, GROUP, "me", "0")
+async def group(nodes: Nodes) -> Group:
+    group = Group(nodes, STREAM, GROUP, "me", "0")
     await group.ensure()
     return group
 
@@ -35,12 +37,10 @@ async def test_a_group_is_created_with_its_stream_and_once_is_enough(
     assert len(scene.client.xinfo_groups(STREAM)) == 1
 
 
-async def test_a_new_group_begins_where_it_is_told_to(
-    scene: Scene, client: redis.asyncio.Redis
-) -> None:
+async def test_a_new_group_begins_where_it_is_told_to(scene: Scene, nodes: Nodes) -> None:
     _, second = scene.add("a", "b")
     for start, expected in [("0", ["a", "b"]), ("$", []), (second, [])]:
-        group = Group(client, STREAM, f"from {start}", "me", start)
+        group = Group(nodes, STREAM, f"from {start}", "me", start)
         await group.ensure()
         found = await group.read_new(10, None)
         assert [entry.fields[b"n"].decode() for entry in found] == expected
@@ -56,10 +56,10 @@ async def test_a_group_that_was_destroyed_goes_on_where_it_was(scene: Scene, gro
 
 
 async def test_a_stream_that_was_created_again_is_read_from_its_beginning(
-    scene: Scene, client: redis.asyncio.Redis
+    scene: Scene, nodes: Nodes
 ) -> None:
     scene.add("a")
-    group = Group(client, STREAM, GROUP, "me", "$")
+    group = Group(nodes, STREAM, GROUP, "me", "$")
     await group.ensure()
     scene.client.delete(STREAM)
     scene.client.xadd(STREAM, {"n": "b"}, id="1-1")

@@ -1,0 +1,183 @@
+"""Requests to the server that has a key: one server, or whichever node of a cluster has its slot.
+
+Follows MOVED and ASK, so slots may move while a consumer runs. `refresh` learns the nodes again,
+those of replicas among them, from any node that answers. Replies are as RESP2 has them, unchanged.
+
+redis-py's cluster client is not used, because requests of its users disturb each other (8.1): each
+fifth MOVED closes the connections to all nodes, those of blocked reads too; ASKING goes out on
+whichever connection is free, the request maybe on another; and a read that failed is repeated,
+which hides that the entries of the first reply are pending.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import redis
+import redis.asyncio
+from redis.asyncio.connection import Connection, UnixDomainSocketConnection
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.crc import key_slot
+from redis.exceptions import AskError, MovedError
+
+Address: TypeAlias = tuple[str, int]
+Request: TypeAlias = tuple[Any, ...]
+
+SOCKET_TIMEOUT_SECONDS = 10.0
+MOST_REDIRECTIONS = 8
+
+
+class Nodes:
+    """A client for each node, with connections of its own. Every method raises redis-py's errors.
+
+    Without redis-py's retries: a repeated XREADGROUP would hide that the entries of the first, lost
+    reply are now in the backlog.
+    """
+
+    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
+        """`url`: the server, or any node of the cluster; `options`: for redis-py's connections."""
+        pool = redis.asyncio.ConnectionPool.from_url(
+            url,
+            **{
+                "socket_timeout": SOCKET_TIMEOUT_SECONDS,
+                "socket_keepalive": True,
+                **options,
+                "retry": Retry(NoBackoff(), 0),
+                "protocol": 2,
+                "decode_responses": False,
+            },
+        )
+        self.options: dict[str, Any] = dict(pool.connection_kwargs)
+        first = self.options.get("host", "localhost"), int(self.options.get("port", 6379))
+        self._first: Address = first
+        self._clients: dict[Address, Any] = {first: _client(pool)}
+        self._class = pool.connection_class
+        self._ranges: list[tuple[int, int, Address]] = []
+        self._moved: dict[int, Address] = {}  # seen since the ranges were
+
+    @property
+    def timeout_seconds(self) -> float:
+        """How long a connection may be silent."""
+        return float(self.options["socket_timeout"] or SOCKET_TIMEOUT_SECONDS)
+
+    async def aclose(self) -> None:
+        for client in self._clients.values():
+            await client.aclose()
+
+    # -- which node -------------------------------------------------------------------------------
+
+    async def refresh(self) -> None:
+        """Asks nodes, in any order, until one says which node has which slots.
+
+        A server that is no cluster, or forbids the question, has all of them.
+        """
+        lost: Exception | None = None
+        for address in random.sample(list(self._clients), len(self._clients)):
+            try:
+                reply = await self._clients[address].execute_command("CLUSTER", "SLOTS")
+            except redis.AuthenticationError:
+                raise
+            except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
+                lost = error
+            except redis.ResponseError:
+                return
+            else:
+                self._learn(reply, address)
+                return
+        assert lost is not None
+        raise lost
+
+    def _learn(self, reply: Any, asked: Address) -> None:
+        self._ranges = []
+        self._moved = {}
+        for start, end, *nodes in reply:
+            addresses = [(host.decode() if host else asked[0], port) for host, port, *_ in nodes]
+            self._ranges.append((start, end, addresses[0]))
+            for address in addresses:
+                self._client_of(address)
+
+    def _address_of(self, slot: int) -> Address:
+        if slot in self._moved:
+            return self._moved[slot]
+        for start, end, address in self._ranges:
+            if start <= slot <= end:
+                return address
+        return self._first
+
+    def _client_of(self, address: Address) -> Any:
+        if address not in self._clients:
+            options = self.options | {"host": address[0], "port": address[1]}
+            options.pop("path", None)
+            kind = Connection if self._class is UnixDomainSocketConnection else self._class
+            self._clients[address] = _client(
+                redis.asyncio.ConnectionPool(connection_class=kind, **options)
+            )
+        return self._clients[address]
+
+    # -- requests ---------------------------------------------------------------------------------
+
+    async def execute(self, key: str, *words: Any) -> Any:
+        """The reply to one request about a key."""
+        return (await self._redirected(key, [words], transaction=False))[0]
+
+    async def execute_all(self, key: str, requests: Sequence[Request]) -> list[Any]:
+        """The replies to requests about keys of one slot, sent together."""
+        return await self._redirected(key, requests, transaction=False)
+
+    async def transaction(self, key: str, requests: Sequence[Request]) -> list[Any]:
+        """The replies to requests about keys of one slot, carried out as one."""
+        return await self._redirected(key, requests, transaction=True)
+
+    async def _redirected(
+        self, key: str, requests: Sequence[Request], *, transaction: bool
+    ) -> list[Any]:
+        """Raises ConnectionError if the nodes do not agree about who has the slot."""
+        slot = key_slot(key.encode())
+        address, asking = self._address_of(slot), False
+        for _ in range(MOST_REDIRECTIONS):
+            client = self._client_of(address)
+            try:
+                return await _send(client, requests, transaction=transaction, asking=asking)
+            except AskError as error:  # MovedError is one, too
+                address = error.host or address[0], int(error.port)
+                asking = not isinstance(error, MovedError)
+                if not asking:
+                    self._moved[slot] = address
+        raise redis.ConnectionError(f"the nodes do not agree about who has slot {slot}")
+
+
+def _client(pool: redis.asyncio.ConnectionPool) -> Any:
+    client = redis.asyncio.Redis.from_pool(pool)
+    client.response_callbacks.clear()
+    return client
+
+
+async def _send(
+    client: Any, requests: Sequence[Request], *, transaction: bool, asking: bool
+) -> list[Any]:
+    """The replies of one node; raises the first that is an error.
+
+    ASKING counts for one request, or for one MULTI with all that follows up to EXEC.
+    """
+    if len(requests) == 1 and not transaction and not asking:
+        return [await client.execute_command(*requests[0])]
+    sent: list[Request] = [("MULTI",), *requests, ("EXEC",)] if transaction else list(requests)
+    if asking:
+        places = [0] if transaction else range(len(sent))
+        for place in reversed(places):
+            sent.insert(place, ("ASKING",))
+    async with client.pipeline(transaction=False) as pipeline:
+        for request in sent:
+            pipeline.execute_command(*request)
+        replies = await pipeline.execute(raise_on_error=False)
+    if transaction and isinstance(replies[-1], list):
+        replies = replies[-1]
+    elif asking and not transaction:
+        replies = replies[1::2]
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+    return list(replies)
