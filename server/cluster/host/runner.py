@@ -135,7 +135,8 @@ class ClusterRunner:
     def start(self) -> None:
         """Listen for other nodes, once the ports for clients are known. Raises OSError."""
         self.apply_config()
-        self._bus.listen(self._instance.config.bind, self.settings.bus_port)
+        config = self._instance.config
+        self._bus.listen(config.bind, bus_port(config))
 
     def begin(self) -> None:
         """Take part in the cluster, once the data is loaded."""

