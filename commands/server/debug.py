@@ -17,7 +17,8 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.requests import Argv
-from storage.digest import EMPTY, dataset_digest, value_digest
+from storage.digest import EMPTY, dataset_digest
+from storage.redis_digest import redis_digest
 from storage.snapshot.payload import serialized_length
 from storage.types.strings import StringValue
 from storage.types.value import as_int64
@@ -76,12 +77,12 @@ def _digest(client: Client, arguments: Argv) -> bytes:
 
 
 def _digest_value(client: Client, arguments: Argv) -> bytes:
-    """40 hexadecimal digits for each key, all zero if it is not there."""
-    db, now_ms = client.db, client.instance.now_ms
+    """40 hexadecimal digits for each key, all zero if it is not there: those of Redis."""
+    db = client.db
     digests = []
     for key in arguments:
         value = db.get(key)
-        digest = EMPTY if value is None else value_digest(value, db.expires.get(key), now_ms)
+        digest = EMPTY if value is None else redis_digest(value, db.expires.get(key))
         digests.append(replies.simple(digest.hex().encode()))
     return replies.array(digests)
 

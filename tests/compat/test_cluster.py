@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,108 +12,14 @@ import pytest
 import redis
 import redis.asyncio
 
-from tests.support.programs.servers import RunningServer, free_port, start_redis, start_rillway
+from tests.support.programs.cluster import NODE_TIMEOUT_MS, Cluster, Node, redis_cli, wait_until
 
 pytestmark = pytest.mark.compat
 
-NODE_TIMEOUT_MS = 2_000
 # A new primary is there after twice the timeout and two seconds.
 FAILOVER_SECONDS = 2 * NODE_TIMEOUT_MS / 1000 + 2
 STREAMS = [f"orders:{number}" for number in range(100)]
 KINDS = ("rillway", "redis")
-
-
-class Node:
-    """A node, and a plain client of it."""
-
-    def __init__(self, kind: str, folder: Path) -> None:
-        folder.mkdir(parents=True)
-        bus_port = free_port()
-        directives = [
-            *("--cluster-enabled", "yes", "--cluster-port", str(bus_port)),
-            *("--cluster-node-timeout", str(NODE_TIMEOUT_MS), "--repl-diskless-sync-delay", "0"),
-        ]
-        start = start_rillway if kind == "rillway" else start_redis
-        self.kind = kind
-        self.server: RunningServer = start(folder, *directives)
-        # redis-py's annotations leave out what a cluster's commands return.
-        self.client: Any = redis.Redis(port=self.server.port, decode_responses=True)
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.server.port}"
-
-    @property
-    def id(self) -> str:
-        return str(self.client.execute_command("CLUSTER MYID"))
-
-    def facts(self) -> dict[str, str]:
-        """CLUSTER INFO."""
-        return dict(self.client.execute_command("CLUSTER INFO"))
-
-    def kill(self) -> None:
-        self.server.process.kill()
-        self.server.process.wait()
-
-
-class Cluster:
-    """Three primaries, each with a replica of the other kind."""
-
-    def __init__(self, folder: Path, kinds: list[str]) -> None:
-        self.nodes = [Node(kind, folder / str(place)) for place, kind in enumerate(kinds)]
-
-    def create(self) -> None:
-        """redis-cli makes the first half primaries, and the others their replicas."""
-        addresses = [node.address for node in self.nodes]
-        redis_cli("create", *addresses, "--cluster-replicas", "1", "--cluster-yes")
-        wait_until(lambda: all(self.is_whole(node) for node in self.nodes))
-        wait_until(lambda: all(self.replicas_of(primary) for primary in self.nodes[:3]))
-
-    def is_whole(self, node: Node) -> bool:
-        facts = node.facts()
-        return facts["cluster_state"] == "ok" and int(facts["cluster_known_nodes"]) == len(
-            self.nodes
-        )
-
-    def agrees(self, node: Node) -> bool:
-        """Whether redis-cli finds nothing wrong; it ends with 1 then."""
-        argv = ["redis-cli", "--cluster", "check", node.address]
-        return subprocess.run(argv, check=False, capture_output=True, timeout=60).returncode == 0
-
-    def replica_of(self, primary: Node) -> Node:
-        (replica,) = self.replicas_of(primary)
-        return replica
-
-    def knows_replica(self, primary: Node, replica: Node) -> bool:
-        return replica in self.replicas_of(primary)
-
-    def replicas_of(self, primary: Node) -> list[Node]:
-        """As the primary knows them."""
-        lines = str(primary.client.execute_command("CLUSTER REPLICAS", primary.id))
-        return [node for node in self.nodes if node is not primary and node.id in lines]
-
-    def close(self) -> None:
-        for node in self.nodes:
-            node.client.close()
-            node.server.stop()
-
-
-def redis_cli(action: str, *words: str) -> str:
-    argv = ["redis-cli", "--cluster", action, *words]
-    run = subprocess.run(
-        argv, check=False, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    return run.stdout
-
-
-def wait_until(holds: Callable[[], bool], seconds: float = 20.0) -> float:
-    """The seconds until it holds."""
-    began = time.monotonic()
-    while not holds():
-        assert time.monotonic() < began + seconds
-        time.sleep(0.05)
-    return time.monotonic() - began
 
 
 @pytest.fixture(scope="module")
