@@ -19,7 +19,7 @@ from commands.scripting.running_script import ANY_SLOT, NO_SLOT, Running
 from commands.transactions.transaction import Transaction
 from protocol import errors
 from protocol.errors import RoutingError
-from protocol.request import Request
+from protocol.request import Request, of_words
 from protocol.slots import key_slot
 
 # Commands whose shard channels are routed as keys that are always there. Redis 8.2 treats those of
@@ -57,6 +57,15 @@ def refusal(
     node = client.instance.feature(ClusterMode).node
     assert node is not None
     return _Check(client, node, found, writes, is_asking).refusal()
+
+
+def refusal_of_waiting(client: Client, command: Command, argv: list[bytes]) -> RoutingError | None:
+    """Why a client that waits here is not served here any more; None if it is.
+
+    What ASKING allowed when it came is allowed until its slot is not imported any more.
+    """
+    client.is_asking = True
+    return refusal(client, command, of_words(argv), bool(command.flags & WRITE))
 
 
 def _ends_asking(client: Client, command: Command) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from commands.acl.checks import refusal as refusal_by_user
+from commands.cluster.routing import refusal_of_waiting
 from commands.core.blocking.blocked_clients import Block, BlockedClients, Waiting
 from commands.core.blocking.ready_keys import WatchedKey
 from commands.core.client import Client
@@ -180,6 +181,11 @@ class Waiters:
         """
         block, command = waiting.block, self._commands.find(waiting.argv)
         assert command is not None
+        if self._instance.is_cluster:
+            elsewhere = refusal_of_waiting(client, command, waiting.argv)
+            if elsewhere is not None:
+                self._refuse(client, command, elsewhere)
+                return None
         if client.gates & GATE_RESTRICTED and block.keys:
             denied = refusal_by_user(client, command, waiting.argv)
             if denied is not None:

@@ -6,13 +6,11 @@ Source: Redis 7.0.15, where the server's timer looks; here it is done when slots
 from __future__ import annotations
 
 from commands.cluster.mode import ClusterMode
-from commands.cluster.routing import refusal
+from commands.cluster.routing import refusal_of_waiting
 from commands.core.blocking.blocked_clients import BlockedClients
 from commands.core.command_table import CommandTable
 from commands.core.instance import Instance
-from commands.core.registry import WRITE
 from commands.core.services import Services
-from protocol.request import of_words
 
 
 def release_blocked(instance: Instance) -> None:
@@ -26,8 +24,7 @@ def release_blocked(instance: Instance) -> None:
         command = table.find(waiting.argv)
         if command is None or not waiting.watched:
             continue
-        writes = bool(command.flags & WRITE)
-        error = refusal(client, command, of_words(waiting.argv), writes)
+        error = refusal_of_waiting(client, command, waiting.argv)
         # Keys that have moved while the slot has not are waited for: the slot follows them.
         if error is not None and error.code in (b"MOVED", b"CLUSTERDOWN"):
             dispatcher.end_waiting(client, error.wire)

@@ -6,10 +6,11 @@ import pytest
 
 from commands.cluster.mode import ClusterMode
 from server.cluster.core import Cluster
+from server.cluster.host.release import release_blocked
 from server.cluster.nodes import Node
 from server.inprocess.server import InProcessServer
 from tests.commands.cluster.conftest import OTHER_ID
-from tests.commands.streams.talk import Talk
+from tests.commands.streams.talk import Talk, entry
 
 SLOT = 12182  # of foo
 MOVED = "MOVED 12182 10.0.0.2:7002"
@@ -127,6 +128,48 @@ def test_asking_before_multi_holds_for_the_transaction(client: Talk) -> None:
     client.all("ASKING", "MULTI", "SET foo 1", "INCR foo")
     assert client.do("EXEC") == [b"OK", 2]
     assert client.error("GET foo") == MOVED
+
+
+# -- clients that wait ---------------------------------------------------------------------------
+
+
+def a_waiting_group_reader(client: Talk) -> Talk:
+    """It waits for new entries of two streams, which a slot has that is about to move away."""
+    for key in ("foo", "{foo}b"):
+        client.do(f"XGROUP CREATE {key} g $ MKSTREAM")
+    client.do(f"CLUSTER SETSLOT {SLOT} MIGRATING {OTHER_ID}")
+    reader = Talk(client.server)
+    assert reader.raw("XREADGROUP GROUP g c BLOCK 0 STREAMS foo {foo}b > >") == b""
+    return reader
+
+
+def test_a_group_reader_asks_again_where_its_stream_has_gone(client: Talk) -> None:
+    """Source: Redis 8.2, which runs the command again."""
+    reader = a_waiting_group_reader(client)
+    client.do("DEL foo")
+    assert str(reader.received()) == "TRYAGAIN Multiple keys request during rehashing of slot"
+    client.all(f"CLUSTER SETSLOT {SLOT} STABLE", "DEL {foo}b")
+    reader = a_waiting_group_reader(client)
+    client.do("DEL foo {foo}b")
+    assert str(reader.received()) == ASK
+
+
+def test_who_was_sent_here_waits_here(client: Talk, server: InProcessServer) -> None:
+    give_away(client)
+    client.do(f"CLUSTER SETSLOT {SLOT} IMPORTING {OTHER_ID}")
+    reader = Talk(server)
+    reader.do("ASKING")
+    assert reader.raw("XREAD BLOCK 0 STREAMS foo $") == b""
+    release_blocked(server.instance)
+    client.do("ASKING")
+    client.do("XADD foo 1-1 f v")
+    assert reader.received() == [[b"foo", [entry("1-1", "f", "v")]]]
+    reader.do("ASKING")
+    assert reader.raw("XREAD BLOCK 0 STREAMS foo $") == b""
+    client.do(f"CLUSTER SETSLOT {SLOT} STABLE")
+    release_blocked(server.instance)
+    server.finish_cycle()
+    assert str(reader.received()) == MOVED
 
 
 # -- transactions --------------------------------------------------------------------------------
