@@ -6,21 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.cluster_rounds import FAILOVER_SECONDS, ClusterRounds
+from tests.crash.cluster_rounds import EVENTS, FAILOVER_SECONDS, REFUSAL_SECONDS, ClusterRounds
 
 pytestmark = pytest.mark.compat
 
-ROUNDS = 5
+ROUNDS = 5  # of each kind
 BUSY_SECONDS = 5  # of a machine that runs other tests as well
 
 
-def test_a_replica_takes_over_with_all_that_was_confirmed(tmp_path: Path) -> None:
+def test_what_was_confirmed_survives_losses_and_cuts(tmp_path: Path) -> None:
     rounds = ClusterRounds(tmp_path, seed=1)
     try:
         rounds.begin()
         for _ in range(ROUNDS):
-            rounds.play()
+            for event in EVENTS:
+                rounds.play(event)
     finally:
         rounds.end()
     assert rounds.confirmed >= ROUNDS
     assert rounds.slowest_seconds < FAILOVER_SECONDS + BUSY_SECONDS
+    assert max(rounds.refusal_seconds.values()) < REFUSAL_SECONDS + BUSY_SECONDS

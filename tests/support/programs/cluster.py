@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ from tests.support.programs.servers import (
 NODE_TIMEOUT_MS = 2_000
 SETTLING_SECONDS = 20.0
 POLL_SECONDS = 0.05
+MIGRATE_TIMEOUT_MS = 10_000
 # Redis is 7.0, newer is 8.2.
 KINDS = ("rillway", "redis", "newer")
 
@@ -55,7 +57,7 @@ class Node:
         self.server = self._started(free_port())
         # redis-py's annotations leave out what a cluster's commands return.
         self.client: Any = redis.Redis(port=self.server.port, decode_responses=True)
-        self.id = str(self.client.execute_command("CLUSTER MYID"))
+        self.id = str(self.client.cluster("MYID"))
 
     def _started(self, port: int) -> RunningServer:
         return start_of(self.kind)(self.folder, *self.directives, port=port)
@@ -89,7 +91,7 @@ class Cluster:
     """Nodes in a folder. `create` makes a cluster of them."""
 
     def __init__(self, folder: Path, kinds: Sequence[str], *directives: str) -> None:
-        self._folder = folder
+        self._folder, self._numbers = folder, itertools.count()
         self.nodes: list[Node] = []
         try:
             for kind in kinds:
@@ -100,7 +102,7 @@ class Cluster:
 
     def add(self, kind: str, *directives: str) -> Node:
         """One more node, which knows no other yet."""
-        node = Node(kind, self._folder / str(len(self.nodes)), *directives)
+        node = Node(kind, self._folder / str(next(self._numbers)), *directives)
         self.nodes.append(node)
         return node
 
@@ -145,6 +147,20 @@ class Cluster:
     def close(self) -> None:
         for node in self.nodes:
             node.stop()
+
+
+def move_slot(cluster: Cluster, slot: int, source: Node, target: Node, keys_at_once: int) -> None:
+    """What redis-cli does, with pauses in which clients meet all the states of a move."""
+    target.client.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", source.id)
+    source.client.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", target.id)
+    words = ("MIGRATE", "127.0.0.1", target.server.port, "", 0, MIGRATE_TIMEOUT_MS, "KEYS")
+    while keys := source.client.execute_command("CLUSTER GETKEYSINSLOT", slot, keys_at_once):
+        assert source.client.execute_command(*words, *keys) in ("OK", "NOKEY")
+        time.sleep(POLL_SECONDS / 10)
+    others = [node for node in cluster.nodes if node not in (source, target)]
+    for node in (target, source, *others):
+        if node.role() == "master":
+            node.client.execute_command("CLUSTER SETSLOT", slot, "NODE", target.id)
 
 
 def redis_cli(action: str, *words: str, seconds: float = 60) -> str:
