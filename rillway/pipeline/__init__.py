@@ -30,12 +30,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rillway.pipeline.query.history import read_history
+    from rillway.pipeline.spark.frames import stream_frame
     from rillway.pipeline.spark.spark_session import spark_session
 
-__all__ = ["read_history", "spark_session"]
+__all__ = ["read_history", "spark_session", "stream_frame"]
 
 HOMES = {
     "read_history": "rillway.pipeline.query.history",
+    "stream_frame": "rillway.pipeline.spark.frames",
     "spark_session": "rillway.pipeline.spark.spark_session",
 }
 

@@ -48,6 +48,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "rillway/pipeline/jobs/parquet_to_stream.py": "jvm/test_clusters.py",
     "rillway/pipeline/jobs/streams_to_parquet.py": "jvm/test_clusters.py",
     "rillway/pipeline/latency/spark_journal.py": "tests/rillway/pipeline/jvm/test_journal.py",
+    "rillway/pipeline/spark/frames.py": "jvm/test_stream_frame.py, jvm/test_oldest_spark.py",
     "rillway/pipeline/replay/command.py": "test_replayer.py beside it",
     "rillway/pipeline/replay/ledger.py": "test_replayer.py beside it",
     "server/loop/connection.py": "tests/integration/test_connections.py, over real sockets",

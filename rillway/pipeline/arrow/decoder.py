@@ -9,7 +9,7 @@ of a JSON object that is an entry's payload.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import accumulate, chain
@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from rillway.pipeline.arrow.column_parser import conform, is_variant, parse
 from rillway.pipeline.arrow.schema import (
     CORRUPT,
+    FIELDS,
     MAP_MODE,
     ORIGIN,
     ORIGIN_PREFIX,
@@ -44,18 +45,23 @@ class CorruptEntry(ValueError):
     """A field is not of the type that its column has (`columnParse=failfast`)."""
 
 
-def origin(stream: str, entries: Sequence[RawEntry]) -> dict[str, pa.Array]:
-    """stream, id, ms, seq and ts of entries, by name."""
-    ids = pa.array([entry[0] for entry in entries], pa.binary()).cast(pa.string())
-    halves = pc.split_pattern(ids, "-")
-    ms = pc.list_element(halves, 0).cast(pa.int64())
-    return {
-        "stream": pa.repeat(stream, len(ids)),
-        "id": ids,
-        "ms": ms,
-        "seq": pc.list_element(halves, 1).cast(pa.uint64()).cast(SEQ),
-        "ts": timestamps(ms),
-    }
+def origin(
+    stream: str, entries: Sequence[RawEntry], names: Collection[str] = tuple(ORIGIN)
+) -> dict[str, pa.Array]:
+    """stream, id, ms, seq and ts of entries, by name: those that are named."""
+    columns: dict[str, pa.Array] = {}
+    if "stream" in names:
+        columns["stream"] = pa.repeat(stream, len(entries))
+    if not {"id", "ms", "seq", "ts"}.isdisjoint(names):
+        columns["id"] = pa.array([entry[0] for entry in entries], pa.binary()).cast(pa.string())
+    if not {"ms", "seq", "ts"}.isdisjoint(names):
+        halves = pc.split_pattern(columns["id"], "-")
+        columns["ms"] = pc.list_element(halves, 0).cast(pa.int64())
+        if "seq" in names:
+            columns["seq"] = pc.list_element(halves, 1).cast(pa.uint64()).cast(SEQ)
+        if "ts" in names:
+            columns["ts"] = timestamps(columns["ms"])
+    return columns
 
 
 LAST_MS = (2**63 - 1) // 1000
@@ -67,24 +73,36 @@ def timestamps(ms: pa.Array) -> pa.Array:
     return pc.multiply(possible, 1000).cast(TIMESTAMP)
 
 
-def fields_decoder(stream: str) -> Decoder:
-    schema = arrow_schema()
+def fields_decoder(stream: str, columns: Sequence[str] | None = None) -> Decoder:
+    """`columns`: those that are wanted; None: all."""
 
-    def decode(entries: Sequence[RawEntry]) -> pa.RecordBatch:
+    def fields(entries: Sequence[RawEntry]) -> pa.Array:
         flats = [entry[1] for entry in entries]
         words = list(chain.from_iterable(flats))
         names, values = pa.array(words[::2], pa.binary()), pa.array(words[1::2], pa.binary())
         pairs = pa.StructArray.from_arrays([names, values], fields=list(PAIR))
         ends = accumulate([len(flat) >> 1 for flat in flats], initial=0)
-        fields = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pairs, type=PAIRS)
-        columns = [*origin(stream, entries).values(), fields]
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
+        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pairs, type=PAIRS)
+
+    return _decoder(stream, arrow_schema(columns=columns), fields)
+
+
+def _decoder(
+    stream: str, schema: pa.Schema, fields: Callable[[Sequence[RawEntry]], pa.Array]
+) -> Decoder:
+    """Decodes what the schema has; `fields` makes the column of this name."""
+
+    def decode(entries: Sequence[RawEntry]) -> pa.RecordBatch:
+        columns = origin(stream, entries, schema.names)
+        if FIELDS in schema.names:
+            columns[FIELDS] = fields(entries)
+        return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
     return decode
 
 
-def map_decoder(stream: str) -> Decoder:
-    schema = arrow_schema(MAP_MODE)
+def map_decoder(stream: str, columns: Sequence[str] | None = None) -> Decoder:
+    """`columns`: those that are wanted; None: all."""
     # Most entries of a stream have the same names: whether one comes twice is seen once.
     has_duplicates: dict[tuple[bytes, ...], bool] = {}
 
@@ -98,15 +116,14 @@ def map_decoder(stream: str) -> Decoder:
             return flat
         return list(chain.from_iterable(last_values(flat).items()))
 
-    def decode(entries: Sequence[RawEntry]) -> pa.RecordBatch:
+    def fields(entries: Sequence[RawEntry]) -> pa.Array:
         flats = [without_duplicates(entry[1]) for entry in entries]
         words = list(chain.from_iterable(flats))
         ends = pa.array(accumulate([len(flat) >> 1 for flat in flats], initial=0), pa.int32())
-        fields = pa.MapArray.from_arrays(ends, texts(words[::2]), texts(words[1::2]))
-        columns = [*origin(stream, entries).values(), fields.cast(TEXT_MAP)]
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
+        pairs = pa.MapArray.from_arrays(ends, texts(words[::2]), texts(words[1::2]))
+        return pairs.cast(TEXT_MAP)
 
-    return decode
+    return _decoder(stream, arrow_schema(MAP_MODE, columns), fields)
 
 
 def last_values(flat: Sequence[bytes]) -> dict[bytes, bytes]:
@@ -137,12 +154,14 @@ def columns_decoder(
     """
     check_columns(schema)
     read = ColumnReader(epoch_unit) if payload is None else JsonReader(payload, epoch_unit)
-    origins = {ORIGIN_PREFIX + name for name in ORIGIN}
-    wanted = [f for f in schema if f.name not in origins and f.name not in (CORRUPT, RECORD)]
+    origins = [name for name in ORIGIN if ORIGIN_PREFIX + name in schema.names]
+    others = {ORIGIN_PREFIX + name for name in ORIGIN} | {CORRUPT, RECORD}
+    wanted = [field for field in schema if field.name not in others]
 
     def decode(entries: Sequence[RawEntry]) -> pa.RecordBatch:
         maps = [last_values(entry[1]) for entry in entries]
-        columns = {ORIGIN_PREFIX + name: array for name, array in origin(stream, entries).items()}
+        found_origins = origin(stream, entries, origins).items()
+        columns = {ORIGIN_PREFIX + name: array for name, array in found_origins}
         found, failed = read.columns(maps, wanted)
         if failed and strict:
             place, names = min(failed.items())

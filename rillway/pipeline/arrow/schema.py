@@ -8,6 +8,7 @@ side by side here and a test compares them with Spark's own translation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -28,6 +29,8 @@ ORIGIN = {
     "seq": SEQ,
     "ts": TIMESTAMP,
 }
+FIELDS = "fields"
+COLUMNS = (*ORIGIN, FIELDS)
 
 FIELDS_MODE, MAP_MODE, COLUMNS_MODE, JSON_MODE = "fields", "map", "columns", "json"
 MODES = (FIELDS_MODE, MAP_MODE, COLUMNS_MODE, JSON_MODE)
@@ -39,28 +42,38 @@ ORIGIN_PREFIX = "_"
 CORRUPT, RECORD = "_corrupt", "_corrupt_record"
 
 
-def arrow_schema(mode: str = FIELDS_MODE) -> pa.Schema:
-    """Return the Arrow schema of entries in the mode `fields` or `map`."""
-    fields = {FIELDS_MODE: PAIRS, MAP_MODE: TEXT_MAP}[mode]
-    return pa.schema([*ORIGIN.items(), ("fields", fields)])
+def arrow_schema(mode: str = FIELDS_MODE, columns: Sequence[str] | None = None) -> pa.Schema:
+    """Return the Arrow schema of entries in the mode `fields` or `map`.
+
+    `columns`: those that it has, in order; None: all. Raises KeyError for one that there is not.
+    """
+    kinds = ORIGIN | {FIELDS: {FIELDS_MODE: PAIRS, MAP_MODE: TEXT_MAP}[mode]}
+    return pa.schema([(name, kinds[name]) for name in (COLUMNS if columns is None else columns)])
 
 
-def spark_schema(mode: str = FIELDS_MODE) -> StructType:
-    """Return the Spark schema of entries in the mode `fields` or `map`."""
+def spark_schema(mode: str = FIELDS_MODE, columns: Sequence[str] | None = None) -> StructType:
+    """Return the Spark schema of entries: as `arrow_schema`.
+
+    In the other modes the columns are fields as text, beside those that say where from.
+    """
     from pyspark.sql import types
 
     text, binary = types.StringType(), types.BinaryType()
     pair = types.StructType().add("name", binary).add("value", binary)
-    fields = {FIELDS_MODE: types.ArrayType(pair), MAP_MODE: types.MapType(text, text)}
-    return (
-        types.StructType()
-        .add("stream", text)
-        .add("id", text)
-        .add("ms", types.LongType())
-        .add("seq", types.DecimalType(20, 0))
-        .add("ts", types.TimestampType())
-        .add("fields", fields[mode])
-    )
+    kinds: dict[str, types.DataType] = {
+        "stream": text,
+        "id": text,
+        "ms": types.LongType(),
+        "seq": types.DecimalType(20, 0),
+        "ts": types.TimestampType(),
+    }
+    if mode in OWN_SCHEMA_MODES:
+        kinds = {ORIGIN_PREFIX + name: kind for name, kind in kinds.items()}
+        kinds |= {name: text for name in columns or () if name not in kinds}
+    else:
+        kinds[FIELDS] = types.MapType(text, text) if mode == MAP_MODE else types.ArrayType(pair)
+    names = COLUMNS if columns is None else columns
+    return types.StructType([types.StructField(name, kinds[name]) for name in names])
 
 
 def to_arrow(schema: StructType) -> pa.Schema:

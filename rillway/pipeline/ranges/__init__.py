@@ -2,6 +2,7 @@
 
 `offsets`     positions in streams, and a query's offsets
 `discovery`   the streams that a name or a pattern stands for
+`conditions`  the range of time that a SQL condition leaves
 `plan`        the end of a batch under a limit, and slices of a range
 `tasks`       large streams split, small ones sharing a task
 `anchors`     entries that prove by their bytes that a history is the same

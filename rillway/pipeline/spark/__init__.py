@@ -2,6 +2,7 @@
 
 `formats/`            top-level modules by whose names Spark finds the formats
 `datasource`          the format `redis-streams`
+`frames`              a stream as a DataFrame, of which only what is needed is read
 `options`             its options, read and checked
 `source`              reads streams, in batches and as a stream
 `starts`              options to the positions where a query starts and ends

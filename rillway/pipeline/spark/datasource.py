@@ -30,11 +30,12 @@ class RedisStreams(DataSource):
         from rillway.pipeline.spark.options import OptionError, source_options
 
         options = source_options(self.options)
-        if options.mode in OWN_SCHEMA_MODES:
+        if options.mode in OWN_SCHEMA_MODES and options.columns is None:
             raise OptionError(
-                f"schemaMode={options.mode} needs a schema: spark.read.schema('item STRING')"
+                f"schemaMode={options.mode} needs a schema, spark.read.schema('item STRING'), or "
+                "the option columns"
             )
-        return spark_schema(options.mode)
+        return spark_schema(options.mode, options.columns)
 
     def reader(self, schema: StructType) -> BatchReader:
         from rillway.pipeline.spark.source import BatchReader
@@ -75,6 +76,9 @@ class RedisStreams(DataSource):
         from rillway.pipeline.spark.options import OptionError, source_options
 
         options = source_options(self.options)
-        if options.mode not in OWN_SCHEMA_MODES and to_arrow(schema) != arrow_schema(options.mode):
-            raise OptionError("a schema of your own needs schemaMode=columns or json")
+        if options.mode not in OWN_SCHEMA_MODES:
+            if to_arrow(schema) != arrow_schema(options.mode, options.columns):
+                raise OptionError("a schema of your own needs schemaMode=columns or json")
+        elif options.columns not in (None, tuple(schema.names)):
+            raise OptionError("columns goes without a schema, which names the columns itself")
         return options

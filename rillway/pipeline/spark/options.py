@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote
 
-from rillway.pipeline.arrow.schema import JSON_MODE, MAP_MODE, MODES, OWN_SCHEMA_MODES
+from rillway.pipeline.arrow.schema import (
+    COLUMNS,
+    JSON_MODE,
+    MAP_MODE,
+    MODES,
+    OWN_SCHEMA_MODES,
+)
 from rillway.pipeline.client.connection import DEFAULT_URL, check_url
 from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.client.quantities import parse_bytes, parse_duration, parse_time
@@ -60,6 +66,7 @@ SOURCE_OPTIONS = (
     "columnParse",
     "epochUnit",
     "payloadField",
+    "columns",
 )
 SINK_OPTIONS = (
     *CONNECTION_OPTIONS,
@@ -122,6 +129,12 @@ class SourceOptions:
     strict_columns: bool
     epoch_unit: str | None
     payload_field: str | None
+    columns: tuple[str, ...] | None  # None: all
+
+    @property
+    def has_range(self) -> bool:
+        """True if an option says where a read begins or ends."""
+        return any(each is not None for each in (self.start, self.end, self.start_ms, self.end_ms))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +192,14 @@ def source_options(raw: Mapping[str, str]) -> SourceOptions:
         strict_columns=take("columnParse", _one_of(PERMISSIVE, FAILFAST)) == FAILFAST,
         epoch_unit=take("epochUnit", _one_of("s", "ms", "us")),
         payload_field=take("payloadField", _name),
+        columns=take("columns", parse_names),
     )
+    unknown = sorted(set(options.columns or ()) - set(COLUMNS))
+    if unknown and options.mode not in OWN_SCHEMA_MODES:
+        raise OptionError(
+            f"columns: there is no column {', '.join(unknown)}; of an entry's fields, "
+            "schemaMode=columns makes columns"
+        )
     if options.payload_field is not None and options.mode != JSON_MODE:
         raise OptionError("payloadField goes with schemaMode=json")
     if options.epoch_unit is not None and options.mode not in OWN_SCHEMA_MODES:

@@ -5,7 +5,7 @@ never changes but by deletion, so a task that is repeated, or a batch, reads the
 
 Guarantees: batches follow each other without a gap; what was trimmed before it was read is noticed
 (loss.py), and so is a stream with another history than the one that was read (divergence.py). Spark
-pushes no filters down: in 4.3 it would apply those of one query to another.
+pushes no filters down: in 4.3 it would apply those of one query to another (frames.py).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rillway.pipeline.client.connection import Connection, ConnectionLost
 from rillway.pipeline.client.facts import StreamFacts, all_facts
 from rillway.pipeline.ranges.discovery import find_streams, streams_to_read
 from rillway.pipeline.ranges.divergence import anchored, check_ends, checked
-from rillway.pipeline.ranges.loss import LossPolicy
+from rillway.pipeline.ranges.loss import LOG_PREFIX, LossPolicy, log
 from rillway.pipeline.ranges.offsets import Offset, Position, beginning, from_json, to_json
 from rillway.pipeline.ranges.plan import Planner, backlog, shares
 from rillway.pipeline.ranges.reader import SliceReader, joined
@@ -50,6 +50,9 @@ from rillway.pipeline.spark.versions import (
 )
 
 T = TypeVar("T")
+
+# A batch read of more entries says how to read less.
+MANY_ENTRIES = 1_000_000
 
 
 class SliceTask:
@@ -74,9 +77,9 @@ class SliceTask:
 
     def _decoder(self, stream: str) -> Decoder:
         if self.options.mode == FIELDS_MODE:
-            return fields_decoder(stream)
+            return fields_decoder(stream, self.options.columns)
         if self.options.mode == MAP_MODE:
-            return map_decoder(stream)
+            return map_decoder(stream, self.options.columns)
         options = self.options
         return columns_decoder(
             stream,
@@ -102,12 +105,26 @@ class BatchReader(DataSourceReader):
             facts = all_facts(connection, streams)
             end = ending_offset(connection, options, streams)
             begin = begun(start, end, facts)
+            if not options.has_range:
+                hint_at_range(begin, facts)
             end = plan(connection, options, begin, begin, end, facts)
             policy = LossPolicy(fails=options.fail_on_data_loss)
             return partitions(connection, start, end, facts, policy)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self.task.read(partition)
+
+
+def hint_at_range(begin: Offset, facts: dict[str, StreamFacts]) -> None:
+    """Log how to read less, where a batch reads all of many entries."""
+    entries = sum(backlog(each.id, each.n, facts[name]) for name, each in begin.items())
+    if entries > MANY_ENTRIES:
+        log.warning(
+            "%sreads all of %s entries: stream_frame(spark, ..., where='ms >= ... and ms < ...'), "
+            "or the options startingTimestamp and endingTimestamp, read a part",
+            LOG_PREFIX,
+            f"{entries:,}",
+        )
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -18,6 +18,7 @@ from rillway.pipeline.archive.engine import SparkEngine
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.query.history import read_history
+from rillway.pipeline.spark.frames import stream_frame
 from rillway.pipeline.spark.spark_session import root_cause
 from tests.rillway.pipeline.group_scene import pending_stream
 from tests.rillway.pipeline.scene import add, add_many, stream_ids
@@ -61,6 +62,18 @@ def test_entries_are_read_with_types_and_written_once(
     assert [fields for _, fields in link.call("XRANGE", "copy", "-", "+")] == [
         [b"item", b"lamp", b"count", b"3"]
     ]
+
+
+def test_halves_of_a_stream_make_the_whole(spark: SparkSession, link: Connection) -> None:
+    add_many(link, "s", 100)
+    halves = [
+        stream_frame(spark, "s", where=where, columns=["id"], url=link.url)
+        for where in ("ms < 30", "ms >= 30")
+    ]
+    whole = stream_frame(spark, "s", url=link.url)
+    for _ in range(2):
+        assert [half.count() for half in halves] == [29, 71]
+        assert (whole.count(), halves[0].union(halves[1]).distinct().count()) == (100, 100)
 
 
 def drained(frame: DataFrame, each: Callable[[DataFrame, int], None], checkpoint: Path) -> None:

@@ -15,6 +15,7 @@ from rillway.pipeline.arrow.schema import arrow_schema, spark_schema
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.pipeline.ranges.loss import DataLost
+from rillway.pipeline.spark import source
 from rillway.pipeline.spark.options import OptionError
 from rillway.pipeline.spark.shadow_group import read_groups
 from rillway.pipeline.spark.source import StreamReader, UnlimitedStreamReader
@@ -136,6 +137,31 @@ def test_small_streams_share_tasks_and_batches(link: Connection) -> None:
     found = [list(pickle.loads(pickle.dumps(reader)).read(part)) for part in parts]
     assert [[len(batch) for batch in batches] for batches in found] == [[20], [20], [20]]
     assert found[1][0].column("stream").to_pylist()[:3] == ["s:10", "s:10", "s:11"]
+
+
+def test_some_columns_are_read_alone(link: Connection) -> None:
+    add_many(link, "s", 2)
+    for mode, fields in (("fields", [{"name": b"n", "value": b"1-0"}]), ("map", [("n", "1-0")])):
+        reader = batch_reader(link, stream="s", schemaMode=mode, columns="fields, ms")
+        (part,) = reader.partitions()
+        (batch,) = reader.read(part)
+        assert batch.schema.names == ["fields", "ms"]
+        assert batch.to_pylist()[0] == {"fields": fields, "ms": 1}
+    reader = batch_reader(link, stream="s", schemaMode="columns", columns="n,_id")
+    (part,) = reader.partitions()
+    assert next(reader.read(part)).to_pylist()[1] == {"n": "2-0", "_id": "2-0"}
+
+
+def test_a_large_batch_without_a_range_says_how_to_read_less(
+    link: Connection, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "MANY_ENTRIES", 9)
+    add_many(link, "s", 10)
+    batch_reader(link, stream="s", startingTimestamp=1).partitions()
+    assert not caplog.records
+    batch_reader(link, stream="s").partitions()
+    (record,) = caplog.records
+    assert record.getMessage().startswith("rillway: reads all of 10 entries: stream_frame(")
 
 
 def test_a_missing_stream_is_an_error(link: Connection) -> None:

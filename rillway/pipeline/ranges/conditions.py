@@ -1,0 +1,175 @@
+"""The range of time that a SQL condition leaves of a stream, for readers that can begin and end.
+
+Only what is certain is taken: of comparisons with AND between them, those of an entry's ID (`=`),
+`ms` or `ts` with a literal. Everything else leaves the range as it is. A range may be wider than
+its condition; whoever reads it applies the condition to what comes.
+
+Leaves out: parsing SQL. A condition is cut at its ANDs; where another word could give them another
+meaning (OR, CASE, BETWEEN), nothing is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from rillway.pipeline.client.ids import MAX_SEQ
+
+TOKEN = re.compile(
+    r"""(?P<space>\s+) | '(?P<string>[^'\\]*)' | `(?P<quoted>[^`]+)` | (?P<word>[A-Za-z_]\w*)
+    | (?P<number>\d+)[lL]?(?![\w.]) | (?P<sign><=>|<=|>=|<>|!=|==|[^\w\s'"`\\])""",
+    re.VERBOSE,
+)
+COMMENTS = ("--", "/*")
+OTHER_GRAMMAR = {"OR", "CASE", "BETWEEN"}
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "==": "=="}
+EQUAL = ("=", "==")
+ID = re.compile(r"(\d{1,19})-\d+")
+TIME = re.compile(r"(\d{4}-\d\d-\d\d)([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?)?")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`kind`: string, quoted, word, number or sign; `text`: without quotation marks."""
+
+    kind: str
+    text: str
+
+    @property
+    def is_name(self) -> bool:
+        return self.kind in ("word", "quoted")
+
+    @property
+    def keyword(self) -> str:
+        """A word in upper case; empty for what is no word."""
+        return self.text.upper() if self.kind == "word" else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Unix ms, both included; None: open."""
+
+    first_ms: int | None = None
+    last_ms: int | None = None
+
+
+def names_in(condition: str, names: Iterable[str]) -> list[str]:
+    """Those of `names` that a condition may use: all of them if that is not certain."""
+    found = _tokens(condition)
+    used = None if found is None else {each.text.lower() for each in found if each.is_name}
+    return [name for name in names if used is None or name.lower() in used]
+
+
+def bounds(condition: str, zone: tzinfo | None, *, prefix: str = "") -> Bounds:
+    """The range of time outside of which the condition is true for no entry.
+
+    `zone`: of times that name none; None if it is not known. `prefix`: what the names of the
+    columns `id`, `ms` and `ts` begin with.
+    """
+    found = _tokens(condition)
+    each = [] if found is None else list(_bounds(found, zone, prefix))
+    firsts = [one.first_ms for one in each if one.first_ms is not None]
+    lasts = [one.last_ms for one in each if one.last_ms is not None]
+    return Bounds(max(firsts, default=None), min(lasts, default=None))
+
+
+def _tokens(condition: str) -> list[Token] | None:
+    """None for what is not known well enough: escapes, fractions, other quotes, comments."""
+    found: list[Token] = []
+    place = 0
+    while place < len(condition):
+        match = TOKEN.match(condition, place)
+        if match is None or condition.startswith(COMMENTS, place):
+            return None
+        kind = match.lastgroup or ""
+        if kind != "space":
+            found.append(Token(kind, match[kind]))
+        place = match.end()
+    return found
+
+
+def _bounds(found: Sequence[Token], zone: tzinfo | None, prefix: str) -> Iterator[Bounds]:
+    """Those of each comparison that says something."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in found:
+        if token.kind == "sign":
+            depth += (token.text in "([{") - (token.text in ")]}")
+        if depth == 0 and token.keyword in OTHER_GRAMMAR:
+            return
+        if depth == 0 and token.keyword == "AND":
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    if len(parts) > 1:
+        for part in parts:
+            yield from _bounds(part, zone, prefix)
+    elif _is_enclosed(found):
+        yield from _bounds(found[1:-1], zone, prefix)
+    else:
+        yield _comparison(found, zone, prefix)
+
+
+def _is_enclosed(found: Sequence[Token]) -> bool:
+    """Return True if the first token is a parenthesis that the last one closes."""
+    depth = 0
+    for place, token in enumerate(found):
+        if token.kind == "sign":
+            depth += (token.text == "(") - (token.text == ")")
+        if depth == 0:
+            return place > 0 and place == len(found) - 1
+    return False
+
+
+def _comparison(found: Sequence[Token], zone: tzinfo | None, prefix: str) -> Bounds:
+    """Open bounds for whatever is no comparison of such a column with a literal."""
+    signs = [place for place, each in enumerate(found) if each.kind == "sign"]
+    if len(signs) != 1 or found[signs[0]].text not in FLIPPED:
+        return Bounds()
+    left, sign, right = found[: signs[0]], found[signs[0]].text, found[signs[0] + 1 :]
+    if not (len(left) == 1 and left[0].is_name):
+        left, sign, right = right, FLIPPED[sign], left
+    if not (len(left) == 1 and left[0].is_name and left[0].text.startswith(prefix)):
+        return Bounds()
+    column = left[0].text[len(prefix) :]
+    ms = _milliseconds(column, right, zone)
+    if ms is None or not 0 <= ms < MAX_SEQ or (column == "id" and sign not in EQUAL):
+        return Bounds()
+    is_exact = column == "ms"
+    return Bounds(
+        ms + (is_exact and sign == ">") if sign in (*EQUAL, ">", ">=") else None,
+        ms - (is_exact and sign == "<") if sign in (*EQUAL, "<", "<=") else None,
+    )
+
+
+def _milliseconds(column: str, literal: Sequence[Token], zone: tzinfo | None) -> int | None:
+    """The millisecond that a literal lies in; None for any other literal."""
+    *types, value = literal or [Token("", "")]
+    kinds = [each.keyword for each in types]
+    if column == "ms" and not types and value.kind == "number":
+        return int(value.text)
+    if value.kind != "string":
+        return None
+    if column == "id" and not types and (found := ID.fullmatch(value.text)):
+        return int(found[1])
+    if column == "ts" and kinds in ([], ["TIMESTAMP"], ["DATE"]):
+        return _instant(value.text, zone, is_date=kinds == ["DATE"])
+    return None
+
+
+def _instant(text: str, zone: tzinfo | None, *, is_date: bool) -> int | None:
+    found = TIME.fullmatch(text)
+    if found is None or (is_date and found[2]):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        if zone is None:
+            return None
+        moment = moment.replace(tzinfo=zone)
+    return (moment - EPOCH) // timedelta(milliseconds=1)

@@ -1,0 +1,109 @@
+"""`stream_frame`: a stream as a DataFrame, of which only what is needed is read.
+
+Spark has no pruning of columns for sources in Python, and its push-down of filters is wrong up to
+4.3: the filter of one query is applied to the next one on the same DataFrame. So the condition
+and the columns are taken where a DataFrame is made, and become options of the format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, tzinfo
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from rillway.pipeline.arrow.schema import COLUMNS, ORIGIN, ORIGIN_PREFIX, OWN_SCHEMA_MODES
+from rillway.pipeline.ranges.conditions import Bounds, bounds, names_in
+from rillway.pipeline.spark.options import OptionError, parse_names
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+FORMAT = "redis-streams"
+
+
+def stream_frame(
+    spark: SparkSession,
+    stream: str | None = None,
+    *,
+    where: str | None = None,
+    columns: Sequence[str] | None = None,
+    schema: StructType | str | None = None,
+    **options: Any,
+) -> DataFrame:
+    """The entries of a stream, read again by each call.
+
+    `where`: a condition in SQL; comparisons of `id` (=), `ms` and `ts` with literals, with AND
+    between them, bound what is read, unless an option does. `columns`: those that are wanted.
+    `schema`: as for `schemaMode=columns` and `json`. Raises OptionError for a column that there is
+    not; the format refuses other options when the DataFrame is read.
+    """
+    given = {name.lower(): _text(value) for name, value in options.items()}
+    if stream is not None:
+        given["stream"] = stream
+    if isinstance(columns, str):
+        columns = parse_names(columns)
+    if where is not None:
+        own_schema = given.get("schemamode") in OWN_SCHEMA_MODES
+        prefix = ORIGIN_PREFIX if own_schema else ""
+        given |= _range_options(bounds(where, _zone(spark), prefix=prefix), given)
+    reader = spark.read.format(FORMAT)
+    read = schema if columns is None else _pruned(spark, given, schema, columns, where)
+    frame = (reader if read is None else reader.schema(read)).options(**given).load()
+    frame = frame if where is None else frame.where(where)
+    return frame if columns is None else frame.select(*(_quoted(name) for name in columns))
+
+
+def _pruned(
+    spark: SparkSession,
+    given: dict[str, str],
+    schema: StructType | str | None,
+    columns: Sequence[str],
+    where: str | None,
+) -> StructType | None:
+    """The part of a schema that is needed; without a schema, the option that says it."""
+    from pyspark.sql.types import StructType
+
+    whole = StructType.fromDDL(schema) if isinstance(schema, str) else schema
+    if isinstance(whole, StructType):
+        known = whole.names
+    elif given.get("schemamode") in OWN_SCHEMA_MODES:  # each column is a field, as text
+        known = list(dict.fromkeys([*columns, *(ORIGIN_PREFIX + name for name in ORIGIN)]))
+    else:
+        known = list(COLUMNS)
+    missing = [name for name in columns if name not in known]
+    if missing:
+        raise OptionError(f"columns: there is no column {', '.join(missing)}")
+    needed = {*columns, *(names_in(where, known) if where is not None else ())}
+    if isinstance(whole, StructType):
+        return StructType([field for field in whole.fields if field.name in needed])
+    given["columns"] = ",".join(name for name in known if name in needed)
+    return None
+
+
+def _range_options(found: Bounds, given: dict[str, str]) -> dict[str, str]:
+    """The options for a range, but for an end that the user has set."""
+    more: dict[str, str] = {}
+    if found.first_ms is not None and not {"startingoffsets", "startingtimestamp"} & set(given):
+        more["startingtimestamp"] = str(found.first_ms)
+    if found.last_ms is not None and not {"endingoffsets", "endingtimestamp"} & set(given):
+        more["endingtimestamp"] = str(found.last_ms + 1)
+    return more
+
+
+def _zone(spark: SparkSession) -> tzinfo | None:
+    """The session's time zone; None if Python does not know it."""
+    name = spark.conf.get("spark.sql.session.timeZone") or ""
+    try:
+        return UTC if name in ("UTC", "Z") else ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return None
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
