@@ -6,20 +6,22 @@ one: ` 12`, `+5`, `3.0` and `1e3` are integers, a decimal is rounded to its scal
 zone or none (then it is UTC). So a column with a few bad values is read about as fast as one
 without.
 
-Arrays, maps, structs and variants are read from JSON.
+Leaves out: arrays, maps, structs and variants, which are JSON (json_columns.py).
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from rillway.pipeline.arrow.time_format import TimeFormat
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 SPECIAL_FLOAT = re.compile(r"nan|[+-]?inf(inity)?", re.IGNORECASE)
@@ -28,6 +30,9 @@ TRUE, FALSE = ("true", "1"), ("false", "0")
 EXACT = Context(prec=120)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNITS_A_SECOND = {"s": 1, "ms": 1000, "us": 1_000_000}
+
+# What a datetime can hold, in microseconds since 1970.
+LEAST_US, GREATEST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 # What can be converted without a look at each value. Dates may still be none, as 2026-02-30 is.
 PLAIN_INTEGER = r"^-?[0-9]{1,18}$"
@@ -39,22 +44,43 @@ PLAIN_LOCAL_TIME = PLAIN_TIME + "$"
 PLAIN_ZONED_TIME = PLAIN_TIME + r"(Z|[+-][0-9]{2}:[0-9]{2})$"
 
 
-def parse(
-    values: pa.Array, kind: pa.DataType, epoch_unit: str | None = None
-) -> tuple[pa.Array, list[int]]:
-    """Bytes as values of a type, and the places of those that are none; null stays null.
+@dataclass(frozen=True, slots=True)
+class TimeText:
+    """How times are written. `epoch_unit`: s, ms or us, in which they may be numbers since 1970;
+    `format`: the only one in which they may be written."""
 
-    `epoch_unit`: s, ms or us; times may be numbers of these since 1970.
-    """
+    epoch_unit: str | None = None
+    format: TimeFormat | None = None
+
+
+AS_WRITTEN = TimeText()
+
+
+def parse(
+    values: pa.Array, kind: pa.DataType, times: TimeText = AS_WRITTEN
+) -> tuple[pa.Array, list[int]]:
+    """Bytes as values of a type, and the places of those that are none; null stays null."""
     if pa.types.is_binary(kind):
         return values, []
     texts, bad = as_text(values)
+    found, others = parse_texts(texts, kind, times)
+    return found, sorted([*bad, *others])
+
+
+def parse_texts(
+    texts: pa.Array, kind: pa.DataType, times: TimeText = AS_WRITTEN
+) -> tuple[pa.Array, list[int]]:
+    """The same for texts."""
     if pa.types.is_string(kind):
-        return texts, bad
-    if not bad and (found_all := _all(texts, kind)) is not None:
+        return texts, []
+    if pa.types.is_timestamp(kind) and times.format is not None:
+        return _formatted(texts, kind, times.format)
+    epoch_unit = times.epoch_unit if pa.types.is_timestamp(kind) else None
+    if epoch_unit is None and (found_all := _all(texts, kind)) is not None:
         return found_all, []
-    plain = _plain(texts, kind)
+    plain = _plain(texts, kind, epoch_unit)
     read = reader(kind, epoch_unit)
+    bad: list[int] = []
     others = texts.is_valid() if plain is None else pc.and_(texts.is_valid(), plain.is_null())
     places = pc.indices_nonzero(others).to_pylist()
     found: dict[int, Any] = {}
@@ -63,7 +89,13 @@ def parse(
             found[place] = read(texts[place].as_py())
         except (ValueError, ArithmeticError, TypeError):
             bad.append(place)
-    return _filled(plain, found, len(texts), kind), sorted(bad)
+    return _filled(plain, found, len(texts), kind), bad
+
+
+def _formatted(texts: pa.Array, kind: pa.DataType, form: TimeFormat) -> tuple[pa.Array, list[int]]:
+    found, bad = parse_texts(iso := form.iso(texts), kind)
+    unfit = pc.indices_nonzero(pc.and_(texts.is_valid(), iso.is_null())).to_pylist()
+    return found, sorted([*bad, *unfit])
 
 
 def as_text(values: pa.Array) -> tuple[pa.Array, list[int]]:
@@ -102,8 +134,6 @@ def _filled(
 
 def _all(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
     """The values, if Arrow can read each of them; None if it cannot."""
-    if pa.types.is_nested(kind):
-        return None
     try:
         if pa.types.is_integer(kind):
             # It also reads 0x1f.
@@ -120,7 +150,7 @@ def _all(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
         return None
 
 
-def _plain(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
+def _plain(texts: pa.Array, kind: pa.DataType, epoch_unit: str | None) -> pa.Array | None:
     """Those values that are written in the plain way, null for others; None if that fails."""
     try:
         if pa.types.is_integer(kind):
@@ -134,7 +164,7 @@ def _plain(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
         if pa.types.is_date(kind):
             return _matching(texts, PLAIN_DATE).cast(kind)
         if pa.types.is_timestamp(kind):
-            return _times(texts, kind)
+            return _times(texts, kind) if epoch_unit is None else _epochs(texts, kind, epoch_unit)
     except pa.ArrowInvalid:
         pass
     return None
@@ -169,6 +199,17 @@ def _times(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     return pc.coalesce(local, zoned.cast(kind) if kind.tz else zoned.cast(pa.timestamp("us")))
 
 
+def _epochs(texts: pa.Array, kind: pa.DataType, unit: str) -> pa.Array:
+    factor = 1_000_000 // UNITS_A_SECOND[unit]
+    numbers = _matching(texts, PLAIN_INTEGER).cast(pa.int64())
+    fits = pc.and_(
+        pc.greater_equal(numbers, -(-LEAST_US // factor)),
+        pc.less_equal(numbers, GREATEST_US // factor),
+    )
+    moments = pc.if_else(fits, numbers, pa.scalar(None, pa.int64()))
+    return pc.multiply(moments, factor).cast(kind)
+
+
 # -- one by one ----------------------------------------------------------------------------------
 
 
@@ -184,11 +225,7 @@ def reader(kind: pa.DataType, epoch_unit: str | None = None) -> Callable[[str], 
         return lambda text: decimal(text, kind.precision, kind.scale)
     if pa.types.is_date(kind):
         return lambda text: date.fromisoformat(text.strip())
-    if pa.types.is_timestamp(kind):
-        return lambda text: instant(text, epoch_unit, has_zone=kind.tz is not None)
-    if is_variant(kind):
-        return variant
-    return lambda text: conform(json.loads(text, parse_float=Decimal), kind, epoch_unit)
+    return lambda text: instant(text, epoch_unit, has_zone=kind.tz is not None)
 
 
 def _number(text: str) -> str:
@@ -245,68 +282,3 @@ def instant(text: str, epoch_unit: str | None = None, *, has_zone: bool = True) 
             moment = moment.replace(tzinfo=UTC)
         moment = moment.astimezone(UTC)
     return moment if has_zone else moment.replace(tzinfo=None)
-
-
-# -- JSON ----------------------------------------------------------------------------------------
-
-
-def is_variant(kind: pa.DataType) -> bool:
-    """Return True if the type is the struct that Spark passes for a variant."""
-    if not pa.types.is_struct(kind):
-        return False
-    fields = [kind.field(place) for place in range(kind.num_fields)]
-    return any((field.metadata or {}).get(b"variant") == b"true" for field in fields)
-
-
-def variant(text: str) -> dict[str, bytes]:
-    from pyspark.sql.types import VariantVal
-
-    found = VariantVal.parseJson(text)
-    return {"value": bytes(found.value), "metadata": bytes(found.metadata)}
-
-
-def conform(value: Any, kind: pa.DataType, epoch_unit: str | None = None) -> Any:
-    """A value of JSON as one of a type. Raises ValueError, ArithmeticError or TypeError."""
-    if value is None:
-        return None
-    if is_variant(kind):
-        return variant(to_json(value))
-    if pa.types.is_struct(kind):
-        return _conform_struct(value, kind, epoch_unit)
-    if pa.types.is_map(kind):
-        pairs = _expected(value, dict).items()
-        return [(name, conform(item, kind.item_type, epoch_unit)) for name, item in pairs]
-    if pa.types.is_list(kind):
-        return [conform(item, kind.value_type, epoch_unit) for item in _expected(value, list)]
-    text = value if isinstance(value, str) else to_json(value)
-    if pa.types.is_string(kind):
-        return text
-    if pa.types.is_binary(kind):
-        return text.encode()
-    if isinstance(value, (dict, list)):
-        raise ValueError(f"not a value of {kind}: {text}")
-    return reader(kind, epoch_unit)(text)
-
-
-def _conform_struct(value: Any, kind: pa.DataType, epoch_unit: str | None) -> dict[str, Any]:
-    names = [kind.field(place) for place in range(kind.num_fields)]
-    content = _expected(value, dict)
-    return {field.name: conform(content.get(field.name), field.type, epoch_unit) for field in names}
-
-
-def _expected(value: Any, kind: type) -> Any:
-    if not isinstance(value, kind):
-        raise ValueError(f"expected {kind.__name__}: {value!r}")
-    return value
-
-
-def to_json(value: Any) -> str:
-    """Decimals as the numbers that they were."""
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, dict):
-        items = ",".join(f"{json.dumps(name)}:{to_json(item)}" for name, item in value.items())
-        return f"{{{items}}}"
-    if isinstance(value, list):
-        return f"[{','.join(map(to_json, value))}]"
-    return json.dumps(value, ensure_ascii=False)

@@ -9,16 +9,17 @@ of a JSON object that is an entry's payload.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from itertools import accumulate, chain
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rillway.pipeline.arrow.column_parser import conform, is_variant, parse
+from rillway.pipeline.arrow import json_columns
+from rillway.pipeline.arrow.column_parser import AS_WRITTEN, TimeText, parse
+from rillway.pipeline.arrow.field_columns import FieldColumns, last_values
 from rillway.pipeline.arrow.schema import (
     CORRUPT,
     FIELDS,
@@ -126,10 +127,6 @@ def map_decoder(stream: str, columns: Sequence[str] | None = None) -> Decoder:
     return _decoder(stream, arrow_schema(MAP_MODE, columns), fields)
 
 
-def last_values(flat: Sequence[bytes]) -> dict[bytes, bytes]:
-    return dict(zip(flat[::2], flat[1::2], strict=True))
-
-
 def texts(values: list[bytes]) -> pa.Array:
     try:
         return pa.array(values, pa.binary()).cast(pa.string())
@@ -142,7 +139,7 @@ def columns_decoder(
     schema: pa.Schema,
     *,
     strict: bool,
-    epoch_unit: str | None = None,
+    times: TimeText = AS_WRITTEN,
     payload: Payload | None = None,
 ) -> Decoder:
     """Columns by the names of fields, and of the origin `_stream`, `_id`, `_ms`, `_seq` and `_ts`.
@@ -153,16 +150,16 @@ def columns_decoder(
     are the members of a JSON object, instead. Raises ValueError for a schema that cannot be read.
     """
     check_columns(schema)
-    read = ColumnReader(epoch_unit) if payload is None else JsonReader(payload, epoch_unit)
+    read = ColumnReader(times) if payload is None else JsonReader(payload, times)
     origins = [name for name in ORIGIN if ORIGIN_PREFIX + name in schema.names]
     others = {ORIGIN_PREFIX + name for name in ORIGIN} | {CORRUPT, RECORD}
     wanted = [field for field in schema if field.name not in others]
 
     def decode(entries: Sequence[RawEntry]) -> pa.RecordBatch:
-        maps = [last_values(entry[1]) for entry in entries]
+        fields = FieldColumns([entry[1] for entry in entries])
         found_origins = origin(stream, entries, origins).items()
         columns = {ORIGIN_PREFIX + name: array for name, array in found_origins}
-        found, failed = read.columns(maps, wanted)
+        found, failed = read.columns(fields, wanted)
         if failed and strict:
             place, names = min(failed.items())
             raise CorruptEntry(
@@ -174,7 +171,10 @@ def columns_decoder(
             marks = [", ".join(failed[n]) if n in failed else None for n in range(len(entries))]
             columns[CORRUPT] = pa.array(marks, pa.string())
         if RECORD in schema.names:
-            records = [record(maps[n]) if n in failed else None for n in range(len(entries))]
+            records = [
+                record(last_values(entry[1])) if place in failed else None
+                for place, entry in enumerate(entries)
+            ]
             columns[RECORD] = pa.array(records, pa.string())
         return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
@@ -197,19 +197,19 @@ Failed: TypeAlias = dict[int, list[str]]
 class ColumnReader:
     """A column is the field of its name."""
 
-    def __init__(self, epoch_unit: str | None) -> None:
-        self._epoch_unit = epoch_unit
+    def __init__(self, times: TimeText) -> None:
+        self._times = times
 
     def columns(
-        self, maps: Sequence[Mapping[bytes, bytes]], wanted: Sequence[pa.Field]
+        self, fields: FieldColumns, wanted: Sequence[pa.Field]
     ) -> tuple[dict[str, pa.Array], Failed]:
         """The columns by name, and what could not be read."""
         found: dict[str, pa.Array] = {}
         failed: Failed = {}
         for field in wanted:
-            name = field.name.encode()
-            values = pa.array([each.get(name) for each in maps], pa.binary())
-            found[field.name], bad = parse(values, field.type, self._epoch_unit)
+            values = pa.array(fields.values(field.name.encode()), pa.binary())
+            read = json_columns.parse if pa.types.is_nested(field.type) else parse
+            found[field.name], bad = read(values, field.type, self._times)
             for place in bad:
                 failed.setdefault(place, []).append(field.name)
         return found, failed
@@ -225,48 +225,53 @@ class Payload:
 class JsonReader:
     """A column is the member of its name, of the JSON object in one field."""
 
-    def __init__(self, payload: Payload, epoch_unit: str | None) -> None:
+    def __init__(self, payload: Payload, times: TimeText) -> None:
         self._field = None if payload.field is None else payload.field.encode()
-        self._epoch_unit = epoch_unit
+        self._times = times
 
     def columns(
-        self, maps: Sequence[Mapping[bytes, bytes]], wanted: Sequence[pa.Field]
+        self, fields: FieldColumns, wanted: Sequence[pa.Field]
     ) -> tuple[dict[str, pa.Array], Failed]:
         """The columns by name, and what could not be read."""
         failed: Failed = {}
-        objects = [self._object(place, fields, failed) for place, fields in enumerate(maps)]
+        objects = self._objects(fields, failed)
         found: dict[str, pa.Array] = {}
         for field in wanted:
-            values = [
-                self._value(place, content, field, failed) for place, content in enumerate(objects)
-            ]
-            found[field.name] = pa.array(values, field.type)
+            members = [content.get(field.name) for content in objects]
+            found[field.name], bad = json_columns.column(members, field.type, self._times)
+            for place in bad:
+                failed.setdefault(place, []).append(field.name)
         return found, failed
 
-    def _object(self, place: int, fields: Mapping[bytes, bytes], failed: Failed) -> dict[str, Any]:
-        name = self._field
-        if name is None and len(fields) == 1:
-            name = next(iter(fields))
-        text = fields.get(name) if name is not None else None
-        if text is None and self._field is not None:
-            return {}
-        try:
-            content = json.loads(text, parse_float=Decimal) if text is not None else None
-        except ValueError:
-            content = None
-        if isinstance(content, dict):
-            return content
-        failed[place] = [name.decode(errors="backslashreplace") if name else "(of several)"]
-        return {}
+    def _objects(self, fields: FieldColumns, failed: Failed) -> list[dict[str, Any]]:
+        """The object of each entry; an empty one if there is none."""
+        objects: list[dict[str, Any]] = []
+        for place, (name, text) in enumerate(self._payloads(fields)):
+            content: Any = {}
+            if text is not None or self._field is None:
+                try:
+                    content = json_columns.loads(text) if text is not None else None
+                except ValueError:
+                    content = None
+            if not isinstance(content, dict):
+                failed[place] = [name.decode(errors="backslashreplace") if name else "(of several)"]
+                content = {}
+            objects.append(content)
+        return objects
 
-    def _value(
-        self, place: int, content: Mapping[str, Any], field: pa.Field, failed: Failed
-    ) -> Any:
-        try:
-            return conform(content.get(field.name), field.type, self._epoch_unit)
-        except (ValueError, ArithmeticError, TypeError):
-            failed.setdefault(place, []).append(field.name)
-            return None
+    def _payloads(self, fields: FieldColumns) -> Iterator[tuple[bytes | None, bytes | None]]:
+        """The name and the text of the payload of each entry."""
+        if self._field is not None:
+            return ((self._field, text) for text in fields.values(self._field))
+        return map(_only_field, fields.flats)
+
+
+def _only_field(flat: Sequence[bytes]) -> tuple[bytes | None, bytes | None]:
+    """The field that an entry has, which may come twice."""
+    if len(flat) == 2:
+        return flat[0], flat[1]
+    held = last_values(flat)
+    return next(iter(held.items())) if len(held) == 1 else (None, None)
 
 
 def check_columns(schema: pa.Schema) -> None:
@@ -285,7 +290,7 @@ def check_columns(schema: pa.Schema) -> None:
 
 def is_readable(kind: pa.DataType) -> bool:
     """Return True if text or JSON can be read as this type."""
-    if is_variant(kind):
+    if json_columns.is_variant(kind):
         return True
     if pa.types.is_struct(kind):
         return all(is_readable(kind.field(place).type) for place in range(kind.num_fields))

@@ -21,6 +21,7 @@ from rillway.pipeline.arrow.schema import (
     MODES,
     OWN_SCHEMA_MODES,
 )
+from rillway.pipeline.arrow.time_format import TimeFormat
 from rillway.pipeline.client.connection import DEFAULT_URL, check_url
 from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.client.quantities import parse_bytes, parse_duration, parse_time
@@ -65,6 +66,7 @@ SOURCE_OPTIONS = (
     "schemaMode",
     "columnParse",
     "epochUnit",
+    "timestampFormat",
     "payloadField",
     "columns",
 )
@@ -128,6 +130,7 @@ class SourceOptions:
     mode: str
     strict_columns: bool
     epoch_unit: str | None
+    time_format: TimeFormat | None
     payload_field: str | None
     columns: tuple[str, ...] | None  # None: all
 
@@ -191,6 +194,7 @@ def source_options(raw: Mapping[str, str]) -> SourceOptions:
         mode=take.otherwise("schemaMode", _one_of(*MODES), MAP_MODE),
         strict_columns=take("columnParse", _one_of(PERMISSIVE, FAILFAST)) == FAILFAST,
         epoch_unit=take("epochUnit", _one_of("s", "ms", "us")),
+        time_format=take("timestampFormat", TimeFormat),
         payload_field=take("payloadField", _name),
         columns=take("columns", parse_names),
     )
@@ -202,8 +206,10 @@ def source_options(raw: Mapping[str, str]) -> SourceOptions:
         )
     if options.payload_field is not None and options.mode != JSON_MODE:
         raise OptionError("payloadField goes with schemaMode=json")
-    if options.epoch_unit is not None and options.mode not in OWN_SCHEMA_MODES:
-        raise OptionError("epochUnit goes with schemaMode=columns and schemaMode=json")
+    take.refuse_both("epochUnit", "timestampFormat")
+    for name in ("epochUnit", "timestampFormat"):
+        if take.has(name) and options.mode not in OWN_SCHEMA_MODES:
+            raise OptionError(f"{name} goes with schemaMode=columns and schemaMode=json")
     if options.max_entries and options.min_entries and options.min_entries > options.max_entries:
         raise OptionError("minEntriesPerTrigger must not be above maxEntriesPerTrigger")
     return options

@@ -20,6 +20,7 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 from pyspark.sql.types import StructType
 
 from rillway.pipeline.arrow.collector import paused_collector
+from rillway.pipeline.arrow.column_parser import TimeText
 from rillway.pipeline.arrow.decoder import (
     Decoder,
     Payload,
@@ -85,7 +86,7 @@ class SliceTask:
             stream,
             self.schema,
             strict=options.strict_columns,
-            epoch_unit=options.epoch_unit,
+            times=TimeText(options.epoch_unit, options.time_format),
             payload=Payload(options.payload_field) if options.mode == JSON_MODE else None,
         )
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rillway.pipeline.arrow import column_parser
-from rillway.pipeline.arrow.column_parser import conform, parse
+from rillway.pipeline.arrow.column_parser import TimeText, parse
 from rillway.pipeline.arrow.schema import TIMESTAMP
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
@@ -19,7 +21,7 @@ NOON = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
 def values(texts: list[str | None], kind: pa.DataType, unit: str | None = None) -> list[Any]:
     """What becomes of them; what is no value is `...`."""
     binary = pa.array([text and text.encode() for text in texts], pa.binary())
-    found, bad = parse(binary, kind, unit)
+    found, bad = parse(binary, kind, TimeText(unit))
     assert found.type == kind
     assert all(found[place].as_py() is None for place in bad)
     return [... if place in bad else value for place, value in enumerate(found.to_pylist())]
@@ -104,43 +106,40 @@ def test_only_what_is_not_plain_is_looked_at_one_by_one(monkeypatch: pytest.Monk
         assert found.count(...) == 1 and found[0] == found[-1] is not None
 
 
-# -- JSON ----------------------------------------------------------------------------------------
+# -- columns and single values --------------------------------------------------------------------
 
-POINT = pa.struct([("x", pa.int32()), ("tags", pa.list_(pa.string()))])
-
-
-def test_nested_types_are_read_from_json() -> None:
-    texts: list[str | None] = ['{"x": "7", "tags": ["a", 1]}', '{"y": 1}', "[]", "{", None]
-    assert values(texts, POINT) == [
-        {"x": 7, "tags": ["a", "1"]},
-        {"x": None, "tags": None},
-        ...,
-        ...,
-        None,
-    ]
-    numbers = pa.map_(pa.string(), pa.decimal128(4, 2))
-    assert values(['{"a": 0.1, "b": null}', '{"a": 1000}'], numbers) == [
-        [("a", Decimal("0.10")), ("b", None)],
-        ...,
-    ]
-    lists: list[str | None] = ["[1, 2.0, null]", '"x"', "[{}]"]
-    assert values(lists, pa.list_(pa.int64())) == [[1, 2, None], ..., ...]
-
-
-def test_a_variant_holds_whatever_json_says() -> None:
-    from pyspark.sql.types import StructType, VariantType, VariantVal
-
-    from rillway.pipeline.arrow.schema import to_arrow
-
-    kind = to_arrow(StructType().add("v", VariantType())).field("v").type
-    found, bad = parse(pa.array([b'{"a": [1, "x"]}', b"{", None]), kind)
-    assert bad == [1]
-    first = found[0].as_py()
-    assert VariantVal(first["value"], first["metadata"]).toJson() == '{"a":[1,"x"]}'
-    assert conform({"a": [1]}, kind)["metadata"]
+SIGNS = "0123456789+-.eE:TZ /xnaif_"
+TEXTS = st.one_of(
+    st.text(SIGNS, max_size=12),
+    st.integers(-(2**70), 2**70).map(str),
+    st.decimals(allow_nan=False, allow_infinity=False, places=3).map(str),
+    st.floats().map(repr),
+    st.dates().map(str),
+    st.datetimes(timezones=st.sampled_from([None, UTC])).map(str),
+    st.datetimes().map(lambda moment: moment.strftime("%Y-%m-%dT%H:%M%z")),
+    st.sampled_from(
+        ["true", "FALSE", "1", " 0", "yes", "NaN", "inf", "1e400", "-0.0", "2026-02-30"]
+    ),
+)
+KINDS = [
+    *(pa.int8(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.bool_(), pa.date32()),
+    *(pa.decimal128(5, 2), pa.decimal128(20, 0), pa.decimal128(38, 18), TIMESTAMP),
+    *(pa.timestamp("us"), pa.string()),
+]
 
 
-def test_json_of_another_shape_than_text_stays_json() -> None:
-    assert conform({"a": [1, Decimal("0.10")]}, pa.string()) == '{"a":[1,0.10]}'
-    assert conform(True, pa.bool_()) is True
-    assert conform("x", pa.binary()) == b"x"
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@given(st.lists(st.one_of(st.none(), TEXTS), max_size=6), st.sampled_from([None, "s", "ms", "us"]))
+def test_a_column_is_read_as_its_values_one_by_one(
+    kind: pa.DataType, texts: list[str | None], unit: str | None
+) -> None:
+    unit = unit if pa.types.is_timestamp(kind) else None
+    read = str if pa.types.is_string(kind) else column_parser.reader(kind, unit)
+
+    def one(text: str | None) -> Any:
+        try:
+            return None if text is None else pa.scalar(read(text), kind).as_py()
+        except (ValueError, ArithmeticError, TypeError):
+            return ...
+
+    assert repr(values(texts, kind, unit)) == repr([one(text) for text in texts])
