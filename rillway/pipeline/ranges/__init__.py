@@ -9,5 +9,6 @@
 `divergence`  notices that what was read is no longer the history of the stream
 `pages`       the size of the next page
 `reader`      a slice, page by page
+`account`     what batches and tasks have read, as lines of the log
 `loss`        detects entries that were removed before they were read
 """

@@ -33,7 +33,8 @@ MODE_DECODERS = {FIELDS_MODE: fields_decoder, MAP_MODE: map_decoder}
 class SliceReader:
     """Reads a slice once. `entries` counts what it has handed out.
 
-    `page_bytes`: about how many bytes the page has that was handed out last.
+    `page_bytes`: about how many bytes the page has that was handed out last; `repeats`: requests
+    that were repeated.
     """
 
     connection: Connection
@@ -42,6 +43,7 @@ class SliceReader:
     page_size: int = PAGE_SIZE
     entries: int = 0
     page_bytes: int = 0
+    repeats: int = 0
     # IDs that were there and are not any more, where a page was to begin.
     gaps: list[int] = field(default_factory=list)
 
@@ -57,6 +59,7 @@ class SliceReader:
             except ReplyTooLong:
                 self.connection.reopen()
                 size.shrink()
+                self.repeats += 1
                 asked_for = self._request(expected, size.count + (1 if self.entries else 0))
                 continue
             self.page_bytes = self.connection.received_bytes - before

@@ -69,6 +69,7 @@ SOURCE_OPTIONS = (
     "timestampFormat",
     "payloadField",
     "columns",
+    "logBatches",
 )
 SINK_OPTIONS = (
     *CONNECTION_OPTIONS,
@@ -133,6 +134,7 @@ class SourceOptions:
     time_format: TimeFormat | None
     payload_field: str | None
     columns: tuple[str, ...] | None  # None: all
+    logs_batches: bool
 
     @property
     def has_range(self) -> bool:
@@ -197,6 +199,7 @@ def source_options(raw: Mapping[str, str]) -> SourceOptions:
         time_format=take("timestampFormat", TimeFormat),
         payload_field=take("payloadField", _name),
         columns=take("columns", parse_names),
+        logs_batches=take("logBatches", parse_flag) is True,
     )
     unknown = sorted(set(options.columns or ()) - set(COLUMNS))
     if unknown and options.mode not in OWN_SCHEMA_MODES:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
@@ -31,6 +32,7 @@ from rillway.pipeline.arrow.decoder import (
 from rillway.pipeline.arrow.schema import FIELDS_MODE, JSON_MODE, MAP_MODE, to_arrow
 from rillway.pipeline.client.connection import Connection, ConnectionLost
 from rillway.pipeline.client.facts import StreamFacts, all_facts
+from rillway.pipeline.ranges.account import TaskAccount, log_batch
 from rillway.pipeline.ranges.discovery import find_streams, streams_to_read
 from rillway.pipeline.ranges.divergence import anchored, check_ends, checked
 from rillway.pipeline.ranges.loss import LOG_PREFIX, LossPolicy, log
@@ -67,14 +69,21 @@ class SliceTask:
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Spark makes a partition of nothing where there is none.
-        return joined(self._read(partition.value)) if partition.value else iter(())
+        if not partition.value:
+            return iter(())
+        account = account_of_task() if self.options.logs_batches else TaskAccount()
+        batches = joined(self._read(partition.value, account))
+        return account.counted(batches) if self.options.logs_batches else batches
 
-    def _read(self, task: Task) -> Iterator[pa.RecordBatch]:
+    def _read(self, task: Task, account: TaskAccount) -> Iterator[pa.RecordBatch]:
         with paused_collector(), Connection(self.options.url) as connection:
             policy = LossPolicy(fails=self.options.fail_on_data_loss)
             for part in task:
                 reader = SliceReader(connection, part, policy, self.options.page_size)
+                before = connection.received_bytes
                 yield from reader.batches(self._decoder(part.stream))
+                account.received_bytes += connection.received_bytes - before
+                account.repeats += reader.repeats
 
     def _decoder(self, stream: str) -> Decoder:
         if self.options.mode == FIELDS_MODE:
@@ -110,10 +119,16 @@ class BatchReader(DataSourceReader):
                 hint_at_range(begin, facts)
             end = plan(connection, options, begin, begin, end, facts)
             policy = LossPolicy(fails=options.fail_on_data_loss)
-            return partitions(connection, start, end, facts, policy)
+            return partitions(connection, options, start, end, facts, policy)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self.task.read(partition)
+
+
+def account_of_task() -> TaskAccount:
+    """An account for the task that runs here."""
+    task = TaskContext.get()
+    return TaskAccount() if task is None else TaskAccount(task.partitionId(), task.attemptNumber())
 
 
 def hint_at_range(begin: Offset, facts: dict[str, StreamFacts]) -> None:
@@ -179,7 +194,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         def cut(connection: Connection) -> Sequence[InputPartition]:
             facts = all_facts(connection, last)
-            return partitions(connection, first, last, facts, self._policy)
+            return partitions(connection, self.options, first, last, facts, self._policy)
 
         return self._ask(cut)
 
@@ -357,7 +372,7 @@ class UnlimitedStreamReader(StreamReader):
             positions = begun(first, self._planned, facts)
             begin = read_on(connection, self._policy, positions, facts)
             last = plan(connection, self.options, positions, begin, self._planned, facts)
-            return partitions(connection, first, last, facts, self._policy)
+            return partitions(connection, self.options, first, last, facts, self._policy)
 
         return self._ask(cut)
 
@@ -420,6 +435,7 @@ def plan(
 
 def partitions(
     connection: Connection,
+    options: SourceOptions,
     start: Offset,
     end: Offset,
     facts: dict[str, StreamFacts],
@@ -438,6 +454,8 @@ def partitions(
     checked(connection, policy, {name: begin[name] for name in read}, facts)
     check_ends(connection, policy, read, facts)
     planned = tasks(Planner(connection), begin, end, facts, policy)
+    if options.logs_batches:
+        log_batch(begin, end, facts, planned)
     return [InputPartition(task) for task in planned]
 
 

@@ -105,6 +105,12 @@ def copy(spark: SparkSession, link: Connection, checkpoint: str, **options: str)
     return writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
 
 
+def offset(progress: Any, name: str) -> Any:
+    """The position of `s` in an offset of a query's progress."""
+    found = progress["sources"][0][name]
+    return (json.loads(found) if isinstance(found, str) else found)["s"]
+
+
 def values(link: Connection, stream: str) -> Iterator[bytes]:
     return (entry[1][1] for entry in link.call("XRANGE", stream, "-", "+"))
 
@@ -117,8 +123,11 @@ def test_a_query_copies_a_stream_batch_by_batch_and_goes_on_later(
     drain(query)
     progress = [each for each in query.recentProgress if each["numInputRows"]]
     assert [each["numInputRows"] for each in progress] == [20, 20, 10]
-    end = progress[-1]["sources"][0]["endOffset"]
-    position = (json.loads(end) if isinstance(end, str) else end)["s"]
+    behind = [
+        offset(each, "latestOffset")["n"] - offset(each, "endOffset")["n"] for each in progress
+    ]
+    assert behind == [30, 10, 0]
+    position = offset(progress[-1], "endOffset")
     assert (position["id"], position["n"]) == ("50-0", 50)
     anchors = [each.partition(" ")[0] for each in position["h"].split(",")]
     assert anchors[:10] == [f"{n}-0" for n in range(50, 40, -1)]

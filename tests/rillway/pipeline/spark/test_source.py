@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import re
 from typing import Any
 
 import pytest
@@ -162,6 +163,20 @@ def test_a_large_batch_without_a_range_says_how_to_read_less(
     batch_reader(link, stream="s").partitions()
     (record,) = caplog.records
     assert record.getMessage().startswith("rillway: reads all of 10 entries: stream_frame(")
+
+
+def test_batches_and_tasks_are_logged_if_that_is_wanted(
+    link: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    add_many(link, "s", 10)
+    add_many(link, "t", 5)
+    reader = stream_reader(link, stream="s,t", logBatches="true", maxEntriesPerTrigger=6)
+    end = reader.latestOffset({}, ReadMaxRows(6))
+    assert joined(read_all(reader, reader.partitions({}, end))) == [*ids(1, 4), *ids(1, 2)]
+    batch, task = (record.getMessage() for record in caplog.records)
+    assert batch == "rillway: batch: 6 entries of 2 streams in 1 tasks; 9 are left"
+    pattern = r"rillway: task 0, attempt 0: 6 rows, \d+ bytes received in \d\.\d\d s, 0 pages again"
+    assert re.fullmatch(pattern, task)
 
 
 def test_a_missing_stream_is_an_error(link: Connection) -> None:

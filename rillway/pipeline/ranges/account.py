@@ -1,0 +1,74 @@
+"""What a batch has to read and what its tasks have read, each as a line of the log.
+
+Spark takes no figures of its own from a source in Python but the ends of the streams, and a task
+cannot tell the driver more than rows. So each writes its line where it runs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from rillway.pipeline.client.facts import StreamFacts
+from rillway.pipeline.ranges.loss import LOG_PREFIX, log
+from rillway.pipeline.ranges.offsets import Offset
+from rillway.pipeline.ranges.plan import backlog
+from rillway.pipeline.ranges.tasks import Task
+
+
+def log_batch(
+    begin: Offset, end: Offset, facts: Mapping[str, StreamFacts], planned: Sequence[Task]
+) -> None:
+    """`begin` has all streams that `end` has. Entries are estimated where they are not counted."""
+    streams = [name for name, each in end.items() if each.id > begin[name].id]
+    left = {name: backlog(each.id, each.n, facts[name]) for name, each in end.items()}
+    entries = sum(
+        backlog(begin[name].id, begin[name].n, facts[name]) - left[name] for name in streams
+    )
+    counts = [part.entries for task in planned for part in task]
+    if None not in counts:
+        entries = sum(count or 0 for count in counts)
+    log.warning(
+        "%sbatch: %s entries of %s streams in %s tasks; %s are left",
+        LOG_PREFIX,
+        *(f"{each:,}" for each in (entries, len(streams), len(planned), sum(left.values()))),
+    )
+
+
+@dataclass(slots=True)
+class TaskAccount:
+    """What one attempt of a task has read.
+
+    `repeats`: pages that were asked for again, in smaller parts or from another node.
+    """
+
+    partition: int = 0
+    attempt: int = 0
+    rows: int = 0
+    received_bytes: int = 0
+    repeats: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+    def counted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches; the line is written when they are over, or the task is ended."""
+        try:
+            for batch in batches:
+                self.rows += len(batch)
+                yield batch
+        finally:
+            self._log(time.monotonic() - self.began)
+
+    def _log(self, seconds: float) -> None:
+        log.warning(
+            "%stask %d, attempt %d: %s rows, %s bytes received in %.2f s, %d pages again",
+            LOG_PREFIX,
+            self.partition,
+            self.attempt,
+            f"{self.rows:,}",
+            f"{self.received_bytes:,}",
+            seconds,
+            self.repeats,
+        )
