@@ -18,6 +18,8 @@ from server.printable import printable
 # Puts a text in a colour, where that is shown.
 Paint: TypeAlias = Callable[[str, str], str]
 
+SINGULAR = {"entries": "entry", "hashes": "hash"}
+
 
 def plain(text: str, colour: str) -> str:
     """The text as it is."""
@@ -142,10 +144,7 @@ def _counted(count: int, plural: str) -> str:
     """A count with its noun: `1 stream`, `2 entries`."""
     if count != 1:
         return f"{count:,} {plural}"
-    for ending, singular in (("ies", "y"), ("shes", "sh"), ("s", "")):
-        if plural.endswith(ending):
-            break
-    return f"1 {plural.removesuffix(ending)}{singular}"
+    return f"1 {SINGULAR.get(plural, plural.removesuffix('s'))}"
 
 
 def _row(name: str, text: str) -> str:

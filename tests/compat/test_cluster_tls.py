@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import redis
 
-from tests.compat.test_cluster import wait_until
 from tests.support.certificates import Authority, Files
+from tests.support.programs.cluster import wait_until
 from tests.support.programs.servers import RunningServer, free_port, start_redis, start_rillway
 
 pytestmark = pytest.mark.compat

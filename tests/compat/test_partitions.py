@@ -23,7 +23,7 @@ from rillway.client import Entry as ClientEntry
 from rillway.client import PartitionedStream
 from rillway.consumer import Consumer, Entry
 from rillway.consumer.nodes import Nodes
-from tests.compat.test_cluster import Cluster, Node, wait_until
+from tests.support.programs.cluster import Cluster, Node, wait_until
 
 pytestmark = pytest.mark.compat
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.compat.conftest import compared_redis_or_skip
-from tests.compat.test_cluster import wait_until
+from tests.support.programs.cluster import wait_until
 from tests.support.programs.servers import (
     COMPARED_REDIS,
     RunningServer,
