@@ -649,7 +649,6 @@ SETSLOT_ACTION = b"ERR Invalid CLUSTER SETSLOT action or number of arguments. Tr
 SELECT_IN_CLUSTER = b"ERR SELECT is not allowed in cluster mode"
 MOVE_IN_CLUSTER = b"ERR MOVE is not allowed in cluster mode"
 SWAPDB_IN_CLUSTER = b"ERR SWAPDB is not allowed in cluster mode"
-COPY_IN_CLUSTER = b"ERR Copying to another database is not allowed in cluster mode"
 REPLICAOF_IN_CLUSTER = b"ERR REPLICAOF not allowed in cluster mode."
 FAILOVER_IN_CLUSTER = (
     b"ERR FAILOVER not allowed in cluster mode. Use CLUSTER FAILOVER command instead."

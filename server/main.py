@@ -52,6 +52,7 @@ def main(argv: list[str], *, has_colour: bool = False) -> int:
         signal.raise_signal(signal.SIGSTOP)  # Upstart waits for it, and goes on with SIGCONT
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the terminal may close; the server stays
     _allow_open_files(config)
+    _keep_database_0(config)
     allocator.keep_room_for_replies()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(config, config_file, log_file, supervised_by))
@@ -89,6 +90,15 @@ async def _serve(
         service.announce_readiness()
     await service.run()
     return 1 if service.persistence.has_lost_changes else 0
+
+
+def _keep_database_0(config: Configuration) -> None:
+    """A node of a cluster has one database. Source: Redis 8.2."""
+    if config.cluster_enabled and config.databases > 1:
+        logging.getLogger("rillway").info(
+            f"A node of a cluster has database 0 only: databases is 1 instead of {config.databases}"
+        )
+        config.databases = 1
 
 
 def _allow_open_files(config: Configuration) -> None:

@@ -121,8 +121,6 @@ def _parse_copy_options(client: Client, arguments: Arguments) -> tuple[Database,
             replace = True
         elif option == b"DB":
             target = parse_database(client, arguments.next())
-            if client.instance.is_cluster and target.index:
-                raise ReplyError(errors.COPY_IN_CLUSTER)
         else:
             raise ReplyError(errors.SYNTAX)
     return target, replace

@@ -22,7 +22,7 @@ OTHER_ID = "b" * 40
 
 @pytest.fixture
 def server() -> InProcessServer:
-    return InProcessServer(now_ms=NOW_MS)
+    return InProcessServer(now_ms=NOW_MS, databases="1")
 
 
 @pytest.fixture

@@ -263,7 +263,7 @@ def test_the_endpoint_is_what_the_configuration_prefers(
         ("SELECT 1", "ERR SELECT is not allowed in cluster mode"),
         ("MOVE foo 1", "ERR MOVE is not allowed in cluster mode"),
         ("SWAPDB 0 1", "ERR SWAPDB is not allowed in cluster mode"),
-        ("COPY foo {foo}b DB 1", "ERR Copying to another database is not allowed in cluster mode"),
+        ("COPY foo {foo}b DB 1", "ERR DB index is out of range"),
         ("REPLICAOF 10.0.0.2 7002", "ERR REPLICAOF not allowed in cluster mode."),
         (
             "FAILOVER",
