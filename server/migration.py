@@ -1,7 +1,8 @@
 """MIGRATE over the network: RESTORE to another server, then DEL here.
 
-Writes wait from the request until the keys are deleted, so nothing that is written in between can
-be lost. Keys are serialized in pieces, and others read meanwhile.
+Writes to the keys wait from the request until the keys are deleted, so nothing that is written in
+between can be lost (commands/keys/moving_keys.py). Keys are serialized in pieces, and others have
+their turns meanwhile. The pieces are sent as they are, and let go: a value is in memory twice.
 
 Leaves out: connections that are kept for the next MIGRATE.
 """
@@ -9,6 +10,7 @@ Leaves out: connections that are kept for the next MIGRATE.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -18,9 +20,11 @@ from commands.core.blocking.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from commands.core.gates import GATE_MIGRATING
 from commands.core.services import MigrationOrder, Services
+from commands.keys.moving_keys import MovingKeys
 from commands.keys.serialization import OLD_OPTIONS, snapshot_options
 from commands.state import notifications
 from protocol import replies
+from server import clock
 from server.requests.dispatch import Dispatcher
 from storage.keyspace.database import Database
 from storage.snapshot.options import SnapshotOptions
@@ -29,11 +33,16 @@ from storage.snapshot.payload import dump_pieces
 _Result = TypeVar("_Result")
 
 RECEIVE_BYTES = 65_536
+TURN_US = 1000  # how long keys are serialized before others have their turn
 CONNECTING = b"IOERR error or timeout connecting to the client"
 WRITING = b"IOERR error or timeout writing to target instance"
 # Of a server that does not know what a newer one has added to streams: it gets them without.
 _TOO_NEW = b"ERR DUMP payload version or checksum are wrong"
 READING = b"IOERR error or timeout reading from target instance"
+_TOO_LARGE = (
+    b"ERR The value of '%b' takes more than %d bytes when it is serialized: by proto-max-bulk-len"
+    b" the other server would not accept it"
+)
 
 
 class _Failed(Exception):
@@ -60,16 +69,23 @@ class Migrations:
         self._begin_event = begin_event
         self._wake = wake
         self._tasks: set[asyncio.Task[None]] = set()
+        self._moving = dispatcher.instance.feature(MovingKeys)
+        self._is_stopped = False
         self._instance.feature(Services).migration = self
 
     def start(self, client: Client, block: Block, order: MigrationOrder) -> None:
         """Begin to send; see `commands.core.services.Migration`."""
         self._instance.set_gate(GATE_MIGRATING, is_shut=True)
+        self._moving.names.update(order.keys)
         task = self._loop.create_task(self._run(client, block, order, client.db))
         self._tasks.add(task)
 
     def stop(self) -> None:
-        """Give up what is under way: the keys stay here, and may be there as well."""
+        """Give up what is under way: the keys stay here, and may be there as well.
+
+        The data is saved by now: nothing may be deleted any more.
+        """
+        self._is_stopped = True
         for task in self._tasks:
             task.cancel()
 
@@ -80,18 +96,25 @@ class Migrations:
         except _Failed as failed:
             reply = replies.error(failed.text)
         finally:
-            self._begin_event()
-            if not order.copies:
-                self._delete(transfer.moved, db)
-            task = asyncio.current_task()
-            assert task is not None
-            self._tasks.discard(task)
-            if not self._tasks:
-                self._instance.set_gate(GATE_MIGRATING, is_shut=False)
-                self._dispatcher.admission.resume_postponed()
+            self._end(transfer, order, db)
         if self._instance.feature(BlockedClients).waits_on(client, block):
             self._dispatcher.end_waiting(client, reply)
         self._wake()
+
+    def _end(self, transfer: _Transfer, order: MigrationOrder, db: Database) -> None:
+        """Delete what has arrived, and let writes to the keys go on."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.discard(task)
+        if self._is_stopped:
+            return
+        self._begin_event()
+        if not order.copies:
+            self._delete(transfer.moved, db)
+        self._moving.names.difference_update(order.keys)
+        if not self._tasks:
+            self._instance.set_gate(GATE_MIGRATING, is_shut=False)
+        self._dispatcher.admission.resume_postponed()
 
     def _delete(self, keys: list[bytes], db: Database) -> None:
         """Delete keys that have arrived; file and replicas get one DEL."""
@@ -159,31 +182,41 @@ class _Transfer:
     async def _write_restore(
         self, writer: asyncio.StreamWriter, key: bytes, options: SnapshotOptions
     ) -> None:
-        words = [
-            b"RESTORE-ASKING" if self._instance.is_cluster else b"RESTORE",
-            key,
-            b"%d" % self._time_to_live(key),
-            b"".join(await self._payload(key, options)),
-        ]
-        if self._order.replaces:
-            words.append(b"REPLACE")
-        writer.write(replies.command(words))
-        await self._within(writer.drain(), WRITING)
+        pieces = await self._payload(key, options)
+        name = b"RESTORE-ASKING" if self._instance.is_cluster else b"RESTORE"
+        head = [name, key, b"%d" % self._time_to_live(key)]
+        tail = [b"REPLACE"] if self._order.replaces else []
+        writer.write(b"*%d\r\n" % (len(head) + 1 + len(tail)))
+        writer.writelines(map(replies.bulk, head))
+        writer.write(b"$%d\r\n" % sum(map(len, pieces)))
+        pieces.append(b"\r\n")
+        pieces.extend(map(replies.bulk, tail))
+        while pieces:
+            writer.write(pieces.popleft())
+            await self._within(writer.drain(), WRITING)
 
-    async def _payload(self, key: bytes, options: SnapshotOptions) -> list[bytes]:
-        """The value, serialized in pieces: others have their turns in between."""
+    async def _payload(self, key: bytes, options: SnapshotOptions) -> deque[bytes]:
+        """The value, serialized in pieces: others have their turns in between.
+
+        No copy is needed: what would write the value waits. Only what replaces all data does not.
+        """
         instance, value = self._instance, self._db.values.get(key)
-        if value is None:
-            raise _Failed(b"ERR The data was replaced while keys were migrated")
-        twin = value.copy()
-        try:
-            pieces = []
-            for piece in dump_pieces(twin, options, instance.now_ms):
-                pieces.append(piece)
+        pieces: deque[bytes] = deque()
+        limit_bytes, size = instance.config.proto_max_bulk_len, 0
+        begun_us = clock.elapsed_us()
+        for piece in dump_pieces(value, options, instance.now_ms) if value is not None else ():
+            pieces.append(piece)
+            size += len(piece)
+            if size > limit_bytes:
+                raise _Failed(_TOO_LARGE % (key, limit_bytes))
+            if clock.elapsed_us() - begun_us > TURN_US:
                 await asyncio.sleep(0)
-            return pieces
-        finally:
-            twin.release()
+                begun_us = clock.elapsed_us()
+            if self._db.values.get(key) is not value:
+                break
+        if value is None or self._db.values.get(key) is not value:
+            raise _Failed(b"ERR The data was replaced while keys were migrated")
+        return pieces
 
     def _time_to_live(self, key: bytes) -> int:
         """In ms; 0 for a key that does not expire."""

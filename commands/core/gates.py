@@ -29,10 +29,11 @@ GATE_BUSY = 1 << 7  # a script has run for longer than busy-reply-threshold
 GATE_CLIENT_MEMORY = 1 << 10  # clients have a memory limit, which each request may exceed
 GATE_FAILOVER = 1 << 8  # writes wait: a replica is to take over
 GATE_OUT_OF_MEMORY = 1 << 9  # what may use more memory is refused: there is nothing to evict
-GATE_MIGRATING = 1 << 11  # writes wait: keys are on their way to another server
+GATE_MIGRATING = 1 << 11  # writes to keys wait that are on their way to another server
 # While one of these is shut, writes wait; while GATE_PAUSED is, what CLIENT PAUSE names.
 WRITES_WAIT_GATES = GATE_ENDING | GATE_FAILOVER | GATE_MIGRATING
-# While one of these is shut, nothing is added to the replication stream.
+# While one of these is shut, nothing is added to the replication stream. GATE_MIGRATING holds back
+# only what may write the keys that move (commands/keys/moving_keys.py).
 HOLDING_GATES = GATE_PAUSED | WRITES_WAIT_GATES
 # While one of these is shut, expired keys and fields stay, hidden from clients.
 KEEPING_GATES = HOLDING_GATES | GATE_READ_ONLY

@@ -168,7 +168,7 @@ class Migration(Protocol):
 
     def start(self, client: Client, block: Block, order: MigrationOrder) -> None:
         """Send keys to another server, delete them here, and answer a client that is about to wait
-        on `block`. Writes wait meanwhile.
+        on `block`. Writes to the keys wait meanwhile.
         """
 
 

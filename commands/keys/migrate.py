@@ -1,7 +1,7 @@
 """MIGRATE: keys move to another server, and are deleted here once they are there.
 
-Deliberately different from Redis, which serves no client meanwhile: here only writes and the
-calling client wait. So MIGRATE cannot run in a transaction or a script.
+Deliberately different from Redis, which serves no client meanwhile: here only writes to the keys
+and the calling client wait. So MIGRATE cannot run in a transaction or a script.
 
 Source: Redis 7.0 and 8.2.
 """

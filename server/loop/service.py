@@ -291,7 +291,6 @@ class Service:
         self.handshakes.stop()
         if self._metrics is not None:
             self._metrics.close()
-        self.migrations.stop()
         if self._cluster is not None:
             self._cluster.stop()
         await self.listeners.close()
@@ -402,6 +401,7 @@ class Service:
 
     def _stop(self) -> None:
         """End `run`: everything is saved."""
+        self.migrations.stop()
         self.replication.stop()
         self.cycle.stop()
         self.background_scheduler.stop()

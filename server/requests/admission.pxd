@@ -21,6 +21,7 @@ cdef class Admission:
     cdef ClientLimit _client_limit
     cdef object _answers
     cdef bytearray _served
+    cdef object _moving
 
     cpdef bint admits(self, Client client, Command command, Request request)
     cpdef bint serves(self, Client client, Command command, Request request)

@@ -11,6 +11,7 @@ back runs later (server/requests/session.py).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import cython
@@ -25,6 +26,7 @@ from commands.core.gates import (
     GATE_CLIENT_MEMORY,
     GATE_FEW_REPLICAS,
     GATE_LOADING,
+    GATE_MIGRATING,
     GATE_MONITOR,
     GATE_MULTI,
     GATE_OUT_OF_MEMORY,
@@ -52,6 +54,7 @@ from commands.core.registry import (
     WRITE,
     Command,
 )
+from commands.keys.moving_keys import MovingKeys
 from commands.scripting.evaluation import request_flags
 from commands.scripting.scripting_state import Scripting
 from commands.transactions.transaction import Transaction
@@ -98,6 +101,7 @@ class Admission:
         self._client_limit = client_limit
         self._answers = answers
         self._served = instance.feature(ClusterMode).served
+        self._moving = instance.feature(MovingKeys)
 
     def admits(self, client: Client, command: Command, request: Request) -> bool:
         """Return True if the request runs now; if not, it was answered, queued or held back."""
@@ -216,9 +220,13 @@ class Admission:
         return True
 
     def _hold_write_back(self, client: Client, command: Command, request: Request) -> bool:
-        """Hold a write back while a failover or a shutdown is under way."""
+        """Hold a write back while a failover or a shutdown is under way, or its keys move."""
         if client.gates & (GATE_PRIMARY | GATE_REPLICA) or not _may_write(client, command, request):
             return False
+        if self._instance.gates & WRITES_WAIT_GATES == GATE_MIGRATING:
+            requests = _requests(client, command, request)
+            if not self._moving.may_be_written(each for each in requests if _writes(client, *each)):
+                return False
         self._turns.postpone(client, request.words())
         return True
 
@@ -236,14 +244,24 @@ class Admission:
         self._turns.resume_postponed()
 
 
+def _requests(
+    client: Client, command: Command, request: Request
+) -> Iterable[tuple[Command, Request]]:
+    """The request with its command, or each that EXEC would run."""
+    if command.fullname == b"exec" and client.gates & GATE_MULTI:
+        transaction = client.feature(Transaction)
+        return zip(transaction.commands, transaction.requests, strict=True)
+    return [(command, request)]
+
+
 def _flags(client: Client, command: Command, request: Request) -> list[int]:
     """The flags of the request, or of each request that EXEC would run."""
     instance = client.instance
-    if command.fullname == b"exec" and client.gates & GATE_MULTI:
-        transaction = client.feature(Transaction)
-        queue = zip(transaction.commands, transaction.requests, strict=True)
-        return [request_flags(instance, queued, kept) for queued, kept in queue]
-    return [request_flags(instance, command, request)]
+    return [request_flags(instance, *each) for each in _requests(client, command, request)]
+
+
+def _writes(client: Client, command: Command, request: Request) -> bool:
+    return bool(request_flags(client.instance, command, request) & (WRITE | MAY_REPLICATE))
 
 
 def _runs_beside_script(command: Command, request: Request) -> bool:
@@ -271,4 +289,4 @@ def _has_flag(client: Client, command: Command, request: Request, flag: int) -> 
 
 
 def _may_write(client: Client, command: Command, request: Request) -> bool:
-    return any(flags & (WRITE | MAY_REPLICATE) for flags in _flags(client, command, request))
+    return any(_writes(client, *each) for each in _requests(client, command, request))

@@ -143,7 +143,7 @@ def test_an_error_before_the_keys_moves_none(
     assert there.dbsize() == 0
 
 
-def test_writes_wait_for_a_target_that_does_not_answer_and_reads_do_not(
+def test_only_writes_to_its_keys_wait_for_a_target_that_does_not_answer(
     servers: dict[str, RunningServer],
 ) -> None:
     here = client_of(servers["rillway"])
@@ -163,11 +163,30 @@ def test_writes_wait_for_a_target_that_does_not_answer_and_reads_do_not(
         while not int(here.info("clients")["blocked_clients"]):
             time.sleep(0.01)
         assert here.get("a") == "1"
-        assert int(here.info("clients")["blocked_clients"]) == 1  # the read did not wait
+        assert here.set("b", "1")
+        assert here.pipeline().incr("b").get("a").execute() == [2, "1"]
+        assert int(here.info("clients")["blocked_clients"]) == 1  # none of these has waited
         assert here.set("a", "2")  # it waits until the other side was given up
         thread.join()
     assert errors == ["IOERR error or timeout reading from target instance"]
     assert here.get("a") == "2"
+
+
+def test_a_value_that_is_too_large_for_a_request_is_refused(
+    servers: dict[str, RunningServer],
+) -> None:
+    here = client_of(servers["rillway"])
+    here.rpush("a", *(f"{number}" * 100 for number in range(100_000, 120_000)))
+    here.config_set("proto-max-bulk-len", 1_048_576)
+    here.config_set("rdbcompression", "no")
+    try:
+        with pytest.raises(redis.ResponseError, match="takes more than 1048576 bytes"):
+            here.execute_command("MIGRATE", "127.0.0.1", servers["other"].port, "a", 0, 5000)
+    finally:
+        here.config_set("proto-max-bulk-len", 536_870_912)
+        here.config_set("rdbcompression", "yes")
+    assert here.llen("a") == 20_000
+    assert here.rpush("a", "x")
 
 
 def test_a_target_that_is_not_there_is_an_error(servers: dict[str, RunningServer]) -> None:
@@ -224,4 +243,24 @@ def test_what_has_left_is_deleted_from_the_file_too(
     (tmp_path / "rillway.log").unlink()
     again = start_rillway(tmp_path, "--appendonly", "yes")
     assert client_of(again).keys() == ["b"]
+    again.stop()
+
+
+def test_a_shutdown_gives_up_what_is_under_way(tmp_path: Path) -> None:
+    server = start_rillway(tmp_path, "--appendonly", "yes")
+    here = client_of(server)
+    here.set("a", "1")
+    with socket.create_server(("127.0.0.1", 0)) as other, server.connect() as caller:
+        caller.write("MIGRATE", "127.0.0.1", str(other.getsockname()[1]), "a", "0", "60000")
+        connection, _ = other.accept()
+        with connection:
+            connection.recv(1000)
+            server.process.terminate()
+            connection.sendall(b"+OK\r\n" * 2)
+            server.process.wait()
+    assert "bye bye" in server.output()
+    assert "Traceback" not in server.output()
+    (tmp_path / "rillway.log").unlink()
+    again = start_rillway(tmp_path, "--appendonly", "yes")
+    assert client_of(again).get("a") in ("1", None)  # the answer came before the end, or after
     again.stop()

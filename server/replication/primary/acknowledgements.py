@@ -13,11 +13,13 @@ from collections.abc import Callable
 
 from commands.core.blocking.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
-from commands.core.gates import HOLDING_GATES
+from commands.core.gates import GATE_MIGRATING, HOLDING_GATES
 from commands.core.instance import Instance
 from commands.replication.replica_table import ReplicaTable
 from protocol.records import record
 from server.replication.primary.feed import Feed
+
+_SILENT_GATES = HOLDING_GATES & ~GATE_MIGRATING
 
 
 @record
@@ -62,7 +64,7 @@ class WaitingClients:
         if self._has_news:
             self._has_news = False
             self._answer_acknowledged()
-        if self._must_ask and not self._instance.gates & HOLDING_GATES:
+        if self._must_ask and not self._instance.gates & _SILENT_GATES:
             self._must_ask = False
             if self._state.is_feeding:
                 self._feed.ask_for_acknowledgement()
