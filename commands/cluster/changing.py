@@ -162,7 +162,7 @@ def cluster_setslot(client: Client, argv: Request) -> bytes:
     elif action == b"STABLE" and words == 4:
         node.set_slot_stable(argv[2])
     elif action == b"NODE" and words == 5:
-        node.set_slot_node(argv[2], argv[4], client.instance.now_ms)
+        node.set_slot_node(argv[2], argv[4])
     else:
         node.check_set_slot(argv[2])
         raise ReplyError(errors.SETSLOT_ACTION)

@@ -83,6 +83,9 @@ class Cluster(Operations):
         if state.must_update:
             state.update(now_ms)
             state.replicate()
+        if state.must_announce:
+            state.must_announce = False
+            self._outbox.pong_to_all(now_ms)
         actions, state.pending_actions = state.pending_actions, []
         if state.must_save:
             actions.insert(0, Save(config_text(state), state.must_sync))

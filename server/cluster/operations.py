@@ -191,7 +191,7 @@ class Operations:
         self._state.importing.pop(slot, None)
         self._state.changed(is_promise=True)
 
-    def set_slot_node(self, word: bytes, node_id: bytes, now_ms: int) -> None:
+    def set_slot_node(self, word: bytes, node_id: bytes) -> None:
         """CLUSTER SETSLOT slot NODE node: give a slot to a node, the end of a move.
 
         The receiver takes the highest epoch, so that all others believe its claim.
@@ -216,7 +216,7 @@ class Operations:
         if node is me and slot in state.importing:
             state.bump_epoch()
             del state.importing[slot]
-            self._outbox.pong_to_all(now_ms)
+            state.must_announce = True
         state.changed(is_promise=True)
 
     def _slot_of_primary(self, word: bytes) -> int:

@@ -121,6 +121,7 @@ class ClusterState:
         self.overfull_links = 0  # closed by cluster-link-sendbuf-limit; the I/O layer counts them
         self.pending_actions: list[Action] = []
         self.must_save = self.must_sync = self.must_update = False
+        self.must_announce = False  # PONG to all, once for all operations of a step
         self._tls_cluster = settings.tls_cluster  # that the ports of `nodes` follow
         self.had_slots = False  # in nodes.conf, when it was started
         self._first_update_ms: int | None = None

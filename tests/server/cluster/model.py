@@ -236,8 +236,8 @@ class Model:
         steps: list[tuple[ModelNode, Callable[[Cluster], object]]] = [
             (target, lambda cluster: cluster.set_slot_importing(slot, names[0])),
             (source, lambda cluster: cluster.set_slot_migrating(slot, names[1])),
-            (target, lambda cluster: cluster.set_slot_node(slot, names[1], self.now_ms)),
-            (source, lambda cluster: cluster.set_slot_node(slot, names[1], self.now_ms)),
+            (target, lambda cluster: cluster.set_slot_node(slot, names[1])),
+            (source, lambda cluster: cluster.set_slot_node(slot, names[1])),
         ]
         for node, step in steps:
             if self.draw.random() < 0.1 or not self.command(node, step):

@@ -6,8 +6,9 @@ import pytest
 
 from protocol.errors import ReplyError
 from server.cluster.core import Cluster
-from server.cluster.events import EmptyData, Promote, ReplicateFrom
-from server.cluster.nodes import PRIMARY, REPLICA, Node
+from server.cluster.events import EmptyData, Promote, ReplicateFrom, Send
+from server.cluster.messages import PONG
+from server.cluster.nodes import PRIMARY, REPLICA, Link, Node
 from tests.server.cluster.single_node import SingleNode
 
 STRANGER = b"9" * 40
@@ -48,7 +49,7 @@ Operation = Callable[[Cluster], object]
         (lambda c: c.set_slot_migrating(b"100", b"b" * 40), b"I'm not the owner of hash slot 100"),
         (lambda c: c.set_slot_migrating(b"5", STRANGER), b"I don't know about node " + STRANGER),
         (lambda c: c.set_slot_importing(b"5", b"b" * 40), b"I'm already the owner of hash slot 5"),
-        (lambda c: c.set_slot_node(b"5", STRANGER, 0), b"Unknown node " + STRANGER),
+        (lambda c: c.set_slot_node(b"5", STRANGER), b"Unknown node " + STRANGER),
         (lambda c: c.set_config_epoch(b"-1"), b"Invalid config epoch specified: -1"),
         (
             lambda c: c.set_config_epoch(b"1"),
@@ -93,7 +94,7 @@ def test_slots_with_keys_are_neither_flushed_nor_given_away(node: SingleNode) ->
     with pytest.raises(ReplyError, match="DB must be empty"):
         node.cluster.flush_slots()
     with pytest.raises(ReplyError, match="I still hold keys"):
-        node.cluster.set_slot_node(b"5", b"b" * 40, 0)
+        node.cluster.set_slot_node(b"5", b"b" * 40)
     with pytest.raises(ReplyError, match="master nodes containing keys"):
         node.cluster.reset(is_hard=False)
     del node.data.keys[5]
@@ -106,7 +107,7 @@ def test_a_slot_moves_away_by_marks(node: SingleNode) -> None:
     assert node.cluster.migrating_to(5) is node.cluster.find(b"b" * 40)
     node.take()
     assert f"[5->-{'b' * 40}]" in node.saved
-    node.cluster.set_slot_node(b"5", b"b" * 40, 0)
+    node.cluster.set_slot_node(b"5", b"b" * 40)
     assert node.cluster.migrating_to(5) is None
     assert node.cluster.slot_owner(5) is node.cluster.find(b"b" * 40)
 
@@ -115,10 +116,21 @@ def test_the_receiver_of_a_slot_takes_a_new_epoch(node: SingleNode) -> None:
     node.cluster.set_slot_importing(b"100", b"b" * 40)
     node.take()
     assert f"[100-<-{'b' * 40}]" in node.saved
-    node.cluster.set_slot_node(b"100", node.cluster.myself.id.encode(), 0)
+    node.cluster.set_slot_node(b"100", node.cluster.myself.id.encode())
     assert node.cluster.importing_from(100) is None
     assert node.cluster.myself.config_epoch == 1
     assert node.cluster.bump_epoch() == (False, 1)
+
+
+def test_others_are_told_once_of_all_slots_that_were_received(node: SingleNode) -> None:
+    other = known(node.cluster, "b", PRIMARY, slots=0b11 << 100)
+    other.link = Link(other, is_open=True)
+    for slot in (b"100", b"101"):
+        node.cluster.set_slot_importing(slot, b"b" * 40)
+        node.cluster.set_slot_node(slot, node.cluster.myself.id.encode())
+    (sent,) = (action.message for action in node.take() if isinstance(action, Send))
+    assert (sent.type, sent.slots) == (PONG, node.cluster.myself.slots)
+    assert sent.slots >> 100 == 0b11
 
 
 def test_marks_are_removed(node: SingleNode) -> None:
@@ -131,7 +143,7 @@ def test_marks_are_removed(node: SingleNode) -> None:
 
 def test_who_gives_its_last_slot_away_follows_the_receiver(node: SingleNode) -> None:
     node.cluster.del_slots_range([b"1", b"99"])
-    node.cluster.set_slot_node(b"0", b"b" * 40, 0)
+    node.cluster.set_slot_node(b"0", b"b" * 40)
     assert ReplicateFrom("10.0.0.1", 7000) in node.take()
     assert node.cluster.myself.primary is node.cluster.find(b"b" * 40)
     with pytest.raises(ReplyError, match="Please use SETSLOT only with masters"):
@@ -143,7 +155,7 @@ def test_who_gives_its_last_slot_away_follows_the_receiver(node: SingleNode) -> 
 def test_a_replica_is_no_target(node: SingleNode) -> None:
     replica = known(node.cluster, "c", REPLICA)
     with pytest.raises(ReplyError, match="Target node is not a master"):
-        node.cluster.set_slot_node(b"5", replica.id.encode(), 0)
+        node.cluster.set_slot_node(b"5", replica.id.encode())
     with pytest.raises(ReplyError, match="Target node is not a master"):
         node.cluster.set_slot_migrating(b"5", replica.id.encode())
     with pytest.raises(ReplyError, match="The specified node is not a master"):
