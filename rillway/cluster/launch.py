@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rillway.cluster.creation import create, follow, introduce, knows, wait_for_agreement
 from rillway.cluster.failure import ClusterFailed
@@ -138,37 +139,40 @@ class Launch:
             plan.adding = ports
             self._folder.save(plan)
         self._started(plan.adding)
-        members = self._members([*plan.ports, *plan.adding])
-        target, *replicas = members[len(plan.ports) :]
+        ours = self._members(plan.ports)
+        target, *replicas = added = self._members(plan.adding)
+        # Others may have been added by redis-cli. They come first: the new node introduces itself.
+        members = [*self._others(ours), *ours, *added]
         if not all(knows(member, members) for member in members):
             introduce(members)
         wait_for_agreement(members)
-        self._move_slots_to(target)
+        self._move_slots_to(target, members)
         for replica in replicas:
             follow(replica, target)
         wait_for_agreement(members)
         plan.ports, plan.adding = [*plan.ports, *plan.adding], []
         self._folder.save(plan)
 
-    def _move_slots_to(self, target: Member) -> None:
+    def _others(self, ours: Sequence[Member]) -> list[Member]:
+        """The nodes that were not started here, but for those that have failed."""
+        ids = {member.id for member in ours}
+        ids |= {self._folder.member(port).id for port in self._folder.existing().adding}
+        found = [node for node in ours[0].nodes() if node.id not in ids and not node.has_failed]
+        return [self._member(node.port, host=node.host, bus_port=node.bus_port) for node in found]
+
+    def _move_slots_to(self, target: Member, members: Sequence[Member]) -> None:
         """The target's share, of all primaries that there are: those of others give as well."""
-        password = self._folder.existing().password
-        moved = 0
-
-        def count(number: int) -> None:
-            nonlocal moved
-            moved += number
-
-        owners = [node for node in target.nodes() if node.is_primary and node.slots]
-        primaries = [
-            Member(node.port, host=node.host, password=password, answer_seconds=MOVE_SECONDS)
-            for node in owners
-            if not node.is_myself
-        ]
-        patient = Member(target.port, password=password, answer_seconds=MOVE_SECONDS)
         self._say(f"moving slots to {target.address}; clients go on meanwhile")
-        Resharding(patient, [*primaries, patient], moved=count).run()
-        self._say(f"{moved:,} slots moved")
+        moved: list[int] = []
+        owners = {node.id for node in target.nodes() if node.is_primary and node.slots}
+        primaries = [member for member in members if member.id in owners]
+        Resharding(target, [*primaries, target], moved=moved.append).run()
+        self._say(f"{sum(moved):,} slots moved")
 
     def _members(self, ports: Sequence[int]) -> list[Member]:
-        return [self._folder.member(port) for port in ports]
+        return [self._member(port) for port in ports]
+
+    def _member(self, port: int, **address: Any) -> Member:
+        """A connection that waits for a MIGRATE of a large value."""
+        password = self._folder.existing().password
+        return Member(port, password=password, answer_seconds=MOVE_SECONDS, **address)

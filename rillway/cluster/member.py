@@ -33,6 +33,7 @@ class Node:
     flags: frozenset[str]
     primary_id: str | None
     epoch: int
+    bus_port: int = 0
     slots: tuple[tuple[int, int], ...] = ()
     migrating: dict[int, str] = field(default_factory=dict, compare=False)
     importing: dict[int, str] = field(default_factory=dict, compare=False)
@@ -74,7 +75,8 @@ def parse_nodes(text: str) -> list[Node]:
 
 
 def parse_node(words: Sequence[str]) -> Node:
-    place, _, _ = words[1].partition("@")
+    place, _, rest = words[1].partition("@")
+    bus_port = int(rest.partition(",")[0])
     host, _, port = place.rpartition(":")
     slots: list[tuple[int, int]] = []
     migrating: dict[int, str] = {}
@@ -91,7 +93,8 @@ def parse_node(words: Sequence[str]) -> Node:
     flags = frozenset(words[2].split(","))
     epoch = int(words[6])
     return Node(
-        words[0], host, int(port), flags, primary_id, epoch, tuple(slots), migrating, importing
+        *(words[0], host, int(port), flags, primary_id, epoch, bus_port),
+        *(tuple(slots), migrating, importing),
     )
 
 

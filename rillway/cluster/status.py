@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rillway.cluster.creation import division
-from rillway.cluster.failure import ClusterFailed, NoPassword
+from rillway.cluster.failure import NoPassword, NotReady
 from rillway.cluster.folder import ClusterFolder
-from rillway.cluster.member import SLOT_COUNT, Node
+from rillway.cluster.member import SLOT_COUNT, Member, Node
+from rillway.cluster.process import NodeProcess
 
 
 @dataclass(frozen=True)
@@ -63,40 +64,48 @@ class Status:
         return self.state == "ok" and not self.problems
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What one of our nodes says: all nodes, and whether it serves; or what is wrong with it."""
+
+    port: int
+    pid: int | None
+    view: list[Node]
+    is_ok: bool
+    problem: str = ""
+
+
 def read_status(folder: ClusterFolder) -> Status:
-    """Ask all nodes that run. Raises ClusterFailed if there is no cluster, or no password."""
-    views: dict[int, list[Node]] = {}
-    pids: dict[int, int | None] = {}
-    problems: dict[int, str] = {}
-    serving = []
-    for process in folder.processes():
-        port = process.port
-        pids[port] = process.pid
-        if pids[port] is None:
-            problems[port] = f"is down; its log: {process.log}"
-            continue
-        member = folder.member(port)
-        try:
-            views[port] = member.nodes()
-            if port not in folder.existing().adding:
-                serving.append(member.is_ok())
-        except NoPassword:
-            raise
-        except ClusterFailed as failure:
-            problems[port] = f"does not answer: {failure}"
-        finally:
-            member.close()
+    """Ask all nodes. Raises ClusterFailed if there is no cluster, or no password."""
+    answers = [_ask(folder, process) for process in folder.processes()]
+    views = {answer.port: answer.view for answer in answers if answer.view}
     known = known_nodes(folder, views)
     statuses = [
-        _of_ours(port, pid, known.get(port), problems.get(port, "")) for port, pid in pids.items()
+        NodeStatus(f"127.0.0.1:{a.port}", a.port, True, a.pid, known.get(a.port), a.problem)
+        for a in answers
     ]
     ids = {status.node.id for status in statuses if status.node is not None}
-    statuses += [_of_others(node) for node in known.values() if node.id not in ids]
+    statuses += [_ask_other(node) for node in known.values() if node.id not in ids]
     sentences = [f"{status.address} {status.problem}" for status in statuses if status.problem]
     if len({division(view) for view in views.values()}) > 1:
         sentences.append("the nodes do not agree who has which slots (yet)")
     sentences += _of_plan(folder)
-    return Status(tuple(statuses), bool(serving) and all(serving), tuple(sentences))
+    in_use = [a for a in answers if a.view and a.port not in folder.existing().adding]
+    is_ok = bool(in_use) and all(answer.is_ok for answer in in_use)
+    return Status(tuple(statuses), is_ok, tuple(sentences))
+
+
+def _ask(folder: ClusterFolder, process: NodeProcess) -> Answer:
+    pid = process.pid
+    if pid is None:
+        return Answer(process.port, None, [], False, f"is down; its log: {process.log}")
+    member = folder.member(process.port)
+    try:
+        return Answer(process.port, pid, member.nodes(), member.is_ok())
+    except NotReady as failure:
+        return Answer(process.port, pid, [], False, f"does not answer: {failure}")
+    finally:
+        member.close()
 
 
 def known_nodes(folder: ClusterFolder, views: dict[int, list[Node]]) -> dict[Any, Node]:
@@ -121,12 +130,16 @@ def known_nodes(folder: ClusterFolder, views: dict[int, list[Node]]) -> dict[Any
     return found
 
 
-def _of_ours(port: int, pid: int | None, node: Node | None, problem: str) -> NodeStatus:
-    return NodeStatus(f"127.0.0.1:{port}", port, True, pid, node, problem)
-
-
-def _of_others(node: Node) -> NodeStatus:
-    problem = "has failed, and was not started here" if node.has_failed else ""
+def _ask_other(node: Node) -> NodeStatus:
+    member, problem = Member(node.port, host=node.host), ""
+    try:
+        member.ask("PING")
+    except NoPassword:
+        pass  # it answers
+    except NotReady:
+        problem = "does not answer, and was not started here"
+    finally:
+        member.close()
     return NodeStatus(node.address, node.port, False, None, node, problem)
 
 

@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 import redis
 
+from rillway.cluster.member import Member
+from rillway.cluster.resharding import Resharding
 from tests.support.programs.ports import free_ports
 from tests.support.programs.servers import SERVED, free_port, start_redis
 
@@ -132,8 +134,7 @@ def test_a_node_is_added_under_load_although_the_command_is_cut(cluster: Command
         finally:
             load.check()
     document = cluster.status()
-    sizes = [sum(b - a + 1 for a, b in node["slots"]) for node in document["nodes"]]
-    assert sizes == [4096] * 4
+    assert [slot_count(node) for node in document["nodes"]] == [4096] * 4
     assert document["problems"] == []
 
 
@@ -142,34 +143,36 @@ def test_a_redis_server_joins_by_redis_cli_and_gives_slots_to_the_next_node(
 ) -> None:
     directives = ("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
     server = start_redis(tmp_path, *directives)
+    redis_server = Member(server.port)
     try:
         own = f"127.0.0.1:{cluster.port}"
-        redis_cli("add-node", f"127.0.0.1:{server.port}", own)
-        with redis.Redis(port=server.port, decode_responses=True) as client:
-            node_id = str(client.execute_command("CLUSTER MYID"))
+        redis_cli("add-node", redis_server.address, own)
         wait_until_sound(cluster)
         redis_cli(
-            *("reshard", own, "--cluster-from", "all", "--cluster-to", node_id),
+            *("reshard", own, "--cluster-from", "all", "--cluster-to", redis_server.id),
             *("--cluster-slots", str(FOREIGN_SLOTS), "--cluster-yes"),
         )
         wait_until_sound(cluster)
         foreign = cluster.status()["nodes"][-1]
         assert (foreign["port"], foreign["started_here"]) == (server.port, False)
-        assert sum(b - a + 1 for a, b in foreign["slots"]) == FOREIGN_SLOTS
+        assert slot_count(foreign) == FOREIGN_SLOTS
+
+        ours = [Member(node["port"]) for node in cluster.status()["nodes"][:-1]]
+        Resharding(redis_server, [*ours, redis_server]).run()
+        wait_until_sound(cluster)
+        cluster.run("add")
+        document = cluster.status()
+        assert {slot_count(node) // 10 for node in document["nodes"]} == {273}
         with cluster.client() as client:
             assert all(client.get(f"key:{number}") == str(number) for number in range(100))
-        redis_cli(
-            *("reshard", own, "--cluster-from", node_id, "--cluster-to", own_id(cluster)),
-            *("--cluster-slots", str(FOREIGN_SLOTS), "--cluster-yes"),
-        )
-        redis_cli("del-node", own, node_id)
+            assert all(client.xlen(f"orders:{number}") for number in range(100))
     finally:
         server.stop()
-    wait_until_sound(cluster)
+    assert "was not started here" in cluster.run("status", status=1)
 
 
-def own_id(cluster: Command) -> str:
-    return str(cluster.status()["nodes"][0]["id"])
+def slot_count(node: Any) -> int:
+    return sum(last - first + 1 for first, last in node["slots"])
 
 
 def redis_cli(action: str, *words: str) -> None:

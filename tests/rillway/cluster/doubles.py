@@ -55,6 +55,7 @@ class FakeMember(Member):
         flags = {"slave" if self.primary_id else "master"} | ({"myself"} if is_myself else set())
         return Node(
             *(self.node_id, self.host, self.port, frozenset(flags), self.primary_id, self.epoch),
+            self.bus_port,
             joined(slots),
             dict(self.migrating),
             dict(self.importing),

@@ -26,7 +26,7 @@ def test_a_node_has_its_address_role_slots_and_marks() -> None:
     assert (first.slots, first.slot_count, first.epoch) == (((0, 5460), (5462, 5462)), 5462, 1)
     assert (first.migrating, first.importing) == ({7: B}, {93: B})
     assert list(first.each_slot())[-2:] == [5460, 5462]
-    assert (second.address, second.has_failed) == ("127.0.0.1:7001", True)
+    assert (second.address, second.bus_port, second.has_failed) == ("127.0.0.1:7001", 17001, True)
     assert (third.host, third.primary_id, third.is_primary) == ("::1", A, False)
     assert not third.has_failed and third.is_known
 

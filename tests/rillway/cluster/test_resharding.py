@@ -13,7 +13,7 @@ IDS = ["a" * 40, "b" * 40, "c" * 40]
 
 
 def node(node_id: str, *slots: tuple[int, int]) -> Node:
-    return Node(node_id, "127.0.0.1", 7000, frozenset({"master"}), None, 1, slots)
+    return Node(node_id, "127.0.0.1", 7000, frozenset({"master"}), None, 1, 17000, slots)
 
 
 def test_each_gives_what_it_has_too_much() -> None:
