@@ -24,6 +24,7 @@ FOLDERS = {
     "pipeline": "rillway/pipeline",
     "sampler": "rillway/sampler",
     "console": "rillway/console",
+    "client": "rillway/client",
     "testing": "rillway/testing",
     "launch": "rillway/cluster",
 }
