@@ -13,6 +13,7 @@ from server.requests.turns cimport Turns
 cdef long long _MULTI
 cdef long long _UNQUEUED
 cdef long long _NO_MULTI
+cdef long long _MOVABLE_KEYS
 
 
 cdef class Admission:
@@ -22,7 +23,9 @@ cdef class Admission:
     cdef object _answers
     cdef bytearray _served
     cdef object _moving
+    cdef object _slots
 
     cpdef bint admits(self, Client client, Command command, Request request)
     cpdef bint serves(self, Client client, Command command, Request request)
+    cdef bint _has_keys_here(self, Command command, Request request)
     cdef _enqueue(self, Client client, Command command, Request request, long long flags)

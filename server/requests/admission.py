@@ -46,6 +46,7 @@ from commands.core.registry import (
     DENYOOM,
     LOADING,
     MAY_REPLICATE,
+    MOVABLE_KEYS,
     NO_AUTH,
     NO_MULTI,
     READONLY,
@@ -57,6 +58,7 @@ from commands.core.registry import (
 from commands.keys.moving_keys import MovingKeys
 from commands.scripting.evaluation import request_flags
 from commands.scripting.scripting_state import Scripting
+from commands.streams.reading.request_cache import RequestCache
 from commands.transactions.transaction import Transaction
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -76,7 +78,9 @@ _WHILE_SUBSCRIBED = {
 _MULTI: cython.longlong = GATE_MULTI
 _UNQUEUED: cython.longlong = UNQUEUED
 _NO_MULTI: cython.longlong = NO_MULTI
+_MOVABLE_KEYS: cython.longlong = MOVABLE_KEYS
 _QUEUED = replies.QUEUED
+_NO_SLOT = -1  # no key, or keys in several slots
 
 
 class Answers(Protocol):
@@ -102,6 +106,7 @@ class Admission:
         self._answers = answers
         self._served = instance.feature(ClusterMode).served
         self._moving = instance.feature(MovingKeys)
+        self._slots: RequestCache[int] = RequestCache()  # of movable keys
 
     def admits(self, client: Client, command: Command, request: Request) -> bool:
         """Return True if the request runs now; if not, it was answered, queued or held back."""
@@ -121,9 +126,7 @@ class Admission:
 
         If not, it was answered.
         """
-        if not command.keys and not client.is_asking:
-            return True
-        if command.has_one_key and not client.is_asking and self._served[key_slot(request.word(1))]:
+        if not client.is_asking and (not command.keys or self._has_keys_here(command, request)):
             return True
         writes = _is_write(client, command, request)
         elsewhere = routing_refusal(client, command, request, writes)
@@ -131,6 +134,21 @@ class Admission:
             return True
         self._answers.reject(client, command, elsewhere)
         return False
+
+    def _has_keys_here(self, command: Command, request: Request) -> bool:
+        """Return True if all keys are in one slot that needs no closer look."""
+        if command.has_one_key:
+            return bool(self._served[key_slot(request.word(1))])
+        if not command.flags & _MOVABLE_KEYS:
+            slot = _slot_of(command, request)
+        else:
+            # XREADGROUP, again and again: finding its keys takes longer than the rest of the check.
+            identity = request.identity()
+            slot = self._slots.get(identity)
+            if slot is None:
+                slot = _slot_of(command, request)
+                self._slots.put(identity, slot)
+        return slot != _NO_SLOT and bool(self._served[slot])
 
     def _lets_pass(self, client: Client, command: Command, request: Request) -> bool:
         """Return True if the request is neither refused nor held back."""
@@ -160,7 +178,9 @@ class Admission:
             denied = refusal(client, command, request.words())
             if denied is not None:
                 return denied
-        if instance.is_cluster:
+        if instance.is_cluster and not (
+            command.keys and not client.is_asking and self._has_keys_here(command, request)
+        ):
             writes = _is_write(client, command, request)
             elsewhere = routing_refusal(client, command, request, writes)
             if elsewhere is not None:
@@ -278,6 +298,13 @@ def _needs_disk(client: Client, command: Command, request: Request) -> bool:
 
 def _may_grow(client: Client, command: Command, request: Request) -> bool:
     return any(flags & DENYOOM for flags in _flags(client, command, request))
+
+
+def _slot_of(command: Command, request: Request) -> int:
+    """The slot of all keys of a request, or _NO_SLOT."""
+    words = request.words()
+    slots = {key_slot(words[place]) for place in command.key_positions(words)}
+    return slots.pop() if len(slots) == 1 else _NO_SLOT
 
 
 def _is_write(client: Client, command: Command, request: Request) -> bool:

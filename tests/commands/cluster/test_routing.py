@@ -37,6 +37,15 @@ def test_a_slot_of_another_node_is_moved(client: Talk) -> None:
     assert client.do("GET bar") is None
 
 
+def test_a_request_that_was_served_is_moved_once_its_slot_has_left(client: Talk) -> None:
+    request = "XREADGROUP GROUP g c STREAMS foo >"
+    client.do("XGROUP CREATE foo g $ MKSTREAM")
+    assert client.do(request) is client.do(request) is None
+    client.do("DEL foo")
+    give_away(client)
+    assert client.error(request) == MOVED
+
+
 def test_a_slot_without_owner_is_not_served(client: Talk) -> None:
     client.do(f"CLUSTER DELSLOTS {SLOT}")
     assert client.error("GET foo") == "CLUSTERDOWN Hash slot not served"
