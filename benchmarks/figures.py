@@ -203,6 +203,11 @@ TARGETS: dict[str, tuple[Target, ...]] = {
         for name in ("xadd-small", "xreadgroup-count-1")
         for pipeline in (1, 16)
     },
+    **{
+        f"cluster/{kind}-nodes-{nodes}-cpu": (Target(1.1, is_ratio=False),)
+        for kind in ("xadd-p16", "group")
+        for nodes in (1, 2, 4, 8)
+    },
     "watching/top-10k-streams": (Target(1.0, is_ratio=False),),
     "memory/idle-tls-connection": (Target(1.0),),
     "memory/small-entry": (Target(0.58),),

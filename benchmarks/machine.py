@@ -122,16 +122,19 @@ def busy_seconds(cores: set[int]) -> float:
 
 
 class Stopwatch:
-    """A stopwatch, which also measures the processor use of a server, this process and others.
+    """A stopwatch, which also measures the processor use of servers, this process and others.
 
     A share of 1.0 is one core. This process includes the children for which it waited meanwhile;
     the others are all other processes on the cores of the two.
     """
 
-    def __init__(self, server_pid: int) -> None:
-        self._pid = server_pid
+    def __init__(self, *server_pids: int) -> None:
+        self._pids = server_pids
         self.seconds = 0.0
-        self.shares = (0.0, 0.0, 0.0)  # of the server, the load, and the others
+        self.shares = (0.0, 0.0, 0.0)  # of the servers, the load, and the others
+
+    def _server_seconds(self) -> float:
+        return sum(map(cpu_seconds, self._pids))
 
     def figure(self, count: float, delays_s: Sequence[float] = ()) -> Figure:
         """How much was done in a second, with the shares; percentiles of the delays, if any."""
@@ -139,9 +142,9 @@ class Stopwatch:
         return Figure(count / self.seconds, *self.shares, lines=lines)
 
     def __enter__(self) -> Stopwatch:
-        self._server_before = cpu_seconds(self._pid)
+        self._server_before = self._server_seconds()
         self._load_before = own_cpu_seconds()
-        self._cores = os.sched_getaffinity(self._pid) | os.sched_getaffinity(0)
+        self._cores = set().union(*map(os.sched_getaffinity, (*self._pids, 0)))
         self._all_before = busy_seconds(self._cores)
         self._started = time.perf_counter()
         return self
@@ -149,6 +152,6 @@ class Stopwatch:
     def __exit__(self, *_: object) -> None:
         self.seconds = time.perf_counter() - self._started
         load = (own_cpu_seconds() - self._load_before) / self.seconds
-        server = (cpu_seconds(self._pid) - self._server_before) / self.seconds
+        server = (self._server_seconds() - self._server_before) / self.seconds
         both_cores = (busy_seconds(self._cores) - self._all_before) / self.seconds
         self.shares = server, load, max(0.0, both_cores - load - server)

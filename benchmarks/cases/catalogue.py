@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.cases import (
+    cluster,
     console,
     durability,
     groups,
@@ -22,8 +23,8 @@ from benchmarks.cases import (
 from benchmarks.comparison import Case
 
 FAMILIES = (
-    durability, xadd, xrange, groups, requests, tls, memory, start, latency, stalls, scraped,
-    watching, console,
+    durability, xadd, xrange, groups, requests, tls, cluster, memory, start, latency, stalls,
+    scraped, watching, console,
 )  # fmt: skip
 CASES: list[Case] = [case for family in FAMILIES for case in family.CASES]
 # What `--quick` measures.

@@ -22,21 +22,21 @@ ID_DIGITS = 13
 
 
 class Consuming(Load):
-    """Rounds over the entries that `fill` has added to `s`, which COUNT divides, in the group `g`.
+    """Rounds over the entries that `fill` has added, which COUNT divides, in the group `g`.
 
     Once all have been read and acknowledged, the group is set back to the first of them.
     """
 
-    def __init__(self, count: int, consumers: int, entries: int) -> None:
+    def __init__(self, count: int, consumers: int, entries: int, *, stream: bytes = b"s") -> None:
         if entries % count:
             raise ValueError(f"{count} does not divide {entries}")
-        self._set_back = pack("XGROUP", "SETID", "s", "g", "0")
+        self._set_back = pack("XGROUP", "SETID", stream, "g", "0")
         self._reads = [
-            pack("XREADGROUP", "GROUP", "g", f"c{i}", "COUNT", count, "STREAMS", "s", ">")
+            pack("XREADGROUP", "GROUP", "g", f"c{i}", "COUNT", count, "STREAMS", stream, ">")
             for i in range(consumers)
         ]
         self._acks = [
-            pack("XACK", "s", "g", *map(entry_id, range(start, start + count)))
+            pack("XACK", stream, "g", *map(entry_id, range(start, start + count)))
             for start in range(0, entries, count)
         ]
         self._acknowledged = b":%d\r\n" % count

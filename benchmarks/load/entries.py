@@ -98,9 +98,16 @@ def requests(
         yield [b"%b%b%b" % (head, given, body) for _, given, body in rows]
 
 
-def fill(server: Server, count: int, shape: Shape = SMALL, first: int | None = 0) -> None:
-    """Add entries to the stream `s`. Raises ServerError if one is refused."""
-    for batch in requests(b"s", count, shape, first):
+def fill(
+    server: Server,
+    count: int,
+    shape: Shape = SMALL,
+    first: int | None = 0,
+    *,
+    stream: bytes = b"s",
+) -> None:
+    """Add entries to a stream. Raises ServerError if one is refused."""
+    for batch in requests(stream, count, shape, first):
         server.pipeline(batch)
 
 

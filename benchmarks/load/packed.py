@@ -79,17 +79,17 @@ class PackedRequests(Load):
 
 
 class PackedEntries(PackedRequests):
-    """Pipelined XADD of a shape's entries to the stream `s`; the server makes the IDs.
+    """Pipelined XADD of a shape's entries to a stream; the server makes the IDs.
 
     All values differ, where redis-benchmark repeats the same bytes, except for the digits of a
     number. Replies are counted by their first byte `$`, which no ID contains.
     """
 
-    def __init__(self, shape: Shape, clients: int, pipeline: int) -> None:
+    def __init__(self, shape: Shape, clients: int, pipeline: int, *, stream: bytes = b"s") -> None:
         super().__init__([], clients)
         self._pipeline = pipeline
         count = max(LEAST_WRITES, shape.pool // pipeline) * pipeline
-        entries = [entry for batch in requests(b"s", count, shape, first=None) for entry in batch]
+        entries = [entry for batch in requests(stream, count, shape, first=None) for entry in batch]
         self._request = entries[0]
         starts = range(0, count, pipeline)
         self._writes = [b"".join(entries[start : start + pipeline]) for start in starts]
