@@ -132,12 +132,14 @@ class Traffic:
 
     def _write_one(self, key: str, value: bytes) -> None:
         sent = time.monotonic()
+        # What is sent and not confirmed may be there or not.
+        before = self.confirmed.pop(key, None)
         if self._link.ask("SET", key, value) != b"OK":
+            if before is not None:
+                self.confirmed[key] = before
             self.is_refused = True
             time.sleep(POLL_SECONDS)
             return
-        # What is written and not confirmed may be there or not.
-        self.confirmed.pop(key, None)
         self.last_accepted = sent
         self.accepted_after_refusal += self.is_refused
         if self._link.ask("WAIT", "1", str(WAIT_MS)) == 1:
