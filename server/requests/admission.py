@@ -139,6 +139,7 @@ class Admission:
         """Return True if all keys are in one slot that needs no closer look."""
         if command.has_one_key:
             return bool(self._served[key_slot(request.word(1))])
+        slot: int | None
         if not command.flags & _MOVABLE_KEYS:
             slot = _slot_of(command, request)
         else:
