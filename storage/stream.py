@@ -668,7 +668,7 @@ class Stream(Value):
         return self._nodes.items()
 
     def load_nodes(self, nodes: list[AnyNode]) -> None:
-        """Set the nodes of an empty stream, in order (from a snapshot); counters do not change."""
+        """Add nodes to a stream that is loaded, in order; counters do not change."""
         for node in nodes:
             self._nodes.append(node)
         self._find_tail()

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import merge
-from itertools import accumulate, chain, compress, count, takewhile
+from itertools import accumulate, chain, count, takewhile
 from operator import itemgetter, ne
 
 import cython
@@ -190,18 +190,21 @@ class ClaimOrder:
         self._settle()
 
     def load(self, deliveries_ms: list[int], ids: list[EntryID]) -> list[bool]:
-        """Order entries, each with its time, where there were none; which of them are strays.
+        """Order entries, each with its time, after those that were loaded before.
 
-        `ids` ascend.
+        `ids` ascend. Returns which are strays: `load_strays` gets them when all are loaded.
         """
-        line_ms = list(accumulate(deliveries_ms, max))
-        strays = list(map(ne, deliveries_ms, line_ms))
-        if line_ms:
-            self._line_end, self._line_ms = ids[-1], line_ms[-1]
-        if any(strays):
-            self._list(list(compress(deliveries_ms, strays)), list(compress(ids, strays)))
+        line_ms = list(accumulate(deliveries_ms, max, initial=self._line_ms))
+        self._line_ms = line_ms[-1]
+        if ids:
+            self._line_end = ids[-1]
+        return list(map(ne, deliveries_ms, line_ms[1:]))
+
+    def load_strays(self, deliveries_ms: list[int], ids: list[EntryID]) -> None:
+        """List all strays of the entries that were loaded. `ids` ascend."""
+        if ids:
+            self._list(deliveries_ms, ids)
             self._settle()
-        return strays
 
     def _list(self, deliveries_ms: list[int], ids: list[EntryID]) -> None:
         """List strays where there were none, each under its time. `ids` ascend."""

@@ -13,6 +13,7 @@ stream: storage/stream.py moves and reads them.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from itertools import compress
 
@@ -23,7 +24,7 @@ from storage.entries.entry_ids import EntryIDs
 from storage.groups.claim_order import ClaimOrder
 from storage.groups.consumer import Consumer
 from storage.groups.delivery_latency import DeliveryLatency
-from storage.groups.pending_block import Owner, PendingEntry, Row
+from storage.groups.pending_block import BLOCK_ENTRIES, Owner, PendingEntry, Row
 from storage.groups.pending_blocks import PendingBlocks
 from storage.groups.pending_list import PendingList
 from storage.groups.tally import Tally
@@ -46,6 +47,9 @@ RELEASED_MS = 0
 # When a consumer is deleted, this many of its entries are freed at once; the rest incrementally,
 # with later changes or by `tidy_up`.
 TIDIED_AT_ONCE = 1000
+
+# How many pending entries a step of loading takes: whole blocks.
+LOADED_AT_ONCE = 4 * BLOCK_ENTRIES
 
 # The list of the blocks, of which there is at least one, and empty containers beside it.
 _LISTS_BYTES = sum(map(allocated_bytes, ([None], [], {})))
@@ -328,10 +332,26 @@ class Group:
         self, ids: list[EntryID], deliveries_ms: list[int], delivery_counts: list[int]
     ) -> None:
         """Make entries pending in a group without any. `ids` ascend."""
-        if ids and max(delivery_counts) > MAX_DELIVERIES:
-            delivery_counts = [min(count, MAX_DELIVERIES) for count in delivery_counts]
-        strays = self._order.load(deliveries_ms, ids)
-        self.pending.load(ids, deliveries_ms, delivery_counts, strays)
+        deque(self.load_pending_in_steps(ids, deliveries_ms, delivery_counts), maxlen=0)
+
+    def load_pending_in_steps(
+        self, ids: list[EntryID], deliveries_ms: list[int], delivery_counts: list[int]
+    ) -> Iterator[None]:
+        """`load_pending`, LOADED_AT_ONCE of them in each step."""
+        strays_ms: list[int] = []
+        stray_ids: list[EntryID] = []
+        for start in range(0, len(ids), LOADED_AT_ONCE):
+            end = start + LOADED_AT_ONCE
+            some, times_ms = ids[start:end], deliveries_ms[start:end]
+            counts = delivery_counts[start:end]
+            if max(counts) > MAX_DELIVERIES:
+                counts = [min(count, MAX_DELIVERIES) for count in counts]
+            strays = self._order.load(times_ms, some)
+            self.pending.load(some, times_ms, counts, strays)
+            strays_ms.extend(compress(times_ms, strays))
+            stray_ids.extend(compress(some, strays))
+            yield
+        self._order.load_strays(strays_ms, stray_ids)
 
     def load_owned(self, consumer: Consumer, ids: list[EntryID]) -> EntryID | None:
         """Give `consumer` all of its entries. `ids` ascend.

@@ -378,13 +378,17 @@ class PendingList(PendingEntries):
         delivery_counts: list[int],
         strays: list[bool],
     ) -> None:
-        """Give an empty list entries without owners. `ids` ascend."""
+        """Add entries without owners after those that were loaded before. `ids` ascend.
+
+        All loads but the last should be of whole blocks: the next begins a block.
+        """
         for start in range(0, len(ids), BLOCK_ENTRIES):
             end = start + BLOCK_ENTRIES
-            block = self._blocks.open(ids[start]) if start else self._blocks.last
+            is_first = not start and not self.length
+            block = self._blocks.last if is_first else self._blocks.open(ids[start])
             parts = (deliveries_ms[start:end], delivery_counts[start:end], strays[start:end])
             block.load(ids[start:end], *parts)
-        self.length = len(ids)
+        self.length += len(ids)
 
     def give(self, owner: Owner, ids: list[EntryID]) -> EntryID | None:
         """Give entries without an owner to a consumer. `ids` ascend.

@@ -18,8 +18,10 @@ from itertools import chain
 from storage.redis_format.checksum import CHECKSUM_BYTES, crc64, encode_checksum
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.redis_format.primitives import Allowance, CorruptSnapshot, Cursor
+from storage.snapshot.opcodes import STREAMS
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.reader import NEWEST_VERSION
+from storage.snapshot.stream_decoder import stream_steps
 from storage.snapshot.values.codec import EmptyCollection
 from storage.snapshot.values.table import DECODERS, value_pieces, value_type, value_version
 from storage.types.value import Value
@@ -29,6 +31,7 @@ from storage.types.value import Value
 MAX_ELEMENTS = 1 << 20
 MAX_ELEMENTS_PER_BYTE = 4
 
+_CHECKED_BYTES = 1 << 20  # of which the checksum is computed in a step
 _VERSION_BYTES = 2
 _FOOTER_BYTES = _VERSION_BYTES + CHECKSUM_BYTES
 
@@ -103,8 +106,13 @@ def restore_in_steps(
     if end < 0:
         raise BadChecksum
     version = int.from_bytes(payload[end : end + _VERSION_BYTES], "little")
-    content = payload[: end + _VERSION_BYTES]
-    if version > NEWEST_VERSION or payload[len(content) :] != encode_checksum(crc64(content)):
+    if version > NEWEST_VERSION:
+        raise BadChecksum
+    checksum, content = 0, memoryview(payload)[: end + _VERSION_BYTES]
+    for at in range(0, len(content), _CHECKED_BYTES):
+        checksum = crc64(content[at : at + _CHECKED_BYTES], checksum)
+        yield
+    if payload[len(content) :] != encode_checksum(checksum):
         raise BadChecksum
     cursor = Cursor(payload, 0, end)
     if max_string_bytes is not None:
@@ -117,7 +125,10 @@ def restore_in_steps(
     checks: list[Iterator[None]] = []
     reading = Reading(now_ms, access_ms=now_ms, limits=limits or EncodingLimits(), checks=checks)
     try:
-        value = decode(cursor, reading)
+        if code in STREAMS:
+            value: Value = yield from stream_steps(cursor, code, reading)
+        else:
+            value = decode(cursor, reading)
     except EmptyCollection:
         raise cursor.corrupt("a collection has no items") from None
     if cursor.left:

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import islice
 from operator import lt
+from typing import TypeAlias, TypeVar
 
 from storage.entries.entry_id import MAX_ID, SEQ_BITS, EntryID, format_id
 from storage.groups.consumer import NEVER
@@ -40,6 +41,10 @@ from storage.snapshot.stream_encoder import (
 )
 from storage.stream import Stream
 
+_Result = TypeVar("_Result")
+# What is read in steps; its result is what was read.
+Steps: TypeAlias = Generator[None, None, _Result]
+
 ID_BYTES = 16
 
 # Counters and times are 64-bit numbers with a sign in commands and replies.
@@ -56,6 +61,7 @@ _PENDING_TIMES = struct.Struct("<16xqx")
 _IDS = struct.Struct(">QQ")
 _ONE_BYTE_LENGTHS = bytes(range(64))
 _MAX_BATCH = 4096
+_NODES_IN_STEP = 128
 
 # The fewest bytes that something can take, of which a count follows.
 _NODE_BYTES = 2
@@ -70,13 +76,24 @@ def decode_stream(cursor: Cursor, stream_type: int, reading: Reading) -> Stream:
 
     Raises CorruptSnapshot, as do the checks that are left to the caller.
     """
+    steps = stream_steps(cursor, stream_type, reading)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            stream: Stream = end.value
+            return stream
+
+
+def stream_steps(cursor: Cursor, stream_type: int, reading: Reading) -> Steps[Stream]:
+    """`decode_stream` in steps of a millisecond or two, for streams of any length."""
     assert stream_type in STREAM_TYPES
     stream = Stream()
     stream.access_ms = reading.access_ms
-    _read_entries(cursor, stream, reading)
+    yield from _read_entries(cursor, stream, reading)
     _read_counters(cursor, stream, stream_type)
     for _ in range(cursor.count(_GROUP_BYTES)):
-        _read_group(cursor, stream, stream_type)
+        yield from _read_group(cursor, stream, stream_type)
     if stream_type >= TYPE_IDEMPOTENCE:
         stream.idempotence = _read_idempotence(cursor)
     return stream
@@ -85,26 +102,33 @@ def decode_stream(cursor: Cursor, stream_type: int, reading: Reading) -> Stream:
 # -- entries -----------------------------------------------------------------------------------
 
 
-def _read_entries(cursor: Cursor, stream: Stream, reading: Reading) -> None:
+def _read_entries(cursor: Cursor, stream: Stream, reading: Reading) -> Steps[None]:
     """The nodes, the length and the last ID: fields 1 to 3."""
     start = cursor.position
     nodes: list[ListpackNode] = []
     positions: list[int] = []
+    live = 0
     for _ in range(cursor.count(_NODE_BYTES)):
         positions.append(cursor.position)
-        nodes.append(_read_node(cursor))
+        node = _read_node(cursor)
+        nodes.append(node)
+        live += node.live
+        if not len(nodes) % _NODES_IN_STEP:
+            yield
     stream.length = _number(cursor, "length")
     stream.last_id = _id_lengths(cursor)
-    if stream.length != sum(node.live for node in nodes):
+    if stream.length != live:
         raise CorruptSnapshot(start, f"{stream.length} entries are not what is in the nodes")
-    _set_ends(nodes, positions, stream.last_id)
+    yield from _set_ends(nodes, positions, stream.last_id)
     if not reading.trusted:
         checks = _examine(nodes, positions, cursor.allowance)
         if reading.checks is None:
             deque(checks, maxlen=0)
         else:
             reading.checks.append(checks)
-    stream.load_nodes(list(nodes))
+    for at in range(0, len(nodes), _NODES_IN_STEP):
+        stream.load_nodes(list(nodes[at : at + _NODES_IN_STEP]))
+        yield
 
 
 def _read_node(cursor: Cursor) -> ListpackNode:
@@ -119,14 +143,16 @@ def _read_node(cursor: Cursor) -> ListpackNode:
         raise CorruptSnapshot(start, error.reason) from None
 
 
-def _set_ends(nodes: list[ListpackNode], positions: list[int], last_id: EntryID) -> None:
+def _set_ends(nodes: list[ListpackNode], positions: list[int], last_id: EntryID) -> Steps[None]:
     """Let each node end before the next one begins, and the last one with the last ID."""
     end = last_id
-    for node, position in zip(reversed(nodes), reversed(positions), strict=True):
+    for left, (node, position) in enumerate(zip(reversed(nodes), reversed(positions), strict=True)):
         if node.key > end:
             raise CorruptSnapshot(position, "the key of a node is above what follows it")
         node.end = end
         end = node.key - 1
+        if not left % _MAX_BATCH:
+            yield
 
 
 def _examine(
@@ -176,7 +202,7 @@ def _id_lengths(cursor: Cursor) -> EntryID:
 # -- groups ------------------------------------------------------------------------------------
 
 
-def _read_group(cursor: Cursor, stream: Stream, stream_type: int) -> None:
+def _read_group(cursor: Cursor, stream: Stream, stream_type: int) -> Steps[None]:
     """Field 7: a group with its pending entries and consumers."""
     start = cursor.position
     name = cursor.string()
@@ -185,11 +211,12 @@ def _read_group(cursor: Cursor, stream: Stream, stream_type: int) -> None:
     group = Group(name, _id_lengths(cursor))
     stream.add_group(group)
     group.entries_read = _read_entries_read(cursor, stream, group, stream_type)
-    group.load_pending(*_read_pending(cursor))
+    pending = yield from _read_pending(cursor)
+    yield from group.load_pending_in_steps(*pending)
     for _ in range(cursor.count(_CONSUMER_BYTES)):
-        _read_consumer(cursor, group, stream_type)
+        yield from _read_consumer(cursor, group, stream_type)
     start = cursor.position
-    released = _read_ids(cursor) if stream_type >= TYPE_RELEASED else []
+    released = (yield from _read_ids(cursor)) if stream_type >= TYPE_RELEASED else []
     odd_id = group.load_released(released)
     if odd_id is not None:
         raise CorruptSnapshot(start, f"it is not clear who owns the pending {_text(odd_id)}")
@@ -207,7 +234,7 @@ def _read_entries_read(cursor: Cursor, stream: Stream, group: Group, stream_type
     return number
 
 
-def _read_consumer(cursor: Cursor, group: Group, stream_type: int) -> None:
+def _read_consumer(cursor: Cursor, group: Group, stream_type: int) -> Steps[None]:
     start = cursor.position
     name = cursor.string()
     if name in group.consumers:
@@ -217,19 +244,21 @@ def _read_consumer(cursor: Cursor, group: Group, stream_type: int) -> None:
     consumer.active_ms = consumer.seen_ms
     if stream_type >= TYPE_ACTIVE_TIME:
         consumer.active_ms = max(cursor.milliseconds(), NEVER)
-    ids = _read_ids(cursor)
-    if not _ascend(ids):
+    ids = yield from _read_ids(cursor)
+    if not (yield from _ascend(ids)):
         ids.sort()
-    if not _ascend(ids):
-        raise CorruptSnapshot(start, f"consumer {name!r} has a pending entry twice")
-    odd_id = group.load_owned(consumer, ids)
-    if odd_id is not None:
-        raise CorruptSnapshot(start, f"consumer {name!r} cannot own {_text(odd_id)}")
+        if not (yield from _ascend(ids)):
+            raise CorruptSnapshot(start, f"consumer {name!r} has a pending entry twice")
+    for at in range(0, len(ids), _MAX_BATCH):
+        odd_id = group.load_owned(consumer, ids[at : at + _MAX_BATCH])
+        if odd_id is not None:
+            raise CorruptSnapshot(start, f"consumer {name!r} cannot own {_text(odd_id)}")
+        yield
 
 
-def _read_pending(cursor: Cursor) -> tuple[list[EntryID], list[int], list[int]]:
+def _read_pending(cursor: Cursor) -> Steps[tuple[list[EntryID], list[int], list[int]]]:
     """(IDs, delivery times, delivery counts) of a group's pending entries, IDs ascending."""
-    start = cursor.position
+    start, earliest_ms = cursor.position, 0
     total = cursor.count(PENDING_BYTES)
     ids: list[EntryID] = []
     deliveries_ms: list[int] = []
@@ -243,34 +272,48 @@ def _read_pending(cursor: Cursor) -> tuple[list[EntryID], list[int], list[int]]:
         fixed = len(lengths) - len(lengths.lstrip(_ONE_BYTE_LENGTHS))
         chunk = chunk[: fixed * PENDING_BYTES]
         ids += [high << 64 | low for high, low in _PENDING_IDS.iter_unpack(chunk)]
-        deliveries_ms += [delivery_ms for (delivery_ms,) in _PENDING_TIMES.iter_unpack(chunk)]
+        times_ms = [delivery_ms for (delivery_ms,) in _PENDING_TIMES.iter_unpack(chunk)]
+        deliveries_ms += times_ms
         counts += lengths[:fixed]
         batch = min(2 * batch, _MAX_BATCH)
         if fixed < len(lengths):
             # One is not; how many more there are like it will show.
             cursor.position = position + len(chunk)
             ids.append(cursor.id())
-            deliveries_ms.append(cursor.milliseconds())
+            times_ms.append(cursor.milliseconds())
+            deliveries_ms.append(times_ms[-1])
             counts.append(cursor.length())
             batch = 1
-    if ids and min(deliveries_ms) < 0:
+        earliest_ms = min(earliest_ms, *times_ms)
+        yield
+    if earliest_ms < 0:
         raise CorruptSnapshot(start, "an entry cannot have been delivered before 1970")
-    if not _ascend(ids):
+    if not (yield from _ascend(ids)):
         rows = sorted(zip(ids, deliveries_ms, counts, strict=True))
         ids, deliveries_ms, counts = (list(column) for column in zip(*rows, strict=True))
-    if not _ascend(ids):
-        raise CorruptSnapshot(start, "an entry is pending twice in a group")
+        if not (yield from _ascend(ids)):
+            raise CorruptSnapshot(start, "an entry is pending twice in a group")
     return ids, deliveries_ms, counts
 
 
-def _read_ids(cursor: Cursor) -> list[EntryID]:
-    data = cursor.raw(cursor.count(ID_BYTES) * ID_BYTES)
-    return [high << 64 | low for high, low in _IDS.iter_unpack(data)]
+def _read_ids(cursor: Cursor) -> Steps[list[EntryID]]:
+    ids: list[EntryID] = []
+    total = cursor.count(ID_BYTES)
+    while len(ids) < total:
+        data = cursor.raw(min(_MAX_BATCH, total - len(ids)) * ID_BYTES)
+        ids += [high << 64 | low for high, low in _IDS.iter_unpack(data)]
+        yield
+    return ids
 
 
-def _ascend(ids: list[EntryID]) -> bool:
+def _ascend(ids: list[EntryID]) -> Steps[bool]:
     """Return True if each ID is greater than the one before it."""
-    return all(map(lt, ids, islice(ids, 1, None)))
+    for start in range(0, len(ids), _MAX_BATCH):
+        some = ids[start : start + _MAX_BATCH + 1]
+        if not all(map(lt, some, islice(some, 1, None))):
+            return False
+        yield
+    return True
 
 
 def _text(entry_id: EntryID) -> str:

@@ -25,8 +25,9 @@ stay. Only the order of their releases is lost, and that they have no owner.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from operator import itemgetter
 from typing import TypeAlias
 
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
@@ -37,8 +38,9 @@ from storage.redis_format.primitives import encode_length, encode_string
 from storage.snapshot.node_writer import NodeWriter, count_live
 from storage.stream import Stream
 
-# A consumer as it is written: name, seen_ms, active_ms, and the IDs of what it has, ascending.
-_Owner: TypeAlias = tuple[bytes, int, int, list[EntryID]]
+# A consumer as it is written: name, seen_ms, active_ms, and the IDs of what it has, ascending: how
+# many, and some at a time.
+_Owner: TypeAlias = tuple[bytes, int, int, int, Iterable[list[EntryID]]]
 
 TYPE_COUNTERS = 19
 TYPE_ACTIVE_TIME = 21
@@ -59,9 +61,6 @@ _encode_count = lru_cache(maxsize=256)(encode_length)
 
 # Nodes are written in pieces of this size, or little more.
 PIECE_BYTES = 64 * 1024
-
-# The number of IDs that are encoded before they are written.
-_BATCH = 1024
 
 
 def stream_type(stream: Stream) -> int:
@@ -118,18 +117,22 @@ def _group(group: Group, stream_type: int, compress: bool, now_ms: int) -> Itera
         read = group.entries_read
         yield encode_length(UNKNOWN_CODE if read == UNKNOWN else read)
     yield from _group_pending(group)
-    owners = [(c.name, c.seen_ms, c.active_ms, _ids_of(c)) for c in group.consumers.values()]
+    owners: list[_Owner] = [
+        (c.name, c.seen_ms, c.active_ms, len(c.pending), _ids_of(c))
+        for c in group.consumers.values()
+    ]
     if stream_type < TYPE_RELEASED and group.nacked_count:
         owners = _with_nobody(owners, group, now_ms)
     yield encode_length(len(owners))
-    for name, seen_ms, active_ms, ids in sorted(owners):
+    for name, seen_ms, active_ms, count, ids in sorted(owners, key=itemgetter(0)):
         yield encode_string(name, compress=compress)
         yield _MILLISECONDS.pack(seen_ms)
         if stream_type >= TYPE_ACTIVE_TIME:
             yield _MILLISECONDS.pack(active_ms)
-        yield from _ids(ids)
+        yield from _ids(count, ids)
     if stream_type >= TYPE_RELEASED:
-        yield from _ids([entry.entry_id for entry in group.nacked()])
+        released = [entry.entry_id for entry in group.nacked()]
+        yield from _ids(len(released), [released])
 
 
 def _group_pending(group: Group) -> Iterator[bytes]:
@@ -148,26 +151,22 @@ def _with_nobody(owners: list[_Owner], group: Group, now_ms: int) -> list[_Owner
     ids = [entry.entry_id for entry in group.nacked()]
     nobody = group.consumers.get(NOBODY)
     if nobody is None:
-        return [*owners, (NOBODY, now_ms, NEVER, sorted(ids))]
+        return [*owners, (NOBODY, now_ms, NEVER, len(ids), [sorted(ids)])]
     ids += nobody.pending
     others = [owner for owner in owners if owner[0] != NOBODY]
-    return [*others, (NOBODY, nobody.seen_ms, nobody.active_ms, sorted(ids))]
+    return [*others, (NOBODY, nobody.seen_ms, nobody.active_ms, len(ids), [sorted(ids)])]
 
 
-def _ids_of(consumer: Consumer) -> list[EntryID]:
-    """The IDs of what a consumer has."""
-    return [
-        entry_id
-        for ids, owners, _, _ in consumer.pending.lend(MIN_ID, MAX_ID)
-        for entry_id, owner in zip(ids, owners, strict=True)
-        if owner is consumer
-    ]
+def _ids_of(consumer: Consumer) -> Iterator[list[EntryID]]:
+    """The IDs of what a consumer has, those of a block at a time."""
+    for ids, owners, _, _ in consumer.pending.lend(MIN_ID, MAX_ID):
+        yield [entry_id for entry_id, owner in zip(ids, owners, strict=True) if owner is consumer]
 
 
-def _ids(ids: list[EntryID]) -> Iterator[bytes]:
-    yield encode_length(len(ids))
-    for start in range(0, len(ids), _BATCH):
-        yield b"".join([i.to_bytes(16, "big") for i in ids[start : start + _BATCH]])
+def _ids(count: int, batches: Iterable[list[EntryID]]) -> Iterator[bytes]:
+    yield encode_length(count)
+    for ids in batches:
+        yield b"".join([i.to_bytes(16, "big") for i in ids])
 
 
 # -- idempotent producing ----------------------------------------------------------------------
