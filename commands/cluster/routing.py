@@ -48,7 +48,7 @@ def refusal(
     """
     if client.replays:
         return None  # accepted where it comes from
-    is_asking = client.is_asking
+    is_asking = client.has_asked = client.is_asking
     if is_asking and _ends_asking(client, command):
         client.is_asking = False
     found = list(_requests_with_keys(client, command, request))
@@ -104,9 +104,8 @@ def refusal_in_script(
     node = client.instance.feature(ClusterMode).node
     assert node is not None
     client.reads_replica = running.client.reads_replica
-    # A client that may run the script has sent ASKING, if the slot is being imported.
-    writes = bool(command.flags & WRITE)
-    error = _Check(client, node, [(command, keys)], writes, is_asking=True).refusal()
+    writes, is_asking = bool(command.flags & WRITE), running.client.has_asked
+    error = _Check(client, node, [(command, keys)], writes, is_asking).refusal()
     if error is not None:
         text = _IN_SCRIPTS.get(error.text, _NOT_HERE)
         return b"ERR " + text.replace(b"%s", command.fullname)

@@ -26,6 +26,7 @@ cdef class Client:
     cdef public bint replays
     cdef public bint is_blocked
     cdef public bint is_asking
+    cdef public bint has_asked
     cdef public bint reads_replica
     cdef public object postponed
     cdef public object long_reply

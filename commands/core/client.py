@@ -44,7 +44,7 @@ class Client:
 
     __slots__ = (
         "_features", "address", "authenticated", "backlog_bytes", "close_after_reply", "closed",
-        "counted_as", "counted_bytes", "created_ms", "db", "deny_blocking", "gates", "id",
+        "counted_as", "counted_bytes", "created_ms", "db", "deny_blocking", "gates", "has_asked", "id",
         "instance", "is_asking", "is_blocked", "last_command", "last_interaction_ms", "long_reply",
         "name", "named_bytes", "no_evict", "no_touch", "output",
         "postponed", "propagates", "query_buffer_bytes", "queued_bytes", "reads_replica", "replays",
@@ -82,6 +82,7 @@ class Client:
         self.deny_blocking = False  # inside EXEC: BLOCK does not block
         self.replays = False  # its requests come from a primary or a file and were accepted before
         self.is_asking = False  # ASKING: cluster mode
+        self.has_asked = False  # the same, for the request that runs
         self.reads_replica = False  # READONLY: cluster mode
         self.queued_bytes = 0  # of the arguments of the queued requests
         self._features: dict[type[Feature], Feature] = {}

@@ -179,6 +179,17 @@ def test_who_was_sent_here_waits_here(client: Talk, server: InProcessServer) -> 
     release_blocked(server.instance)
     server.finish_cycle()
     assert str(reader.received()) == MOVED
+def test_a_script_uses_a_slot_that_comes_only_after_asking(client: Talk) -> None:
+    give_away(client)
+    client.do(f"CLUSTER SETSLOT {SLOT} IMPORTING {OTHER_ID}")
+    script = ("EVAL", "return redis.call('set','foo','1')", 0)
+    assert b"non local key in a cluster node" in client.client.execute(*script)
+    client.do("ASKING")
+    assert client.client.execute(*script) == b"+OK\r\n"
+    assert b"non local key in a cluster node" in client.client.execute(*script)
+    client.all("ASKING", "MULTI")
+    client.client.execute(*script)
+    assert client.do("EXEC") == [b"OK"]
 
 
 # -- transactions --------------------------------------------------------------------------------
