@@ -147,6 +147,8 @@ class Member:
             raise NoPassword(
                 f"the node {self.address} asks for a password: give it in REDISCLI_AUTH"
             ) from None
+        except (redis.ConnectionError, redis.TimeoutError) as error:
+            raise NotReady(f"the node {self.address} does not answer: {error}") from None
         except redis.RedisError as error:
             raise NotReady(f"the node {self.address} answers: {error}") from None
 

@@ -43,8 +43,8 @@ class NodeProcess:
     @property
     def pid(self) -> int | None:
         """The ID of its process; None if none runs."""
-        if self._child is not None:
-            self._child.poll()  # reaped, so that it does not hold the lock as a zombie
+        if self._child is not None and self._child.poll() is None:
+            return self._child.pid
         try:
             with self._file.open() as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: others may look too
@@ -63,10 +63,13 @@ class NodeProcess:
         files = options[:1] if options and not options[0].startswith("-") else []
         arguments = [*files, *DIRECTIVES, *options[len(files) :]]
         arguments += ["--port", str(self.port), "--dir", str(self.folder)]
+        program = [sys.executable, "-m", "rillway", "serve", *arguments]
         with self._file.open("a+") as held, self.log.open("ab") as log:
             fcntl.flock(held, fcntl.LOCK_EX)
+            held.truncate(0)
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "rillway", "serve", *arguments],
+                # The shell writes the ID, so that it is written even if this program is killed.
+                ["sh", "-c", 'echo "$$" >process && exec "$@"', "sh", *program],
                 cwd=self.folder,
                 env=os.environ | {"PYTHONPATH": IMPORT_ROOT, "PYTHONUNBUFFERED": "1"},
                 stdin=subprocess.DEVNULL,
@@ -75,8 +78,6 @@ class NodeProcess:
                 start_new_session=True,  # Ctrl-C is not for it
                 pass_fds=[held.fileno()],
             )
-            held.truncate(0)
-            held.write(str(self._child.pid))
 
     def wait_until_it_answers(self, member: Member) -> None:
         """Raises ClusterFailed if it ends, or does not answer."""
@@ -87,7 +88,7 @@ class NodeProcess:
                 raise ClusterFailed(f"{what}. {self.last_words}")
             return bool(member.ask("PING"))
 
-        wait_until(answers, START_SECONDS, lambda: "")
+        wait_until(answers, START_SECONDS, lambda: f"{member.address} does not answer PING")
 
     @property
     def last_words(self) -> str:

@@ -102,8 +102,8 @@ def _ask(folder: ClusterFolder, process: NodeProcess) -> Answer:
     member = folder.member(process.port)
     try:
         return Answer(process.port, pid, member.nodes(), member.is_ok())
-    except NotReady as failure:
-        return Answer(process.port, pid, [], False, f"does not answer: {failure}")
+    except NotReady:
+        return Answer(process.port, pid, [], False, f"does not answer; its log: {process.log}")
     finally:
         member.close()
 

@@ -38,7 +38,7 @@ def test_a_node_in_a_handshake_is_not_known() -> None:
 
 def test_a_node_that_does_not_answer_is_named() -> None:
     port = free_port()
-    with pytest.raises(NotReady, match=f"the node 127.0.0.1:{port} answers"):
+    with pytest.raises(NotReady, match=f"the node 127.0.0.1:{port} does not answer"):
         Member(port).ask("PING")
 
 
