@@ -63,6 +63,7 @@ class NodeProcess:
         files = options[:1] if options and not options[0].startswith("-") else []
         arguments = [*files, *DIRECTIVES, *options[len(files) :]]
         arguments += ["--port", str(self.port), "--dir", str(self.folder)]
+        paths = [IMPORT_ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]
         program = [sys.executable, "-m", "rillway", "serve", *arguments]
         with self._file.open("a+") as held, self.log.open("ab") as log:
             fcntl.flock(held, fcntl.LOCK_EX)
@@ -71,7 +72,7 @@ class NodeProcess:
                 # The shell writes the ID, so that it is written even if this program is killed.
                 ["sh", "-c", 'echo "$$" >process && exec "$@"', "sh", *program],
                 cwd=self.folder,
-                env=os.environ | {"PYTHONPATH": IMPORT_ROOT, "PYTHONUNBUFFERED": "1"},
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
