@@ -57,6 +57,8 @@ class AsyncPerformer:
 
     async def _send(self, requests: list[Request]) -> list[Any]:
         """The replies; those of one node are asked for together. Errors of servers are replies."""
+        if len(requests) == 1 and not self._is_cluster:
+            return [await self._send_one(requests[0])]
         if self._is_cluster:
             await self._client.initialize()
         async with self._client.pipeline(transaction=False) as pipeline:
@@ -71,6 +73,12 @@ class AsyncPerformer:
             if is_interruption(reply):
                 raise reply
         return replies
+
+    async def _send_one(self, request: Request) -> Any:
+        try:
+            return await self._client.execute_command(*request)
+        except redis.ResponseError as refusal:
+            return refusal
 
     async def _send_to(self, error: AskError, request: Request) -> Any:
         """The reply of the node that another one named.

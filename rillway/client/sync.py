@@ -53,6 +53,8 @@ class Performer:
 
     def _send(self, requests: list[Request]) -> list[Any]:
         """The replies; those of one node are asked for together. Errors of servers are replies."""
+        if len(requests) == 1:
+            return [self._send_one(requests[0])]
         with self._client.pipeline(transaction=False) as pipeline:
             for request in requests:
                 pipeline.execute_command(*request, **self._target(request))
@@ -61,6 +63,12 @@ class Performer:
             if is_interruption(reply):
                 raise reply
         return replies
+
+    def _send_one(self, request: Request) -> Any:
+        try:
+            return self._client.execute_command(*request)
+        except redis.ResponseError as refusal:
+            return refusal
 
     def _target(self, request: Request) -> dict[str, Any]:
         """The node of an XREADGROUP, for whose keys redis-py would ask a node each time."""

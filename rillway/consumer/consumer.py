@@ -83,7 +83,7 @@ class Consumer:
         self._trace = trace
         self._nodes = Nodes(url, client_options or {})
         self._settings = Settings(
-            group, name, start, count, block_ms, claim_idle_ms, max_deliveries
+            group, name, start, count, block_ms, claim_idle_ms, max_deliveries, lease_ms
         )
         self._work: Worker | Shares
         if isinstance(stream, Partitions):

@@ -123,9 +123,19 @@ class Group:
         )
         return [(entry_id.decode(), int(deliveries)) for entry_id, _, _, deliveries in reply]
 
-    async def find_pending(self, start: str, count: int) -> list[tuple[str, str, int]]:
-        """Pending entries from an ID on: (ID, consumer, number of deliveries)."""
-        reply = await self._execute("XPENDING", self._stream, self._group, start, "+", count)
+    async def consumers_with_entries(self) -> list[str]:
+        """The consumers, this one too, that have pending entries."""
+        reply = await self._execute("XINFO", "CONSUMERS", self._stream, self._group)
+        facts = [dict(paired(flat)) for flat in reply]
+        return [fact[b"name"].decode() for fact in facts if fact[b"pending"]]
+
+    async def find_pending(
+        self, start: str, count: int, of: str | None = None
+    ) -> list[tuple[str, str, int]]:
+        """Pending entries from an ID on, of one consumer or all: (ID, consumer, deliveries)."""
+        owner = () if of is None else (of,)
+        request = ("XPENDING", self._stream, self._group, start, "+", count, *owner)
+        reply = await self._execute(*request)
         return [
             (entry_id.decode(), owner.decode(errors="replace"), int(deliveries))
             for entry_id, owner, _, deliveries in reply

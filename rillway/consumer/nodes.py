@@ -57,6 +57,7 @@ class Nodes:
         self._class = pool.connection_class
         self._ranges: list[tuple[int, int, Address]] = []
         self._moved: dict[int, Address] = {}  # seen since the ranges were
+        self._is_single = False
 
     @property
     def timeout_seconds(self) -> float:
@@ -72,8 +73,10 @@ class Nodes:
     async def refresh(self) -> None:
         """Asks nodes, in any order, until one says which node has which slots.
 
-        A server that is no cluster, or forbids the question, has all of them.
+        A server that is no cluster, or forbids the question, has all of them, and is asked once.
         """
+        if self._is_single:
+            return
         lost: Exception | None = None
         for address in random.sample(list(self._clients), len(self._clients)):
             try:
@@ -83,6 +86,7 @@ class Nodes:
             except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
                 lost = error
             except redis.ResponseError:
+                self._is_single = True
                 return
             else:
                 self._learn(reply, address)

@@ -6,7 +6,9 @@ to the dead-letter stream; no entry is dropped.
 
 An *exclusive* worker has the stream to itself (rillway/consumer/shares.py). It begins with all that
 is pending, whoever had it, in the order of the IDs: so what a dead owner left is handled before
-what was added after it, without a wait.
+what was added after it, without a wait. Its reads end before its lease could, so that none of a
+dead owner is given what its successor should get. What others have all the same, because they
+stood still and read too late, it looks for from time to time.
 
 Leaves out: handling several entries at once (run more consumers), and exactly-once processing,
 which a consumer alone cannot guarantee: it may crash after the handler's work is done and before
@@ -38,6 +40,9 @@ Handler: TypeAlias = Callable[[Entry], Awaitable[None]]
 
 # The share of the socket's timeout that a read may block: longer would count as a lost connection.
 LONGEST_BLOCK = 0.5
+# The part of its lease that an exclusive worker's read may block. It was renewed up to a third
+# before the read.
+LEASE_SHARE = 2
 # How often leases are renewed and idle entries are searched, within the idle time.
 RENEWALS, CLAIMS = 3, 2
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 5.0
@@ -88,6 +93,7 @@ class Settings:
     block_ms: int
     claim_idle_ms: int | None
     max_deliveries: int | None
+    lease_ms: int
 
 
 class Worker:
@@ -115,7 +121,7 @@ class Worker:
         self._stopping = asyncio.Event()
         self._held: deque[Entry] = deque()  # delivered, not yet handled; the first is in progress
         self._done: list[str] = []  # handled, not yet acknowledged
-        self._renewed = self._next_claim = 0.0  # on the loop's clock
+        self._renewed = self._next_claim = self._next_look = 0.0  # on the loop's clock
         self._attempts = 0
 
     def stop(self) -> None:
@@ -202,6 +208,8 @@ class Worker:
         else:
             await self._work_off_backlog(handle)
         while not self._stopping.is_set():
+            if self._exclusive and self._now() >= self._next_look:
+                await self._look_for_strays(handle)
             if self._claim_idle_ms and self._now() >= self._next_claim:
                 await self._claim_idle(self._claim_idle_ms, handle)
             entries = await self._read_new()
@@ -219,10 +227,17 @@ class Worker:
             self.counts.backlog += 1
             await self._work_off([entry], handle)
 
-    async def _work_off_pending(self, handle: Handler) -> None:
-        """All that is pending in the group, whoever had it, each claimed just before its turn."""
+    async def _look_for_strays(self, handle: Handler) -> None:
+        """Entries that others were given although this worker has the stream to itself."""
+        for owner in await self._group.consumers_with_entries():
+            if owner != self._settings.name:
+                await self._work_off_pending(handle, owner)
+        self._next_look = self._now() + self._settings.lease_ms / 1000
+
+    async def _work_off_pending(self, handle: Handler, of: str | None = None) -> None:
+        """All that is pending for a consumer, or for any, each claimed just before its turn."""
         after = "-"
-        while found := await self._group.find_pending(after, self._settings.count):
+        while found := await self._group.find_pending(after, self._settings.count, of):
             for entry_id, owner, deliveries in found:
                 if self._stopping.is_set():
                     return
@@ -268,6 +283,8 @@ class Worker:
     def _longest_block(self) -> int | None:
         """Return the longest time in ms that a read may block now, or None if it must not block."""
         limits = [int(self._nodes.timeout_seconds * 1000 * LONGEST_BLOCK)]
+        if self._exclusive:
+            limits.append(self._settings.lease_ms // LEASE_SHARE)
         if self._settings.block_ms:
             limits.append(self._settings.block_ms)
         if self._claim_idle_ms:

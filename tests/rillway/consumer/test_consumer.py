@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import redis
 
+from rillway.client import PartitionedStream
 from rillway.consumer import Consumer, Entry, GiveUp
 from rillway.testing import RillwayServer
 from tests.rillway.consumer.scene import DEAD, GROUP, STREAM, Scene
@@ -425,3 +426,109 @@ async def test_a_stop_does_not_wait_for_a_server_that_is_away() -> None:
 def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"must|belong|cannot"):
         Consumer("redis://", stream=STREAM, group=GROUP, name="c", **settings)
+
+
+# -- partitions -----------------------------------------------------------------------------------
+
+ORDERS = PartitionedStream(STREAM, partitions=4)
+LEASE_MS = 300
+
+
+def make_one_of_many(scene: Scene, name: str = "c", **settings: Any) -> Consumer:
+    settings = {"lease_ms": LEASE_MS, **settings}
+    return Consumer(scene.url, stream=ORDERS, group=GROUP, name=name, **settings)
+
+
+def add_to_partition(scene: Scene, partition: int, *values: object) -> list[str]:
+    name = ORDERS.stream(partition)
+    return [scene.client.xadd(name, {"n": str(value)}).decode() for value in values]
+
+
+async def test_a_consumer_of_all_partitions_keeps_the_order_of_each(scene: Scene) -> None:
+    for value in range(10):
+        for partition in range(4):
+            add_to_partition(scene, partition, value)
+    consumer, handle = make_one_of_many(scene), Recorder()
+    await run_until(consumer, handle, lambda: consumer.counts.acknowledged == 40)
+    for name in ORDERS.streams:
+        values = [entry.fields[b"n"] for entry in handle.entries if entry.stream == name]
+        assert values == [b"%d" % value for value in range(10)]
+
+
+async def test_what_a_dead_owner_left_comes_first_and_without_a_wait(scene: Scene) -> None:
+    name = ORDERS.stream(2)
+    add_to_partition(scene, 2, "left 1", "left 2", "new")
+    scene.client.xgroup_create(name, GROUP, "0")
+    scene.client.xreadgroup(GROUP, "dead", {name: ">"}, count=2)
+    consumer, handle = make_one_of_many(scene), Recorder()
+    await run_until(consumer, handle, lambda: consumer.counts.acknowledged == 3)
+    assert handle.values == ["left 1", "left 2", "new"]
+    assert [entry.deliveries for entry in handle.entries] == [2, 2, 1]
+    assert (consumer.counts.claimed, consumer.counts.new) == (2, 1)
+
+
+async def test_an_entry_that_another_was_given_meanwhile_is_found(scene: Scene) -> None:
+    consumer, handle = make_one_of_many(scene), Recorder()
+    name = ORDERS.stream(2)
+
+    def deliver_to_a_stranger(entry: Entry) -> None:
+        if entry.fields[b"n"] == b"first":
+            add_to_partition(scene, 2, "stray")
+            scene.client.xreadgroup(GROUP, "stranger", {name: ">"})
+
+    handle.then = deliver_to_a_stranger
+    add_to_partition(scene, 2, "first")
+    await run_until(consumer, handle, lambda: consumer.counts.acknowledged == 2)
+    assert handle.values == ["first", "stray"]
+
+
+async def test_the_next_owner_goes_on_where_one_was_stopped(scene: Scene) -> None:
+    add_to_partition(scene, 2, *range(5))
+    first, handle = make_one_of_many(scene, "a"), Recorder()
+    handle.then = lambda entry: first.stop() if entry.fields[b"n"] == b"1" else None
+    await asyncio.wait_for(first.run(handle), DEADLINE_SECONDS)
+    handle.then = lambda entry: None
+    second = make_one_of_many(scene, "b")
+    await run_until(second, handle, lambda: second.counts.acknowledged == 3)
+    assert handle.values == ["0", "1", "2", "3", "4"]
+    # What the first one had read, and not begun, was not tried.
+    assert {entry.deliveries for entry in handle.entries} == {1}
+
+
+async def test_a_failure_goes_to_the_dead_letters_of_its_partition(scene: Scene) -> None:
+    (first,) = add_to_partition(scene, 2, "broken")
+    add_to_partition(scene, 3, "whole")
+    consumer, handle = make_one_of_many(scene, max_deliveries=2, claim_idle_ms=IDLE_MS), Recorder()
+    handle.then = lambda entry: 1 / 0 if entry.fields[b"n"] == b"broken" else None
+    await run_until(consumer, handle, lambda: consumer.counts.dead_lettered == 1)
+    ((_, fields),) = scene.client.xrange(ORDERS.dead_letters(2))
+    assert fields[b"rillway-id"].decode() == first
+    assert fields[b"rillway-stream"] == b"orders:{2}"
+    assert consumer.counts.acknowledged == 1
+
+
+async def test_the_partitions_of_a_dead_consumer_are_taken_after_its_lease(scene: Scene) -> None:
+    dead, handle = make_one_of_many(scene, "dead"), Recorder()
+    add_to_partition(scene, 2, "first")
+    running = asyncio.ensure_future(dead.run(handle))
+    while not handle.entries:
+        await asyncio.sleep(0.005)
+    running.cancel()  # as if it were killed: it gives nothing back
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert scene.client.get(ORDERS.owner(2, GROUP)) == b"dead"
+    add_to_partition(scene, 2, "second")
+    heir = make_one_of_many(scene, "heir")
+    await run_until(heir, handle, lambda: heir.counts.new == 1)
+    assert heir.partitions == []
+    assert handle.values[-1] == "second"
+
+
+@pytest.mark.parametrize(
+    "settings", [{"dead_letters": "d", "max_deliveries": 2}, {"lease_ms": 0}], ids=str
+)
+def test_settings_of_partitions_that_make_no_sense_are_refused(
+    settings: dict[str, Any],
+) -> None:
+    with pytest.raises(ValueError, match=r"dead letters|at least 1"):
+        Consumer("redis://h", stream=ORDERS, group=GROUP, name="c", **settings)
