@@ -21,11 +21,17 @@ from redis.asyncio.connection import Connection, UnixDomainSocketConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.crc import key_slot
-from redis.exceptions import AskError, MovedError
+from redis.exceptions import AskError, ClusterDownError, MovedError, TryAgainError
 
 Address: TypeAlias = tuple[str, int]
 Request: TypeAlias = tuple[Any, ...]
 
+CLUSTER_ERRORS: dict[str, type[redis.RedisError]] = {
+    "MOVED": MovedError,
+    "ASK": AskError,
+    "TRYAGAIN": TryAgainError,
+    "CLUSTERDOWN": ClusterDownError,
+}
 SOCKET_TIMEOUT_SECONDS = 10.0
 MOST_REDIRECTIONS = 8
 
@@ -145,12 +151,22 @@ class Nodes:
             client = self._client_of(address)
             try:
                 return await _send(client, requests, transaction=transaction, asking=asking)
-            except AskError as error:  # MovedError is one, too
+            except redis.ResponseError as refusal:
+                error = recognized(refusal)
+                if not isinstance(error, AskError):  # MovedError is one, too
+                    raise error from None
                 address = error.host or address[0], int(error.port)
                 asking = not isinstance(error, MovedError)
                 if not asking:
                     self._moved[slot] = address
         raise redis.ConnectionError(f"the nodes do not agree about who has slot {slot}")
+
+
+def recognized(error: redis.ResponseError) -> redis.RedisError:
+    """An error of a cluster by its class, which plain clients of older redis-py do not know."""
+    word, _, rest = str(error).partition(" ")
+    kind = CLUSTER_ERRORS.get(word)
+    return kind(rest) if kind is not None else error
 
 
 def _client(pool: redis.asyncio.ConnectionPool) -> Any:

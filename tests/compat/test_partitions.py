@@ -27,7 +27,7 @@ from tests.support.programs.cluster import Cluster, Node, wait_until
 
 pytestmark = pytest.mark.compat
 
-KINDS = ["rillway"] * 6
+KINDS = ["rillway", "redis", "rillway", "redis", "rillway", "redis"]
 PARTITIONS, KEYS, GROUP = 12, 30, "billing"
 LEASE_MS = 1_500
 DEADLINE_SECONDS = 60.0

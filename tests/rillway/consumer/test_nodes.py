@@ -9,7 +9,7 @@ import pytest
 import redis
 import redis.asyncio
 from redis.crc import key_slot
-from redis.exceptions import AskError, MovedError
+from redis.exceptions import AskError, ClusterDownError, MovedError
 
 from rillway.consumer import nodes as module
 from rillway.consumer.nodes import MOST_REDIRECTIONS, Nodes
@@ -193,3 +193,12 @@ def test_connections_of_other_nodes_have_the_options_of_the_url() -> None:
     )  # fmt: skip
     assert other.connection_class is redis.asyncio.SSLConnection
     assert nodes.timeout_seconds == 3
+
+
+async def test_older_clients_do_not_know_the_errors_of_a_cluster(net: Net, nodes: Nodes) -> None:
+    net[7001].reply = once(redis.ResponseError(f"MOVED {SLOT} 127.0.0.1:7002"))
+    net[7002].reply = once(redis.ResponseError("CLUSTERDOWN The cluster is down"))
+    with pytest.raises(ClusterDownError, match="The cluster is down"):
+        await nodes.execute(KEY, "XLEN", KEY)
+    assert await nodes.execute(KEY, "XLEN", KEY) == b"OK"
+    assert len(net[7002].sent) == 2
