@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import random
 import re
 import shutil
 import socket
@@ -38,6 +39,8 @@ SETTLE_STEP_SECONDS = 0.03
 # An idle server still runs its timer some ten times a second.
 IDLE_BUSY = 0.15
 POLL_SECONDS = 0.001
+# Linux takes the ports from 32768 on for connections.
+FIRST_PORT, END_OF_PORTS = 10_000, 32_000
 # While it loads: each poll costs it time.
 LOADING_POLL_SECONDS = 0.02
 COMMON_DIRECTIVES = ["--bind", "127.0.0.1", "--save", "", "--maxclients", "10000"]
@@ -283,9 +286,11 @@ class Server:
 
 
 def free_port() -> int:
-    """An unused port."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+    """An unused port, of those that the kernel gives to no connection by itself."""
+    while True:
+        port = random.randrange(FIRST_PORT, END_OF_PORTS)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def connect(port: int) -> socket.socket:

@@ -1,6 +1,7 @@
 # The C types of protocol/cutter.py.
 
 from protocol.request cimport Request, unparsed
+from protocol.slots cimport slot_of_part
 
 
 cdef Py_ssize_t _MAX_WORDS

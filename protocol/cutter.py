@@ -16,6 +16,7 @@ from __future__ import annotations
 import cython
 
 from protocol.request import Request, unparsed
+from protocol.slots import slot_of_part
 
 # Whether this server runs compiled: the whole hot core is, or none of it.
 IS_COMPILED = bool(cython.compiled)
@@ -117,6 +118,10 @@ class Cutter(Request):
         data: cython.p_const_uchar = self.data
         start: cython.Py_ssize_t = self._starts[index]
         return data[start : start + self._lengths[index]]
+
+    def slot(self, index: cython.Py_ssize_t) -> cython.uint:
+        start: cython.Py_ssize_t = self._starts[index]
+        return slot_of_part(self.data, start, start + self._lengths[index])
 
     def _cut(self) -> list[bytes]:
         data: cython.p_const_uchar = self.data

@@ -1,5 +1,7 @@
 # The C types of protocol/request.py.
 
+from protocol.slots cimport key_slot
+
 
 cdef Py_ssize_t _QUICK_BYTES
 
@@ -13,6 +15,7 @@ cdef class Request:
     cpdef list words(self)
     cdef list _cut(self)
     cpdef bytes word(self, Py_ssize_t index)
+    cpdef unsigned int slot(self, Py_ssize_t index) except? 0xFFFFFFFF
     cpdef bint is_word(self, Py_ssize_t index, bytes text)
     cpdef bint is_byte(self, Py_ssize_t index, int byte)
     cpdef Py_ssize_t words_bytes(self)

@@ -17,6 +17,7 @@ import cython
 import hiredis
 
 from protocol import replies
+from protocol.slots import key_slot
 
 if TYPE_CHECKING:
     from protocol.requests import Argv
@@ -78,6 +79,10 @@ class Request:
     def word(self, index: cython.Py_ssize_t) -> bytes:
         """One word of the request."""
         return self.words()[index]
+
+    def slot(self, index: cython.Py_ssize_t) -> cython.uint:
+        """The hash slot of a word that is a key."""
+        return key_slot(self.words()[index])
 
     def is_word(self, index: cython.Py_ssize_t, text: bytes) -> bool:
         """Return True if a word equals `text`."""

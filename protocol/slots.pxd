@@ -4,3 +4,4 @@ cdef unsigned int _MASK
 cdef unsigned short _REMAINDERS[256]
 
 cpdef unsigned int key_slot(bytes key)
+cpdef unsigned int slot_of_part(const unsigned char* data, Py_ssize_t start, Py_ssize_t end)

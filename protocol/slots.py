@@ -33,19 +33,29 @@ _fill_remainders()
 
 def key_slot(key: bytes) -> cython.uint:
     """The slot of a key, or of a shard channel: 0 to 16383."""
-    if b"{" in key:
-        key = _tag(key)
+    return slot_of_part(key, 0, len(key))
+
+
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def slot_of_part(
+    data: cython.p_const_uchar, start: cython.Py_ssize_t, end: cython.Py_ssize_t
+) -> cython.uint:
+    """The slot of the key that `data` has from `start` to before `end`."""
+    place: cython.Py_ssize_t
+    opening: cython.Py_ssize_t
+    for opening in range(start + 1, end):
+        if data[opening - 1] == 123:  # {
+            for place in range(opening, end):
+                if data[place] == 125:  # }
+                    if place > opening:
+                        start, end = opening, place
+                    break
+            break
     remainder: cython.uint = 0
-    byte: cython.uchar
-    for byte in key:
-        remainder = ((remainder << 8) & 0xFFFF) ^ _REMAINDERS[(remainder >> 8) ^ byte]
+    for place in range(start, end):
+        remainder = ((remainder << 8) & 0xFFFF) ^ _REMAINDERS[(remainder >> 8) ^ data[place]]
     return remainder & _MASK
-
-
-def _tag(key: bytes) -> bytes:
-    start = key.find(b"{")
-    end = key.find(b"}", start + 1)
-    return key[start + 1 : end] if end > start + 1 else key
 
 
 def pattern_slot(pattern: bytes) -> int | None:

@@ -138,7 +138,7 @@ class Admission:
     def _has_keys_here(self, command: Command, request: Request) -> bool:
         """Return True if all keys are in one slot that needs no closer look."""
         if command.has_one_key:
-            return bool(self._served[key_slot(request.word(1))])
+            return bool(self._served[request.slot(1)])
         slot: int | None
         if not command.flags & _MOVABLE_KEYS:
             slot = _slot_of(command, request)

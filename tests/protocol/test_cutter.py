@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from protocol.cutter import MAX_WORDS, Cutter
 from protocol.replies import command
 from protocol.requests import Limits, RequestReader
+from protocol.slots import key_slot
 from tests.support.examples import examples
 
 
@@ -73,6 +74,7 @@ def test_words_can_be_had_as_they_came() -> None:
     assert cutter.next()
     assert cutter.count == 7
     assert cutter.word(1) == b"key"
+    assert cutter.slot(1) == key_slot(b"key")
     assert cutter.head(2) == b"*7\r\n$4\r\nXADD\r\n$3\r\nkey\r\n"
     assert cutter.words_bytes() == 12
     assert cutter.is_byte(2, ord("*"))
