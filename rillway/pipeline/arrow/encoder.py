@@ -12,10 +12,12 @@ What is written of a row:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rillway.client.partitions import Partitions
 from rillway.pipeline.arrow.origins import Origins
 from rillway.pipeline.arrow.schema import ORIGIN
 
@@ -36,6 +38,22 @@ class UnwritableRow(ValueError):
     """A row that makes no entry, or a DataFrame whose rows do not."""
 
 
+@dataclass(frozen=True, slots=True)
+class Partitioning:
+    """Which partition of a stream a row goes to: by the key in one of its columns."""
+
+    partitions: Partitions
+    key_column: str
+
+    def streams(self, batch: pa.RecordBatch) -> pa.Array:
+        """The stream of each row. Raises UnwritableRow for a row without a key."""
+        keys = as_text(batch.column(self.key_column), self.key_column)
+        if keys.null_count:
+            raise UnwritableRow(f"the column {self.key_column} is null in a row")
+        numbers = pa.array(map(self.partitions.partition, keys.to_pylist()), pa.int32())
+        return pa.array(self.partitions.streams, pa.string()).take(numbers)
+
+
 class Encoder:
     """Requests for the rows of batches that all have one schema."""
 
@@ -46,12 +64,20 @@ class Encoder:
         stream: str | None,
         keeps_ids: bool,
         origin_columns: tuple[str, str] | None = None,
+        partitioning: Partitioning | None = None,
     ) -> None:
-        """`stream`: for all rows; None: the column says it. Raises UnwritableRow."""
+        """`stream`: for all rows; None: the column says it, or `partitioning`.
+
+        Raises UnwritableRow.
+        """
         self._stream = stream
+        self._partitioning = partitioning
         self._keeps_ids = keeps_ids
         names = set(schema.names)
-        if stream is None and STREAM not in names:
+        key = partitioning and partitioning.key_column
+        if key is not None and key not in names:
+            raise UnwritableRow(f"keyColumn names {key}: there is no such column")
+        if stream is None and partitioning is None and STREAM not in names:
             raise UnwritableRow("there is neither an option nor a column that names the stream")
         if keeps_ids and ID not in names:
             raise UnwritableRow("ids=keep needs a column id")
@@ -63,7 +89,7 @@ class Encoder:
         self._has_fields = FIELDS in names
         self._origin_columns = origin_columns
         if self._has_fields:
-            unknown = sorted(names - {*ORIGIN, FIELDS, *(origin_columns or ())})
+            unknown = sorted(names - {*ORIGIN, FIELDS, key, *(origin_columns or ())})
             if unknown:
                 raise UnwritableRow(
                     f"beside fields, the column {', '.join(unknown)} would not be written: put it "
@@ -71,9 +97,11 @@ class Encoder:
                 )
             _check_fields(schema.field(FIELDS).type)
             # Where the option names the stream, these are the source's own.
-            if origin_columns is None and stream is not None and {STREAM, ID} <= names:
+            is_named = stream is not None or partitioning is not None
+            if origin_columns is None and is_named and {STREAM, ID} <= names:
                 self._origin_columns = STREAM, ID
-        used = {*(origin_columns or ())} | ({STREAM} if stream is None else set())
+        self._has_stream_column = stream is None and partitioning is None
+        used = {*(origin_columns or ())} | ({STREAM} if self._has_stream_column else set())
         used |= {ID} if keeps_ids else set()
         self._columns = [name for name in schema.names if name not in used]
         if not self._columns:
@@ -108,6 +136,8 @@ class Encoder:
         """The stream of each row."""
         if self._stream is not None:
             return pa.repeat(self._stream, batch.num_rows)
+        if self._partitioning is not None:
+            return self._partitioning.streams(batch)
         return batch.column(STREAM).cast(pa.string())
 
     def _encode(self, batch: pa.RecordBatch) -> pa.BinaryArray:
@@ -120,7 +150,7 @@ class Encoder:
         stream = (
             pa.scalar(_bulk(self._stream.encode()), pa.binary())
             if self._stream is not None
-            else bulks(_as_bytes(batch.column(STREAM)))
+            else bulks(_as_bytes(self.streams(batch)))
         )
         entry_id = bulks(_as_bytes(batch.column(ID))) if self._keeps_ids else AUTO_ID
         return _join(STAR, _digits(words), CRLF, XADD, stream, entry_id, pairs)
@@ -137,7 +167,7 @@ class Encoder:
         return _join(*parts), counts
 
     def _check(self, batch: pa.RecordBatch, counts: pa.Array) -> None:
-        required = [STREAM] if self._stream is None else []
+        required = [STREAM] if self._has_stream_column else []
         required += [ID] if self._keeps_ids else []
         for name in required:
             if batch.column(name).null_count:

@@ -55,6 +55,9 @@ class Origins:
         parts = (self._streams, self._ms, self._seq)
         return Origins(*(part.slice(begin, rows) for part in parts))
 
+    def take(self, places: pa.Array) -> Origins:
+        return Origins(*(part.take(places) for part in (self._streams, self._ms, self._seq)))
+
     def ascend_from(self, mark: Mark | None) -> bool:
         """Return True if the entries are in order, and none is before the mark."""
         if mark is not None and _before(self.slice(0, 1), mark)[0].as_py():

@@ -1,6 +1,7 @@
 """The client: one connection to a server, and what the server reports. Imports no other room.
 
 `connection`     a socket: requests out, parsed replies in, several in flight at once
+`cluster`        the nodes of a Redis Cluster as one connection
 `capabilities`   which commands the server has beyond Redis 7.0
 `facts`          length, last ID and entries added of streams
 `pending`        pending entries of consumer groups, page by page

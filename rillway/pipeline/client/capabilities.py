@@ -8,7 +8,10 @@ from rillway.pipeline.client.connection import Connection, ServerError
 
 
 class Capabilities:
-    """The capabilities of one server, each requested when first needed, then cached."""
+    """The capabilities of one server, or of all nodes of a cluster.
+
+    Each is requested when first needed, then cached.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -30,7 +33,9 @@ class Capabilities:
     def _remember(self, key: tuple[str, ...], request: tuple[str, ...], test: Any) -> bool:
         if key not in self._known:
             try:
-                self._known[key] = bool(test(self._connection.call(*request)))
+                self._known[key] = all(
+                    test(node.call(*request)) for node in self._connection.nodes()
+                )
             except ServerError:
                 self._known[key] = False
         return self._known[key]

@@ -11,7 +11,7 @@ tasks), and a write must not be repeated without knowing what became of it.
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -92,8 +92,11 @@ class ReplyTooLong(Exception):
 class Connection:
     """Use as a context manager, or close it. Raises ConnectionLost wherever it is lost.
 
-    `received_bytes`: of all replies so far.
+    `received_bytes`: of all replies so far; `changes`: how often it was learned that keys are on
+    another server.
     """
+
+    changes = 0
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -136,6 +139,42 @@ class Connection:
         packed = [pack(*words) for words in requests]
         self.send(b"".join(packed))
         return self.receive_all(len(packed))
+
+    def call_each(
+        self, requests: Iterable[Sequence[Word]], convert: Callable[[Reply], Any]
+    ) -> list[Any]:
+        """The same with what becomes of each reply: one is dropped before the next is read."""
+        packed = [pack(*words) for words in requests]
+        self.send(b"".join(packed))
+        replies = (self.receive_any() for _ in packed)
+        return [each if isinstance(each, ServerError) else convert(each) for each in replies]
+
+    # -- what is more in a cluster (cluster.py) ---------------------------------------------------
+
+    def of(self, key: str) -> Connection:
+        """The connection to the server that has a key."""
+        return self
+
+    def nodes(self) -> list[Connection]:
+        """The connections to all servers that have keys."""
+        return [self]
+
+    def place(self, key: str) -> object:
+        """What is the same for keys that are on one server."""
+        return None
+
+    def slot(self, key: str) -> int | None:
+        """The slot of a key: what is changed together must be in one."""
+        return None
+
+    def learn(self, error: ServerError) -> None:
+        """Take note of where a slot is now, if this says so."""
+
+    def redirected(self, key: str, error: ServerError, began: float) -> Connection:
+        """The connection on which a request is to be repeated. Raises `error` if it is not."""
+        raise error
+
+    # -- requests in flight -----------------------------------------------------------------------
 
     def send(self, data: bytes | memoryview) -> None:
         """Requests that are packed; their replies must be received, one by one."""

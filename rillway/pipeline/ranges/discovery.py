@@ -57,15 +57,26 @@ def find_streams(connection: Connection, names: tuple[str, ...], pattern: str | 
 
 
 def _matching(connection: Connection, pattern: str) -> set[str]:
+    keys: set[bytes] = set()
+    nodes = connection.nodes()
+    # Twice in a cluster: a key may move to a node after that was scanned.
+    for node in nodes * min(len(nodes), 2):
+        keys |= _scanned(node, pattern)
     found: set[str] = set()
+    for key in keys:
+        try:
+            found.add(key.decode())
+        except UnicodeDecodeError:
+            log.warning("%sleft out, its name is no UTF-8: %r", LOG_PREFIX, key)
+    return found
+
+
+def _scanned(node: Connection, pattern: str) -> set[bytes]:
+    found: set[bytes] = set()
     cursor = b"0"
     while True:
         request = ("SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_COUNT, "TYPE", "stream")
-        cursor, keys = connection.call(*request)
-        for key in keys:
-            try:
-                found.add(key.decode())
-            except UnicodeDecodeError:
-                log.warning("%sleft out, its name is no UTF-8: %r", LOG_PREFIX, key)
+        cursor, keys = node.call(*request)
+        found.update(keys)
         if cursor == b"0":
             return found

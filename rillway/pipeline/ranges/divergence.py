@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word, pack
+from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word
 from rillway.pipeline.client.facts import StreamFacts, all_facts
 from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
@@ -270,16 +270,10 @@ def _entries(
     found: list[list[tuple[int, str]]] = []
     for place in range(0, len(requests), PIPELINE):
         part = requests[place : place + PIPELINE]
-        connection.send(b"".join(pack(*words) for words in part))
-        errors = []
-        for _ in part:
-            reply = connection.receive_any()
-            if isinstance(reply, ServerError):
-                errors.append(reply)
-            else:
-                found.append(_hashed(reply))
-        for error in errors:
-            raise error
+        for each in connection.call_each(part, _hashed):
+            if isinstance(each, ServerError):
+                raise each
+            found.append(each)
     return found
 
 

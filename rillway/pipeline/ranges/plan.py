@@ -8,6 +8,7 @@ they are cut by ID, which is by time.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -196,16 +197,21 @@ class Planner:
 
     def _page(self, wanted: Range, size: PageSize) -> Reply | None:
         """The first page of a range; None if it had too many bytes: `size` is less then."""
-        link, before = self._connection, self._connection.received_bytes
-        link.send(pack("XRANGE", wanted.stream, *wanted.bounds(), "COUNT", size.count))
-        try:
-            page = link.receive(size.max_bytes)
-        except ReplyTooLong:
-            link.reopen()
-            size.shrink()
-            return None
-        size.seen(len(page), link.received_bytes - before)
-        return page
+        link, began = self._connection.of(wanted.stream), time.monotonic()
+        while True:
+            before = link.received_bytes
+            link.send(pack("XRANGE", wanted.stream, *wanted.bounds(), "COUNT", size.count))
+            try:
+                page = link.receive(size.max_bytes)
+            except ReplyTooLong:
+                link.reopen()
+                size.shrink()
+                return None
+            except ServerError as error:
+                link = self._connection.redirected(wanted.stream, error, began)
+            else:
+                size.seen(len(page), link.received_bytes - before)
+                return page
 
 
 def _split_request(wanted: Range, every: int, count: int | None = None) -> tuple[Word, ...]:

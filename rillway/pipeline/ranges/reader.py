@@ -9,6 +9,7 @@ Leaves out: deciding what to read (plan.py). No Spark here.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +17,7 @@ import pyarrow as pa
 
 from rillway.pipeline.arrow.decoder import Decoder, RawEntry, fields_decoder, map_decoder
 from rillway.pipeline.arrow.schema import FIELDS_MODE, MAP_MODE
-from rillway.pipeline.client.connection import Connection, ReplyTooLong, pack
+from rillway.pipeline.client.connection import Connection, ReplyTooLong, ServerError, pack
 from rillway.pipeline.client.facts import read_facts
 from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.loss import LossPolicy
@@ -43,6 +44,7 @@ class SliceReader:
     page_size: int = PAGE_SIZE
     entries: int = 0
     page_bytes: int = 0
+    received_bytes: int = 0
     repeats: int = 0
     # IDs that were there and are not any more, where a page was to begin.
     gaps: list[int] = field(default_factory=list)
@@ -51,18 +53,26 @@ class SliceReader:
         """The entries in order. Raises DataLost at the end if some were trimmed meanwhile."""
         size = PageSize(self.page_size)
         expected = self.slice.first
-        asked_for = self._request(expected, size.count)
+        node, began = self.connection.of(self.slice.stream), time.monotonic()
+        asked_for = self._request(node, expected, size.count)
         while asked_for:
-            before = self.connection.received_bytes
+            before = node.received_bytes
             try:
-                page = self.connection.receive(size.max_bytes)
+                page = node.receive(size.max_bytes)
             except ReplyTooLong:
-                self.connection.reopen()
+                node.reopen()
                 size.shrink()
                 self.repeats += 1
-                asked_for = self._request(expected, size.count + (1 if self.entries else 0))
+                asked_for = self._request(node, expected, size.count + (1 if self.entries else 0))
                 continue
-            self.page_bytes = self.connection.received_bytes - before
+            except ServerError as error:
+                node = self.connection.redirected(self.slice.stream, error, began)
+                self.repeats += 1
+                asked_for = self._request(node, expected, asked_for)
+                continue
+            began = time.monotonic()
+            self.page_bytes = node.received_bytes - before
+            self.received_bytes += self.page_bytes
             has_more = len(page) == asked_for
             size.seen(len(page), self.page_bytes)
             if not page or parse_id(page[0][0]) != expected:
@@ -73,15 +83,15 @@ class SliceReader:
             if has_more:
                 expected = parse_id(page[-1][0])
                 # The last one once more, and as many after it.
-                asked_for = self._request(expected, size.count + 1)
+                asked_for = self._request(node, expected, size.count + 1)
             self.entries += len(page)
             if page:
                 yield page
         self._check()
 
-    def _request(self, start: int, count: int) -> int:
+    def _request(self, node: Connection, start: int, count: int) -> int:
         bounds = format_id(start), format_id(self.slice.last)
-        self.connection.send(pack("XRANGE", self.slice.stream, *bounds, "COUNT", count))
+        node.send(pack("XRANGE", self.slice.stream, *bounds, "COUNT", count))
         return count
 
     def batches(

@@ -46,12 +46,12 @@ class PendingReader(DataSourceReader):
         self.options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        from rillway.pipeline.client.connection import Connection
+        from rillway.pipeline.client.cluster import connect
         from rillway.pipeline.client.pending import group_names, plan_pending
         from rillway.pipeline.ranges.discovery import streams_to_read
 
         options = self.options
-        with Connection(options.url) as connection:
+        with connect(options.url) as connection:
             return [
                 InputPartition(part)
                 for stream in streams_to_read(connection, options)
@@ -68,14 +68,14 @@ class PendingReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from rillway.pipeline.arrow.group_tables import pending_batch
-        from rillway.pipeline.client.connection import Connection
+        from rillway.pipeline.client.cluster import connect
         from rillway.pipeline.client.pending import PendingSlice, read_pending, server_time_ms
 
         part: Any = partition.value
         if not isinstance(part, PendingSlice):
             return  # Spark makes a partition of nothing where there is none
         options = self.options
-        with Connection(options.url) as connection:
+        with connect(options.url) as connection:
             now_ms = server_time_ms(connection)
             for page in read_pending(
                 connection,
@@ -120,12 +120,12 @@ class GroupsReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from rillway.pipeline.arrow.group_tables import groups_batch
-        from rillway.pipeline.client.connection import Connection
+        from rillway.pipeline.client.cluster import connect
         from rillway.pipeline.client.sampling import group_sampler, sample_groups
         from rillway.pipeline.ranges.discovery import streams_to_read
 
         options = self.options
-        with Connection(options.url) as connection:
+        with connect(options.url) as connection:
             streams = streams_to_read(connection, options)
             samples = sample_groups(connection, group_sampler(streams))
         chosen = [one for one in samples if not options.groups or one.group in options.groups]

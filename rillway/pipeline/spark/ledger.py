@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -65,11 +66,22 @@ class Ledger:
     """
 
     def __init__(
-        self, connection: Connection, writer: str, partition: int, batch: int, *, ttl_s: int = 0
+        self,
+        connection: Connection,
+        writer: str,
+        partition: int,
+        batch: int,
+        *,
+        ttl_s: int = 0,
+        tag: str | None = None,
     ) -> None:
-        """`ttl_s`: how long it is kept after the last chunk; 0: for ever."""
+        """`ttl_s`: how long it is kept after the last chunk; 0: for ever.
+
+        `tag`: in a cluster, a hash tag for the slot of what is written; a task that writes to
+        several slots has a ledger for each.
+        """
         self._expiry: tuple[Word, ...] = ("EX", ttl_s) if ttl_s else ()
-        self.key = f"{PREFIX}{writer}:{partition}"
+        self.key = f"{PREFIX}{'' if tag is None else f'{{{tag}}}:'}{writer}:{partition}"
         self._connection = connection
         self._batch = batch
         connection.send(self.watch_request())
@@ -84,6 +96,22 @@ class Ledger:
         self._mark: Mark | None = None
         self._has_marks = True  # until a row has none
         self._skipping = self.done.mark  # what is to come yet of it
+        self._before = self._state()
+
+    def reopen(self, connection: Connection) -> None:
+        """Go on where the slot is now, after a record of which nothing was done.
+
+        Raises LedgerConflict if another attempt has written since.
+        """
+        self._connection = connection
+        digest, *others = self._before
+        self._hash = digest.copy()
+        self.stored, self._rows, self._mark, self._has_marks = others
+        connection.send(self.watch_request())
+        self.check_unchanged()
+
+    def _state(self) -> tuple[Any, ...]:
+        return self._hash.copy(), self.stored, self._rows, self._mark, self._has_marks
 
     # -- rows that an earlier attempt has written -------------------------------------------------
 
@@ -136,6 +164,7 @@ class Ledger:
 
     def record(self, data: memoryview, rows: int, origins: Origins | None = None) -> bytes:
         """The request that records the next rows, for the transaction in which they are added."""
+        self._before = self._state()
         self._pass(data, rows, origins)
         record = Record(self._batch, self._rows, self._hash.hexdigest(), self._mark)
         self.stored = str(record).encode()

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote
 
+from rillway.client.partitions import Partitions
+from rillway.pipeline.arrow.encoder import Partitioning
 from rillway.pipeline.arrow.schema import (
     COLUMNS,
     JSON_MODE,
@@ -49,6 +51,7 @@ SOURCE_OPTIONS = (
     *CONNECTION_OPTIONS,
     "stream",
     "streamPattern",
+    "partitions",
     "startingOffsets",
     "endingOffsets",
     "startingTimestamp",
@@ -74,6 +77,8 @@ SOURCE_OPTIONS = (
 SINK_OPTIONS = (
     *CONNECTION_OPTIONS,
     "stream",
+    "partitions",
+    "keyColumn",
     "ids",
     "maxlen",
     "minid",
@@ -111,7 +116,7 @@ class SourceOptions:
     """The options for reading; see docs/reference/spark.md for each."""
 
     url: str
-    streams: tuple[str, ...]  # empty if there is a pattern
+    streams: tuple[str, ...]  # empty if there is a pattern; else all partitions
     pattern: str | None
     # earliest, latest, group, group:NAME, a position, or these by stream; None: the default
     start: Place | dict[str, Place] | None
@@ -147,7 +152,8 @@ class SinkOptions:
     """The options for writing; see docs/reference/spark.md for each."""
 
     url: str = DEFAULT_URL
-    stream: str | None = None  # None: the column `stream` says it
+    stream: str | None = None  # None: the column `stream` says it, or `partitioning`
+    partitioning: Partitioning | None = None
     keeps_ids: bool = False
     trim: tuple[str, ...] = ()  # words of XADD: MAXLEN ~ 1000
     batch_size: int = DEFAULT_BATCH_SIZE
@@ -164,6 +170,10 @@ def source_options(raw: Mapping[str, str]) -> SourceOptions:
     streams = take("stream", parse_names)
     pattern = take("streamPattern", str)
     check_streams(streams, pattern)
+    partitions = take("partitions", parse_from_one)
+    if partitions is not None:
+        take.refuse_both("streamPattern", "partitions")
+        streams = tuple(name for each in streams or () for name in _all_of(each, partitions))
     start, end = take("startingOffsets", _start), take("endingOffsets", _end)
     start_ms, end_ms = take("startingTimestamp", _times), take("endingTimestamp", _times)
     take.refuse_both("startingOffsets", "startingTimestamp")
@@ -191,7 +201,8 @@ def source_options(raw: Mapping[str, str]) -> SourceOptions:
         ),
         page_size=take.otherwise("pageSize", parse_from_one, DEFAULT_PAGE_SIZE),
         fail_on_data_loss=take("failOnDataLoss", parse_flag) is not False,
-        fail_if_missing=take("failIfMissing", parse_flag) is not False,
+        # A partition is there when it has its first entry.
+        fail_if_missing=take("failIfMissing", parse_flag) is not False and partitions is None,
         group_name=group_name,
         mode=take.otherwise("schemaMode", _one_of(*MODES), MAP_MODE),
         strict_columns=take("columnParse", _one_of(PERMISSIVE, FAILFAST)) == FAILFAST,
@@ -243,9 +254,11 @@ def sink_options(raw: Mapping[str, str], *, streaming: bool) -> SinkOptions:
         raise OptionError("ids=keep writes each entry once as it is: leave out exactly-once")
     if conflict is not None and ids != KEEP:
         raise OptionError("onIdConflict goes with ids=keep")
+    stream, partitioning = take("stream", _name), _partitioning(take)
     return SinkOptions(
         url=take_url(take),
-        stream=take("stream", _name),
+        stream=stream if partitioning is None else None,
+        partitioning=partitioning,
         keeps_ids=ids == KEEP,
         trim=take("maxlen", _maxlen) or take("minid", _minid) or (),
         batch_size=take.otherwise("batchSize", _batch_size, DEFAULT_BATCH_SIZE),
@@ -255,6 +268,29 @@ def sink_options(raw: Mapping[str, str], *, streaming: bool) -> SinkOptions:
         origin_columns=take("originColumns", _two_names),
         ledger_ttl_s=take.otherwise("ledgerTtl", _whole_seconds, DEFAULT_LEDGER_TTL_S),
     )
+
+
+def _all_of(stream: str, number: int) -> list[str]:
+    """The streams of all partitions. Raises OptionError."""
+    return _partitions(stream, number).streams
+
+
+def _partitions(stream: str, number: int) -> Partitions:
+    try:
+        return Partitions(stream, number)
+    except ValueError as error:
+        raise OptionError(f"option partitions: {error}") from None
+
+
+def _partitioning(take: Taker) -> Partitioning | None:
+    """Raises OptionError unless both options are there, and the stream's name."""
+    number, key = take("partitions", parse_from_one), take("keyColumn", _name)
+    if number is None and key is None:
+        return None
+    stream = take("stream", _name)
+    if number is None or key is None or stream is None:
+        raise OptionError("the options stream, partitions and keyColumn go together")
+    return Partitioning(_partitions(stream, number), key)
 
 
 class Taker:

@@ -30,6 +30,7 @@ from rillway.pipeline.arrow.decoder import (
     map_decoder,
 )
 from rillway.pipeline.arrow.schema import FIELDS_MODE, JSON_MODE, MAP_MODE, to_arrow
+from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import Connection, ConnectionLost
 from rillway.pipeline.client.facts import StreamFacts, all_facts
 from rillway.pipeline.ranges.account import TaskAccount, log_batch
@@ -76,13 +77,12 @@ class SliceTask:
         return account.counted(batches) if self.options.logs_batches else batches
 
     def _read(self, task: Task, account: TaskAccount) -> Iterator[pa.RecordBatch]:
-        with paused_collector(), Connection(self.options.url) as connection:
+        with paused_collector(), connect(self.options.url) as connection:
             policy = LossPolicy(fails=self.options.fail_on_data_loss)
             for part in task:
                 reader = SliceReader(connection, part, policy, self.options.page_size)
-                before = connection.received_bytes
                 yield from reader.batches(self._decoder(part.stream))
-                account.received_bytes += connection.received_bytes - before
+                account.received_bytes += reader.received_bytes
                 account.repeats += reader.repeats
 
     def _decoder(self, stream: str) -> Decoder:
@@ -109,7 +109,7 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         options = self.options
-        with Connection(options.url) as connection:
+        with connect(options.url) as connection:
             streams = streams_to_read(connection, options)
             start = starting_offset(connection, options, streams, default=EARLIEST)
             facts = all_facts(connection, streams)
@@ -217,7 +217,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return question(self._connection)
             except ConnectionLost:
                 self._drop_connection()
-        self._connection = Connection(self.options.url)
+        self._connection = connect(self.options.url)
         try:
             return question(self._connection)
         except BaseException:

@@ -10,16 +10,21 @@ No Spark here. Leaves out: retries, which are the caller's; see connection.py.
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 import hiredis
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.encoder import Encoder, data_of
 from rillway.pipeline.arrow.origins import Origins
+from rillway.pipeline.client.cluster import PAUSE_S, connect, is_redirection, tag_of_slot
 from rillway.pipeline.client.connection import Connection, Reply, ServerError, has_error, pack
 from rillway.pipeline.spark.ledger import Ledger, LedgerConflict
 from rillway.pipeline.spark.options import SinkOptions
@@ -42,6 +47,7 @@ def encoder_of(options: SinkOptions, schema: pa.Schema) -> Encoder:
         stream=options.stream,
         keeps_ids=options.keeps_ids,
         origin_columns=options.origin_columns,
+        partitioning=options.partitioning,
     )
 
 
@@ -55,12 +61,16 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows that are sent together.
+    """Rows that are sent together, to one node of a cluster.
 
-    `trims`: the requests that trim the streams they go to; `origins`: the entries they come from,
-    where that is known and needed.
+    `stream`: one of those that they go to; `node`: where that was, after as many `changes`;
+    `trims`: the requests that trim these; `origins`: the entries that they come from, where that
+    is known and needed.
     """
 
+    stream: str
+    node: Connection
+    changes: int
     requests: pa.BinaryArray
     trims: tuple[bytes, ...]
     origins: Origins | None = None
@@ -93,6 +103,8 @@ class EntryWriter:
         self._ledger_name = ledger_name
         self._has_marks = has_fixed_tasks and ledger_name is not None
         self._written = Written()
+        self._opened = ExitStack()
+        self._beside: Connection | None = None
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Written:
         """All rows, in order.
@@ -100,17 +112,17 @@ class EntryWriter:
         Raises ServerError, ConnectionLost, UnwritableRow, IdConflict or LedgerConflict. What was
         written until then stays.
         """
-        chunks = self._chunks(batches)
-        with paused_collector(), Connection(self._options.url) as connection:
+        with paused_collector(), self._opened, connect(self._options.url) as connection:
+            chunks = self._chunks(connection, batches)
             if self._ledger_name is None:
                 self._write_plainly(connection, chunks)
             else:
-                ttl_s = self._options.ledger_ttl_s
-                ledger = Ledger(connection, *self._ledger_name, ttl_s=ttl_s)
-                self._write_with_ledger(connection, ledger, chunks)
+                self._write_with_ledgers(connection, chunks)
         return self._written
 
-    def _chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Chunk]:
+    def _chunks(self, connection: Connection, batches: Iterable[pa.RecordBatch]) -> Iterator[Chunk]:
+        # What is written with one ledger must be in one slot.
+        place = connection.place if self._ledger_name is None else connection.slot
         encoder: Encoder | None = None
         for batch in batches:
             if encoder is None:
@@ -121,12 +133,21 @@ class EntryWriter:
                 done += len(requests)
                 streams = encoder.streams(part)
                 origins = encoder.origins(part) if self._has_marks else None
-                for bounds in chunk_bounds(requests, self._options.batch_size):
-                    yield Chunk(
-                        requests.slice(*bounds),
-                        self._trims(streams.slice(*bounds)),
-                        origins and origins.slice(*bounds),
-                    )
+                for rows in _by_place(streams, place):
+                    some, their = requests, streams
+                    if rows is not None:
+                        some, their = requests.take(rows), streams.take(rows)
+                    node, changes = connection.of(their[0].as_py()), connection.changes
+                    from_ = origins if rows is None else origins and origins.take(rows)
+                    for bounds in chunk_bounds(some, self._options.batch_size):
+                        yield Chunk(
+                            their[bounds[0]].as_py(),
+                            node,
+                            changes,
+                            some.slice(*bounds),
+                            self._trims(their.slice(*bounds)),
+                            from_ and from_.slice(*bounds),
+                        )
 
     def _trims(self, streams: pa.Array) -> tuple[bytes, ...]:
         """A trim after each chunk has the same result as one in each XADD, and costs less."""
@@ -143,8 +164,11 @@ class EntryWriter:
         underway: deque[Chunk] = deque()
         conflicts: list[bytes] = []
         for chunk in chunks:
-            connection.send(chunk.data())
-            connection.send(b"".join(chunk.trims))
+            # What is redirected goes first, so that the entries of a stream stay in order.
+            while underway and underway[0].changes != chunk.changes:
+                conflicts += self._receive(connection, underway.popleft())
+            chunk.node.send(chunk.data())
+            chunk.node.send(b"".join(chunk.trims))
             underway.append(chunk)
             while len(underway) >= CHUNKS_UNDERWAY or (conflicts and underway):
                 conflicts += self._receive(connection, underway.popleft())
@@ -155,9 +179,13 @@ class EntryWriter:
 
     def _receive(self, connection: Connection, chunk: Chunk) -> list[bytes]:
         """The requests whose IDs the stream has passed; raises any other error."""
-        replies = connection.receive_all(chunk.rows)
-        for _ in chunk.trims:
-            connection.receive()
+        replies = chunk.node.receive_all(chunk.rows)
+        trims = chunk.node.receive_all(len(chunk.trims))
+        if has_error(replies) or has_error(trims):
+            self._repeat(connection, [each.as_py() for each in chunk.requests], replies)
+            self._repeat(connection, chunk.trims, trims)
+            for error in filter(lambda each: isinstance(each, ServerError), trims):
+                raise error
         if not has_error(replies):
             self._written.entries += chunk.rows
             return []
@@ -167,6 +195,20 @@ class EntryWriter:
                 raise replies[place]
         self._written.entries += chunk.rows - len(failed)
         return [chunk.requests[place].as_py() for place in failed]
+
+    def _repeat(
+        self, connection: Connection, requests: Sequence[bytes], replies: list[Reply]
+    ) -> None:
+        """Send again what was redirected, one by one, beside the connections with replies to come.
+
+        So the entries of a stream stay in order: those underway to the old node are redirected too.
+        """
+        for place, reply in enumerate(replies):
+            if is_redirection(reply):
+                connection.learn(reply)
+                if self._beside is None:
+                    self._beside = self._opened.enter_context(connect(self._options.url))
+                (replies[place],) = self._beside.call_all([_words(requests[place])])
 
     def _resolve(self, connection: Connection, conflicts: list[bytes]) -> None:
         """Looks at what is there under the IDs, and takes the requests off the list."""
@@ -184,18 +226,27 @@ class EntryWriter:
 
     # -- exactly once -----------------------------------------------------------------------------
 
-    def _write_with_ledger(
-        self, connection: Connection, ledger: Ledger, chunks: Iterable[Chunk]
-    ) -> None:
-        for chunk in chunks:
-            skipped = ledger.skip(chunk.requests, chunk.origins)
-            self._written.skipped += skipped
-            if skipped < chunk.rows:
-                self._transact(connection, ledger, chunk, skipped)
-        ledger.finish()
+    def _write_with_ledgers(self, connection: Connection, chunks: Iterable[Chunk]) -> None:
+        """With one for each slot: on a single server, with one."""
+        assert self._ledger_name is not None
+        lanes: dict[int | None, Lane] = {}
+        with ExitStack() as opened:
+            for chunk in chunks:
+                slot = connection.slot(chunk.stream)
+                if slot not in lanes:
+                    lane = Lane(connection, chunk.stream, self._ledger_name, self._options)
+                    lanes[slot] = opened.enter_context(lane)
+                lane = lanes[slot]
+                skipped = lane.ledger.skip(chunk.requests, chunk.origins)
+                self._written.skipped += skipped
+                if skipped < chunk.rows:
+                    lane.following(partial(self._transact, lane, chunk, skipped))
+            for lane in lanes.values():
+                lane.ledger.finish()
 
-    def _transact(self, connection: Connection, ledger: Ledger, chunk: Chunk, skipped: int) -> None:
+    def _transact(self, lane: Lane, chunk: Chunk, skipped: int) -> None:
         """The rows of a chunk that are not written yet, and the ledger."""
+        connection, ledger = lane.connection, lane.ledger
         before = ledger.stored
         rows, data = chunk.rows - skipped, chunk.data(skipped)
         origins = chunk.origins and chunk.origins.slice(skipped)
@@ -214,6 +265,73 @@ class EntryWriter:
         for reply in result[rows:]:
             if isinstance(reply, ServerError):
                 raise reply
+
+
+class Lane:
+    """A ledger and a connection of its own: a transaction ends whatever else was watched on it."""
+
+    def __init__(
+        self,
+        cluster: Connection,
+        stream: str,
+        ledger_name: tuple[str, int, int],
+        options: SinkOptions,
+    ) -> None:
+        slot = cluster.slot(stream)
+        self._cluster, self._stream = cluster, stream
+        self._owns_connection = slot is not None
+        self._tag = None if slot is None else tag_of_slot(slot)
+        self._open = partial(Ledger, ttl_s=options.ledger_ttl_s, tag=self._tag)
+        self._name = ledger_name
+        self.connection = self._connect()
+        self.following(self._begin, is_open=False)
+
+    def _begin(self) -> None:
+        self.ledger = self._open(self.connection, *self._name)
+
+    def _connect(self) -> Connection:
+        node = self._cluster.of(self._stream)
+        return Connection(node.url) if self._owns_connection else node
+
+    def following(self, action: Callable[[], None], *, is_open: bool = True) -> None:
+        """Do it, again where the slot is if it has moved; while it moves, wait."""
+        began, attempt = time.monotonic(), action
+        while True:
+            try:
+                return attempt()
+            except ServerError as error:
+                self._cluster.redirected(self._stream, error, began)
+            self.close()
+            time.sleep(PAUSE_S)
+            self.connection = self._connect()
+            if is_open:
+                attempt = partial(self._again, action)
+
+    def _again(self, action: Callable[[], None]) -> None:
+        self.ledger.reopen(self.connection)
+        action()
+
+    def close(self) -> None:
+        if self._owns_connection:
+            self.connection.close()
+
+    def __enter__(self) -> Lane:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _by_place(streams: pa.Array, place: Callable[[str], object]) -> Iterator[pa.Array | None]:
+    """The numbers of the rows that belong together; None: all."""
+    by_place: dict[object, list[str]] = {}
+    for name in streams.unique().to_pylist():
+        by_place.setdefault(place(name), []).append(name)
+    if len(by_place) <= 1:
+        yield None
+        return
+    for names in by_place.values():
+        yield pc.indices_nonzero(pc.is_in(streams, value_set=pa.array(names, streams.type)))
 
 
 def chunk_bounds(requests: pa.BinaryArray, rows: int) -> Iterator[tuple[int, int]]:

@@ -10,8 +10,9 @@ import hiredis
 import pyarrow as pa
 import pytest
 
+from rillway.client.partitions import Partitions
 from rillway.pipeline.arrow import encoder as encoding
-from rillway.pipeline.arrow.encoder import Encoder, UnwritableRow, data_of
+from rillway.pipeline.arrow.encoder import Encoder, Partitioning, UnwritableRow, data_of
 from rillway.pipeline.arrow.origins import Mark
 from rillway.pipeline.arrow.schema import PAIRS, TEXT_MAP
 from rillway.pipeline.client.ids import make_id
@@ -40,6 +41,32 @@ def test_fields_are_written_as_they_are() -> None:
         [b"XADD", b"s", b"*", b"a", b"1", b"a", b"\r\n$5\r\n", b"", b""],
         [b"XADD", b"s", b"*", b"b", b"\xff" * 1000],
     ]
+
+
+def test_rows_go_to_the_partitions_of_their_keys() -> None:
+    orders = Partitions("orders", 16)
+
+    def written(**columns: Any) -> Any:
+        batch = pa.record_batch(columns)
+        encoder = Encoder(
+            batch.schema, stream=None, keeps_ids=False, partitioning=Partitioning(orders, "k")
+        )
+        (requests,) = encoder.requests(batch)
+        reader = hiredis.Reader()
+        reader.feed(bytes(data_of(requests, 0, len(requests))))
+        return list(iter(reader.gets, False))
+
+    anna, other = (orders.stream(orders.partition(key)).encode() for key in ("anna", "{x}"))
+    assert written(k=["anna", "{x}"], stream=["a", "b"]) == [
+        [b"XADD", anna, b"*", b"k", b"anna", b"stream", b"a"],
+        [b"XADD", other, b"*", b"k", b"{x}", b"stream", b"b"],
+    ]
+    fields = pairs([(b"a", b"1")])
+    assert written(fields=fields, k=["anna"]) == [[b"XADD", anna, b"*", b"a", b"1"]]
+    with pytest.raises(UnwritableRow, match="the column k is null"):
+        written(k=pa.array([None], pa.string()), a=["1"])
+    with pytest.raises(UnwritableRow, match="keyColumn names k"):
+        written(a=["1"])
 
 
 def test_a_part_of_a_batch_is_written_without_the_rest() -> None:

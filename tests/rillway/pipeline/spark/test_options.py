@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from rillway.client.partitions import Partitions
+from rillway.pipeline.arrow.encoder import Partitioning
 from rillway.pipeline.client.ids import make_id
 from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.spark.options import (
@@ -96,6 +98,18 @@ def test_streams_are_named_or_matched() -> None:
         source_options({})
 
 
+def test_a_stream_in_partitions_is_all_of_them() -> None:
+    found = source(stream="a,b", partitions="2")
+    assert found.streams == ("a:{0}", "a:{1}", "b:{0}", "b:{1}")
+    assert not found.fail_if_missing
+    partitioning = sink(partitions="2", keyColumn="customer").partitioning
+    assert partitioning == Partitioning(Partitions("s", 2), "customer")
+    with pytest.raises(OptionError, match="streamPattern and partitions do not go together"):
+        source_options({"streamPattern": "o*", "partitions": "2"})
+    with pytest.raises(OptionError, match="option partitions: the name of a partitioned stream"):
+        source(stream="{a}", partitions="2")
+
+
 def test_starting_offsets_are_words_or_ids() -> None:
     assert source(startingOffsets="Earliest").start == "earliest"
     assert source(startingOffsets="group:Billing").start == "group:Billing"
@@ -159,6 +173,8 @@ def test_the_options_of_the_sink() -> None:
     [
         ({"maxlen": "5", "minid": "5"}, "maxlen and minid do not go together"),
         ({"maxlen": "~"}, "option maxlen: expected a number"),
+        ({"partitions": "2"}, "stream, partitions and keyColumn go together"),
+        ({"keyColumn": "k"}, "stream, partitions and keyColumn go together"),
         ({"minid": "x"}, "option minid: 'x' is no ID"),
         ({"delivery": "exactly-once"}, "exactly-once needs writeId"),
         ({"delivery": "exactly-once", "writeId": "w", "ids": "keep"}, "leave out exactly-once"),

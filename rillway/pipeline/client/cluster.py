@@ -1,0 +1,208 @@
+"""Connections to the nodes of a Redis Cluster, for what else has one connection to one server.
+
+A request goes to the node that has its key's slot. Slots move: a node that has given one away
+answers MOVED, and is asked no more; while a slot moves, ASK sends a single request to where the
+key is already, and TRYAGAIN and CLUSTERDOWN pass. Requests that are several in flight are sent to
+one node by whoever sends them (`of`, `redirected`).
+
+Leaves out: nodes that die. What was underway is lost with the connection, and the caller begins
+again, by any node that the URL names.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from redis.crc import key_slot
+
+from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word, pack
+
+KEYLESS = {"CLUSTER", "COMMAND", "INFO", "TIME"}
+KEY_PLACES = {"XINFO": 2, "XGROUP": 2, "XREADGROUP": 5}
+MOVED, ASK = "MOVED", "ASK"
+PASSING = ("TRYAGAIN", "CLUSTERDOWN", "LOADING")
+# How long a request is repeated: a slot with large keys takes a while to move.
+PATIENCE_S = 60.0
+PAUSE_S = 0.05
+
+
+def connect(url: str) -> Connection:
+    """A connection to a server, or to all nodes of a cluster by one of them."""
+    first = Connection(url)
+    try:
+        ranges = first.call("CLUSTER", "SLOTS")
+    except ServerError:  # it is in no cluster, or the user may not ask
+        return first
+    except BaseException:
+        first.close()
+        raise
+    return Cluster(first, ranges)
+
+
+def is_redirection(reply: Reply) -> bool:
+    """Return True for an error that means: not here, or not now. Nothing was done."""
+    return isinstance(reply, ServerError) and reply.code in (MOVED, ASK, *PASSING)
+
+
+@lru_cache
+def tag_of_slot(slot: int) -> str:
+    """A text in this slot: in braces, it puts a key there."""
+    number = 0
+    while key_slot(b"%d" % number) != slot:
+        number += 1
+    return str(number)
+
+
+def slot_of(key: str) -> int:
+    return int(key_slot(key.encode()))
+
+
+class Cluster(Connection):
+    """All primaries of a cluster, connected when they are first needed."""
+
+    def __init__(self, first: Connection, ranges: Reply) -> None:
+        """`ranges`: the reply to CLUSTER SLOTS of `first`, which this takes over."""
+        self.url = first.url
+        self._first = first
+        self._addresses: dict[int, tuple[str, int]] = {}
+        self._connections: dict[tuple[str, int], Connection] = {}
+        self._learn(ranges)
+
+    def _learn(self, ranges: Reply) -> None:
+        self.changes += 1
+        self._addresses.clear()
+        for begin, end, (host, port, *_), *_ in ranges:
+            address = self._address(host, port)
+            self._addresses |= dict.fromkeys(range(begin, end + 1), address)
+
+    def _address(self, host: bytes | None, port: int) -> tuple[str, int]:
+        """A node that does not know its own name has that by which it was reached."""
+        name = (host or b"").decode()
+        return (name if name not in ("", "?") else urlsplit(self.url).hostname or "", int(port))
+
+    def _node(self, address: tuple[str, int]) -> Connection:
+        if address not in self._connections:
+            self._connections[address] = Connection(_at(self.url, address))
+        return self._connections[address]
+
+    # -- which node -------------------------------------------------------------------------------
+
+    def of(self, key: str) -> Connection:
+        """The node that has a key, as far as that is known."""
+        slot = slot_of(key)
+        if slot not in self._addresses:
+            self._learn(self._first.call("CLUSTER", "SLOTS"))
+        address = self._addresses.get(slot)
+        if address is None:
+            raise ServerError(f"CLUSTERDOWN no node has the slot {slot} of {key}")
+        return self._node(address)
+
+    def nodes(self) -> list[Connection]:
+        return [self._node(address) for address in sorted(set(self._addresses.values()))]
+
+    def place(self, key: str) -> tuple[str, int] | None:
+        return self._addresses.get(slot_of(key))
+
+    def slot(self, key: str) -> int | None:
+        return slot_of(key)
+
+    def learn(self, error: ServerError) -> None:
+        if error.code == MOVED:
+            _, slot, address = str(error).split()
+            self.changes += 1
+            self._addresses[int(slot)] = self._named(address)
+
+    def _named(self, address: str) -> tuple[str, int]:
+        host, _, port = address.rpartition(":")
+        return self._address(host.encode(), int(port))
+
+    def redirected(self, key: str, error: ServerError, began: float) -> Connection:
+        """The node to which a request is to go again; after ASK, it takes only the next one.
+
+        Raises `error` if it is none of these, or if it has lasted too long since `began`.
+        """
+        if not is_redirection(error) or time.monotonic() - began > PATIENCE_S:
+            raise error
+        self.learn(error)
+        if error.code in PASSING:
+            time.sleep(PAUSE_S)
+        if error.code != ASK:
+            return self.of(key)
+        node = self._node(self._named(str(error).split()[2]))
+        node.call("ASKING")
+        return node
+
+    # -- requests ---------------------------------------------------------------------------------
+
+    def call(self, *words: Word) -> Reply:
+        """As of a single server."""
+        (reply,) = self.call_all([words])
+        if isinstance(reply, ServerError):
+            raise reply
+        return reply
+
+    def call_all(self, requests: Iterable[Sequence[Word]]) -> list[Reply]:
+        return self.call_each(requests, lambda reply: reply)
+
+    def call_each(
+        self, requests: Iterable[Sequence[Word]], convert: Callable[[Reply], Any]
+    ) -> list[Any]:
+        """One pipeline to each node. What is redirected follows when all others are answered."""
+        all_words = list(requests)
+        by_node: dict[Connection, list[int]] = {}
+        for place, words in enumerate(all_words):
+            by_node.setdefault(self._node_of(words), []).append(place)
+        for node, places in by_node.items():
+            node.send(b"".join(pack(*all_words[place]) for place in places))
+        found: list[Any] = [None] * len(all_words)
+        for node, places in by_node.items():
+            for place in places:
+                reply = node.receive_any()
+                found[place] = reply if isinstance(reply, ServerError) else convert(reply)
+        for place, reply in enumerate(found):
+            if is_redirection(reply):
+                again = self._repeated(all_words[place], reply)
+                found[place] = again if isinstance(again, ServerError) else convert(again)
+        return found
+
+    def _node_of(self, words: Sequence[Word]) -> Connection:
+        name = str(words[0]).upper()
+        return self._first if name in KEYLESS else self.of(_text(words[KEY_PLACES.get(name, 1)]))
+
+    def _repeated(self, words: Sequence[Word], reply: Reply) -> Reply:
+        began, key = time.monotonic(), _text(words[KEY_PLACES.get(str(words[0]).upper(), 1)])
+        while is_redirection(reply):
+            try:
+                node = self.redirected(key, reply, began)
+            except ServerError as error:
+                return error
+            node.send(pack(*words))
+            reply = node.receive_any()
+        return reply
+
+    # -- end --------------------------------------------------------------------------------------
+
+    @property
+    def database(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        for connection in (self._first, *self._connections.values()):
+            connection.close()
+
+
+def _text(word: Word) -> str:
+    return word.decode(errors="surrogateescape") if isinstance(word, bytes) else str(word)
+
+
+def _at(url: str, address: tuple[str, int]) -> str:
+    """The URL of another node, with the same user and options."""
+    parts = urlsplit(url)
+    login, at, _ = parts.netloc.rpartition("@")
+    host, port = address
+    name = f"[{host}]" if ":" in host else host
+    return urlunsplit(parts._replace(netloc=f"{login}{at}{name}:{port}"))
