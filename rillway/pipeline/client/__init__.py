@@ -2,6 +2,7 @@
 
 `connection`     a socket: requests out, parsed replies in, several in flight at once
 `cluster`        the nodes of a Redis Cluster as one connection
+`watched_key`    a key that is set in one transaction with what it counts
 `capabilities`   which commands the server has beyond Redis 7.0
 `facts`          length, last ID and entries added of streams
 `pending`        pending entries of consumer groups, page by page

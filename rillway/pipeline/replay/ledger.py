@@ -2,7 +2,8 @@
 
 It is named after the stream that is written to, so that two replays into one stream find each
 other, and holds what is replayed, how, and up to which ID. Each chunk of entries is one transaction
-with the ledger's next value, and is only run if the ledger has not changed since.
+with the ledger's next value, and is only run if the ledger has not changed since
+(client/watched_key.py).
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import json
 from dataclasses import asdict, dataclass
 
 from rillway.pipeline.archive.identity.epochs import ALL, CURRENT, FIRST
-from rillway.pipeline.client.connection import Connection, ServerError, pack
+from rillway.pipeline.client.connection import Connection, Reply, ServerError
 from rillway.pipeline.client.facts import as_map
 from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
+from rillway.pipeline.client.watched_key import WatchedKey
 
 PREFIX = "__replay:"
 
@@ -121,16 +123,18 @@ class Ledger:
     def __init__(self, connection: Connection, into: str, plan: Plan, *, appends: bool) -> None:
         """`appends`: others may have written to the stream. Raises ReplayRefused."""
         self.key = key_of(into)
-        self._connection = connection
         self._into = into
         self._plan = plan
         self.progress = Progress()
-        self._stored: bytes | None = None
-        connection.send(self._watch_requests())
-        found = self._receive_watched()
+        self._key = WatchedKey(
+            connection,
+            self.key,
+            others=[into] if plan.keeps_ids else [],
+            looks=[("XINFO", "STREAM", into), ("XINFO", "GROUPS", into)],
+        )
+        found = self._understood(self._key.value, self._key.seen)
         self._watched: Watched | None = found
         if found.ledger is not None:
-            self._stored = found.ledger
             self._go_on(found)
         elif found.last_id != MIN_ID and (plan.keeps_ids or not appends):
             hint = "" if plan.keeps_ids else ", or --append to write after what is there"
@@ -164,31 +168,28 @@ class Ledger:
         has in the stream, with kept IDs.
         """
         if self._watched is None:
-            self._watched = self._receive_watched()
+            self._watched = self._understood(*self._key.look())
         self._check_unchanged(self._watched)
         following = Progress(at, self.progress.rows + rows, last_written, epoch)
         value = encode(self._plan, following)
-        for data in (pack("MULTI"), requests, pack("SET", self.key, value) + pack("EXEC")):
-            self._connection.send(data)
-        self._connection.send(self._watch_requests())
-        done = self._connection.receive_all(rows + 3)[-1]
-        self._watched = None
-        failed = done if isinstance(done, ServerError) else None
-        if isinstance(done, list):
-            failed = next((reply for reply in done if isinstance(reply, ServerError)), None)
-        if failed is not None:
-            raise ReplayRefused(f"the server refused an entry: {failed}")
+        try:
+            done = self._key.transact([requests], rows, value)
+            for reply in done or ():
+                if isinstance(reply, ServerError):
+                    raise reply
+        except ServerError as error:
+            raise ReplayRefused(f"the server refused an entry: {error}") from None
         if done is None:
             raise ReplayRefused(f"another client writes to {self._into}, or replays into it")
-        self.progress, self._stored = following, value
+        self.progress, self._watched = following, None
 
     def finish(self) -> None:
         """Receive what is still on its way."""
         if self._watched is None:
-            self._watched = self._receive_watched()
+            self._watched = self._understood(*self._key.look())
 
     def _check_unchanged(self, found: Watched) -> None:
-        if found.ledger != self._stored:
+        if found.ledger != self._key.value:
             raise ReplayRefused(f"another replay writes to {self._into}")
         if self._plan.keeps_ids and found.last_id != self.progress.last_written:
             raise ReplayRefused(
@@ -197,16 +198,8 @@ class Ledger:
                 "client has written to it"
             )
 
-    def _watch_requests(self) -> bytes:
-        keys = [self.key, self._into] if self._plan.keeps_ids else [self.key]
-        requests = [("WATCH", *keys), ("GET", self.key), ("XINFO", "STREAM", self._into)]
-        requests.append(("XINFO", "GROUPS", self._into))
-        return b"".join(pack(*words) for words in requests)
-
-    def _receive_watched(self) -> Watched:
-        self._connection.receive()
-        ledger = self._connection.receive()
-        stream, groups = self._connection.receive_any(), self._connection.receive_any()
+    def _understood(self, ledger: bytes | None, seen: list[Reply]) -> Watched:
+        stream, groups = seen
         if isinstance(stream, ServerError) or isinstance(groups, ServerError):
             if "no such key" not in str(stream):
                 raise ReplayRefused(f"{self._into}: {stream}")

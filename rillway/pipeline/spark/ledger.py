@@ -1,8 +1,7 @@
 """The ledger of a task: what it has written, so that a task that is run again goes on from there.
 
-The ledger of a task is one string key. It is set in the same MULTI as each chunk of entries, so the
-two are there or not there together; WATCH makes sure that no other attempt of the task writes at
-the same time.
+The ledger of a task is one string key, set in one transaction with each chunk of entries; no other
+attempt of the task writes at the same time (client/watched_key.py).
 
 A task is named by its number: the tasks of a batch are the same ones whenever it is planned again
 (tasks.py). Where rows say which entry they come from, the ledger has the last one that was written,
@@ -16,6 +15,7 @@ after a while and beyond a number, and a job may be run again much later.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,8 @@ import pyarrow as pa
 
 from rillway.pipeline.arrow.encoder import data_of
 from rillway.pipeline.arrow.origins import Mark, Origins, parse_mark
-from rillway.pipeline.client.connection import Connection, Word, pack
+from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word, has_error
+from rillway.pipeline.client.watched_key import WatchedKey
 
 PREFIX = "__spark:ledger:"
 DIGEST_BYTES = 16
@@ -82,11 +83,10 @@ class Ledger:
         """
         self._expiry: tuple[Word, ...] = ("EX", ttl_s) if ttl_s else ()
         self.key = f"{PREFIX}{'' if tag is None else f'{{{tag}}}:'}{writer}:{partition}"
-        self._connection = connection
         self._batch = batch
-        connection.send(self.watch_request())
-        self.stored = self.receive_watched()
-        known = None if self.stored is None else parse_record(self.stored)
+        self._watched = WatchedKey(connection, self.key, expiry=self._expiry)
+        stored = self._watched.value
+        known = None if stored is None else parse_record(stored)
         if known is not None and known.batch > batch:
             raise LedgerConflict(f"{self.key} is at batch {known.batch}, and this is batch {batch}")
         is_of_batch = known is not None and known.batch == batch
@@ -96,22 +96,12 @@ class Ledger:
         self._mark: Mark | None = None
         self._has_marks = True  # until a row has none
         self._skipping = self.done.mark  # what is to come yet of it
-        self._before = self._state()
 
     def reopen(self, connection: Connection) -> None:
-        """Go on where the slot is now, after a record of which nothing was done.
-
-        Raises LedgerConflict if another attempt has written since.
-        """
-        self._connection = connection
-        digest, *others = self._before
-        self._hash = digest.copy()
-        self.stored, self._rows, self._mark, self._has_marks = others
-        connection.send(self.watch_request())
-        self.check_unchanged()
-
-    def _state(self) -> tuple[Any, ...]:
-        return self._hash.copy(), self.stored, self._rows, self._mark, self._has_marks
+        """Go on where the slot is now. Raises LedgerConflict if another attempt has written."""
+        stored = self._watched.value
+        self._watched = WatchedKey(connection, self.key, expiry=self._expiry)
+        self._check(self._watched.value, stored)
 
     # -- rows that an earlier attempt has written -------------------------------------------------
 
@@ -162,20 +152,49 @@ class Ledger:
 
     # -- rows that are written --------------------------------------------------------------------
 
-    def record(self, data: memoryview, rows: int, origins: Origins | None = None) -> bytes:
-        """The request that records the next rows, for the transaction in which they are added."""
-        self._before = self._state()
+    def write(
+        self, data: memoryview, rows: int, origins: Origins | None, trims: Sequence[bytes]
+    ) -> list[Reply]:
+        """Add the next rows, trim, and record them; returns the replies to all requests.
+
+        Raises ServerError and LedgerConflict. The ledger is as before if the server refused it.
+        """
+        before, stored = self._state(), self._watched.value
         self._pass(data, rows, origins)
-        record = Record(self._batch, self._rows, self._hash.hexdigest(), self._mark)
-        self.stored = str(record).encode()
-        return pack(*self._set(self.stored))
+        record = str(Record(self._batch, self._rows, self._hash.hexdigest(), self._mark)).encode()
+        try:
+            replies = self._watched.transact([data, *trims], rows + len(trims), record)
+        except ServerError:
+            self._hash, self._rows, self._mark, self._has_marks = before
+            raise
+        if replies is None:
+            raise LedgerConflict(f"another attempt of this task has changed {self.key}")
+        self._check(self._watched.look()[0], record)
+        if has_error(replies[:rows]):
+            self._undo(stored, replies[:rows])
+        return replies
 
-    def set_back(self, stored: bytes | None) -> None:
-        """To what it was before a record of which nothing was done."""
-        self._connection.call(*(("DEL", self.key) if stored is None else self._set(stored)))
+    def _state(self) -> tuple[Any, ...]:
+        return self._hash.copy(), self._rows, self._mark, self._has_marks
 
-    def _set(self, stored: bytes) -> tuple[Word, ...]:
-        return ("SET", self.key, stored, *self._expiry)
+    def _check(self, found: bytes | None, expected: bytes | None) -> None:
+        if found != expected:
+            raise LedgerConflict(f"another attempt of this task has changed {self.key}")
+
+    def _undo(self, stored: bytes | None, replies: Sequence[Reply]) -> None:
+        """A transaction continues after an XADD that fails: then the ledger counts too much.
+
+        It is set back, if none was added: the key is no stream, say. Raises the error.
+        """
+        errors = [reply for reply in replies if isinstance(reply, ServerError)]
+        if len(errors) < len(replies):
+            added = len(replies) - len(errors)
+            raise LedgerConflict(
+                f"{errors[0]}; {added:,} of {len(replies):,} entries were added before, so that "
+                f"{self.key} is not true any more"
+            )
+        self._watched.set_back(stored)
+        raise errors[0]
 
     def _pass(self, data: memoryview, rows: int, origins: Origins | None) -> None:
         """Rows that are written, now or before."""
@@ -185,17 +204,3 @@ class Ledger:
             self._mark = origins.mark_after(self._mark)
         else:
             self._mark, self._has_marks = None, False
-
-    def watch_request(self) -> bytes:
-        """To be sent before each transaction, after the one before."""
-        return pack("WATCH", self.key) + pack("GET", self.key)
-
-    def receive_watched(self) -> bytes | None:
-        self._connection.receive()
-        found: bytes | None = self._connection.receive()
-        return found
-
-    def check_unchanged(self) -> None:
-        """Receives the replies to `watch_request`."""
-        if self.receive_watched() != self.stored:
-            raise LedgerConflict(f"another attempt of this task has changed {self.key}")

@@ -26,13 +26,12 @@ from rillway.pipeline.arrow.encoder import Encoder, data_of
 from rillway.pipeline.arrow.origins import Origins
 from rillway.pipeline.client.cluster import PAUSE_S, connect, is_redirection, tag_of_slot
 from rillway.pipeline.client.connection import Connection, Reply, ServerError, has_error, pack
-from rillway.pipeline.spark.ledger import Ledger, LedgerConflict
+from rillway.pipeline.spark.ledger import Ledger
 from rillway.pipeline.spark.options import SinkOptions
 
 CHUNKS_UNDERWAY = 2
 # A transaction is held by the server as a whole before anything of it is done.
 CHUNK_BYTES = 8 << 20
-MULTI, EXEC = pack("MULTI"), pack("EXEC")
 PASSED_ID = "The ID specified in XADD is equal or smaller"
 
 
@@ -246,23 +245,11 @@ class EntryWriter:
 
     def _transact(self, lane: Lane, chunk: Chunk, skipped: int) -> None:
         """The rows of a chunk that are not written yet, and the ledger."""
-        connection, ledger = lane.connection, lane.ledger
-        before = ledger.stored
-        rows, data = chunk.rows - skipped, chunk.data(skipped)
         origins = chunk.origins and chunk.origins.slice(skipped)
-        record = ledger.record(data, rows, origins)
-        connection.send(MULTI)
-        connection.send(data)
-        connection.send(b"".join([*chunk.trims, record, EXEC, ledger.watch_request()]))
-        *queued, result = connection.receive_all(1 + rows + len(chunk.trims) + 2)
-        if result is None:
-            raise LedgerConflict(f"another attempt of this task has changed {ledger.key}")
-        if isinstance(result, ServerError):  # nothing was done; the cause came before
-            raise next((reply for reply in queued if isinstance(reply, ServerError)), result)
-        ledger.check_unchanged()
-        _check_transaction(ledger, before, result[:rows])
+        rows = chunk.rows - skipped
+        replies = lane.ledger.write(chunk.data(skipped), rows, origins, chunk.trims)
         self._written.entries += rows
-        for reply in result[rows:]:
+        for reply in replies[rows:]:
             if isinstance(reply, ServerError):
                 raise reply
 
@@ -346,24 +333,6 @@ def chunk_bounds(requests: pa.BinaryArray, rows: int) -> Iterator[tuple[int, int
             count = (count + 1) // 2
         yield begin, count
         begin += count
-
-
-def _check_transaction(ledger: Ledger, before: bytes | None, replies: list[Reply]) -> None:
-    """A transaction continues after an XADD that fails: then the ledger counts too much.
-
-    It is set back, if none was added: the key is no stream, say. Raises the error.
-    """
-    if not has_error(replies):
-        return
-    errors = [reply for reply in replies if isinstance(reply, ServerError)]
-    if len(errors) < len(replies):
-        added = len(replies) - len(errors)
-        raise LedgerConflict(
-            f"{errors[0]}; {added:,} of {len(replies):,} entries were added before, so that "
-            f"{ledger.key} is not true any more"
-        )
-    ledger.set_back(before)
-    raise errors[0]
 
 
 def _words(request: bytes) -> list[bytes]:

@@ -6,13 +6,15 @@ import pyarrow as pa
 import pytest
 
 from rillway.pipeline.arrow.origins import Mark, Origins
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.connection import Connection, ServerError, pack
 from rillway.pipeline.client.ids import make_id
 from rillway.pipeline.spark.ledger import Ledger, LedgerConflict, Record, parse_record
 
 pytestmark = pytest.mark.integration
 
 KEY = "__spark:ledger:w:3"
+# Requests that change nothing.
+ONE, TWO = pack("ECHO", 1), pack("ECHO", 2)
 
 
 def test_a_record_is_text() -> None:
@@ -42,14 +44,14 @@ def test_a_record_may_name_the_last_entry() -> None:
 
 def test_a_first_attempt_has_nothing_to_skip(link: Connection) -> None:
     ledger = Ledger(link, "w", 3, batch=5)
-    assert (ledger.key, ledger.stored) == (KEY, None)
-    assert ledger.skip(requests(b"one"), None) == 0
+    assert ledger.key == KEY
+    assert ledger.skip(requests(ONE), None) == 0
     ledger.finish()
 
 
 def test_an_earlier_batch_is_history(link: Connection) -> None:
     link.call("SET", KEY, "4 100 abc")
-    assert Ledger(link, "w", 3, batch=5).skip(requests(b"one"), None) == 0
+    assert Ledger(link, "w", 3, batch=5).skip(requests(ONE), None) == 0
 
 
 def test_a_later_batch_is_refused(link: Connection) -> None:
@@ -60,15 +62,14 @@ def test_a_later_batch_is_refused(link: Connection) -> None:
 
 def recorded(link: Connection, origins: Origins | None = None) -> None:
     ledger = Ledger(link, "w", 3, batch=5)
-    link.send(ledger.record(memoryview(b"onetwo"), 2, origins))
-    link.receive()
+    assert ledger.write(memoryview(ONE + TWO), 2, origins, [pack("PING")]) == [b"1", b"2", b"PONG"]
 
 
 def test_rows_of_an_earlier_attempt_are_skipped_if_they_are_the_same(link: Connection) -> None:
     recorded(link)
     ledger = Ledger(link, "w", 3, batch=5)
-    assert ledger.skip(requests(b"one"), None) == 1
-    assert ledger.skip(requests(b"two", b"three"), None) == 1
+    assert ledger.skip(requests(ONE), None) == 1
+    assert ledger.skip(requests(TWO, b"three"), None) == 1
     assert ledger.skip(requests(b"four"), None) == 0
     ledger.finish()
 
@@ -77,13 +78,13 @@ def test_other_rows_than_those_of_the_earlier_attempt_are_refused(link: Connecti
     recorded(link)
     ledger = Ledger(link, "w", 3, batch=5)
     with pytest.raises(LedgerConflict, match="are not those of its first attempt"):
-        ledger.skip(requests(b"two", b"one"), None)
+        ledger.skip(requests(TWO, ONE), None)
 
 
 def test_fewer_rows_than_were_written_are_refused(link: Connection) -> None:
     recorded(link)
     ledger = Ledger(link, "w", 3, batch=5)
-    ledger.skip(requests(b"one"), None)
+    ledger.skip(requests(ONE), None)
     with pytest.raises(LedgerConflict, match="has 1 rows, and an earlier attempt had written 2"):
         ledger.finish()
 
@@ -93,7 +94,7 @@ def test_rows_that_name_their_entries_are_skipped_by_them(link: Connection) -> N
     recorded(link, rows_of("1-0", "2-0"))
     assert link.call("GET", KEY).endswith(b" s 2-0 1")
     ledger = Ledger(link, "w", 3, batch=5)
-    assert ledger.skip(requests(b"two", b"two", b"three"), rows_of("2-0", "2-0", "3-0")) == 1
+    assert ledger.skip(requests(TWO, TWO, b"three"), rows_of("2-0", "2-0", "3-0")) == 1
     assert ledger.skip(requests(b"four"), rows_of("4-0")) == 0
     ledger.finish()
 
@@ -111,20 +112,47 @@ def test_rows_that_do_not_ascend_have_their_number_and_digest(link: Connection) 
     assert link.call("GET", KEY).split(b" ")[:2] == [b"5", b"2"]
     assert len(link.call("GET", KEY).split(b" ")) == 3
     ledger = Ledger(link, "w", 3, batch=5)
-    assert ledger.skip(requests(b"one", b"two"), rows_of("2-0", "1-0")) == 2
+    assert ledger.skip(requests(ONE, TWO), rows_of("2-0", "1-0")) == 2
 
 
 def test_rows_must_go_on_naming_their_entries(link: Connection) -> None:
     recorded(link, rows_of("1-0", "2-0"))
     ledger = Ledger(link, "w", 3, batch=5)
     with pytest.raises(LedgerConflict, match="do not say which entries they come from"):
-        ledger.skip(requests(b"one"), None)
+        ledger.skip(requests(ONE), None)
 
 
 def test_a_change_by_another_attempt_is_noticed(link: Connection) -> None:
     ledger = Ledger(link, "w", 3, batch=5)
     with Connection(link.url) as other:
         other.call("SET", KEY, "5 1 abc")
-    link.send(ledger.watch_request())
     with pytest.raises(LedgerConflict, match="another attempt of this task has changed"):
-        ledger.check_unchanged()
+        ledger.write(memoryview(ONE), 1, None, [])
+
+
+def test_what_the_server_refuses_is_written_elsewhere(link: Connection) -> None:
+    """As where a slot moves: nothing is done, and the ledger goes on by another connection."""
+    ledger = Ledger(link, "w", 3, batch=5, tag="x")
+    assert ledger.key == "__spark:ledger:{x}:w:3"
+    with pytest.raises(ServerError, match="unknown command"):
+        ledger.write(memoryview(ONE + pack("NOSUCH")), 2, None, [])
+    with Connection(link.url) as other, Connection(link.url) as third:
+        ledger.reopen(other)
+        ledger.write(memoryview(ONE + TWO), 2, None, [])
+        assert Ledger(third, "w", 3, batch=5, tag="x").skip(requests(ONE, TWO), None) == 2
+        third.call("SET", ledger.key, "5 9 abc")
+        with pytest.raises(LedgerConflict, match="another attempt"):
+            ledger.reopen(other)
+
+
+def test_a_chunk_of_which_nothing_was_added_is_not_counted(link: Connection) -> None:
+    link.call("SET", "text", "x")
+    bad = pack("XADD", "text", "*", "a", "b")
+    ledger = Ledger(link, "w", 3, batch=5)
+    with pytest.raises(ServerError, match="WRONGTYPE"):
+        ledger.write(memoryview(bad), 1, None, [])
+    assert link.call("GET", KEY) is None
+    with Connection(link.url) as other:
+        ledger = Ledger(other, "w", 3, batch=5)
+        with pytest.raises(LedgerConflict, match="1 of 2 entries were added before"):
+            ledger.write(memoryview(ONE + bad), 2, None, [])
