@@ -10,10 +10,13 @@ SERVED: the server that `make compiled` has built; without it, the sources are m
   once. Beside it Spark's own Parquet source, whose rows are the same.
 - archive: in batches of 250,000, from the first request to the last commit and the trim, with Spark
   and without. The goal is 150,000 entries a second.
+- rounds of many streams: 500 and 10,000 with 200 and 10 entries each, then nothing new, then an
+  entry each; seconds, from opening the table to the last trim. The goals for 500 are 5, 0.5 and 0.5.
 - query: seconds from starting the command to its first line, without Spark and with --where. The
   goal is 10.
 
---only: the parts of these that are named, `spark`, `archive` or `query`; a query needs the archive.
+--only: the parts of these that are named, `spark`, `archive`, `rounds` or `query`, which needs the
+archive.
 
 Entries have three short fields. Each figure is the median of the runs, after some that warm up the
 JVM; the others are in brackets.
@@ -37,6 +40,7 @@ from pyspark.sql import SparkSession
 
 from rillway.pipeline.archive.archiver import Archiver, Settings
 from rillway.pipeline.archive.command import open_engine
+from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.spark.spark_session import spark_session
@@ -55,6 +59,8 @@ PIPELINED = 1000
 FIRST_MS = 1_357_000_000_000
 LIVE = 10_000
 WARM_UPS = 3
+# Streams and entries in each.
+ROUNDS = (500, 200), (10_000, 10)
 QUERY = "import sys; from rillway.pipeline.query.command import main; sys.exit(main(sys.argv[1:]))"
 
 
@@ -76,6 +82,8 @@ class Measurements:
         if "archive" in parts:
             for engine in ("spark", "local"):
                 self._archive(engine)
+        if "rounds" in parts:
+            self._rounds()
         if "query" in parts:
             self._queries()
 
@@ -164,6 +172,47 @@ class Measurements:
 
             self._rate(f"archive, {engine_name}", archive, prepare)
 
+    def _rounds(self) -> None:
+        """Of many streams: with entries, with nothing new, with an entry each."""
+        for streams, entries in ROUNDS:
+            names = [f"stream:{number}" for number in range(streams)]
+            taken: dict[str, list[float]] = {}
+            for run in range(self._runs):
+                folder = self._folder / f"rounds-{streams}-{run}"
+                with Connection(self._url) as connection:
+                    connection.call("FLUSHALL")
+                self._round(folder / "warm-up", names[:1])
+                for what, begin, end in (
+                    ("first", 0, entries),
+                    ("idle", 0, 0),
+                    ("an entry each", entries, entries + 1),
+                ):
+                    self._fill_all(names, begin, end)
+                    began = time.perf_counter()
+                    archived = self._round(folder / "archive", names)
+                    taken.setdefault(what, []).append(time.perf_counter() - began)
+                    assert archived == streams * (end - begin)
+                shutil.rmtree(folder)
+            for what, seconds in taken.items():
+                self._show(f"{streams:,} streams, {what}", "s", seconds, 2)
+
+    def _round(self, folder: Path, names: list[str]) -> int:
+        table = ArchiveTable.open_or_create(folder)
+        settings = Settings(self._url, allows_missing=True)
+        outcome = Archiver(table, LocalEngine(), settings).round(names)
+        assert not outcome.failures
+        return outcome.archived
+
+    def _fill_all(self, names: list[str], begin: int, end: int) -> None:
+        """A second between the entries of a stream."""
+        with Connection(self._url) as connection:
+            for number in range(begin, end):
+                entry_id = f"{FIRST_MS + 1000 * number}-0"
+                connection.call_all(
+                    ("XADD", name, entry_id, "n", number, "item", "tea", "k", number % 7)
+                    for name in names
+                )
+
     def _queries(self) -> None:
         """A range of the entries that were archived last, and some later ones."""
         with Connection(self._url) as connection:
@@ -197,7 +246,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--entries", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=5)
-    parts = ("spark", "archive", "query")
+    parts = ("spark", "archive", "rounds", "query")
     parser.add_argument("--only", choices=parts, action="append")
     options = parser.parse_args()
     redis = partial(start_redis, program=compared_redis() or "redis-server", line=COMPARED_REDIS)

@@ -29,9 +29,9 @@ from rillway.demo.departures.report import check_lines, table
 from rillway.demo.service import ServerFailed, Service
 from rillway.pipeline.archive.command import EXPECTED_ERRORS, open_engine
 from rillway.pipeline.archive.engine import LocalEngine
-from rillway.pipeline.archive.maintenance import compact
-from rillway.pipeline.archive.periods import day_of as date_of
+from rillway.pipeline.archive.files.periods import day_of as date_of
 from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.archive.upkeep.compaction import compact
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.replay.ledger import key_of
@@ -96,7 +96,7 @@ def run(url: str, folder: Path, plots: Path, departures: Sequence[Departure], en
     year.engine = LocalEngine()
     year.catch_up()
     samples.append(year.night(split_day + 1, keep_ms=0))
-    done = compact(year_table, [STREAM])
+    done = compact(year_table)
     print(f"  compaction: {done.files_before} files became {done.files_after}", flush=True)
     checks += collect("Archive", archive_checks(url, archive, departures))
     checks += collect("Replay", replay_checks(url, archive, departures))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from examples.year.year import PROMPT, SLOW, Sample
-from rillway.pipeline.archive.periods import MS_PER_DAY
+from rillway.pipeline.archive.files.periods import MS_PER_DAY
 
 MEGABYTE = 1_000_000
 

@@ -15,9 +15,8 @@ import pyarrow as pa
 from examples.year.year import STREAM
 from rillway.demo.departures.audit import Check
 from rillway.demo.departures.data_set import Departure, count_by_carrier
-from rillway.pipeline.archive.parquet_files import read_file
-from rillway.pipeline.archive.periods import MS_PER_DAY
-from rillway.pipeline.archive.periods import day_of as date_of
+from rillway.pipeline.archive.files.periods import MS_PER_DAY
+from rillway.pipeline.archive.files.periods import day_of as date_of
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, make_id
@@ -49,7 +48,7 @@ def query_checks(
     words += ["--from", f"{day}T00:00Z", "--to", f"{day}T23:59:59.999Z", "--format", "json"]
     lines = run_query(words)
     table = ArchiveTable.open(archive)
-    archived = sum(file.rows for file in table.files(STREAM) if file.date == day)
+    archived = sum(file.rows for file in table.files() if file.date == day)
     yield Check(f"{day} is partly archived, partly in memory", True, 0 < archived < len(today))
     yield Check(f"departures of {day}, from archive and memory", len(today), len(lines))
     yield Check(
@@ -130,19 +129,15 @@ def by_carrier(entries: Iterator[dict[str, str]]) -> dict[str, int]:
 def archive_checks(url: str, archive: Path, departures: Sequence[Departure]) -> Iterator[Check]:
     """At the end: everything is in the archive, once, in order and as it was."""
     table = ArchiveTable.open(archive)
-    archived = fields_of(
-        batch
-        for file in table.files(STREAM)
-        for batch in read_file(table.store, file, MIN_ID, MAX_ID)
-    )
+    archived = fields_of(batch for _, batch in table.rows(STREAM).batches())
     same = sum(
         found == departure.fields() for found, departure in zip(archived, departures, strict=False)
     )
-    rows = sum(file.rows for file in table.files(STREAM))
+    rows = sum(file.rows for file in table.files())
     yield Check("departures in the archive", len(departures), rows)
     yield Check("those that are as in the data set, at their place", len(departures), same)
     days = {date_of(departure.scheduled_ms) for departure in departures}
-    yield Check("days in the archive", len(days), len({file.date for file in table.files(STREAM)}))
+    yield Check("days in the archive", len(days), len({file.date for file in table.files()}))
     with Connection(url) as connection:
         # The last one stays: it shows that the stream is the one that was archived.
         yield Check("departures left in memory", 1, connection.call("XLEN", STREAM))

@@ -15,7 +15,7 @@ from itertools import groupby
 from rillway.demo.departures.data_set import Departure
 from rillway.pipeline.archive.archiver import Archiver, Settings
 from rillway.pipeline.archive.engine import Engine
-from rillway.pipeline.archive.periods import MS_PER_DAY
+from rillway.pipeline.archive.files.periods import MS_PER_DAY
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.client.connection import Connection, Reply
@@ -99,11 +99,12 @@ class Year:
         """The archiver, and how things are after it."""
         began = time.monotonic()
         settings = Settings(self._url, rules=TrimRules(keep_ms=keep_ms))
-        report = Archiver(self._table, self.engine, settings).archive(STREAM)
+        outcome = Archiver(self._table, self.engine, settings).round([STREAM])
+        report = outcome.reports[STREAM]
         seconds = time.monotonic() - began
         self._archived += report.archived
         self._trimmed += report.trimmed
-        self._archive_bytes += report.bytes
+        self._archive_bytes += outcome.bytes
         groups = [as_map(group) for group in self._connection.call("XINFO", "GROUPS", STREAM)]
         lags = {group[b"name"].decode(): group[b"lag"] or 0 for group in groups}
         return Sample(

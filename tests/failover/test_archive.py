@@ -19,10 +19,9 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from rillway.pipeline.archive import command as archive
-from rillway.pipeline.archive.parquet_files import raw_entries, read_file
+from rillway.pipeline.archive.files.rows import raw_entries
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID
 from rillway.pipeline.query import command as query
 from rillway.pipeline.ranges.loss import DataLost
 from tests.failover.cluster import DOWN_AFTER_MS, Cluster, Node, wait_for
@@ -139,8 +138,7 @@ def rows(folder: Path, stream: str) -> list[tuple[str, str]]:
     table = ArchiveTable.open(folder)
     return [
         (entry_id.decode(), words[1].decode())
-        for file in table.files(stream)
-        for batch in read_file(table.store, file, MIN_ID, MAX_ID)
+        for _, batch in table.rows(stream).batches()
         for entry_id, words in raw_entries(batch)
     ]
 

@@ -38,10 +38,9 @@ import pyarrow as pa
 
 from rillway.pipeline.archive.archiver import Archiver, Settings
 from rillway.pipeline.archive.engine import LocalEngine
-from rillway.pipeline.archive.parquet_files import read_file
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, parse_id
+from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
 from rillway.pipeline.query.history import open_history
 from tests.pipeline_crash.servers import DurableServer
 from tests.pipeline_crash.traffic import GROUP, STREAM, Traffic
@@ -197,9 +196,8 @@ def check(scene: Scene) -> list[str]:
     end = table.end(STREAM)
     archived_end = MIN_ID if end is None else end.id
     found: list[tuple[str, int]] = []
-    for file in table.files(STREAM):
-        for batch in read_file(table.store, file, MIN_ID, MAX_ID):
-            found += zip(batch.column("id").to_pylist(), numbers_of(batch), strict=True)
+    for _, batch in table.rows(STREAM).batches():
+        found += zip(batch.column("id").to_pylist(), numbers_of(batch), strict=True)
     with Connection(scene.server.url) as connection:
         live = connection.call("XRANGE", STREAM, "-", "+")
         needed = needed_ids(connection)

@@ -1,51 +1,69 @@
-"""Archives a stream: its entries go to the table exactly once, and are then trimmed.
+"""Archives streams in rounds: their entries go to the table exactly once, and are then trimmed.
 
-First the stream is recognised as the one that was archived (identity/recognition.py). Then, for
-each batch: the range is fixed by IDs, its entries are counted, tasks write them to files, files and
-count are compared, and one commit of the table names the files and the new end. That commit is the
-only thing that counts. Before it, there are files that no reader sees; after it, the next batch
-begins after it. So there is nothing to repair after a crash, and nothing that is done twice.
+First all streams are recognised as those that were archived (identity/recognition.py), in one
+pipeline. Then, batch by batch: tasks write entries of many streams to shared files, the files are
+compared with what the tasks say, and one commit of the table names the files and up to where each
+stream is archived now. That commit is the only thing that counts. Before it, there are files that
+no reader sees; after it, the next batch begins after it. So there is nothing to repair after a
+crash, and nothing that is done twice. Where nothing is new there is no commit.
 
-After the commit the marker moves to the new end, if the stream still is what was read. Only what is
-committed, on the disk, and before the marker is trimmed (trim.py).
+After the commit the markers move to the new ends, if the streams still are what was read. Only what
+is committed, on the disk, and before the marker is trimmed (trim.py).
+
+A stream that is refused, has lost entries, or is archived by somebody else is left out, and the
+others go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil
 
+from rillway.pipeline.archive.batches import Batch, plan_tasks
 from rillway.pipeline.archive.engine import Engine
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.groups import Holdup
-from rillway.pipeline.archive.identity.epochs import StreamState
-from rillway.pipeline.archive.identity.guards import DONE, REASONS, Guards, Placing
-from rillway.pipeline.archive.identity.recognition import Recognised, Rules, recognise
-from rillway.pipeline.archive.lease import LIFETIME_MS, Lease
+from rillway.pipeline.archive.identity.epochs import StreamRecord
+from rillway.pipeline.archive.identity.guards import ANCHOR, DONE, REASONS, Guards, Placing
+from rillway.pipeline.archive.identity.recognition import (
+    Recognised,
+    Refused,
+    Rules,
+    recognise_all,
+)
+from rillway.pipeline.archive.lease import LIFETIME_MS, Leases
 from rillway.pipeline.archive.limits import BATCH_BYTES, BATCH_ENTRIES
-from rillway.pipeline.archive.parquet_files import (
-    ArchivedFile,
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
+from rillway.pipeline.archive.tasks import (
     ArchiveLossPolicy,
+    Part,
+    PartChanged,
+    PartLost,
+    PartRead,
     ServerChanged,
     WriteTask,
-    footer_facts,
 )
-from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
 from rillway.pipeline.archive.trim import Archived, Trimmer, TrimRules, server_time_ms
 from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.facts import StreamFacts, group_infos, group_name, read_facts
-from rillway.pipeline.client.ids import MIN_ID, format_id, ms_of
-from rillway.pipeline.ranges.anchors import extended
-from rillway.pipeline.ranges.discovery import check_there
-from rillway.pipeline.ranges.loss import check_count
+from rillway.pipeline.client.facts import (
+    StreamFacts,
+    all_facts,
+    all_group_infos,
+    group_name,
+    read_facts,
+)
+from rillway.pipeline.client.ids import MIN_ID
+from rillway.pipeline.ranges.anchors import Anchor, extended
+from rillway.pipeline.ranges.discovery import StreamMissing, check_there
+from rillway.pipeline.ranges.loss import DataLost, check_count
 from rillway.pipeline.ranges.offsets import Position
-from rillway.pipeline.ranges.plan import Planner, Range
+from rillway.pipeline.ranges.plan import Planner, backlog
 
-# A task for fewer entries than that costs more than it saves.
-MIN_TASK_ENTRIES = 10_000
 MAX_COMMIT_ATTEMPTS = 20
 # A stream that changes between the look at it and the write is looked at again.
 MAX_LOOKS = 5
+# In the log.
+MAX_NOTES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +83,11 @@ class Settings:
 
 @dataclass(slots=True)
 class Report:
-    """The outcome of archiving one stream."""
+    """The outcome of archiving one stream. `batches`: those that had entries of it."""
 
     stream: str
     archived: int = 0
     batches: int = 0
-    files: int = 0
-    bytes: int = 0
     trimmed: int = 0
     trimmed_by: str = ""
     end: int = MIN_ID
@@ -80,6 +96,24 @@ class Report:
     is_missing: bool = False
     holdups: list[Holdup] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The outcome of a round: a report for each stream, or the error for which it was left out.
+
+    `commits`, `files` and `bytes`: of all streams together.
+    """
+
+    reports: dict[str, Report] = field(default_factory=dict)
+    failures: dict[str, Exception] = field(default_factory=dict)
+    commits: int = 0
+    files: int = 0
+    bytes: int = 0
+
+    @property
+    def archived(self) -> int:
+        return sum(report.archived for report in self.reports.values())
 
 
 def nothing(_: object) -> None:
@@ -96,16 +130,8 @@ class Hooks:
     is_interrupted: Callable[[], bool] = lambda: False
 
 
-class StreamChanged(Exception):
-    """A stream is no longer what was read, and must be read again. The text says why."""
-
-
 class Archiver:
-    """Archives streams of one server into one table.
-
-    `source_is_known`: set once the marker of a stream has shown that the server has what was
-    archived; then streams without any marker are begun again.
-    """
+    """Archives streams of one server into one table."""
 
     def __init__(
         self, table: ArchiveTable, engine: Engine, settings: Settings, hooks: Hooks | None = None
@@ -114,293 +140,483 @@ class Archiver:
         self._engine = engine
         self._settings = settings
         self._hooks = hooks or Hooks()
-        self.source_is_known = False
 
     def archive(self, stream: str, hooks: Hooks | None = None) -> Report:
-        """Archive everything that is in the stream now, then trim it.
+        """A round of one stream. Raises what it failed with, besides what `round` raises."""
+        outcome = self.round([stream], hooks)
+        if stream in outcome.failures:
+            raise outcome.failures[stream]
+        return outcome.reports[stream]
 
-        Raises Refused, StreamMissing, LeaseTaken, LeaseLost, DataLost, ArchiveError, EngineFailed,
-        ServerError and ConnectionLost. What was committed before the error stays.
+    def round(self, streams: Sequence[str], hooks: Hooks | None = None) -> Outcome:
+        """Archive everything that is in the streams now, then trim them.
+
+        What concerns one stream is among the failures: Refused, StreamMissing, LeaseTaken,
+        LeaseLost, DataLost, ArchiveError. Raises ArchiveError, EngineFailed, ServerError and
+        ConnectionLost for the rest. What was committed before stays.
         """
-        lease_key = f"{self._table.group}:lease:{{{stream}}}"
-        what = f"archiving {stream} to {self._table.store}"
+        group = self._table.group
+        keys = {stream: f"{group}:lease:{{{stream}}}" for stream in dict.fromkeys(streams)}
+        what = f"archiving {{}} to {self._table.store}"
+        settings = self._settings
         with (
-            Lease(self._settings.url, lease_key, what, self._settings.lease_ms) as lease,
-            Connection(self._settings.url) as connection,
+            Leases(settings.url, keys, what, settings.lease_ms) as leases,
+            Connection(settings.url) as connection,
         ):
-            self._table.refresh()
-            report = Report(stream)
-            policy = ArchiveLossPolicy(accepts=self._settings.accepts_loss)
-            for look in range(MAX_LOOKS):
-                run = _Run(report, policy, connection, lease, self._table, self._engine)
-                try:
-                    self._recognise(run)
-                    run.run(hooks or self._hooks)
-                    break
-                except (StreamChanged, ServerChanged) as change:
-                    if look == MAX_LOOKS - 1:
-                        raise ArchiveError(
-                            f"{stream}: gave up after {MAX_LOOKS} attempts: {change}"
-                        ) from None
-                    connection.reopen()
-                    self._table.refresh()
-            report.notes = list(dict.fromkeys([*report.notes, *policy.notes]))
-            return report
-
-    def _recognise(self, run: _Run) -> None:
-        rules = Rules(self._settings.opens_new_epoch, self.source_is_known)
-        run.recognise(self._settings, rules)
-        self.source_is_known |= run.is_proven
+            run = _Round(
+                connection, leases, self._table, self._engine, settings, hooks or self._hooks
+            )
+            run.run(leases.held)
+            run.outcome.failures |= leases.taken
+            return run.outcome
 
 
-class _Run:
-    """One run of archiving one stream, under its lease."""
+@dataclass(slots=True)
+class _Stream:
+    """A stream of a round, from when it is recognised.
+
+    `before`: what the table knew of it then; `start`, `end`: what is to be archived; `at`: up to
+    where it is; `anchor`: the last archived entry that is live; `counted`: entries since `start`.
+    """
+
+    name: str
+    report: Report
+    policy: ArchiveLossPolicy
+    before: StreamRecord | None
+    found: Recognised
+    record: StreamRecord
+    start: Position
+    end: Position
+    anchor: Anchor | None
+    is_changed: bool
+    counts_are_exact: bool
+    counted: int = 0
+
+    @property
+    def at(self) -> Position:
+        return self.record.end
+
+    @property
+    def is_done(self) -> bool:
+        return self.at.id >= self.end.id
+
+    @property
+    def facts(self) -> StreamFacts:
+        return self.found.seen.facts
+
+    @property
+    def left(self) -> int:
+        """About how many entries are still to be archived."""
+        return max(backlog(self.at.id, self.at.n, self.facts), 1)
+
+    def part(self) -> Part:
+        """What is still to be archived. It begins with an entry that is there."""
+        anchor = self.anchor
+        first = self.facts.first_id if anchor is None else anchor.id
+        return Part(
+            self.name,
+            self.at.id,
+            self.end.id,
+            first,
+            self.left,
+            self.record.state.present.number,
+            anchor,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A stream after a batch. `rows`: the entries of the batch."""
+
+    stream: _Stream
+    record: StreamRecord
+    rows: int = 0
+
+
+class _Round:
+    """One round, under the leases of its streams."""
 
     def __init__(
         self,
-        report: Report,
-        policy: ArchiveLossPolicy,
         connection: Connection,
-        lease: Lease,
+        leases: Leases,
         table: ArchiveTable,
         engine: Engine,
+        settings: Settings,
+        hooks: Hooks,
     ) -> None:
-        self._stream = report.stream
         self._connection = connection
-        self._lease = lease
+        self._leases = leases
         self._table = table
         self._engine = engine
+        self._settings = settings
+        self._hooks = hooks
         self._planner = Planner(connection)
         self._guards = Guards(connection)
-        self._policy = policy
-        self._report = report
-        self._counted = 0
-        self._found: Recognised | None = None
+        self._trimmer = Trimmer(connection, settings.rules)
+        self._policies: dict[str, ArchiveLossPolicy] = {}
+        # Streams that are no longer what was read, and why: they are looked at again.
+        self._changed: dict[str, str] = {}
+        self._source_is_known = False
+        self.outcome = Outcome()
 
-    @property
-    def is_proven(self) -> bool:
-        return self._found is not None and self._found.is_proven
+    def run(self, names: Sequence[str]) -> None:
+        """Raises what Archiver.round raises."""
+        for name in names:
+            self.outcome.reports[name] = Report(name)
+            self._policies[name] = ArchiveLossPolicy(accepts=self._settings.accepts_loss)
+        for _ in range(MAX_LOOKS):
+            self._table.refresh()
+            self._changed = {}
+            self._look(names)
+            names = list(self._changed)
+            if not names:
+                break
+            self._connection.reopen()
+        for name, change in self._changed.items():
+            text = f"{name}: gave up after {MAX_LOOKS} attempts: {change}"
+            self._fail({name: ArchiveError(text)})
+        for name, report in self.outcome.reports.items():
+            report.notes = list(dict.fromkeys([*report.notes, *self._policies[name].notes]))
 
-    def recognise(self, settings: Settings, rules: Rules) -> None:
-        """Recognise the stream as the one that was archived. Raises Refused, StreamMissing."""
-        self._settings = settings
-        stored = self._table.end(self._stream)
-        if stored is None and not settings.allows_missing:
-            check_there(self._connection, self._stream)
-        self._version = self._table.state_number(self._stream)
-        now_ms = server_time_ms(self._connection)
-        self._found = recognise(self._connection, self._table, self._stream, rules, now_ms)
-        self._report.end = MIN_ID if stored is None else stored.id
+    def _fail(self, errors: Mapping[str, Exception]) -> None:
+        self.outcome.failures |= errors
+        for name in errors:
+            self.outcome.reports.pop(name, None)
 
-    def run(self, hooks: Hooks) -> None:
-        """Archive and trim. Raises StreamChanged as well."""
-        hooks.reached("recognised")
-        found = self._found
-        if found is None:
-            self._report.is_missing = True
-            return
-        self._begin(found)
-        hooks.reached("marked")
-        facts = read_facts(self._connection, self._stream)
-        start = found.checked_start(self._policy, self._stream, facts)
-        end = Position(max(facts.last_id, start.id), facts.entries_added)
-        hooks.planned(self._estimate(start, facts))
-        # XDEL may have removed entries in between: the number before a batch is then unknown.
-        counts_are_exact = facts.max_deleted_id <= start.id and (
-            start.id != MIN_ID or not facts.trimmed
-        )
-        at = start
-        while at.id < end.id and not hooks.is_interrupted():
-            last, counted, is_last = self._batch_end(at.id, end.id)
-            self._counted += counted
-            if is_last:
-                batch_end = end
-                self._check_whole(start, end)
-            else:
-                known = counts_are_exact and at.n is not None
-                batch_end = Position(last, (at.n or 0) + counted if known else None)
-            hooks.reached("planned")
-            self._archive_batch(at, batch_end, counted, hooks)
-            hooks.advanced(counted)
-            at = batch_end
-        if self._is_changed:
-            self._lease.check()
-            self._commit(at, at, [], self._state)
-            hooks.reached("committed")
-        self._report.is_complete = at.id >= end.id
-        self._finish(at, hooks)
+    def _look(self, names: Sequence[str]) -> None:
+        """Recognise streams, and archive and trim those that are the ones that were archived."""
+        streams = self._recognised(names)
+        self._hooks.reached("recognised")
+        streams = self._marked(streams)
+        self._hooks.reached("marked")
+        self._hooks.planned(sum(stream.left for stream in streams if not stream.is_done))
+        waiting = [stream for stream in streams if not stream.is_done]
+        idle = [stream for stream in streams if stream.is_done]
+        changed = [stream for stream in idle if stream.is_changed]
+        if changed and not waiting:
+            self._commit([_Step(stream, stream.record) for stream in changed], [])
+        while waiting and not self._hooks.is_interrupted():
+            waiting = self._archive_batch(waiting, changed)
+            changed = [stream for stream in changed if stream.is_changed]
+        for stream in waiting:
+            stream.report.is_complete = False
+        left_out = self.outcome.failures.keys() | self._changed.keys()
+        self._finish([stream for stream in (*idle, *waiting) if stream.name not in left_out])
 
-    def _begin(self, found: Recognised) -> None:
-        """Place the marker where archiving continues. Raises StreamChanged."""
-        self._report.notes += found.notes
-        self._state, self._anchor = found.state, found.anchor
-        self._is_changed = found.is_changed
-        self._marker = self._table.marker(found.state.present)
-        self._end = found.end
-        if not found.is_proven:
-            last = found.anchor
-            branch = MIN_ID if last is None else last.id
-            self._place(Placing(self._marker, found.marker, last, found.end.id, None, last, branch))
+    # -- recognition ------------------------------------------------------------------------------
 
-    def _batch_end(self, after: int, end: int) -> tuple[int, int, bool]:
-        """Return the last ID of the next batch, its number of entries, and True if it is last."""
+    def _recognised(self, names: Sequence[str]) -> list[_Stream]:
+        """Those that go on; the others are reported."""
         settings = self._settings
-        limit = settings.batch_entries
-        # To keep a limit of bytes, all is read twice; so only where it may matter.
-        size = self._planner.sample_entry_bytes(Range(self._stream, after, end))
-        max_bytes = settings.batch_bytes if 2 * size * limit > settings.batch_bytes else None
-        last, counted = self._planner.end_within(self._stream, after, end, limit, max_bytes)
-        # The last entries may have been deleted: then the end is an ID that is not there.
-        is_last = last == end or self._planner.found([Range(self._stream, last, end)]) == [None]
-        return last, counted, is_last
+        names = self._there(names)
+        rules = Rules(settings.opens_new_epoch, self._source_is_known)
+        now_ms = server_time_ms(self._connection)
+        found = recognise_all(self._connection, self._table, names, rules, now_ms)
+        streams = []
+        for name, one in found.items():
+            report = self.outcome.reports[name]
+            before = self._table.record(name)
+            report.end = MIN_ID if before is None else before.end.id
+            if isinstance(one, Refused):
+                self._fail({name: one})
+            elif one is None:
+                report.is_missing = True
+            else:
+                self._source_is_known |= one.is_proven
+                report.notes += one.notes
+                try:
+                    streams.append(self._stream(name, before, one))
+                except DataLost as loss:
+                    self._fail({name: loss})
+        return streams
 
-    def _estimate(self, start: Position, facts: StreamFacts) -> int:
-        if start.n is None:
-            return facts.length
-        return max(min(facts.entries_added - start.n, facts.length), 0)
+    def _there(self, names: Sequence[str]) -> list[str]:
+        """Without those that were never archived and are missing, if that is an error."""
+        if self._settings.allows_missing:
+            return list(names)
+        kept = []
+        for name in names:
+            try:
+                if self._table.record(name) is None:
+                    check_there(self._connection, name)
+                kept.append(name)
+            except StreamMissing as error:
+                self._fail({name: error})
+        return kept
 
-    def _check_whole(self, start: Position, end: Position) -> None:
-        """Compare the entries counted with those ever added. Raises StreamChanged, DataLost."""
-        facts = read_facts(self._connection, self._stream)
-        if facts.last_id < end.id:
-            raise StreamChanged(f"it ends at {format_id(facts.last_id)} now")
-        if start.id != MIN_ID:
-            check_count(self._policy, self._stream, start, end, self._counted, facts)
-        elif end.n is not None and (gone := end.n - self._counted) > 0:
-            self._policy.unclear(
-                f"{self._stream}: {gone:,} entries had been trimmed or deleted before they could "
-                "be archived for the first time"
-            )
+    def _stream(self, name: str, before: StreamRecord | None, found: Recognised) -> _Stream:
+        """Raises DataLost if entries are missing after what is archived."""
+        policy, facts = self._policies[name], found.seen.facts
+        start = found.checked_start(policy, name, facts)
+        record = StreamRecord(found.state, start)
+        if before is not None:
+            record = replace(before, state=found.state, end=start)
+        return _Stream(
+            name,
+            self.outcome.reports[name],
+            policy,
+            before,
+            found,
+            record,
+            start,
+            Position(max(facts.last_id, start.id), facts.entries_added),
+            found.anchor,
+            found.is_changed,
+            # XDEL may have removed entries in between: the number before a batch is then unknown.
+            facts.max_deleted_id <= start.id and (start.id != MIN_ID or not facts.trimmed),
+        )
+
+    def _marked(self, streams: Sequence[_Stream]) -> list[_Stream]:
+        """Place the markers where archiving continues; those whose markers are there."""
+        placings = {}
+        for stream in streams:
+            found = stream.found
+            if not found.is_proven:
+                last = found.anchor
+                branch = MIN_ID if last is None else last.id
+                placings[stream.name] = Placing(
+                    self._marker(stream), found.marker, last, found.end.id, None, last, branch
+                )
+        self._place(placings)
+        return [stream for stream in streams if stream.name not in self._changed]
+
+    def _marker(self, stream: _Stream) -> str:
+        return self._table.marker(stream.record.state.present)
+
+    def _place(self, placings: Mapping[str, Placing]) -> None:
+        """Show in XINFO GROUPS how far the archive is."""
+        for name, outcome in self._guards.place_all(placings).items():
+            if outcome != DONE:
+                self._changed[name] = REASONS[outcome]
 
     # -- a batch ----------------------------------------------------------------------------------
 
-    def _archive_batch(self, start: Position, end: Position, counted: int, hooks: Hooks) -> None:
-        files = self._write(start, end, counted) if counted else []
-        hooks.reached("written")
-        files = self._verified(files, start, end, counted)
-        anchors = self._state.anchors
-        for file in files:
-            anchors = extended(anchors, file.rows, file.anchors)
-        assert self._found is not None
-        state = replace(self._state, anchors=anchors, source=self._found.seen.source)
-        self._lease.check()
-        self._commit(start, end, files, state)
-        self._report.archived += sum(file.rows for file in files)
-        self._report.batches += 1
-        self._report.files += len(files)
-        self._report.bytes += sum(file.size_bytes for file in files)
-        hooks.reached("committed")
-        last = anchors[0] if files else self._anchor
-        self._place(Placing(self._marker, start.id, last, end.id, end.n, self._anchor, start.id))
-        self._anchor, self._end = last, end
-        hooks.reached("placed")
+    def _archive_batch(
+        self, waiting: Sequence[_Stream], changed: Sequence[_Stream]
+    ) -> list[_Stream]:
+        """Archive a batch of streams, and trim those that are done; the ones that are not.
 
-    def _write(self, start: Position, end: Position, counted: int) -> list[ArchivedFile]:
-        every = max(ceil(counted / self._engine.parallelism), MIN_TASK_ENTRIES)
-        wanted = Range(self._stream, start.id, end.id)
-        slices = self._planner.slices(wanted, estimate=counted, every=every)
-        settings = self._settings
-        assert self._found is not None
-        return self._engine.write(
-            [
-                WriteTask(
-                    settings.url,
-                    self._table.store,
-                    part,
-                    settings.accepts_loss,
-                    self._table.period,
-                    self._state.present.number,
-                    self._found.seen.source.run_id,
-                )
-                for part in slices
-            ]
-        )
-
-    def _verified(
-        self, files: Sequence[ArchivedFile], start: Position, end: Position, counted: int
-    ) -> list[ArchivedFile]:
-        """Return the files in order, after comparing what is on the disk with what was counted.
-
-        Raises ArchiveError, DataLost, StreamChanged.
+        `changed`: streams without new entries of which the next commit is to have the state.
         """
-        before = start.id
-        ordered = sorted(files, key=lambda file: file.first_id)
-        for file in ordered:
-            if not before < file.first_id <= file.last_id <= end.id:
-                raise ArchiveError(f"{file.path}: its entries are not of the range to be archived")
-            before = file.last_id
-            said = file.rows, ms_of(file.first_id), ms_of(file.last_id)
-            if footer_facts(self._table.store, file) != said:
-                raise ArchiveError(f"{file.path}: the file is not what was written")
-        rows = sum(file.rows for file in files)
-        if rows == counted:
-            return ordered
-        bounds = f"after {format_id(start.id)} up to {format_id(end.id)}"
-        text = f"{self._stream}: counted {counted:,} entries {bounds}, and read {rows:,}"
-        facts = read_facts(self._connection, self._stream)
-        if rows < counted and facts.max_deleted_id > start.id:
-            self._policy.unclear(f"{text}: the others were deleted meanwhile")
-        elif rows < counted:
-            self._policy.lost(f"{text}: the others were trimmed meanwhile")
+        try:
+            tasks = self._tasks(waiting)
+            self._hooks.reached("planned")
+            batch = Batch(self._engine.write(tasks))
+        except PartLost as loss:
+            self._fail({loss.stream: DataLost(str(loss))})
+            return self._going_on(waiting)
+        except PartChanged as change:
+            self._changed[change.stream] = REASONS[ANCHOR]
+            return self._going_on(waiting)
+        except ServerChanged as change:
+            self._changed |= {stream.name: str(change) for stream in waiting}
+            return []
+        self._hooks.reached("written")
+        steps = self._steps(waiting, batch)
+        is_whole = len(steps) == len(batch.reads)
+        if is_whole and self._commit([*steps, *(_Step(s, s.record) for s in changed)], batch.files):
+            self._hooks.advanced(batch.rows)
+            self._finish(
+                [
+                    step.stream
+                    for step in steps
+                    if step.stream.is_done and step.stream.name not in self._changed
+                ]
+            )
         else:
-            raise StreamChanged(text)
-        return ordered
+            # Rows of a stream that is left out are among those of the others.
+            for file in batch.files:
+                self._table.store.remove(file.path)
+        return self._going_on(waiting)
 
-    def _commit(
-        self, start: Position, end: Position, files: Sequence[ArchivedFile], state: StreamState
-    ) -> None:
-        """Commit a batch; try again after a conflict with a compaction. Raises ArchiveError."""
-        note = {
-            "rillway.operation": "archive",
-            "rillway.stream": self._stream,
-            "rillway.epoch": str(state.present.number),
-            "rillway.after": format_id(start.id),
-            "rillway.end": format_id(end.id),
-        } | ({"rillway.notes": "; ".join(self._policy.notes)} if self._policy.notes else {})
-        for _ in range(MAX_COMMIT_ATTEMPTS):
-            if self._table.state_number(self._stream) != self._version:
-                where = self._table.store
-                raise ArchiveError(
-                    f"{self._stream}: another archiver has archived it to {where} meanwhile"
-                )
+    def _going_on(self, waiting: Sequence[_Stream]) -> list[_Stream]:
+        left_out = self.outcome.failures.keys() | self._changed.keys()
+        return [s for s in waiting if not s.is_done and s.name not in left_out]
+
+    def _tasks(self, waiting: Sequence[_Stream]) -> list[WriteTask]:
+        settings = self._settings
+        job = WriteTask(
+            settings.url,
+            self._table.store,
+            (),
+            settings.accepts_loss,
+            self._table.period,
+            waiting[0].found.seen.source.run_id,
+            settings.batch_entries,
+            settings.batch_bytes,
+        )
+        parts = [stream.part() for stream in waiting]
+        return plan_tasks(job, parts, self._planner, self._engine.parallelism)
+
+    def _steps(self, waiting: Sequence[_Stream], batch: Batch) -> list[_Step]:
+        """The streams after a batch, without those that turn out to have lost entries."""
+        batch.check(self._table.store)
+        by_name = {stream.name: stream for stream in waiting}
+        steps = []
+        for name, reads in batch.reads.items():
             try:
-                self._table.append(self._stream, end, files, state, note)
+                steps.append(self._step(by_name[name], reads))
+            except DataLost as loss:
+                self._fail({name: loss})
+        return steps
+
+    def _step(self, stream: _Stream, reads: Sequence[PartRead]) -> _Step:
+        """Raises DataLost."""
+        state, at = stream.record.state, stream.at
+        anchors, rows = state.anchors, sum(read.rows for read in reads)
+        for read in reads:
+            anchors = extended(anchors, read.rows, read.anchors)
+            stream.policy.notes += read.notes
+        end = reads[-1].end
+        if end == stream.end.id:
+            position = stream.end
+            self._check_whole(stream, stream.counted + rows)
+        else:
+            known = stream.counts_are_exact and at.n is not None
+            position = Position(end, (at.n or 0) + rows if known else None)
+        state = replace(state, anchors=anchors, source=stream.found.seen.source)
+        return _Step(stream, replace(stream.record, state=state, end=position), rows)
+
+    def _check_whole(self, stream: _Stream, counted: int) -> None:
+        """Compare the entries counted with those ever added. Raises DataLost."""
+        start, end, name = stream.start, stream.end, stream.name
+        if end.n is None or start.n is None or counted >= end.n - start.n:
+            return
+        if start.id != MIN_ID:
+            facts = stream.facts
+            if facts.max_deleted_id <= start.id:
+                facts = read_facts(self._connection, name)
+            check_count(stream.policy, name, start, end, counted, facts)
+        else:
+            stream.policy.unclear(
+                f"{name}: {end.n - counted:,} entries had been trimmed or deleted before they "
+                "could be archived for the first time"
+            )
+
+    def _commit(self, steps: Sequence[_Step], files: Sequence[ArchivedFile]) -> bool:
+        """Commit a batch and place the markers; False if one of the streams must be left out.
+
+        Tries again after a conflict with others that have not archived the same streams. Raises
+        ArchiveError.
+        """
+        by_name = {step.stream.name: step for step in steps}
+        note = self._note(steps)
+        for _ in range(MAX_COMMIT_ATTEMPTS):
+            taken = {name: self._taken(name) for name, s in by_name.items() if self._is_taken(s)}
+            errors = taken or self._leases.check(by_name)
+            if errors:
+                self._fail(errors)
+                return False
+            changed = {name: self._merged(name, step.record) for name, step in by_name.items()}
+            number = self._table.write_state(changed)
+            self._hooks.reached("stated")
+            try:
+                self._table.append(number, files, note)
             except CommitConflict:
                 self._table.refresh()
                 continue
-            self._version = self._table.state_number(self._stream)
-            self._state, self._is_changed = state, False
-            return
+            self._committed(steps, files)
+            return True
         raise ArchiveError(
             f"{self._table.store}: gave up after {MAX_COMMIT_ATTEMPTS} attempts to commit: "
             "others committed first each time"
         )
 
+    def _is_taken(self, step: _Step) -> bool:
+        before, now = step.stream.before, self._table.record(step.stream.name)
+        return now is not before and (now is None or not now.is_as_archived_in(before))
+
+    def _taken(self, name: str) -> ArchiveError:
+        return ArchiveError(
+            f"{name}: another archiver has archived it to {self._table.store} meanwhile"
+        )
+
+    def _merged(self, name: str, record: StreamRecord) -> StreamRecord:
+        """With what has expired meanwhile."""
+        now = self._table.record(name)
+        if now is None:
+            return record
+        return replace(record, expired_before_ms=now.expired_before_ms, expired=now.expired)
+
+    def _note(self, steps: Sequence[_Step]) -> dict[str, str]:
+        """For people who look at the log."""
+        notes = [note for step in steps for note in step.stream.policy.notes]
+        return {
+            "rillway.operation": "archive",
+            "rillway.streams": str(len(steps)),
+            "rillway.entries": str(sum(step.rows for step in steps)),
+        } | ({"rillway.notes": "; ".join(notes[:MAX_NOTES])} if notes else {})
+
+    def _committed(self, steps: Sequence[_Step], files: Sequence[ArchivedFile]) -> None:
+        self.outcome.commits += 1
+        self.outcome.files += len(files)
+        self.outcome.bytes += sum(file.size_bytes for file in files)
+        placings = {}
+        for step in steps:
+            stream, before = step.stream, step.stream.record
+            stream.before = self._table.record(stream.name)
+            stream.record = step.record if stream.before is None else stream.before
+            stream.is_changed = False
+            stream.report.archived += step.rows
+            stream.report.batches += step.rows > 0
+            stream.counted += step.rows
+            end = step.record.end
+            if end.id > before.end.id:
+                last = step.record.state.anchors[0] if step.rows else stream.anchor
+                placings[stream.name] = Placing(
+                    self._marker(stream),
+                    before.end.id,
+                    last,
+                    end.id,
+                    end.n,
+                    stream.anchor,
+                    before.end.id,
+                )
+                stream.anchor = last
+        self._hooks.reached("committed")
+        self._place(placings)
+        self._hooks.reached("placed")
+
     # -- what others see --------------------------------------------------------------------------
 
-    def _place(self, placing: Placing) -> None:
-        """Show in XINFO GROUPS how far the archive is. Raises StreamChanged."""
-        outcome = self._guards.place(self._stream, placing)
-        if outcome != DONE:
-            raise StreamChanged(REASONS[outcome])
-
-    def _finish(self, at: Position, hooks: Hooks) -> None:
-        self._report.end = at.id
-        stale = self._stale()
+    def _finish(self, streams: Sequence[_Stream]) -> None:
+        """Trim streams, and destroy groups of the archive's that mean nothing any more."""
+        if not streams:
+            return
+        group = self._table.group
+        archived = {
+            stream.name: Archived(self._marker(stream), stream.at.id, stream.anchor, group)
+            for stream in streams
+        }
+        names = list(archived)
+        groups = all_group_infos(self._connection, names)
+        facts = all_facts(self._connection, names)
+        for stream in streams:
+            stream.report.end = stream.at.id
+            stream.report.remaining = facts[stream.name].length
         if self._settings.trims:
-            archived = Archived(self._marker, at.id, self._anchor, stale)
-            trimmed = Trimmer(self._connection, self._settings.rules).trim(self._stream, archived)
-            if trimmed.refused:
-                raise StreamChanged(trimmed.refused)
-            self._report.trimmed, self._report.trimmed_by = trimmed.removed, trimmed.by
-            self._report.holdups = trimmed.holdups
-            hooks.reached("trimmed")
-        # Last: as long as it is there, it shows which history the stream had.
-        self._connection.call_all([("XGROUP", "DESTROY", self._stream, name) for name in stale])
-        self._report.remaining = read_facts(self._connection, self._stream).length
+            self._trim(streams, archived)
+        # Last: as long as they are there, they show which history the streams had.
+        self._connection.call_all(
+            [
+                ("XGROUP", "DESTROY", name, stale)
+                for name in names
+                if name not in self._changed
+                for stale in map(group_name, groups[name])
+                if archived[name].is_stale(stale)
+            ]
+        )
 
-    def _stale(self) -> frozenset[str]:
-        """Return the archive's obsolete groups: those of earlier epochs and of other streams."""
-        names = {group_name(info) for info in group_infos(self._connection, self._stream)}
-        own = {n for n in names if n == self._table.group or n.startswith(f"{self._table.group}:")}
-        return frozenset(own - {self._marker})
+    def _trim(self, streams: Sequence[_Stream], archived: Mapping[str, Archived]) -> None:
+        done = self._trimmer.trim_all(archived)
+        for stream in streams:
+            trimmed, report = done[stream.name], stream.report
+            if trimmed.refused:
+                self._changed[stream.name] = trimmed.refused
+                continue
+            report.trimmed += trimmed.removed
+            report.trimmed_by = trimmed.by
+            report.holdups = trimmed.holdups
+            report.remaining = trimmed.left
+        self._hooks.reached("trimmed")

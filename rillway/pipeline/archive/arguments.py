@@ -16,19 +16,19 @@ from rillway.command_line.arguments import (
 )
 from rillway.command_line.parser import Parser
 from rillway.command_line.suggestions import did_you_mean
+from rillway.pipeline.archive.files.periods import PERIODS
 from rillway.pipeline.archive.limits import (
     BATCH_BYTES,
     BATCH_ENTRIES,
     TARGET_BYTES,
     VACUUM_AFTER_HOURS,
 )
-from rillway.pipeline.archive.periods import PERIODS
 
 DEFAULT_KEEP = "10m"
 
 
 def parse_options(arguments: list[str]) -> tuple[str, argparse.Namespace]:
-    """Return the job (archive, compact, epochs, expire or status) and its arguments.
+    """Return the job (archive, or one of JOBS) and its arguments.
 
     Exits with status 2 if they are wrong.
     """
@@ -47,7 +47,7 @@ def make_parser() -> Parser:
     parser = Parser(
         "archive",
         usage="rillway archive --stream S|--pattern GLOB --to PATH [OPTION ...]\n"
-        "       rillway archive compact|epochs|expire|status --to PATH [OPTION ...]",
+        "       rillway archive compact|epochs|expire|status|upgrade --to PATH [OPTION ...]",
         description="Move entries from streams to a Delta table, exactly once, and trim the "
         "streams: never past an entry that a group has not read or not acknowledged.",
     )
@@ -128,16 +128,21 @@ def make_parser() -> Parser:
         help="this process writes the files, or Spark's tasks do, which pays for many streams on a "
         "cluster (default: %(default)s)",
     )
+    parser.add_argument(
+        "--no-compact",
+        action="store_true",
+        help="do not merge small files after a round, for which it takes a quarter of its time",
+    )
     return parser
 
 
 def compact_parser() -> Parser:
     parser = Parser(
         "archive compact",
-        "Merge the small files of days that are over, within a day or whatever the "
-        "archive is cut by; an archiver may run meanwhile.",
+        "Merge the small files of each day, or whatever the archive is cut by; an archiver may run "
+        "meanwhile.",
     )
-    _add_table(parser)
+    _add_place(parser)
     parser.add_argument(
         "--target-size",
         type=size_in_bytes,
@@ -153,8 +158,8 @@ def compact_parser() -> Parser:
 def expire_parser() -> Parser:
     parser = Parser(
         "archive expire",
-        "Remove old files, as a whole, from the archive: of days, in UTC and by their "
-        "IDs, or of the months or years by which it is cut.",
+        "Remove old rows from the archive, of whole days, in UTC and by their IDs, or of the "
+        "months or years by which it is cut.",
     )
     _add_table(parser)
     which = parser.add_mutually_exclusive_group(required=True)
@@ -186,12 +191,23 @@ def epochs_parser() -> Parser:
     return parser
 
 
+def upgrade_parser() -> Parser:
+    parser = Parser(
+        "archive upgrade",
+        "Make an archive of an earlier release, with files for each stream, one of this release: "
+        "all of it is written again. No archiver may run meanwhile.",
+    )
+    _add_place(parser)
+    return parser
+
+
 # Beside the archiver itself.
 JOBS = {
     "compact": compact_parser,
     "epochs": epochs_parser,
     "expire": expire_parser,
     "status": status_parser,
+    "upgrade": upgrade_parser,
 }
 
 

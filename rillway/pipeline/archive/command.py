@@ -12,6 +12,7 @@ import argparse
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -20,43 +21,29 @@ from typing import Any
 from rillway.pipeline.archive.archiver import (
     Archiver,
     Hooks,
+    Outcome,
     Report,
     Settings,
 )
 from rillway.pipeline.archive.arguments import parse_options
 from rillway.pipeline.archive.engine import Engine, EngineFailed, LocalEngine, SparkEngine
 from rillway.pipeline.archive.identity.epochs import epoch_as_json
-from rillway.pipeline.archive.identity.recognition import OtherSource, Refused
-from rillway.pipeline.archive.lease import LeaseLost, LeaseTaken
-from rillway.pipeline.archive.maintenance import (
-    Upkeep,
-    compact,
-    expire,
-)
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
+from rillway.pipeline.archive.upkeep.compaction import Upkeep, compact, compact_due
+from rillway.pipeline.archive.upkeep.expiry import expire, rows_by_stream
+from rillway.pipeline.archive.upkeep.upgrade import upgrade
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
-from rillway.pipeline.client.facts import read_facts
+from rillway.pipeline.client.facts import all_facts
 from rillway.pipeline.client.ids import MIN_ID, format_id
-from rillway.pipeline.ranges.discovery import StreamMissing, find_streams
-from rillway.pipeline.ranges.loss import DataLost
+from rillway.pipeline.ranges.discovery import find_streams
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, spark_session
 
-EXPECTED_ERRORS = (
-    ArchiveError,
-    ConnectionLost,
-    DataLost,
-    EngineFailed,
-    LeaseLost,
-    LeaseTaken,
-    PipelineUnavailable,
-    ServerError,
-    StreamMissing,
-)
+EXPECTED_ERRORS = (ArchiveError, ConnectionLost, EngineFailed, PipelineUnavailable, ServerError)
 # What a later round of --every may find mended.
-PASSING_ERRORS = (ConnectionLost, EngineFailed, LeaseLost, LeaseTaken)
+PASSING_ERRORS = (ConnectionLost, EngineFailed)
 
 
 def main(arguments: list[str]) -> int:
@@ -100,21 +87,20 @@ def archive_main(options: argparse.Namespace) -> int:
         table.set_period(options.partition_by)
     # Spark sets a handler of signals of its own, so it comes before ours.
     with open_engine(options.engine) as engine, Interruption() as interruption:
-        chosen = tuple(options.stream), options.pattern
-        archiver_round = _Round(table, engine, settings, chosen, interruption)
+        rounds = _Rounds(table, engine, settings, options, interruption)
         if options.every is None:
-            archiver_round.run()
-            if archiver_round.was_cut_short:
+            rounds.run()
+            if rounds.was_cut_short:
                 return interruption.exit_status
-            return 1 if archiver_round.refused else 0
+            return 1 if rounds.failed else 0
         while not interruption.requested:
             began = time.monotonic()
             try:
-                archiver_round.run()
+                rounds.run()
             except PASSING_ERRORS as error:
                 print(f"rillway archive: {error}; next try in {options.every:g} s", file=sys.stderr)
             interruption.wait(max(options.every - (time.monotonic() - began), 0))
-        return 1 if archiver_round.refused else 0
+        return 1 if rounds.failed else 0
 
 
 @contextmanager
@@ -130,67 +116,70 @@ def open_engine(name: str) -> Iterator[Engine]:
         spark.stop()
 
 
-class _Round:
-    """Each stream once. `refused`: the number of streams that it would not go on with."""
+class _Rounds:
+    """Rounds of an archiver, one after the other. `failed`: of the last one, the streams that were
+    left out; `was_cut_short`: True if a signal came before all was archived.
+    """
 
     def __init__(
         self,
         table: ArchiveTable,
         engine: Engine,
         settings: Settings,
-        chosen: tuple[tuple[str, ...], str | None],
+        options: argparse.Namespace,
         interruption: Interruption,
     ) -> None:
-        self._table, self._engine, self._settings = table, engine, settings
-        self._names, self._pattern = chosen
+        self._table = table
+        self._settings = settings
+        self._names: Sequence[str] = options.stream
+        self._pattern: str | None = options.pattern
+        self._compacts = not options.no_compact
         self._interruption = interruption
+        self._archiver = Archiver(table, engine, settings)
         self.was_cut_short = False
-        self.refused = 0
+        self.failed = 0
 
     def run(self) -> None:
-        self.refused = 0
-        archiver = Archiver(self._table, self._engine, self._settings)
-        unknown = self._archive_all(archiver, self._streams())
-        if unknown and archiver.source_is_known:
-            # A stream that came later has shown that the server is the one of before.
-            unknown = self._archive_all(archiver, list(unknown))
-        for refusal in unknown.values():
-            self._refuse(refusal)
-
-    def _archive_all(self, archiver: Archiver, streams: Sequence[str]) -> dict[str, OtherSource]:
-        """Returns the streams of which nothing shows that the server is the one of before."""
-        unknown = {}
-        for stream in streams:
-            if self._interruption.requested:
-                self.was_cut_short = True
-                break
-            try:
-                self._archive(archiver, stream)
-            except OtherSource as refusal:
-                unknown[stream] = refusal
-            except Refused as refusal:
-                self._refuse(refusal)
-        return unknown
-
-    def _refuse(self, refusal: Refused) -> None:
-        self.refused += 1
-        print(f"rillway archive: {refusal}", file=sys.stderr)
-
-    def _archive(self, archiver: Archiver, stream: str) -> None:
-        with Progress(f"archiving {stream}") as progress:
+        """Raises EXPECTED_ERRORS."""
+        self.failed = 0
+        streams = self._streams()
+        what = streams[0] if len(streams) == 1 else f"{len(streams):,} streams"
+        began = time.monotonic()
+        with Progress(f"archiving {what}") as progress:
             hooks = Hooks(
                 planned=progress.set_total,
                 advanced=progress.advance,
                 is_interrupted=lambda: self._interruption.requested,
             )
-            report = archiver.archive(stream, hooks)
-            seconds = progress.seconds
-            for note in report.notes:
-                progress.note(f"note: {note}")
-            for holdup in report.holdups:
-                progress.note(holdup.sentence())
-        print(summary(report, seconds), flush=True)
-        self.was_cut_short |= self._interruption.requested and not report.is_complete
+            outcome = self._archiver.round(streams, hooks)
+            for report in outcome.reports.values():
+                for text in [f"note: {note}" for note in report.notes]:
+                    progress.note(text)
+                for holdup in report.holdups:
+                    progress.note(holdup.sentence())
+        seconds = time.monotonic() - began
+        for report in outcome.reports.values():
+            print(summary(report))
+        if sum(report.archived > 0 for report in outcome.reports.values()) > 1:
+            print(total(outcome, seconds))
+        sys.stdout.flush()
+        for error in outcome.failures.values():
+            print(f"rillway archive: {error}", file=sys.stderr)
+        self.failed = len(outcome.failures)
+        reports = outcome.reports.values()
+        self.was_cut_short = self._interruption.requested and not all(
+            report.is_complete for report in reports
+        )
+        if outcome.commits and self._compacts and not self._interruption.requested:
+            self._keep_up(seconds)
+
+    def _keep_up(self, seconds: float) -> None:
+        """For a quarter of the time at most."""
+        try:
+            compact_due(self._table, seconds / 3)
+            self._table.tidy()
+        except ArchiveError as error:
+            print(f"rillway archive: not compacted: {error}", file=sys.stderr)
 
     def _streams(self) -> list[str]:
         if self._pattern is None:
@@ -199,12 +188,11 @@ class _Round:
             return find_streams(connection, (), self._pattern)
 
 
-def summary(report: Report, seconds: float) -> str:
+def summary(report: Report) -> str:
     """Return a summary of a report in one line."""
     parts = [f"{report.archived:,} archived"]
     if report.archived:
-        rate = report.archived / max(seconds, 1e-9)
-        parts[0] += f" in {report.batches} batches, {report.bytes:,} bytes, {rate:,.0f} a second"
+        parts[0] += f" in {report.batches} batches"
     parts.append(f"{report.trimmed:,} trimmed")
     parts.append(f"{report.remaining:,} in memory")
     if report.is_missing:
@@ -216,18 +204,27 @@ def summary(report: Report, seconds: float) -> str:
     return f"{report.stream}: " + "; ".join(parts)
 
 
+def total(outcome: Outcome, seconds: float) -> str:
+    """Return a summary of a round of several streams in one line."""
+    rate = outcome.archived / max(seconds, 1e-9)
+    return (
+        f"{len(outcome.reports):,} streams: {outcome.archived:,} archived in {outcome.commits:,} "
+        f"commits, {outcome.files:,} files, {outcome.bytes:,} bytes; {seconds:.1f} s, "
+        f"{rate:,.0f} a second"
+    )
+
+
 # -- upkeep ---------------------------------------------------------------------------------------
 
 
 def compact_main(options: argparse.Namespace) -> int:
-    """Merge small files of days that are over."""
+    """Merge small files."""
     table = ArchiveTable.open(options.to, options.storage_options)
     if options.partition_by is not None:
         table.set_period(options.partition_by)
     with Interruption() as interruption, Progress("compacting", unit="rows") as progress:
         done = compact(
             table,
-            options.stream or table.streams(),
             target_bytes=options.target_size,
             vacuum_after_hours=round(options.vacuum_after / 3600),
             advanced=progress.advance,
@@ -248,7 +245,7 @@ def expire_main(options: argparse.Namespace) -> int:
         before = (datetime.now(UTC) - timedelta(seconds=options.older_than)).date()
     done = expire(
         table,
-        options.stream or table.streams(),
+        options.stream,
         before,
         vacuum_after_hours=round(options.vacuum_after / 3600),
     )
@@ -263,27 +260,48 @@ def _vacuumed(done: Upkeep) -> str:
     return f"{done.vacuumed:,} files deleted that nothing names any more"
 
 
+def upgrade_main(options: argparse.Namespace) -> int:
+    """Make an archive of an earlier release one of this release."""
+    done = upgrade(options.to, options.storage_options)
+    if done.is_new:
+        print(f"{options.to}: is an archive of this release already")
+    else:
+        print(
+            f"{done.streams:,} streams, {done.rows:,} rows; {done.files_before:,} files became "
+            f"{done.files_after:,}, and the ones of before stay until they are vacuumed"
+        )
+    return 0
+
+
 # -- status ---------------------------------------------------------------------------------------
 
 
 def status_main(options: argparse.Namespace) -> int:
     """Print what the archive holds of each stream. Returns the exit status."""
     table = ArchiveTable.open(options.to, options.storage_options)
+    streams = options.stream or table.streams()
+    counted: Counter[str] = Counter()
+    for (stream, _), (rows, _) in rows_by_stream(table.store, table.files()).items():
+        counted[stream] += rows
     with Connection(options.url) as connection:
-        for stream in options.stream or table.streams():
-            files = table.files(stream)
-            facts = read_facts(connection, stream)
-            end = table.end(stream)
-            days = f", {files[0].date} to {files[-1].date}" if files else ""
-            behind = ""
-            if end is not None and end.n is not None:
-                behind = f"; {max(facts.entries_added - end.n, 0):,} not archived yet"
-            print(
-                f"{stream}: {sum(file.rows for file in files):,} entries in {len(files):,} files, "
-                f"{sum(file.size_bytes for file in files):,} bytes{days}; "
-                f"archived up to {'nothing' if end is None else format_id(end.id)}; "
-                f"{facts.length:,} in memory{behind}"
-            )
+        facts = all_facts(connection, streams)
+    for stream in streams:
+        end = table.end(stream)
+        behind = ""
+        if end is not None and end.n is not None:
+            behind = f"; {max(facts[stream].entries_added - end.n, 0):,} not archived yet"
+        print(
+            f"{stream}: {counted[stream]:,} entries; archived up to "
+            f"{'nothing' if end is None else format_id(end.id)}; "
+            f"{facts[stream].length:,} in memory{behind}"
+        )
+    files = table.files()
+    if files:
+        days = sorted(file.date for file in files)
+        print(
+            f"{len(streams):,} streams in {len(files):,} files, "
+            f"{sum(file.size_bytes for file in files):,} bytes, {days[0]} to {days[-1]}"
+        )
     return 0
 
 
@@ -293,12 +311,12 @@ def status_main(options: argparse.Namespace) -> int:
 def epochs_main(options: argparse.Namespace) -> int:
     """The histories that the archive has of each stream."""
     table = ArchiveTable.open(options.to, options.storage_options)
+    counted = rows_by_stream(table.store, table.files())
     for stream in options.stream or table.streams():
-        state = table.state(stream)
-        for epoch in () if state is None else state.epochs:
-            rows = sum(file.rows for file in table.files(stream) if file.epoch == epoch.number)
-            end = table.end(stream) if epoch.end is None else None
-            last = epoch.end if end is None else end.id
+        record = table.record(stream)
+        for epoch in () if record is None else record.state.epochs:
+            rows, _ = counted.get((stream, epoch.number), (0, 0))
+            last = record.end.id if record is not None and epoch.end is None else epoch.end
             content = {"stream": stream, **epoch_as_json(epoch), "rows": rows}
             content["end"] = format_id(last or MIN_ID)
             print(json.dumps(content) if options.json else epoch_line(content))
@@ -324,4 +342,5 @@ JOBS = {
     "epochs": epochs_main,
     "expire": expire_main,
     "status": status_main,
+    "upgrade": upgrade_main,
 }

@@ -1,7 +1,8 @@
 """Where the archive's files are written: by Spark's tasks, or in this process.
 
-Both run the same function on the same slices. Entries go from the server to a Parquet file within
-one task; they never pass through the JVM or the driver, which only hear what was written.
+Both run the same function on the same parts of streams. Entries go from the server to a Parquet
+file within one task; they never pass through the JVM or the driver, which only hear what was
+written.
 """
 
 from __future__ import annotations
@@ -9,16 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from rillway.pipeline.archive.parquet_files import (
-    ArchivedFile,
+from rillway.pipeline.archive.tasks import (
+    PartChanged,
+    PartLost,
     ServerChanged,
     WriteTask,
-    write_slice,
+    Written,
+    run_task,
 )
-from rillway.pipeline.ranges.loss import DataLost
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+# What a task says of its streams: to try it again would change nothing.
+CHANGES = (PartChanged, PartLost, ServerChanged)
 
 
 class EngineFailed(Exception):
@@ -30,8 +36,8 @@ class Engine(Protocol):
 
     parallelism: int
 
-    def write(self, tasks: Sequence[WriteTask]) -> list[ArchivedFile]:
-        """The files that the tasks have written. Raises DataLost, ServerChanged, EngineFailed."""
+    def write(self, tasks: Sequence[WriteTask]) -> list[Written]:
+        """What the tasks have written. Raises CHANGES and EngineFailed."""
         ...
 
 
@@ -40,9 +46,9 @@ class LocalEngine:
 
     parallelism = 1
 
-    def write(self, tasks: Sequence[WriteTask]) -> list[ArchivedFile]:
+    def write(self, tasks: Sequence[WriteTask]) -> list[Written]:
         """Raises ConnectionLost and ServerError besides."""
-        return [file for task in tasks for file in write_slice(task)]
+        return [run_task(task) for task in tasks]
 
 
 class SparkEngine:
@@ -52,7 +58,7 @@ class SparkEngine:
         self._context = spark.sparkContext
         self.parallelism = max(self._context.defaultParallelism, 1)
 
-    def write(self, tasks: Sequence[WriteTask]) -> list[ArchivedFile]:
+    def write(self, tasks: Sequence[WriteTask]) -> list[Written]:
         from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 
@@ -62,17 +68,17 @@ class SparkEngine:
             outcomes = self._context.parallelize(tasks, max(len(tasks), 1)).map(attempt).collect()
         except (Py4JError, PySparkException) as error:
             raise EngineFailed(root_cause(error)) from None
-        files: list[ArchivedFile] = []
+        written: list[Written] = []
         for outcome in outcomes:
-            if isinstance(outcome, (DataLost, ServerChanged)):
+            if not isinstance(outcome, Written):
                 raise outcome
-            files += outcome
-        return files
+            written.append(outcome)
+        return written
 
 
-def attempt(task: WriteTask) -> list[ArchivedFile] | DataLost | ServerChanged:
+def attempt(task: WriteTask) -> Written | Exception:
     """A loss is an answer: Spark would try it again, and it stays one."""
     try:
-        return write_slice(task)
-    except (DataLost, ServerChanged) as loss:
+        return run_task(task)
+    except CHANGES as loss:
         return loss

@@ -6,11 +6,11 @@ of its consumers. One number expresses both: the first ID that it needs.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from rillway.pipeline.client.connection import Connection, Reply, ServerError
-from rillway.pipeline.client.facts import as_map, group_infos, group_name
+from rillway.pipeline.client.facts import all_group_infos, as_map, group_name
 from rillway.pipeline.client.ids import MAX_ID, format_id, ms_of, parse_id
 
 PIPELINE_PREFIXES = ("__archive:", "__pin:", "__spark:")
@@ -45,16 +45,34 @@ class Group:
 
 def read_groups(connection: Connection, stream: str) -> list[Group]:
     """Empty for a stream that is not there."""
-    listed = group_infos(connection, stream)
-    names = [group[b"name"] for group in listed]
-    pending = connection.call_all([("XPENDING", stream, name) for name in names])
-    consumers = connection.call_all([("XINFO", "CONSUMERS", stream, name) for name in names])
-    return [
-        _group(*parts)
-        for parts in zip(listed, pending, consumers, strict=True)
-        # Destroyed between the requests.
-        if not isinstance(parts[1], ServerError) and not isinstance(parts[2], ServerError)
+    return read_all_groups(connection, [stream])[stream]
+
+
+def read_all_groups(connection: Connection, streams: Iterable[str]) -> dict[str, list[Group]]:
+    """The groups of several streams, in two pipelines. Raises ServerError."""
+    listed = [
+        (stream, info)
+        for stream, infos in all_group_infos(connection, streams).items()
+        for info in infos
     ]
+    found: dict[str, list[Group]] = {stream: [] for stream in streams}
+    # Most have neither: the archive's own, and those of streams that all have read.
+    asked = [(stream, info) for stream, info in listed if info[b"pending"] or info[b"consumers"]]
+    words = [(stream, info[b"name"]) for stream, info in asked]
+    replies = connection.call_all(
+        [
+            request
+            for stream, name in words
+            for request in (("XPENDING", stream, name), ("XINFO", "CONSUMERS", stream, name))
+        ]
+    )
+    answers = dict(zip(words, zip(replies[::2], replies[1::2], strict=True), strict=True))
+    for stream, info in listed:
+        pending, consumers = answers.get((stream, info[b"name"]), ([0, None], []))
+        # Else destroyed between the requests.
+        if not isinstance(pending, ServerError) and not isinstance(consumers, ServerError):
+            found[stream].append(_group(info, pending, consumers))
+    return found
 
 
 def _group(info: dict[bytes, Reply], pending: Reply, consumers: Reply) -> Group:

@@ -1,8 +1,8 @@
-"""A lease: only its holder may archive a stream into a table.
+"""Leases: only its holder may archive a stream into a table.
 
-It is a key that expires, with a token that only its holder knows. A thread renews it. A holder that
-was away for too long (a stopped process, a lost connection) finds out before it commits; and if two
-believe that they hold it, the table's log lets only one of them commit.
+A lease is a key that expires, with a token that only its holder knows. A thread renews all of a
+round. A holder that was away for too long (a stopped process, a lost connection) finds out before
+it commits; and if two believe that they hold one, the table's log lets only one of them commit.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import socket
 import threading
 import time
 import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError, Word
 
 LIFETIME_MS = 30_000
+# Of keys that change or expire while they are looked at.
+MAX_ATTEMPTS = 10
 
 
 class LeaseTaken(Exception):
@@ -26,77 +29,116 @@ class LeaseLost(Exception):
     """It was held, and is not any more."""
 
 
-class Lease:
-    """Use as a context manager. Raises LeaseTaken on entering."""
+class Leases:
+    """Those of several things at once; use as a context manager.
 
-    def __init__(self, url: str, key: str, what: str, lifetime_ms: int = LIFETIME_MS) -> None:
-        self._url, self._key, self._what, self._lifetime_ms = url, key, what, lifetime_ms
+    `keys`: by the names of the things. `taken`: those that others hold, from entering on; the
+    others are held. `what`: the text before a name in errors, `archiving {}` for one.
+    """
+
+    def __init__(
+        self, url: str, keys: Mapping[str, str], what: str, lifetime_ms: int = LIFETIME_MS
+    ) -> None:
+        self._url, self._keys, self._what, self._lifetime_ms = url, keys, what, lifetime_ms
         self.token = f"{socket.gethostname()} process {os.getpid()} {uuid.uuid4()}"
+        self.taken: dict[str, LeaseTaken] = {}
+        self._valid_until: dict[str, float] = {}
         self._lock = threading.Lock()
         self._ended = threading.Event()
 
-    def __enter__(self) -> Lease:
+    @property
+    def held(self) -> list[str]:
+        return [name for name in self._keys if name not in self.taken]
+
+    def __enter__(self) -> Leases:
         self._connection = Connection(self._url)
-        # Reckoned from before the request: the server may have set it at any time after that.
-        asked = time.monotonic()
-        taken = self._connection.call("SET", self._key, self.token, "NX", "PX", self._lifetime_ms)
-        if taken is None:
-            holder = self._connection.call("GET", self._key)
+        try:
+            self._take()
+        except BaseException:
             self._connection.close()
-            raise LeaseTaken(f"{self._what}: {_who(holder)} is at it already")
-        self._valid_until = asked + self._lifetime_ms / 1000
+            raise
         self._renewer = threading.Thread(target=self._renew_often, name="lease", daemon=True)
         self._renewer.start()
         return self
+
+    def _take(self) -> None:
+        # Reckoned from before the request: the server may have set it at any time after that.
+        valid_until = time.monotonic() + self._lifetime_ms / 1000
+        words = self.token, "NX", "PX", self._lifetime_ms
+        replies = self._call_all([("SET", key, *words) for key in self._keys.values()])
+        refused = [name for name, reply in zip(self._keys, replies, strict=True) if reply is None]
+        holders = self._call_all([("GET", self._keys[name]) for name in refused])
+        for name, holder in zip(refused, holders, strict=True):
+            text = f"{self._what.format(name)}: {_who(holder)} is at it already"
+            self.taken[name] = LeaseTaken(text)
+        self._valid_until = dict.fromkeys(self.held, valid_until)
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._renewer.join()
         try:
-            self._if_held("DEL", self._key)
+            self._if_held(self.held, "DEL")
         except (ServerError, ConnectionLost):
-            pass  # it expires by itself
+            pass  # they expire by themselves
         finally:
             self._connection.close()
 
-    def check(self) -> None:
-        """Raises LeaseLost if another archiver may hold it by now; else it is renewed."""
+    def check(self, names: Iterable[str]) -> dict[str, LeaseLost]:
+        """Renew the leases of some names; those that another one may hold by now."""
+        names = list(names)
         try:
-            self._renew()
+            self._renew(names)
         except (ServerError, ConnectionLost) as error:
-            raise LeaseLost(f"{self._what}: the lease could not be renewed: {error}") from None
-        if time.monotonic() > self._valid_until:
-            raise LeaseLost(f"{self._what}: the lease was lost, another archiver may have it")
+            text = f"the lease could not be renewed: {error}"
+            return {name: LeaseLost(f"{self._what.format(name)}: {text}") for name in names}
+        text = "the lease was lost, another archiver may have it"
+        now = time.monotonic()
+        lost = [name for name in names if now > self._valid_until[name]]
+        return {name: LeaseLost(f"{self._what.format(name)}: {text}") for name in lost}
 
     def _renew_often(self) -> None:
         while not self._ended.wait(self._lifetime_ms / 3000):
             try:
-                self._renew()
+                self._renew(self.held)
             except (ServerError, ConnectionLost):
-                return  # check() finds that it was not renewed
+                return  # check() finds that they were not renewed
 
-    def _renew(self) -> None:
-        asked = time.monotonic()
-        if self._if_held("PEXPIRE", self._key, self._lifetime_ms):
-            self._valid_until = asked + self._lifetime_ms / 1000
-        else:
-            self._valid_until = 0.0
+    def _renew(self, names: Sequence[str]) -> None:
+        valid_until = time.monotonic() + self._lifetime_ms / 1000
+        renewed = self._if_held(names, "PEXPIRE", self._lifetime_ms)
+        self._valid_until |= {name: valid_until if name in renewed else 0.0 for name in names}
 
-    def _if_held(self, *request: str | int) -> bool:
-        """Do something to the key if the token in it is ours."""
+    def _if_held(self, names: Sequence[str], verb: str, *words: Word) -> Collection[str]:
+        """Do something to the keys that have our token; the names of these."""
+        keys = [self._keys[name] for name in names]
         with self._lock:
-            _, held = self._connection.call_all([("WATCH", self._key), ("GET", self._key)])
-            if isinstance(held, ServerError):
-                raise held
-            if held != self.token.encode():
-                self._connection.call("UNWATCH")
-                return False
-            *_, reply = self._connection.call_all([("MULTI",), request, ("EXEC",)])
-            return isinstance(reply, list)
+            for _ in range(MAX_ATTEMPTS):
+                if not names:
+                    return ()
+                self._call_all([("WATCH", key) for key in keys])
+                holders = self._call_all([("GET", key) for key in keys])
+                held = [
+                    name
+                    for name, holder in zip(names, holders, strict=True)
+                    if holder == self.token.encode()
+                ]
+                requests = [(verb, self._keys[name], *words) for name in held]
+                *_, reply = self._connection.call_all([("MULTI",), *requests, ("EXEC",)])
+                if isinstance(reply, list):
+                    return set(held)
+        return ()
+
+    def _call_all(self, requests: Sequence[Sequence[Word]]) -> list[object]:
+        """Raises ServerError."""
+        replies = self._connection.call_all(requests)
+        for reply in replies:
+            if isinstance(reply, ServerError):
+                raise reply
+        return replies
 
 
-def _who(holder: bytes | None) -> str:
+def _who(holder: object) -> str:
     """The token without its random part."""
-    if holder is None:
+    if not isinstance(holder, bytes):
         return "another archiver"
     return holder.decode(errors="replace").rpartition(" ")[0]

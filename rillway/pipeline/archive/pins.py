@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import threading
 import uuid
+from collections.abc import Iterable
 
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
-from rillway.pipeline.client.facts import as_map
 from rillway.pipeline.client.ids import format_id
 
 PREFIX = "__pin:"
@@ -23,22 +23,9 @@ class PinLost(Exception):
     """Somebody has removed a pin: what was read under it may have been trimmed."""
 
 
-def drop_expired_pins(connection: Connection, stream: str, now_ms: int) -> int:
-    """Destroy the pins whose time is over; how many there were."""
-    names = [name for name in _pins(connection, stream) if expires_ms(name) < now_ms]
-    connection.call_all([("XGROUP", "DESTROY", stream, name) for name in names])
-    return len(names)
-
-
-def _pins(connection: Connection, stream: str) -> list[str]:
-    try:
-        groups = connection.call("XINFO", "GROUPS", stream)
-    except ServerError as error:
-        if "no such key" in str(error):
-            return []
-        raise
-    names = [as_map(group)[b"name"].decode(errors="replace") for group in groups]
-    return [name for name in names if name.startswith(PREFIX)]
+def expired_pins(names: Iterable[str], now_ms: int) -> list[str]:
+    """Those names of groups that are pins whose time is over."""
+    return [name for name in names if name.startswith(PREFIX) and expires_ms(name) < now_ms]
 
 
 def expires_ms(name: str) -> int:

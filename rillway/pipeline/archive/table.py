@@ -1,11 +1,10 @@
-"""The archive's table and its log: what was archived, up to where, by one atomic commit each time.
+"""The archive's table and its log: what was archived, up to where, by one atomic commit a round.
 
-A commit names the files of a range and says in the same breath that the stream is archived up to
-the range's end. The end is kept as application transactions of the Delta protocol, numbers by name
-that every checkpoint, compaction and clean-up of the log carries along: `rillway:orders:ms`,
-`:seq` and `:n`. What does not fit into numbers, the epochs of the stream and the hashes of its
-anchors, is in a file that the same commit names by another one, `:state` (identity/state_files.py).
-So the log alone decides, and a copy of the folder is a copy of the archive.
+A commit names files with rows of many streams and says in the same breath up to where each stream
+is archived. The latter is in a file that the commit names by an application transaction of the
+Delta protocol, `rillway:state`, a number that every checkpoint, compaction and clean-up of the log
+carries along (identity/state_files.py). So the log alone decides, and a copy of the folder is a
+copy of the archive.
 
 A commit only succeeds as the very next version after the one that was looked at: the one that comes
 second looks again. Where the table may lie: see store.py.
@@ -23,34 +22,39 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Field, Schema, Transaction
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
-from deltalake.schema import PrimitiveType
 from deltalake.transaction import AddAction, RemoveAction
 from pyarrow.fs import FileSelector
 
+from rillway.pipeline.archive.files.parquet_files import (
+    DATE,
+    EPOCH,
+    PARTITIONED_BY,
+    STREAM,
+    TABLE_SCHEMA,
+    ArchivedFile,
+)
+from rillway.pipeline.archive.files.periods import DAY
+from rillway.pipeline.archive.files.rows import Segment, StreamRows
+from rillway.pipeline.archive.files.store import ArchiveError as ArchiveError
+from rillway.pipeline.archive.files.store import Store, UnknownStore, store_of, sync
 from rillway.pipeline.archive.identity.epochs import (
+    ALL,
     CURRENT,
     FIRST,
     Epoch,
+    StreamRecord,
     StreamState,
     line_of,
 )
 from rillway.pipeline.archive.identity.state_files import (
     StateUnreadable,
-    read_state,
+    read_records,
     remove_old,
-    write_state,
+    write_records,
 )
-from rillway.pipeline.archive.parquet_files import (
-    EPOCH,
-    PARTITIONED_BY,
-    TABLE_SCHEMA,
-    ArchivedFile,
-)
-from rillway.pipeline.archive.periods import DAY
-from rillway.pipeline.archive.store import Store, UnknownStore, store_of, sync
-from rillway.pipeline.client.ids import MAX_SEQ, make_id, ms_of
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, ms_of
 from rillway.pipeline.ranges.offsets import Position
 
 # deltalake draws it in red.
@@ -61,13 +65,25 @@ LOG_FOLDER = "_delta_log"
 # Newer ones have deletion vectors or renamed columns: files that are not what they seem.
 MAX_READER_VERSION = 1
 PERIOD_PROPERTY = "rillway.partitionBy"
-UNKNOWN = -1
-INT64_RANGE = 1 << 64
+LAYOUT_PROPERTY, LAYOUT = "rillway.layout", "2"
+# A round is a commit, so the log grows fast; a commit reads it from the last checkpoint on.
+CHECKPOINT_INTERVAL = 20
+PROPERTIES = {
+    LAYOUT_PROPERTY: LAYOUT,
+    "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
+    "delta.logRetentionDuration": "interval 1 days",
+}
+STATE = "rillway:state"
+# Of the first of two commits; see upkeep/upgrade.py.
+UPGRADE = "rillway:upgrade"
 ARCHIVE_GROUP_PREFIX = "__archive:"
+# Longer text is cut in the log's statistics.
+STATISTICS_CHARACTERS = 32
+LAST_CHARACTER = "\U0010ffff"
 
 
-class ArchiveError(Exception):
-    """The archive is missing, is none, or cannot be used; the text says which and why."""
+class OldLayout(ArchiveError):
+    """The archive is of an earlier release, which had files for each stream."""
 
 
 class CommitConflict(Exception):
@@ -85,14 +101,32 @@ def place_of(path: str | Path | Store, options: Mapping[str, str] | None = None)
 class ArchiveTable:
     """One snapshot of the table; `refresh` takes the next one."""
 
-    def __init__(self, store: Store, delta: DeltaTable) -> None:
+    def __init__(self, store: Store, delta: DeltaTable, *, is_upgrading: bool = False) -> None:
+        """`is_upgrading`: an upgrade may open its own work. Raises ArchiveError, OldLayout."""
         self.store = store
         self._delta = delta
+        self._records: dict[int, dict[str, StreamRecord]] = {}
+        # By the version of which they are.
+        self._files: tuple[int, list[ArchivedFile]] | None = None
+        self._state: tuple[int, int | None] | None = None
         if delta.protocol().min_reader_version > MAX_READER_VERSION:
             raise ArchiveError(f"{store}: the table uses features of Delta that are not known here")
-        self._states: dict[int, StreamState] = {}
-        if not self._columns.issuperset(set(TABLE_SCHEMA.names) - {EPOCH}):
+        names = {field.name for field in delta.schema().fields}
+        if not names.issuperset(set(TABLE_SCHEMA.names) - {EPOCH}):
             raise ArchiveError(f"{store}: a Delta table, but no archive of streams")
+        if not is_upgrading and self._has_old_layout:
+            raise OldLayout(
+                f"{store}: an archive of an earlier release; `rillway archive upgrade --to {store}`"
+                " makes it one of this release"
+            )
+
+    @property
+    def _has_old_layout(self) -> bool:
+        """True as well while an upgrade has made the first of its two commits."""
+        if list(self._delta.metadata().partition_columns) != list(PARTITIONED_BY):
+            return True
+        is_begun = self._delta.transaction_version(UPGRADE) is not None
+        return is_begun and self.state_number is None
 
     @property
     def root(self) -> Path:
@@ -107,12 +141,7 @@ class ArchiveTable:
     ) -> ArchiveTable:
         """Raises ArchiveError if there is none. `options`: of an object store."""
         store = place_of(path, options)
-        if not is_table(store):
-            raise ArchiveError(f"{path}: there is no archive")
-        try:
-            return cls(store, _delta_table(store))
-        except (DeltaError, OSError) as error:
-            raise ArchiveError(f"{path}: {first_line(error)}") from None
+        return cls(store, open_delta(store))
 
     @classmethod
     def open_or_create(
@@ -130,21 +159,19 @@ class ArchiveTable:
                     partition_by=list(PARTITIONED_BY),
                     name=NAME,
                     description=DESCRIPTION,
+                    configuration=PROPERTIES,
                     storage_options=store.delta_options,
+                    raise_if_key_not_exists=False,
                 )
                 sync_log(store, version=0)
             except (DeltaError, OSError) as error:
                 raise ArchiveError(f"{path}: {first_line(error)}") from None
         return cls.open(store)
 
-    @property
-    def _columns(self) -> set[str]:
-        return {field.name for field in self._delta.schema().fields}
-
     def refresh(self) -> None:
         """Take the latest snapshot of the table. Raises ArchiveError."""
         try:
-            self._delta = _delta_table(self.store)
+            self._delta.update_incremental()
         except (DeltaError, OSError) as error:
             raise ArchiveError(f"{self.store}: {first_line(error)}") from None
 
@@ -175,12 +202,16 @@ class ArchiveTable:
 
     def set_period(self, period: str) -> None:
         """For files that are written from now on. Raises ArchiveError."""
-        if period == self.period:
-            return
+        if period != self.period:
+            self._set_properties({PERIOD_PROPERTY: period})
+
+    def set_layout(self) -> None:
+        """After an upgrade: what a new table has from the beginning. Raises ArchiveError."""
+        self._set_properties(PROPERTIES)
+
+    def _set_properties(self, properties: dict[str, str]) -> None:
         try:
-            self._delta.alter.set_table_properties(
-                {PERIOD_PROPERTY: period}, raise_if_not_exists=False
-            )
+            self._delta.alter.set_table_properties(properties, raise_if_not_exists=False)
         except (DeltaError, OSError) as error:
             raise ArchiveError(f"{self.store}: {first_line(error)}") from None
         self.refresh()
@@ -190,198 +221,149 @@ class ArchiveTable:
     def version(self) -> int:
         return int(self._delta.version())
 
-    def end(self, stream: str) -> Position | None:
-        """Up to where a stream was archived; None if it never was."""
-        ms, seq, n = (self._number(stream, name) for name in ("ms", "seq", "n"))
-        if ms is None or seq is None:
-            return None
-        entry_id = make_id(ms % INT64_RANGE, seq % INT64_RANGE)
-        return Position(entry_id, None if n is None or n == UNKNOWN else n)
+    @property
+    def state_number(self) -> int | None:
+        """Of the state that the last commit with one names; None before the first."""
+        # To look a transaction up takes a millisecond, and this is asked for each stream.
+        if self._state is None or self._state[0] != self.version:
+            self._state = self.version, self._delta.transaction_version(STATE)
+        return self._state[1]
 
-    def state_number(self, stream: str) -> int | None:
-        """Changes with each commit of the stream; None before the first with a state."""
-        return self._number(stream, "state")
-
-    def state(self, stream: str) -> StreamState | None:
-        """Return the record of a stream besides its end, or None if it was never archived.
-
-        Raises ArchiveError.
-        """
-        number = self.state_number(stream)
+    @property
+    def records(self) -> Mapping[str, StreamRecord]:
+        """What is known of each stream that was ever archived. Raises ArchiveError."""
+        number = self.state_number
         if number is None:
-            return None if self.end(stream) is None else StreamState((Epoch(FIRST, token=""),))
-        if number not in self._states:
+            return {}
+        if number not in self._records:
             try:
-                self._states = {number: read_state(self.store, stream, number)}
+                self._records = {number: read_records(self.store, number)}
             except StateUnreadable as error:
                 raise ArchiveError(str(error)) from None
-        return self._states[number]
+        return self._records[number]
+
+    def record(self, stream: str) -> StreamRecord | None:
+        """None if it was never archived. Raises ArchiveError, as the methods below do."""
+        return self.records.get(stream)
+
+    def end(self, stream: str) -> Position | None:
+        """Up to where a stream was archived; None if it never was."""
+        record = self.record(stream)
+        return None if record is None else record.end
+
+    def state(self, stream: str) -> StreamState | None:
+        record = self.record(stream)
+        return None if record is None else record.state
 
     def expired_before_ms(self, stream: str) -> int | None:
         """Entries older than that were removed when they expired; None if none were."""
-        return self._number(stream, "expired")
+        record = self.record(stream)
+        return None if record is None else record.expired_before_ms
 
     def expired_ms(self, stream: str, epoch: int) -> int:
         """Return the ms of the last entry of an epoch that has expired, or -1 if none has.
 
-        Earlier releases only recorded up to where files were removed, for what is now epoch FIRST.
+        The first releases only recorded up to where files were removed, for what is now FIRST.
         """
-        found = self._number(stream, f"expired:{epoch}")
-        if found is None:
-            return (self.expired_before_ms(stream) or 0) - 1 if epoch == FIRST else -1
-        return found
-
-    def _number(self, stream: str, name: str) -> int | None:
-        version: int | None = self._delta.transaction_version(transaction_name(stream, name))
-        return version
+        record = self.record(stream)
+        if record is None:
+            return -1
+        otherwise = (record.expired_before_ms or 0) - 1 if epoch == FIRST else -1
+        return record.expired.get(epoch, otherwise)
 
     def files(
-        self, stream: str | None = None, first: int = 0, last: int = (1 << 128) - 1
+        self, stream: str | None = None, first_ms: int = 0, last_ms: int = ms_of(MAX_ID)
     ) -> list[ArchivedFile]:
-        """The files that may hold entries from `first` to `last`, by epoch and in ID order."""
-        actions = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
-        files = [self._file(action) for action in actions]
-        chosen = [
-            file
-            for file in files
-            if (stream is None or file.stream == stream)
-            and file.first_id <= last
-            and file.last_id >= first
-        ]
-        return sorted(chosen, key=_order)
+        """The files that may hold entries of a time, the earliest first."""
+        if self._files is None or self._files[0] != self.version:
+            actions = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
+            files = sorted(map(_file, actions), key=lambda file: (file.first_ms, file.last_ms))
+            self._files = self.version, files
+        return [file for file in self._files[1] if file.may_hold(stream, first_ms, last_ms)]
 
-    def line_files(
+    def rows(
         self,
         stream: str,
-        state: StreamState,
-        epoch: int,
-        first: int = 0,
-        last: int = (1 << 128) - 1,
-    ) -> list[tuple[ArchivedFile, int]]:
-        """The files of the line of an epoch, in order, each with the last ID that counts in it."""
-        files = self.files(stream, first, last)
-        return [
-            (file, min(last, until))
-            for number, until in line_of(state.epochs, epoch)
-            for file in files
-            if file.epoch == number and file.first_id <= until
-        ]
+        epochs: str = ALL,
+        first: int = MIN_ID,
+        last: int = MAX_ID,
+        state: StreamState | None = None,
+    ) -> StreamRows:
+        """The rows of a stream from `first` to `last`, both included.
 
-    def chosen_files(
-        self,
-        stream: str,
-        state: StreamState | None,
-        epochs: str,
-        first: int = 0,
-        last: int = (1 << 128) - 1,
-    ) -> list[tuple[ArchivedFile, int]]:
-        """Those that may hold entries of a range, each with the last ID that counts in it.
-
-        `epochs`: `all`, each after the other, or `current`, the line of the last one of `state`.
+        `epochs`: `all`, each after the other, or `current`, the line of the present one. `state`:
+        another one than the table's, with an epoch that is not committed yet.
         """
-        if state is None:
-            return []
-        if epochs == CURRENT:
-            return self.line_files(stream, state, state.present.number, first, last)
-        return [(file, last) for file in self.files(stream, first, last)]
+        state = state or self.state(stream)
+        segments: list[Segment] = []
+        if state is not None and epochs == CURRENT:
+            segments = _line(state, state.present.number, first, last)
+        elif state is not None:
+            segments = [Segment(epoch.number, first, last) for epoch in state.epochs]
+        return StreamRows(self.store, stream, self.files(), segments)
 
-    def _file(self, action: Mapping[str, Any]) -> ArchivedFile:
-        low: int = action.get("min.ms") or 0
-        high: int | None = action.get("max.ms")
-        least, most = 0, MAX_SEQ
-        if low == high and action.get("min.seq") is not None:
-            least, most = int(action["min.seq"]), int(action["max.seq"])
-        return ArchivedFile(
-            unquote(action["path"]),  # the log encodes once more what is the file's name
-            action["partition.stream"],
-            action["partition.date"],
-            action["size_bytes"],
-            action["num_records"] or 0,
-            first_id=make_id(low, least),
-            last_id=make_id(INT64_RANGE - 1 if high is None else high, most),
-            epoch=int(action.get(f"min.{EPOCH}") or FIRST),
-        )
+    def line_rows(
+        self, stream: str, epoch: int, first: int = MIN_ID, last: int = MAX_ID
+    ) -> StreamRows:
+        """The rows that lead to an epoch, and its own, in the order of their IDs."""
+        state = self.state(stream)
+        segments = [] if state is None else _line(state, epoch, first, last)
+        return StreamRows(self.store, stream, self.files(), segments)
 
     def streams(self) -> list[str]:
-        """Those of which it holds entries."""
-        return sorted({partition["stream"] for partition in self._delta.partitions()})
+        """Those that were ever archived."""
+        return sorted(self.records)
 
     # -- commits ----------------------------------------------------------------------------------
 
-    def append(
-        self,
-        stream: str,
-        end: Position,
-        files: Sequence[ArchivedFile],
-        state: StreamState,
-        note: Mapping[str, str],
-    ) -> None:
-        """Commit the entries of a stream up to `end`. Raises CommitConflict, ArchiveError.
+    def write_state(self, changed: Mapping[str, StreamRecord]) -> int:
+        """Have a state with some records in place of those of before on the disk.
 
-        When it returns, the commit is on the disk.
+        Returns the number by which `append` names it. Raises ArchiveError.
         """
-        self._add_epoch_column()
+        records = {**self.records, **changed}
         try:
-            number = write_state(self.store, stream, state)
+            number = write_records(self.store, records)
         except OSError as error:
             raise ArchiveError(f"{self.store}: {first_line(error)}") from None
-        numbers = {
-            "state": number,
-            "ms": _int64(ms_of(end.id)),
-            "seq": _int64(end.id & MAX_SEQ),
-            "n": UNKNOWN if end.n is None else end.n,
-        }
-        self._commit([_added(file) for file in files], stream, numbers, note)
+        self._records[number] = records
+        return number
 
-    def _add_epoch_column(self) -> None:
-        """An archive of an earlier release has none; there all rows are of the first epoch."""
-        if EPOCH in self._columns:
-            return
-        try:
-            self._delta.alter.add_columns([Field(EPOCH, PrimitiveType("integer"))])
-        except (DeltaError, OSError) as error:
-            # Raised, too, if another archiver has added it meanwhile.
-            self.refresh()
-            if EPOCH not in self._columns:
-                raise ArchiveError(f"{self.store}: {first_line(error)}") from None
-        self.refresh()
-        sync_log(self.store, self.version)
-
-    def replace(
-        self, stream: str, old: Iterable[ArchivedFile], new: Iterable[ArchivedFile]
+    def append(
+        self, state_number: int, files: Sequence[ArchivedFile], note: Mapping[str, str]
     ) -> None:
+        """Commit files and what is known of the streams from then on.
+
+        Raises CommitConflict, ArchiveError. When it returns, the commit is on the disk.
+        """
+        self._commit([_added(file) for file in files], state_number, note)
+
+    def replace(self, old: Iterable[ArchivedFile], new: Iterable[ArchivedFile]) -> None:
         """Commit that `new` holds what `old` held. Raises CommitConflict, ArchiveError."""
-        self._add_epoch_column()
         now_ms = int(time.time() * 1000)
         removed = [_removed(file, now_ms, data_change=False) for file in old]
         added = [_added(file, data_change=False) for file in new]
-        self._commit([*added, *removed], stream, {}, {"rillway.operation": "compact"})
+        self._commit([*added, *removed], None, {"rillway.operation": "compact"})
 
-    def remove(self, stream: str, files: Iterable[ArchivedFile], before_ms: int) -> None:
-        """Commit that what is older has expired. Raises CommitConflict, ArchiveError."""
-        files = list(files)
-        last_ms = {FIRST: self.expired_ms(stream, FIRST)}
-        for file in files:
-            before = last_ms.get(file.epoch, self.expired_ms(stream, file.epoch))
-            last_ms[file.epoch] = max(before, ms_of(file.last_id))
+    def expire(
+        self, old: Iterable[ArchivedFile], kept: Iterable[ArchivedFile], state_number: int
+    ) -> None:
+        """Commit that of the rows of `old` only those in `kept` are left.
+
+        Raises CommitConflict, ArchiveError.
+        """
         now_ms = int(time.time() * 1000)
-        removed: list[AddAction | RemoveAction] = [
-            _removed(file, now_ms, data_change=True) for file in files
-        ]
-        note = {"rillway.operation": "expire"}
-        numbers = {f"expired:{epoch}": ms for epoch, ms in last_ms.items()}
-        self._commit(removed, stream, {"expired": before_ms, **numbers}, note)
+        removed = [_removed(file, now_ms, data_change=True) for file in old]
+        added = [_added(file) for file in kept]
+        self._commit([*added, *removed], state_number, {"rillway.operation": "expire"})
 
     def _commit(
         self,
         actions: list[AddAction | RemoveAction],
-        stream: str,
-        numbers: Mapping[str, int],
+        state_number: int | None,
         note: Mapping[str, str],
     ) -> None:
-        transactions = [
-            Transaction(transaction_name(stream, name), number) for name, number in numbers.items()
-        ]
+        named = [] if state_number is None else [Transaction(STATE, state_number)]
         try:
             self._delta.create_write_transaction(
                 actions,
@@ -393,7 +375,7 @@ class ArchiveTable:
                     # A commit that comes second is not tried again on top of another: whether it
                     # still makes sense is for the caller to find out.
                     max_commit_retries=0,
-                    app_transactions=transactions,
+                    app_transactions=named,
                 ),
             )
         except CommitFailedError as error:
@@ -405,26 +387,39 @@ class ArchiveTable:
 
     # -- upkeep -----------------------------------------------------------------------------------
 
+    def tidy(self) -> None:
+        """Delete states that nothing names any more, each time that the log has a checkpoint."""
+        if self.version % CHECKPOINT_INTERVAL == 0:
+            try:
+                remove_old(self.store, self.state_number)
+            except OSError as error:
+                raise ArchiveError(f"{self.store}: {first_line(error)}") from None
+
     def vacuum(self, older_than_hours: int) -> int:
-        """Delete files that no snapshot of the last hours names; how many there were."""
-        deleted = self._delta.vacuum(
-            older_than_hours, dry_run=False, enforce_retention_duration=False, full=True
-        )
-        self.refresh()
-        return len(deleted) + remove_old(self.store, self.state_number, older_than_hours)
+        """Delete files that no snapshot of the last hours names; how many there were.
+
+        The log is tidied up as well: a checkpoint, and nothing before the last ones.
+        """
+        try:
+            deleted = self._delta.vacuum(
+                older_than_hours, dry_run=False, enforce_retention_duration=False, full=True
+            )
+            self.refresh()
+            self._delta.create_checkpoint()
+            self._delta.cleanup_metadata()
+            return len(deleted) + remove_old(self.store, self.state_number)
+        except (DeltaError, OSError) as error:
+            raise ArchiveError(f"{self.store}: {first_line(error)}") from None
 
 
-def _order(file: ArchivedFile) -> tuple[str, int, int, int, int]:
-    """By stream and epoch, then in the order of IDs.
-
-    The log has milliseconds: of two files that share one, the first one ends with it, and `seq` is
-    only known of those that begin and end with it.
-    """
-    return file.stream, file.epoch, ms_of(file.first_id), ms_of(file.last_id), file.first_id
-
-
-def _delta_table(store: Store) -> DeltaTable:
-    return DeltaTable(store.uri, storage_options=store.delta_options)
+def open_delta(store: Store) -> DeltaTable:
+    """Raises ArchiveError if there is no table, or none that can be read."""
+    if not is_table(store):
+        raise ArchiveError(f"{store}: there is no archive")
+    try:
+        return DeltaTable(store.uri, storage_options=store.delta_options)
+    except (DeltaError, OSError) as error:
+        raise ArchiveError(f"{store}: {first_line(error)}") from None
 
 
 def is_table(store: Store) -> bool:
@@ -451,25 +446,44 @@ def _check_empty(store: Store) -> None:
         raise ArchiveError(f"{store}: not empty, and no archive")
 
 
-def transaction_name(stream: str, name: str) -> str:
-    return f"rillway:{stream}:{name}"
+def _line(state: StreamState, epoch: int, first: int, last: int) -> list[Segment]:
+    parts = [
+        Segment(number, first, min(last, until)) for number, until in line_of(state.epochs, epoch)
+    ]
+    return [part for part in parts if not part.is_empty]
 
 
-def _int64(value: int) -> int:
-    """64 bits as a number with a sign, as the log keeps it."""
-    return value - INT64_RANGE if value >= INT64_RANGE // 2 else value
+def _file(action: Mapping[str, Any]) -> ArchivedFile:
+    last_ms, last_stream = action.get("max.ms"), action.get(f"max.{STREAM}")
+    return ArchivedFile(
+        unquote(action["path"]),  # the log encodes once more what is the file's name
+        action[f"partition.{DATE}"],
+        action["size_bytes"],
+        action["num_records"] or 0,
+        action.get(f"min.{STREAM}") or "",
+        LAST_CHARACTER if last_stream is None else last_stream,
+        action.get("min.ms") or 0,
+        ms_of(MAX_ID) if last_ms is None else last_ms,
+        action.get(f"min.{EPOCH}") or FIRST,
+        action.get(f"max.{EPOCH}") or (1 << 31) - 1,
+    )
 
 
 def _added(file: ArchivedFile, *, data_change: bool = True) -> AddAction:
-    low, high = ms_of(file.first_id), ms_of(file.last_id)
-    minimum, maximum = {"ms": low, EPOCH: file.epoch}, {"ms": high, EPOCH: file.epoch}
-    if low == high:  # else the least `seq` is not that of the first entry
-        minimum["seq"], maximum["seq"] = file.first_id & MAX_SEQ, file.last_id & MAX_SEQ
-    stats = {"numRecords": file.rows, "minValues": minimum, "maxValues": maximum}
+    last_stream = file.last_stream
+    if len(last_stream) > STATISTICS_CHARACTERS:
+        last_stream = last_stream[:STATISTICS_CHARACTERS] + LAST_CHARACTER
+    first_stream = file.first_stream[:STATISTICS_CHARACTERS]
+    stats = {
+        "numRecords": file.rows,
+        "minValues": {STREAM: first_stream, EPOCH: file.first_epoch, "ms": file.first_ms},
+        "maxValues": {STREAM: last_stream, EPOCH: file.last_epoch, "ms": file.last_ms},
+        "nullCount": {STREAM: 0, EPOCH: 0, "ms": 0},
+    }
     return AddAction(
         path=file.path,
         size=file.size_bytes,
-        partition_values=_partition(file.stream, file.date),
+        partition_values=_partition(file.date),
         modification_time=int(time.time() * 1000),
         data_change=data_change,
         stats=json.dumps(stats),
@@ -482,12 +496,12 @@ def _removed(file: ArchivedFile, now_ms: int, *, data_change: bool) -> RemoveAct
         data_change=data_change,
         deletion_timestamp=now_ms,
         size=file.size_bytes,
-        partition_values=_partition(file.stream, file.date),
+        partition_values=_partition(file.date),
     )
 
 
-def _partition(stream: str, day: date) -> dict[str, str | None]:
-    return {"stream": stream, "date": day.isoformat()}
+def _partition(day: date) -> dict[str, str | None]:
+    return {DATE: day.isoformat()}
 
 
 def sync_log(store: Store, version: int) -> None:
@@ -499,9 +513,10 @@ def sync_log(store: Store, version: int) -> None:
     if root is None:
         return
     log = root / LOG_FOLDER
-    for path in log.iterdir():
-        if path.is_file() and path.name.startswith((f"{version:020d}.", "_last")):
-            sync(path)
+    names = f"{version:020d}.json", f"{version:020d}.checkpoint.parquet", "_last_checkpoint"
+    for name in names:
+        if (log / name).is_file():
+            sync(log / name)
     sync(log)
     sync(root)
 

@@ -13,20 +13,24 @@ ACKED knows no exceptions, so where groups are to be ignored the trim is always 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rillway.pipeline.archive.groups import (
+    Group,
     Holdup,
     find_holdups,
     floor_of,
     is_ignored,
+    read_all_groups,
     read_groups,
 )
 from rillway.pipeline.archive.identity.guards import GROUP, MISSING, REASONS, Guards, Trimming
-from rillway.pipeline.archive.pins import drop_expired_pins
+from rillway.pipeline.archive.identity.sources import is_own
+from rillway.pipeline.archive.pins import expired_pins
 from rillway.pipeline.client.capabilities import Capabilities
 from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.facts import read_facts
+from rillway.pipeline.client.facts import StreamFacts, all_facts
 from rillway.pipeline.client.ids import MIN_ID, make_id, ms_of
 from rillway.pipeline.ranges.anchors import Anchor
 
@@ -46,14 +50,18 @@ class TrimRules:
 class Archived:
     """Up to where a stream is archived, and how the stream itself shows it.
 
-    `anchor`: the last archived entry that is live, None if there is none. `stale`: the archive's
-    own groups that mean nothing any more.
+    `anchor`: the last archived entry that is live, None if there is none. `group`: the common part
+    of the names of the archive's own groups, of which only the marker means anything.
     """
 
     marker: str
     end: int
     anchor: Anchor | None
-    stale: frozenset[str] = frozenset()
+    group: str = ""
+
+    def is_stale(self, name: str) -> bool:
+        """Return True for the archive's groups of earlier epochs and of other streams."""
+        return bool(self.group) and is_own(name, self.group) and name != self.marker
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +69,23 @@ class Trimmed:
     """The outcome of a trim. `by`: the method that was used, for information.
 
     `refused`: why the guards let nothing be removed, one of their REASONS; empty if they did.
+    `left`: the number of entries in the stream.
     """
 
     removed: int
     by: str
     refused: str = ""
     holdups: list[Holdup] = field(default_factory=list)
+    left: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be trimmed of a stream. `needed`: the groups that may hold it up."""
+
+    facts: StreamFacts
+    needed: list[Group]
+    trimming: Trimming | None = None
 
 
 class Trimmer:
@@ -79,32 +98,68 @@ class Trimmer:
         self._rules = rules
 
     def trim(self, stream: str, archived: Archived) -> Trimmed:
-        """Remove what is before the anchor, is older than what is kept, and no group needs."""
+        """As trim_all, of one stream."""
+        return self.trim_all({stream: archived})[stream]
+
+    def trim_all(self, streams: Mapping[str, Archived]) -> dict[str, Trimmed]:
+        """Remove what is before the anchor, is older than what is kept, and no group needs.
+
+        By stream, in few pipelines for all of them. Raises ServerError.
+        """
         now_ms = server_time_ms(self._connection)
-        drop_expired_pins(self._connection, stream, now_ms)
-        groups = read_groups(self._connection, stream)
-        ignored = archived.stale | {
+        facts = all_facts(self._connection, streams)
+        groups = read_all_groups(self._connection, streams)
+        self._drop_pins(groups, now_ms)
+        plans = {
+            stream: self._plan(archived, facts[stream], groups[stream])
+            for stream, archived in streams.items()
+        }
+        trimmings = {
+            stream: plan.trimming
+            for stream, plan in plans.items()
+            # Else there is nothing before the floor.
+            if plan.trimming is not None and plan.facts.first_id < plan.trimming.floor
+        }
+        done = self._trim(trimmings, groups)
+        return {
+            stream: self._outcome(stream, plan, done.get(stream, 0), now_ms)
+            for stream, plan in plans.items()
+        }
+
+    def _drop_pins(self, groups: dict[str, list[Group]], now_ms: int) -> None:
+        """Destroy those whose owners have died."""
+        requests = []
+        for stream, listed in groups.items():
+            expired = set(expired_pins((group.name for group in listed), now_ms))
+            requests += [("XGROUP", "DESTROY", stream, name) for name in expired]
+            groups[stream] = [group for group in listed if group.name not in expired]
+        self._connection.call_all(requests)
+
+    def _plan(self, archived: Archived, facts: StreamFacts, groups: Sequence[Group]) -> _Plan:
+        rules = self._rules
+        ignored = {
             group.name
             for group in groups
-            if is_ignored(group, self._rules.ignored_groups, self._rules.group_max_idle_ms)
+            if archived.is_stale(group.name)
+            or is_ignored(group, rules.ignored_groups, rules.group_max_idle_ms)
         }
         needed = [group for group in groups if group.name not in ignored]
-        floor = self._floor(stream, archived.anchor)
+        floor = self._floor(facts, archived.anchor)
         if archived.anchor is None or floor == MIN_ID:
-            return Trimmed(0, "nothing to trim")
-        acked = not ignored & {group.name for group in groups} and self._capabilities.has_option(
-            "XTRIM", "ACKED"
+            return _Plan(facts, needed)
+        acked = not ignored and self._capabilities.has_option("XTRIM", "ACKED")
+        trimming = Trimming(
+            archived.marker,
+            archived.end,
+            archived.anchor,
+            floor,
+            frozenset(ignored),
+            acked,
+            facts.length,
         )
-        trimming = Trimming(archived.marker, archived.end, archived.anchor, floor, ignored, acked)
-        done = self._trim(stream, trimming)
-        by = "XTRIM ACKED" if acked else "script" if self._guards.runs_scripts else "WATCH"
-        holdups = find_holdups(self._connection, stream, needed, floor, now_ms)
-        if isinstance(done, int):
-            return Trimmed(done, by, holdups=holdups)
-        refused = "" if done in (GROUP, MISSING) else REASONS[done]
-        return Trimmed(0, by, refused, holdups)
+        return _Plan(facts, needed, trimming)
 
-    def _floor(self, stream: str, anchor: Anchor | None) -> int:
+    def _floor(self, facts: StreamFacts, anchor: Anchor | None) -> int:
         """The first ID that is to stay in any case.
 
         What is kept is counted back from the newest entry, not from a clock: the IDs may be of
@@ -114,22 +169,47 @@ class Trimmer:
             return MIN_ID
         if not self._rules.keep_ms:
             return anchor.id
-        newest_ms = ms_of(read_facts(self._connection, stream).last_id)
-        return min(anchor.id, make_id(max(newest_ms - self._rules.keep_ms, 0)))
+        return min(anchor.id, make_id(max(ms_of(facts.last_id) - self._rules.keep_ms, 0)))
 
-    def _trim(self, stream: str, trimming: Trimming) -> int | str:
+    def _trim(
+        self, trimmings: Mapping[str, Trimming], groups: Mapping[str, list[Group]]
+    ) -> dict[str, int | str]:
         """Without ACKED to what is needed, again if a group has changed in the meantime."""
-        if trimming.acked:
-            return self._guards.trim(stream, trimming)
+        wanted = {}
+        for stream, trimming in trimmings.items():
+            floor = trimming.floor
+            if not trimming.acked:
+                floor = floor_of(groups[stream], floor, trimming.ignored)
+            if floor > MIN_ID:
+                wanted[stream] = replace(trimming, floor=floor)
+        done = self._guards.trim_all(wanted)
+        for stream, outcome in done.items():
+            if outcome == GROUP:
+                done[stream] = self._trim_again(stream, trimmings[stream])
+        return done
+
+    def _trim_again(self, stream: str, trimming: Trimming) -> int | str:
         for _ in range(MAX_ATTEMPTS):
-            groups = read_groups(self._connection, stream)
-            floor = floor_of(groups, trimming.floor, trimming.ignored)
+            floor = floor_of(
+                read_groups(self._connection, stream), trimming.floor, trimming.ignored
+            )
             if floor == MIN_ID:
                 return 0
             done = self._guards.trim(stream, replace(trimming, floor=floor))
             if done != GROUP:
                 return done
         return GROUP
+
+    def _outcome(self, stream: str, plan: _Plan, done: int | str, now_ms: int) -> Trimmed:
+        if plan.trimming is None:
+            return Trimmed(0, "nothing to trim", left=plan.facts.length)
+        scripted = "script" if self._guards.runs_scripts else "WATCH"
+        by = "XTRIM ACKED" if plan.trimming.acked else scripted
+        holdups = find_holdups(self._connection, stream, plan.needed, plan.trimming.floor, now_ms)
+        if isinstance(done, int):
+            return Trimmed(done, by, holdups=holdups, left=plan.facts.length - done)
+        refused = "" if done in (GROUP, MISSING) else REASONS[done]
+        return Trimmed(0, by, refused, holdups, plan.facts.length)
 
 
 def server_time_ms(connection: Connection) -> int:

@@ -55,13 +55,24 @@ def all_facts(connection: Connection, streams: Iterable[str]) -> dict[str, Strea
 
 def group_infos(connection: Connection, stream: str) -> list[dict[bytes, Reply]]:
     """XINFO GROUPS, in the server's order; none if the stream is missing."""
-    try:
-        listed = connection.call("XINFO", "GROUPS", stream)
-    except ServerError as error:
-        if NO_SUCH_KEY in str(error):
-            return []
-        raise ServerError(f"{error} ({stream})") from None
-    return [as_map(group) for group in listed]
+    return all_group_infos(connection, [stream])[stream]
+
+
+def all_group_infos(
+    connection: Connection, streams: Iterable[str]
+) -> dict[str, list[dict[bytes, Reply]]]:
+    """Return the groups of several streams by name, from one pipeline. Raises ServerError."""
+    names = list(streams)
+    found = {}
+    replies = connection.call_all([("XINFO", "GROUPS", name) for name in names])
+    for name, reply in zip(names, replies, strict=True):
+        if not isinstance(reply, ServerError):
+            found[name] = [as_map(group) for group in reply]
+        elif NO_SUCH_KEY in str(reply):
+            found[name] = []
+        else:
+            raise ServerError(f"{reply} ({name})")
+    return found
 
 
 def group_name(info: dict[bytes, Reply]) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 
 from rillway.pipeline.archive import command
+from rillway.pipeline.archive.arguments import JOBS
 
 
 def main(arguments: list[str]) -> int:
     """Returns the exit status."""
-    archives = not arguments or arguments[0] not in ("compact", "epochs", "expire", "status")
+    archives = not arguments or arguments[0] not in JOBS
     return command.main(["--engine", "spark", *arguments] if archives else arguments)
 
 

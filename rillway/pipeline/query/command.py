@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from rillway.pipeline.archive.files.parquet_files import EPOCH
 from rillway.pipeline.archive.identity.recognition import Refused
-from rillway.pipeline.archive.parquet_files import EPOCH
 from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError
 from rillway.pipeline.arrow.decoder import timestamps
@@ -109,8 +109,7 @@ def run(options: argparse.Namespace) -> int:
         if spark is None:
             batches = history.batches()
         else:
-            is_remote = history.store is not None and history.store.folder is None
-            if is_remote or str(spark.sparkContext.master).startswith("local["):
+            if history.is_remote or str(spark.sparkContext.master).startswith("local["):
                 history.stage(
                     Path(stack.enter_context(TemporaryDirectory(prefix="rillway-query-")))
                 )

@@ -27,16 +27,16 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rillway.pipeline.archive.files.parquet_files import COMPRESSION, EPOCH
+from rillway.pipeline.archive.files.periods import day_of
+from rillway.pipeline.archive.files.rows import Segment, StreamRows
 from rillway.pipeline.archive.identity.epochs import (
     ALL,
     EPOCH_CHOICES,
     FIRST,
 )
 from rillway.pipeline.archive.identity.recognition import Recognised, Refused, Rules, recognise
-from rillway.pipeline.archive.parquet_files import COMPRESSION, EPOCH, ArchivedFile, read_file
-from rillway.pipeline.archive.periods import day_of
 from rillway.pipeline.archive.pins import Pin
-from rillway.pipeline.archive.store import Store
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.schema import arrow_schema
@@ -60,19 +60,18 @@ MAX_PINS = 5
 
 @dataclass(slots=True)
 class History:
-    """A range of a stream, fixed: files of the archive, and IDs of the stream. Both in order.
+    """A range of a stream, fixed: rows of the archive, and IDs of the stream. Both in order.
 
-    `files`: each with the last ID that counts in it; `live`: first and last ID, None if there is
-    nothing; `epoch`: of what is live. `notes`: what the user should know. `staged`: where `stage`
-    has put what `live` names.
+    `archived`: None without an archive; `live`: first and last ID, None if there is nothing;
+    `epoch`: of what is live. `notes`: what the user should know. `staged`: where `stage` has put
+    what `live` names.
     """
 
     url: str
     stream: str
     first: int
     last: int
-    store: Store | None
-    files: list[tuple[ArchivedFile, int]]
+    archived: StreamRows | None
     live: tuple[int, int] | None
     facts: StreamFacts
     epoch: int = FIRST
@@ -86,10 +85,14 @@ class History:
         yield from self._live_batches()
 
     def _archived_batches(self) -> Iterator[pa.RecordBatch]:
-        if self.store is not None:
-            for file, last in self.files:
-                for batch in read_file(self.store, file, self.first, last):
-                    yield history_batch(batch, file.epoch)
+        if self.archived is not None:
+            for epoch, batch in self.archived.batches():
+                yield history_batch(batch, epoch)
+
+    @property
+    def is_remote(self) -> bool:
+        """True if the archive is in an object store."""
+        return self.archived is not None and self.archived.store.folder is None
 
     def _live_batches(self) -> Iterator[pa.RecordBatch]:
         if self.live is not None:
@@ -105,7 +108,7 @@ class History:
         well: Spark does not come with what it takes to read there. Raises DataLost.
         """
         self.staged = folder / "live.parquet"
-        self.staged_archive = self.store is not None and self.store.folder is None
+        self.staged_archive = self.is_remote
         batches = self.batches() if self.staged_archive else self._live_batches()
         with (
             paused_collector(),
@@ -119,16 +122,17 @@ class History:
         from pyspark.sql import functions
 
         parts = []
-        if self.store is not None and self.files and not self.staged_archive:
-            if self.store.folder is None:
+        if self.archived is not None and not self.staged_archive:
+            if self.is_remote:
                 raise ArchiveError(
-                    f"{self.store}: Spark's own readers do not know it; stage() copies what is "
-                    "read to a folder"
+                    f"{self.archived.store}: Spark's own readers do not know it; stage() copies "
+                    "what is read to a folder"
                 )
-            root = self.store.folder
-            for last in sorted({last for _, last in self.files}):
-                paths = [str(root / file.path) for file, until in self.files if until == last]
-                parts.append(self._archive_frame(spark, paths, last))
+            parts += [
+                self._archive_frame(spark, self.archived, segment)
+                for segment in self.archived.segments
+                if self.archived.named_files(segment)
+            ]
         if self.staged is not None:
             parts.append(spark.read.schema(history_spark_schema()).parquet(str(self.staged)))
         elif self.live is not None:
@@ -138,21 +142,17 @@ class History:
             return spark.createDataFrame([], history_spark_schema())
         return reduce(lambda one, other: one.unionByName(other), parts)
 
-    def _archive_frame(self, spark: SparkSession, paths: list[str], last: int) -> DataFrame:
+    def _archive_frame(self, spark: SparkSession, rows: StreamRows, segment: Segment) -> DataFrame:
         from pyspark.sql import functions
-        from pyspark.sql.types import StructType
 
         schema = history_spark_schema()
-        columns = [field for field in schema if field.name != "stream"]
-        frame = spark.read.schema(StructType(columns)).parquet(*paths)
-        frame = frame.where(sql_between(self.first, last)).withColumns(
-            {
-                "stream": functions.lit(self.stream),
-                # Files of earlier releases have no such column.
-                EPOCH: functions.coalesce(EPOCH, functions.lit(FIRST)),
-            }
+        root = rows.store.folder
+        paths = [f"{root}/{file.path}" for file in rows.named_files(segment)]
+        is_wanted = (functions.col("stream") == self.stream) & (
+            functions.col(EPOCH) == segment.epoch
         )
-        return frame.select(*schema.names)
+        frame = spark.read.schema(schema).parquet(*paths).where(is_wanted)
+        return frame.where(sql_between(segment.first, segment.last)).select(*schema.names)
 
     def _live_frame(self, spark: SparkSession, first: int, last: int) -> DataFrame:
         # The number of removed entries: those after the archived end have been checked already.
@@ -267,13 +267,13 @@ def _recognised(
     for _ in range(MAX_PINS):
         if table is None or table.end(stream) is None:
             return None
-        looked_at = table.state_number(stream)
+        looked_at = table.record(stream)
         try:
             return recognise(connection, table, stream, Rules(), now_ms=0)
         except Refused:
             # The stream is read after the archive: an archiver may have moved both on in between.
             table.refresh()
-            if table.state_number(stream) == looked_at:
+            if table.record(stream) == looked_at:
                 raise
     raise ArchiveError(f"{stream}: changes all the time")
 
@@ -307,8 +307,7 @@ def _fix(
         stream=stream,
         first=first,
         last=last,
-        store=table.store if table is not None else None,
-        files=[] if table is None else table.chosen_files(stream, state, epochs, first, last),
+        archived=None if table is None else table.rows(stream, epochs, first, last, state),
         live=live if live[0] <= live[1] else None,
         facts=facts,
         epoch=state.present.number if state is not None else FIRST,
@@ -358,6 +357,6 @@ def read_history(
                 storage_options=storage_options,
             )
         )
-        if history.store is not None and history.store.folder is None:
+        if history.is_remote:
             history.stage(Path(stack.enter_context(TemporaryDirectory(prefix="rillway-history-"))))
         yield history.data_frame(spark)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from rillway.pipeline.archive.files.parquet_files import id_at
+from rillway.pipeline.archive.files.rows import StreamRows
 from rillway.pipeline.archive.identity.epochs import ALL, CURRENT, StreamState, line_of
-from rillway.pipeline.archive.parquet_files import ArchivedFile, id_at, read_file
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.encoder import Encoder, data_of
@@ -46,15 +47,6 @@ class Hooks:
     advanced: Callable[[int], None] = lambda rows: None
     wait: Callable[[float], bool] = wait_uninterrupted
     clock: Callable[[], float] = time.monotonic
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A file, and which IDs of it."""
-
-    file: ArchivedFile
-    first: int
-    last: int
 
 
 class Replayer:
@@ -102,36 +94,32 @@ class Replayer:
                     "archived once more"
                 )
             done = Replayed(before=ledger.progress.rows)
-            parts = self._parts(ledger.progress, first, last)
-            self._hooks.planned(sum(part.file.rows for part in parts))
+            rows = self._rows(ledger.progress, first, last)
+            self._hooks.planned(rows.estimate())
             began = self._hooks.clock()
-            for part in parts:
-                for batch in read_file(self._table.store, part.file, part.first, part.last):
-                    if not self._replay(batch, part.file.epoch, ledger, done, began):
-                        done.is_complete = False
-                        break
-                if not done.is_complete:
+            for epoch, batch in rows.batches():
+                if not self._replay(batch, epoch, ledger, done, began):
+                    done.is_complete = False
                     break
             ledger.finish()
             done.last_id = ledger.progress.at
             return done
 
-    def _parts(self, progress: Progress, first: int, last: int) -> list[_Part]:
-        """Return the parts left to replay, in order. Raises ReplayRefused, ArchiveError."""
+    def _rows(self, progress: Progress, first: int, last: int) -> StreamRows:
+        """Return what is left to replay. Raises ReplayRefused, ArchiveError."""
         state = self._table.state(self._stream)
-        files = self._table.chosen_files(self._stream, state, self._epochs, first, last)
+        if self._epochs == CURRENT and state is not None and progress.rows:
+            self._check_line(state, progress)
+        rows = self._table.rows(self._stream, self._epochs, first, last)
         after = max(first, progress.at + 1)
-        if self._epochs == CURRENT:
-            if state is not None and progress.rows:
-                self._check_line(state, progress)
-            parts = [_Part(file, after, until) for file, until in files]
-        else:
-            parts = [
-                _Part(file, after if file.epoch == progress.epoch else first, until)
-                for file, until in files
-                if file.epoch >= progress.epoch
-            ]
-        return [part for part in parts if part.first <= min(part.last, part.file.last_id)]
+        segments = [
+            replace(part, first=after)
+            if self._epochs == CURRENT or part.epoch == progress.epoch
+            else part
+            for part in rows.segments
+            if self._epochs == CURRENT or part.epoch >= progress.epoch
+        ]
+        return replace(rows, segments=[part for part in segments if not part.is_empty])
 
     def _check_line(self, state: StreamState, progress: Progress) -> None:
         line = dict(line_of(state.epochs, state.present.number))

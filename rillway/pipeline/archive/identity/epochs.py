@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor
+from rillway.pipeline.ranges.offsets import Position
 
 TOKEN_BYTES = 8
 FIRST = 1
@@ -75,6 +76,24 @@ class StreamState:
         return self.epochs[-1]
 
 
+@dataclass(frozen=True, slots=True)
+class StreamRecord:
+    """All that the archive knows of a stream. `end`: up to where the present epoch is archived.
+
+    `expired_before_ms`: older rows were removed when they expired, None if none were; `expired`:
+    by epoch, the ms of the last row that has expired.
+    """
+
+    state: StreamState
+    end: Position
+    expired_before_ms: int | None = None
+    expired: Mapping[int, int] = field(default_factory=dict)
+
+    def is_as_archived_in(self, other: StreamRecord | None) -> bool:
+        """Return True if no archiver has committed the stream between the two."""
+        return other is not None and (self.state, self.end) == (other.state, other.end)
+
+
 def new_token() -> str:
     return secrets.token_hex(TOKEN_BYTES)
 
@@ -91,22 +110,28 @@ def line_of(epochs: Sequence[Epoch], number: int) -> list[tuple[int, int]]:
     return line[::-1]
 
 
-# -- as JSON --------------------------------------------------------------------------------------
+# -- as rows of a file ----------------------------------------------------------------------------
 
 
-def to_json(state: StreamState) -> dict[str, Any]:
-    content: dict[str, Any] = {
+def to_row(record: StreamRecord) -> dict[str, Any]:
+    """The record as plain values, by the names of its columns."""
+    state, source = record.state, record.state.source
+    return {
+        "end": format_id(record.end.id),
+        "n": record.end.n,
         "epochs": [epoch_as_json(epoch) for epoch in state.epochs],
-        "anchors": [[format_id(a.id), a.hash, a.back] for a in state.anchors],
-    }
-    if (source := state.source) is not None:
-        content["source"] = {
+        "anchors": [{"id": format_id(a.id), "hash": a.hash, "back": a.back} for a in state.anchors],
+        "source": None
+        if source is None
+        else {
             "database": source.database,
             "run_id": source.run_id,
-            "replids": list(source.replids),
+            "replids": source.replids,
             "offset": source.offset,
-        }
-    return content
+        },
+        "expired_before_ms": record.expired_before_ms,
+        "expired": [{"epoch": epoch, "ms": ms} for epoch, ms in record.expired.items()],
+    }
 
 
 def epoch_as_json(epoch: Epoch) -> dict[str, Any]:
@@ -121,12 +146,23 @@ def epoch_as_json(epoch: Epoch) -> dict[str, Any]:
     }
 
 
-def from_json(content: Mapping[str, Any]) -> StreamState:
+def from_row(row: Mapping[str, Any]) -> StreamRecord:
     """Raises ValueError, KeyError or TypeError for anything else."""
+    return StreamRecord(
+        state_from_json(row),
+        Position(parse_id(row["end"]), row["n"]),
+        row["expired_before_ms"],
+        {item["epoch"]: item["ms"] for item in row["expired"]},
+    )
+
+
+def state_from_json(content: Mapping[str, Any]) -> StreamState:
+    """The part of a row without the end. Raises as from_row does."""
     source = content.get("source")
+    anchors = content["anchors"]
     return StreamState(
-        tuple(_epoch(item) for item in content["epochs"]),
-        tuple(Anchor(parse_id(text), hash_, back) for text, hash_, back in content["anchors"]),
+        tuple(map(_epoch, content["epochs"])),
+        tuple(Anchor(parse_id(item["id"]), item["hash"], item["back"]) for item in anchors),
         None
         if source is None
         else Source(

@@ -13,7 +13,7 @@ which is made or set back in that moment begins with what is left, as one made a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from rillway.pipeline.archive.groups import floor_of, read_groups
@@ -26,6 +26,7 @@ from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor
 
 MAX_ATTEMPTS = 100
+SCRIPTS_AT_ONCE = 500
 # With ACKED, the server looks at each entry; others wait no longer than that takes.
 ACKED_ENTRIES_AT_ONCE = 10_000
 
@@ -66,7 +67,8 @@ class Trimming:
     """The extent of a trim: all before `floor` that no group except the `ignored` ones needs.
 
     `end`: where the marker has to be; `anchor`: an archived entry, not before `floor`;
-    `acked`: True if the server itself determines what groups need.
+    `acked`: True if the server itself determines what groups need. `entries`: at most so many are
+    in the stream.
     """
 
     marker: str
@@ -75,6 +77,7 @@ class Trimming:
     floor: int
     ignored: Collection[str] = ()
     acked: bool = False
+    entries: int = 1 << 63
 
 
 class Guards:
@@ -90,6 +93,15 @@ class Guards:
         return self._may_run_scripts and self._capabilities.has_command("EVAL")
 
     # -- place ------------------------------------------------------------------------------------
+
+    def place_all(self, placings: Mapping[str, Placing]) -> dict[str, str]:
+        """The outcome by stream, as of `place`; scripts run in pipelines. Raises ServerError."""
+        words = {stream: _place_words(placing) for stream, placing in placings.items()}
+        replies = self._eval_all(PLACE, words)
+        return {
+            stream: replies[stream].decode() if stream in replies else self.place(stream, placing)
+            for stream, placing in placings.items()
+        }
 
     def place(self, stream: str, placing: Placing) -> str:
         """`OK`, or why not: a key of REASONS. Raises ServerError."""
@@ -134,6 +146,29 @@ class Guards:
         return DONE
 
     # -- trim -------------------------------------------------------------------------------------
+
+    def trim_all(self, trimmings: Mapping[str, Trimming]) -> dict[str, int | str]:
+        """The outcome by stream, as of `trim`; scripts run in pipelines. Raises ServerError.
+
+        With ACKED a script looks at so many entries at most: what is left is trimmed one by one.
+        """
+        words = {
+            stream: _trim_words(trimming, ACKED_ENTRIES_AT_ONCE if trimming.acked else 0)
+            for stream, trimming in trimmings.items()
+        }
+        replies = self._eval_all(TRIM, words)
+        outcomes: dict[str, int | str] = {}
+        for stream, trimming in trimmings.items():
+            reply = replies.get(stream)
+            if reply is None:
+                outcomes[stream] = self.trim(stream, trimming)
+            elif not isinstance(reply, int):
+                outcomes[stream] = str(reply.decode())
+            else:
+                has_more = trimming.acked and trimming.entries > ACKED_ENTRIES_AT_ONCE
+                rest = self.trim(stream, trimming) if has_more else 0
+                outcomes[stream] = reply + (rest if isinstance(rest, int) else 0)
+        return outcomes
 
     def trim(self, stream: str, trimming: Trimming) -> int | str:
         """The number of removed entries, or why none: a key of REASONS. Raises ServerError."""
@@ -181,6 +216,25 @@ class Guards:
         return DONE
 
     # -- both -------------------------------------------------------------------------------------
+
+    def _eval_all(self, script: str, words: Mapping[str, Sequence[Word]]) -> dict[str, Reply]:
+        """The script's replies by stream; none if there are no scripts. Raises ServerError."""
+        if not self.runs_scripts:
+            return {}
+        replies: list[Reply] = []
+        streams = list(words)
+        for begin in range(0, len(streams), SCRIPTS_AT_ONCE):
+            part = streams[begin : begin + SCRIPTS_AT_ONCE]
+            replies += self._connection.call_all(
+                [("EVAL", script, 1, stream, *words[stream]) for stream in part]
+            )
+        for reply in replies:
+            if isinstance(reply, ServerError):
+                if reply.code != "NOPERM":
+                    raise reply
+                self._may_run_scripts = False
+                return {}
+        return dict(zip(streams, replies, strict=True))
 
     def _eval(self, script: str, stream: str, words: Sequence[Word]) -> Reply | None:
         """The script's reply; None if the user may not run scripts."""

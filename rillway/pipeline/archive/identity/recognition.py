@@ -8,6 +8,7 @@ nothing; they only decide whether a stream without any marker may be begun again
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from rillway.pipeline.archive.identity.epochs import (
@@ -99,16 +100,61 @@ def recognise(
     connection: Connection, table: ArchiveTable, stream: str, rules: Rules, now_ms: int
 ) -> Recognised | None:
     """None if the stream is not there. Raises Refused, ArchiveError."""
-    state = table.state(stream)
-    seen = look(connection, stream, table.group, () if state is None else state.anchors)
+    found = recognise_all(connection, table, [stream], rules, now_ms)[stream]
+    if isinstance(found, Refused):
+        raise found
+    return found
+
+
+def recognise_all(
+    connection: Connection,
+    table: ArchiveTable,
+    streams: Sequence[str],
+    rules: Rules,
+    now_ms: int,
+) -> dict[str, Recognised | Refused | None]:
+    """By stream; None for one that is not there. Raises ArchiveError, ServerError.
+
+    If one of them shows that the server is the one of before, that counts for all.
+    """
+    states = {stream: table.state(stream) for stream in streams}
+    seen = look(
+        connection,
+        table.group,
+        {name: () if state is None else state.anchors for name, state in states.items()},
+    )
+    found = {
+        name: _recognised(connection, table, name, sighting, rules, now_ms)
+        for name, sighting in seen.items()
+    }
+    is_proven = any(isinstance(one, Recognised) and one.is_proven for one in found.values())
+    if is_proven and not rules.source_is_known:
+        known = replace(rules, source_is_known=True)
+        for name in [name for name, one in found.items() if isinstance(one, OtherSource)]:
+            found[name] = _recognised(connection, table, name, seen[name], known, now_ms)
+    return found
+
+
+def _recognised(
+    connection: Connection,
+    table: ArchiveTable,
+    stream: str,
+    seen: Sighting,
+    rules: Rules,
+    now_ms: int,
+) -> Recognised | Refused | None:
     if seen.facts.is_missing:
         return None
-    end = table.end(stream)
-    if state is None or end is None:
+    record = table.record(stream)
+    if record is None:
         first = Epoch(FIRST, new_token(), reason="the first", began_ms=now_ms)
         state = StreamState((first,), (), seen.source)
         return Recognised(state, Position(), None, None, seen, is_changed=True)
-    return _Recognition(connection, table, stream, state, end, seen, rules, now_ms).decide()
+    known = record.state, record.end
+    try:
+        return _Recognition(connection, table, stream, *known, seen, rules, now_ms).decide()
+    except Refused as refusal:
+        return refusal
 
 
 @dataclass(frozen=True, slots=True)

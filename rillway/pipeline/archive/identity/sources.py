@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rillway.pipeline.archive.identity.epochs import Source
 from rillway.pipeline.client.connection import Connection, Reply, ServerError
-from rillway.pipeline.client.facts import StreamFacts, group_infos, group_name, read_facts
+from rillway.pipeline.client.facts import (
+    StreamFacts,
+    all_facts,
+    all_group_infos,
+    group_name,
+)
 from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
 
 NO_REPLID = "0" * 40
+STREAMS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +35,38 @@ class Sighting:
 
 
 def look(
-    connection: Connection, stream: str, group: str, anchors: Sequence[Anchor] = ()
-) -> Sighting:
-    """`group`: the common part of the names of the archive's markers. Raises ServerError."""
+    connection: Connection, group: str, anchors: Mapping[str, Sequence[Anchor]]
+) -> dict[str, Sighting]:
+    """`group`: the common part of the names of the archive's markers; `anchors`: by stream.
+
+    In few pipelines, however many streams there are. Raises ServerError.
+    """
     source = read_source(connection)
-    facts = read_facts(connection, stream)
-    markers = {
-        name: parse_id(info[b"last-delivered-id"])
-        for info in group_infos(connection, stream)
-        if (name := group_name(info)) == group or name.startswith(f"{group}:")
-    }
-    replies = connection.call_all([_entry_request(stream, anchor.id) for anchor in anchors])
-    found = tuple(
-        anchor for anchor, reply in zip(anchors, replies, strict=True) if is_there(anchor, reply)
-    )
-    return Sighting(source, facts, markers, found)
+    found: dict[str, Sighting] = {}
+    names = list(anchors)
+    for begin in range(0, len(names), STREAMS_AT_ONCE):
+        part = names[begin : begin + STREAMS_AT_ONCE]
+        all_of_them = all_facts(connection, part)
+        groups = all_group_infos(connection, part)
+        wanted = [(name, anchor) for name in part for anchor in anchors[name]]
+        replies = connection.call_all([_entry_request(name, a.id) for name, a in wanted])
+        there: dict[str, list[Anchor]] = {name: [] for name in part}
+        for (name, anchor), reply in zip(wanted, replies, strict=True):
+            if is_there(anchor, reply):
+                there[name].append(anchor)
+        for name in part:
+            markers = {
+                group_name(info): parse_id(info[b"last-delivered-id"])
+                for info in groups[name]
+                if is_own(group_name(info), group)
+            }
+            found[name] = Sighting(source, all_of_them[name], markers, tuple(there[name]))
+    return found
+
+
+def is_own(name: str, group: str) -> bool:
+    """Return True if a group is one of the archive's, `group` being their common part."""
+    return name == group or name.startswith(f"{group}:")
 
 
 def _entry_request(stream: str, entry_id: int) -> tuple[str, ...]:

@@ -6,16 +6,14 @@ it is done only where the marker gives no proof: after a crash, a failover, a re
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import TypeAlias
 
+from rillway.pipeline.archive.files.rows import raw_entries
 from rillway.pipeline.archive.identity.epochs import line_of
-from rillway.pipeline.archive.parquet_files import ArchivedFile, raw_entries, read_file
-from rillway.pipeline.archive.store import Store
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection, ReplyTooLong, pack
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, ms_of, parse_id
@@ -113,32 +111,6 @@ def line_identities(
     table: ArchiveTable, stream: str, epoch: int, first: int = MIN_ID, last: int = MAX_ID
 ) -> Iterator[Identity]:
     """Yield the ID and the hash of each row in the line of an epoch, in order."""
-    state = table.state(stream)
-    if state is None:
-        return
-    for group in _overlapping(table.line_files(stream, state, epoch, first, last)):
-        yield from heapq.merge(
-            *(_file_identities(table.store, file, first, until) for file, until in group)
-        )
-
-
-def _overlapping(
-    files: Sequence[tuple[ArchivedFile, int]],
-) -> Iterator[list[tuple[ArchivedFile, int]]]:
-    """Files that may share IDs, together. Those of one epoch do in archives of earlier releases."""
-    held: list[tuple[ArchivedFile, int]] = []
-    reached = MIN_ID
-    for file, until in files:
-        if held and file.first_id > reached:
-            yield held
-            held, reached = [], MIN_ID
-        held.append((file, until))
-        reached = max(reached, file.last_id)
-    if held:
-        yield held
-
-
-def _file_identities(store: Store, file: ArchivedFile, first: int, last: int) -> Iterator[Identity]:
-    for batch in read_file(store, file, first, last):
+    for _, batch in table.line_rows(stream, epoch, first, last).batches():
         for entry_id, words in raw_entries(batch):
             yield parse_id(entry_id), entry_hash(words)

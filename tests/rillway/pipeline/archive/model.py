@@ -2,7 +2,8 @@
 
 Two streams are written, trimmed, deleted, renamed, copied, restored from older copies (which is
 what a failover, a snapshot and a cut append-only file come to), while two archivers go on step by
-step, in any order, or stop for ever. Each value is a number that is used once. After each step:
+step, in any order, or stop for ever; a round has one of the streams, or both. Each value is a
+number that is used once. After each step:
 
 - what was ever added is live, archived, or was removed by a client or with an older copy;
 - what an archiver trimmed is a row of the line of a marker that stood there (I1);
@@ -30,7 +31,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import date
@@ -39,19 +40,22 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import pyarrow.parquet as pq
+
 from rillway.pipeline.archive import archiver as archiver_module
 from rillway.pipeline.archive.archiver import Archiver, Hooks, Settings
 from rillway.pipeline.archive.engine import LocalEngine
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.identity import guards, recognition, scripts
 from rillway.pipeline.archive.identity.epochs import StreamState, line_of
 from rillway.pipeline.archive.identity.recognition import Refused
-from rillway.pipeline.archive.maintenance import compact, expire
-from rillway.pipeline.archive.parquet_files import ArchivedFile, read_file
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
+from rillway.pipeline.archive.upkeep.compaction import compact
+from rillway.pipeline.archive.upkeep.expiry import expire
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.facts import group_infos, group_name, read_facts
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, make_id, ms_of, parse_id
+from rillway.pipeline.client.ids import format_id, make_id, ms_of, parse_id
 from rillway.pipeline.ranges.loss import DataLost
 from tests.support.programs.servers import start_redis, start_rillway
 
@@ -71,29 +75,31 @@ class Stopped(BaseException):
     """An archiver that ends where it is, for ever."""
 
 
-class NoLease:
+class NoLeases:
     """Leases keep archivers apart that ask for them; here none does."""
 
-    def __init__(self, *words: object) -> None:
-        pass
+    def __init__(self, url: str, keys: dict[str, str], *words: object) -> None:
+        self.held = list(keys)
+        self.taken: dict[str, Exception] = {}
 
-    def __enter__(self) -> NoLease:
+    def __enter__(self) -> NoLeases:
         return self
 
     def __exit__(self, *_: object) -> None:
         pass
 
-    def check(self) -> None:
-        pass
+    def check(self, names: object) -> dict[str, Exception]:
+        return {}
 
 
 class Steps:
     """An archiver that does one step when it is told to, in a thread that waits otherwise."""
 
-    def __init__(self, root: Path, settings: Settings, stream: str) -> None:
-        self.stream = stream
+    def __init__(self, root: Path, settings: Settings, streams: Sequence[str]) -> None:
+        self.streams = streams
         self.at = ""
         self.error: BaseException | None = None
+        self.failures: dict[str, Exception] = {}
         self.is_done = False
         self._go: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._reached: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -106,7 +112,8 @@ class Steps:
             if self._go.get():
                 table = ArchiveTable.open(self._root)
                 hooks = Hooks(reached=self._pause)
-                Archiver(table, LocalEngine(), self._settings, hooks).archive(self.stream)
+                archiver = Archiver(table, LocalEngine(), self._settings, hooks)
+                self.failures = archiver.round(self.streams).failures
         except Stopped:
             pass
         except BaseException as error:
@@ -142,6 +149,7 @@ class Copy:
 
 
 Rows = dict[int, list[tuple[int, str]]]  # by epoch: IDs and values, in order
+FileRows = dict[tuple[str, int], list[tuple[int, str]]]  # the same by stream and epoch
 
 
 @dataclass
@@ -162,7 +170,7 @@ class Story:
     done: Counter[str] = field(default_factory=Counter)
     log: list[str] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
-    contents: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    contents: dict[str, FileRows] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.link.call("FLUSHALL")
@@ -334,47 +342,52 @@ class Story:
             allows_missing=True,
             opens_new_epoch=chance.random() < 0.5 if opens_new is None else opens_new,
         )
-        return Steps(self.root, settings, chance.choice(KEYS))
+        return Steps(self.root, settings, chance.choice([KEYS[:1], KEYS[1:], KEYS]))
 
     def observed_step(self, name: str, steps: Steps) -> None:
-        key = steps.stream
-        live = self.entries(key)
-        markers = set(self.markers(key))
-        others = self.all_live(but=key)
+        live = {key: self.entries(key) for key in steps.streams}
+        markers = {key: self.markers(key) for key in steps.streams}
         at = steps.step()
-        self.log.append(f"{name} {key} {at or type(steps.error).__name__}")
+        told = at or type(steps.error).__name__ + "".join(map(repr, steps.failures.values()))
+        self.log.append(f"{name} {' '.join(steps.streams)} {told}")
         self.done[at] += 1
         self.read_rows()
-        left = self.entries(key)
-        self.check_trim(key, live, left, markers | set(self.markers(key)))
-        if at == "placed":
-            self.check_marker(key, left)
-        self.check_epochs(key)
-        self.check_nothing_lost(others | {value for _, value in left})
+        for key in steps.streams:
+            left = self.entries(key)
+            after = self.markers(key)
+            self.check_trim(key, live[key], left, markers[key].keys() | after.keys())
+            if at == "placed" and after != markers[key]:
+                self.check_marker(key, left)
+            self.check_epochs(key)
+        self.check_nothing_lost(self.all_live())
 
     def ended(self, steps: Steps) -> None:
         steps.stop()
-        error = steps.error
-        if isinstance(error, Refused):
-            self.done["refused"] += 1
-            self.check_refusal(steps.stream, error)
-        elif error is not None and not isinstance(error, EXPECTED_ENDS):
-            raise Broken(f"{type(error).__name__}: {error}") from error
+        for key, failure in steps.failures.items():
+            if isinstance(failure, Refused):
+                self.done["refused"] += 1
+                self.check_refusal(key, failure)
+        errors = [steps.error, *steps.failures.values()]
+        for error in errors:
+            if error is not None and not isinstance(error, EXPECTED_ENDS):
+                raise Broken(f"{type(error).__name__}: {error}") from error
 
     def compact(self) -> None:
         self.log.append("compact")
         self.table.refresh()
-        compact(self.table, self.table.streams())
+        compact(self.table)
         self.read_rows()
         self.check_nothing_lost(self.all_live())
 
     def expire(self) -> None:
         self.log.append("expire")
         self.table.refresh()
-        before = self.archived_values()
-        expire(self.table, self.table.streams(), date(1970, 1, 2))
+        before = self.values_by_key()
+        streams = self.chance.choice([None, [KEYS[0]]])
+        expire(self.table, streams, date(1970, 1, 2))
         self.read_rows()
-        self.expired |= before - self.archived_values()
+        after = self.values_by_key()
+        self.expired |= set().union(*(before[key] - after[key] for key in KEYS))
         self.closed.clear()
 
     # -- what must hold ---------------------------------------------------------------------------
@@ -407,7 +420,9 @@ class Story:
         self.require(bool(after), f"I5: nothing is left of {key}")
 
     def check_marker(self, key: str, live: list[tuple[int, str]]) -> None:
-        state = self.state(key)
+        state = self.table.state(key)
+        if state is None:
+            return
         position = self.markers(key).get(self.table.marker(state.present))
         if position is None:
             return
@@ -444,7 +459,7 @@ class Story:
                 self.link.url, allows_missing=True, accepts_loss=True, opens_new_epoch=True
             )
             for _ in range(2):
-                self.archivers["A"] = Steps(self.root, settings, key)
+                self.archivers["A"] = Steps(self.root, settings, [key])
                 self.advance("A", to_the_end=True)
             live = {value for _, value in self.entries(key)}
             self.require(len(live) <= 1, f"{len(live)} are left of {key}")
@@ -489,23 +504,27 @@ class Story:
         self.versions = versions
         self.table.refresh()
         self.rows = {key: {} for key in KEYS}
-        for file in self.table.files():
-            rows = self.rows[file.stream].setdefault(file.epoch, [])
-            rows += self.file_rows(file)
+        # A file has what is between others, or comes after them.
+        runs = [item for file in self.table.files() for item in self.file_rows(file).items()]
+        for (key, epoch), rows in sorted(runs, key=lambda run: run[1][0]):
+            self.rows[key].setdefault(epoch, []).extend(rows)
 
-    def file_rows(self, file: ArchivedFile) -> list[tuple[int, str]]:
+    def file_rows(self, file: ArchivedFile) -> FileRows:
         if file.path not in self.contents:
-            self.contents[file.path] = [
-                (parse_id(entry_id), fields[0]["value"].decode())
-                for batch in read_file(self.root, file, MIN_ID, MAX_ID)
-                for entry_id, fields in zip(
-                    batch.column("id").to_pylist(), batch.column("fields").to_pylist(), strict=True
-                )
-            ]
+            found = self.contents[file.path] = {}
+            for row in pq.ParquetFile(self.root / file.path).read().to_pylist():
+                entry = parse_id(row["id"]), row["fields"][0]["value"].decode()
+                found.setdefault((row["stream"], row["epoch"]), []).append(entry)
         return self.contents[file.path]
 
+    def values_by_key(self) -> dict[str, set[str]]:
+        return {
+            key: {value for rows in epochs.values() for _, value in rows}
+            for key, epochs in self.rows.items()
+        }
+
     def archived_values(self) -> set[str]:
-        return {v for epochs in self.rows.values() for rows in epochs.values() for _, v in rows}
+        return set().union(*self.values_by_key().values())
 
     def line_values(self, key: str, epoch: int) -> set[str]:
         return {
@@ -519,7 +538,7 @@ class Story:
         return self.chance.choice(items)
 
 
-IN_FLIGHT = ("planned", "written", "committed")
+IN_FLIGHT = ("planned", "written", "stated", "committed")
 # Trims have to be about as frequent as commits, or a check that is missing stays unseen.
 WEIGHTS = {
     "add": 22.0,
@@ -548,9 +567,9 @@ def tell(url: str, seed: int, steps: int = STORY_STEPS) -> Counter[str]:
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rillway-model-"))
         link = stack.enter_context(Connection(url))
-        stack.enter_context(mock.patch.object(archiver_module, "Lease", NoLease))
+        stack.enter_context(mock.patch.object(archiver_module, "Leases", NoLeases))
         # Nothing here loses power.
-        for module in ("store", "table"):
+        for module in ("files.store", "table"):
             stack.enter_context(mock.patch(f"rillway.pipeline.archive.{module}.sync"))
         story = Story(link, Path(folder) / "archive", random.Random(seed))
         try:
@@ -577,20 +596,24 @@ def same_by_marker_alone(self: Any, marker: int) -> bool:
     return bool(marker == self.end.id)
 
 
-REAL_COMMIT = archiver_module._Run._commit
+REAL_COMMIT = archiver_module._Round._commit
 
 
-def placed_before_commit(self: Any, *words: Any) -> None:
+def placed_before_commit(self: Any, steps: Any, files: Any) -> bool:
     """As an eager archiver would, which sometimes ends between the two."""
-    start, end, files, state = words
-    marker = self._table.marker(state.present)
+
+    def set_to(ends: list[int]) -> None:
+        for step, end in zip(steps, ends, strict=True):
+            marker = self._table.marker(step.record.state.present)
+            words = ("XGROUP", "SETID", step.stream.name, marker, format_id(end))
+            self._connection.call_all([words])
+
     if files:
-        self._connection.call_all([("XGROUP", "SETID", self._stream, marker, format_id(end.id))])
+        set_to([step.record.end.id for step in steps])
         if random.random() < 0.2:
             raise Stopped
-    REAL_COMMIT(self, *words)
-    if files:
-        self._connection.call_all([("XGROUP", "SETID", self._stream, marker, format_id(start.id))])
+        set_to([step.stream.at.id for step in steps])
+    return REAL_COMMIT(self, steps, files)
 
 
 MUTANTS: dict[str, Callable[[], Any]] = {
@@ -606,7 +629,10 @@ MUTANTS: dict[str, Callable[[], Any]] = {
         recognition._Recognition, "_is_same", same_by_marker_alone
     ),
     "place before commit": lambda: mock.patch.object(
-        archiver_module._Run, "_commit", placed_before_commit
+        archiver_module._Round, "_commit", placed_before_commit
+    ),
+    "commit over another archiver": lambda: mock.patch.object(
+        archiver_module._Round, "_is_taken", return_value=False
     ),
     "place over live entries": lambda: mock.patch.object(
         guards,

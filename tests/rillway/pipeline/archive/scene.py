@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from rillway.pipeline.archive.archiver import Archiver, Hooks, Report, Settings
 from rillway.pipeline.archive.engine import LocalEngine
-from rillway.pipeline.archive.identity.epochs import Epoch, StreamState
-from rillway.pipeline.archive.parquet_files import read_file
+from rillway.pipeline.archive.files.parquet_files import (
+    ArchivedFile,
+    file_batch,
+    write_files,
+)
+from rillway.pipeline.archive.identity.epochs import Epoch, StreamRecord, StreamState
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
+from rillway.pipeline.arrow.decoder import fields_decoder
 from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID
+from rillway.pipeline.ranges.offsets import Position
 
 STREAM = "orders"
 DAY_MS = 86_400_000
 STATE = StreamState((Epoch(1, "token"),))
-STEPS = ["recognised", "marked", "planned", "written", "committed", "placed", "trimmed"]
+STEPS = [
+    "recognised",
+    "marked",
+    "planned",
+    "written",
+    "stated",
+    "committed",
+    "placed",
+    "trimmed",
+]
 
 
 def add(connection: Connection, *ids: str, stream: str = STREAM) -> None:
@@ -44,13 +60,34 @@ def archive(
 
 
 def archived_ids(table: ArchiveTable, stream: str = STREAM) -> list[str]:
-    """In the order of the table."""
+    """Epoch by epoch, in order."""
     return [
         entry_id
-        for file in table.files(stream)
-        for batch in read_file(table.root, file, MIN_ID, MAX_ID)
+        for _, batch in table.rows(stream).batches()
         for entry_id in batch.column("id").to_pylist()
     ]
+
+
+def written(
+    table: ArchiveTable, entries: list[list[Any]], stream: str = STREAM, epoch: int = 1
+) -> list[ArchivedFile]:
+    """New files of entries, as a server sends them; nothing names them yet."""
+    batch = file_batch(fields_decoder(stream)(entries), epoch)
+    return write_files(table.store, [batch], table.period)
+
+
+def commit(
+    table: ArchiveTable,
+    end: Position,
+    files: Sequence[ArchivedFile] = (),
+    state: StreamState = STATE,
+    stream: str = STREAM,
+) -> None:
+    """A commit as an archiver makes it."""
+    record = StreamRecord(state, end)
+    if (before := table.record(stream)) is not None:
+        record = replace(before, state=state, end=end)
+    table.append(table.write_state({stream: record}), files, {})
 
 
 def live_ids(connection: Connection, stream: str = STREAM) -> list[str]:

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from rillway.pipeline.archive.archiver import Hooks
-from rillway.pipeline.archive.lease import Lease, LeaseLost, LeaseTaken
-from rillway.pipeline.archive.parquet_files import ArchivedFile, WriteTask, write_slice
+from rillway.pipeline.archive.archiver import Archiver, Hooks, Outcome, Settings
+from rillway.pipeline.archive.engine import LocalEngine
+from rillway.pipeline.archive.lease import LeaseLost, Leases, LeaseTaken
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
+from rillway.pipeline.archive.tasks import WriteTask, Written, run_task
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import parse_id
+from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.pipeline.ranges.loss import DataLost
 from rillway.pipeline.ranges.offsets import Position
 from tests.rillway.pipeline.archive.scene import (
     DAY_MS,
-    STATE,
     STEPS,
     STREAM,
     add,
     add_many,
     archive,
     archived_ids,
+    commit,
     live_ids,
 )
 
@@ -92,7 +96,7 @@ def test_entries_of_several_days_are_in_files_of_their_own(
 ) -> None:
     add(link, "1-0", f"{DAY_MS - 1}-0", f"{DAY_MS}-0", f"{2 * DAY_MS}-5")
     archive(link, table)
-    assert [(file.date.day, file.rows) for file in table.files(STREAM)] == [(1, 2), (2, 1), (3, 1)]
+    assert [(file.date.day, file.rows) for file in table.files()] == [(1, 2), (2, 1), (3, 1)]
 
 
 def test_a_batch_is_committed_before_the_next_one(link: Connection, table: ArchiveTable) -> None:
@@ -213,17 +217,12 @@ def test_a_trim_during_a_batch_is_noticed(link: Connection, table: ArchiveTable)
 def test_a_file_that_is_not_what_was_written_is_not_committed(
     redis_link: Connection, table: ArchiveTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def short(task: WriteTask) -> list[ArchivedFile]:
-        files = write_slice(task)
-        other = write_slice(WriteTask(task.url, task.store, task.slice))
-        (table.root / files[0].path).unlink()
-        (table.root / other[0].path).rename(table.root / files[0].path)
-        from dataclasses import replace
-
-        return [replace(files[0], rows=files[0].rows - 1)]
+    def short(task: WriteTask) -> Written:
+        done = run_task(task)
+        return Written([replace(done.files[0], rows=done.files[0].rows - 1)], done.parts)
 
     add_many(redis_link, 10)
-    monkeypatch.setattr("rillway.pipeline.archive.engine.write_slice", short)
+    monkeypatch.setattr("rillway.pipeline.archive.engine.run_task", short)
     with pytest.raises(ArchiveError, match="not what was written"):
         archive(redis_link, table)
     assert table.end(STREAM) is None
@@ -238,7 +237,8 @@ def lease_key(table: ArchiveTable) -> str:
 
 def test_a_second_archiver_is_refused(link: Connection, table: ArchiveTable) -> None:
     add_many(link, 10)
-    with Lease(link.url, lease_key(table), "archiving"), pytest.raises(LeaseTaken):
+    keys = {STREAM: lease_key(table)}
+    with Leases(link.url, keys, "archiving {}"), pytest.raises(LeaseTaken):
         archive(link, table)
 
 
@@ -273,5 +273,128 @@ def test_of_two_that_believe_to_hold_the_lease_one_commits(
 def test_a_compaction_meanwhile_is_no_obstacle(link: Connection, table: ArchiveTable) -> None:
     add_many(link, 10)
     other = ArchiveTable.open(table.root)
-    hooks = doing("written", lambda: other.append("payments", Position(5, 1), [], STATE, {}))
+    hooks = doing("stated", lambda: commit(other, Position(5, 1), stream="payments"))
     assert archive(link, table, hooks=hooks).archived == 10
+    assert table.end("payments") == Position(5, 1)
+
+
+# -- many streams ---------------------------------------------------------------------------------
+
+
+def archive_all(
+    link: Connection, table: ArchiveTable, names: list[str], hooks: Hooks | None = None, **more: Any
+) -> Outcome:
+    settings = Settings(link.url, rules=TrimRules(), **more)
+    return Archiver(table, LocalEngine(), settings, hooks).round(names)
+
+
+NAMES = [f"s{n:02}" for n in range(60)]
+
+
+def test_a_round_of_many_streams_is_one_commit(link: Connection, table: ArchiveTable) -> None:
+    for name in NAMES:
+        add_many(link, 3, stream=name)
+    add_many(link, 2_000, stream="large")
+    names = [*NAMES, "large"]
+    outcome = archive_all(link, table, names)
+    assert (outcome.archived, outcome.commits, outcome.files) == (2_180, 1, 1)
+    assert [report.remaining for report in outcome.reports.values()] == [1] * 61
+    assert archived_ids(table, "s42") == ["1-0", "2-0", "3-0"]
+    assert table.end("large") == Position(parse_id("2000-0"), 2_000)
+    add(link, "9-0", stream="s07")
+    version = table.version
+    outcome = archive_all(link, table, names)
+    assert (outcome.archived, outcome.commits) == (1, 1)
+    outcome = archive_all(link, table, names)
+    assert (outcome.commits, table.version) == (0, version + 1)
+    assert len(outcome.reports) == 61
+
+
+def test_batches_end_within_streams(link: Connection, table: ArchiveTable) -> None:
+    for name in NAMES[:4]:
+        add_many(link, 10, stream=name)
+    outcome = archive_all(link, table, NAMES[:4], batch_entries=15)
+    assert (outcome.archived, outcome.commits) == (40, 3)
+    for name in NAMES[:4]:
+        assert archived_ids(table, name) == [f"{n}-0" for n in range(1, 11)]
+        assert live_ids(link, name) == ["10-0"]
+
+
+def test_a_stream_with_a_loss_is_left_out_and_the_others_go_on(
+    link: Connection, table: ArchiveTable
+) -> None:
+    names = NAMES[:3]
+    for name in names:
+        add_many(link, 5, stream=name)
+    archive_all(link, table, names)
+    for name in names:
+        add_many(link, 5, 11, stream=name)
+    link.call("XTRIM", "s01", "MAXLEN", 2)
+    outcome = archive_all(link, table, [*names, "missing"])
+    assert sorted(outcome.failures) == ["missing", "s01"]
+    assert isinstance(outcome.failures["s01"], DataLost)
+    assert isinstance(outcome.failures["missing"], StreamMissing)
+    assert (outcome.archived, sorted(outcome.reports)) == (10, ["s00", "s02"])
+    assert len(live_ids(link, "s01")) == 2
+
+
+def test_a_loss_while_a_batch_is_read_drops_that_stream_alone(
+    link: Connection, table: ArchiveTable
+) -> None:
+    for name in NAMES[:3]:
+        add_many(link, 5, stream=name)
+    hooks = doing("planned", lambda: link.call("XTRIM", "s01", "MAXLEN", 2))
+    outcome = archive_all(link, table, NAMES[:3], hooks)
+    assert (outcome.archived, list(outcome.failures)) == (10, ["s01"])
+    assert table.end("s01") is None
+    assert sum(file.rows for file in table.files()) == 10
+    assert len(list(table.root.rglob("part-*.parquet"))) == 1
+
+
+def test_streams_that_others_archive_are_left_out(link: Connection, table: ArchiveTable) -> None:
+    for name in NAMES[:3]:
+        add_many(link, 5, stream=name)
+    keys = {"s01": f"{table.group}:lease:{{s01}}"}
+    with Leases(link.url, keys, "archiving {}"):
+        outcome = archive_all(link, table, NAMES[:3])
+    assert (outcome.archived, list(outcome.failures)) == (10, ["s01"])
+    assert isinstance(outcome.failures["s01"], LeaseTaken)
+    lost = doing("written", lambda: link.call("DEL", f"{table.group}:lease:{{s00}}"))
+    for name in NAMES[:2]:
+        add_many(link, 5, 11, stream=name)
+    outcome = archive_all(link, table, NAMES[:3], lost)
+    assert (outcome.archived, list(outcome.failures)) == (10, ["s00"])
+    assert isinstance(outcome.failures["s00"], LeaseLost)
+    assert sum(file.rows for file in table.files()) == 20
+
+
+def test_a_stream_that_another_archiver_has_committed_is_dropped_and_the_others_committed(
+    link: Connection, table: ArchiveTable
+) -> None:
+    for name in NAMES[:3]:
+        add_many(link, 5, stream=name)
+    other = ArchiveTable.open(table.root)
+    hooks = doing("stated", lambda: commit(other, Position(5, 1), stream="s01"))
+    outcome = archive_all(link, table, NAMES[:3], hooks)
+    assert (outcome.archived, list(outcome.failures)) == (10, ["s01"])
+    assert table.end("s01") == Position(5, 1)
+    assert sum(file.rows for file in table.files()) == 10
+
+
+@pytest.mark.parametrize("point", STEPS)
+def test_a_crash_of_a_round_of_many_loses_and_doubles_nothing(
+    link: Connection, table: ArchiveTable, point: str
+) -> None:
+    names = NAMES[:3]
+    for name in names:
+        add_many(link, 10, stream=name)
+    occurrence = 1 if point in STEPS[:2] else 2
+    with pytest.raises(Crash):
+        archive_all(link, table, names, failing_at(point, occurrence), batch_entries=12)
+    for name in names:
+        add_many(link, 10, 11, stream=name)
+    again = ArchiveTable.open(table.root)
+    assert archive_all(link, again, names).failures == {}
+    for name in names:
+        assert archived_ids(again, name) == [f"{n}-0" for n in range(1, 21)]
+        assert live_ids(link, name) == ["20-0"]

@@ -28,9 +28,9 @@ def test_it_says_what_it_did(
     link.call("XGROUP", "CREATE", STREAM, "slow", "12-0")
     assert main([*words, "--keep", "0"]) == 0
     printed = capsys.readouterr()
-    assert printed.out.startswith("orders: 20 archived in 1 batches, ")
-    assert printed.out.endswith(
-        "12 trimmed; 8 in memory; archived up to 20-0; held up by slow:unread\n"
+    assert printed.out == (
+        "orders: 20 archived in 1 batches; 12 trimmed; 8 in memory; archived up to 20-0; "
+        "held up by slow:unread\n"
     )
     assert "the group slow holds up the trim at 12-1" in printed.err
     assert main([*words, "--keep", "0", "--ignore-group", "slow"]) == 0
@@ -65,7 +65,12 @@ def test_all_streams_of_a_pattern_are_archived(
     by_pattern = ["--pattern", "orders:*", *words[2:]]
     assert main(by_pattern) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split(" archived")[0] for line in lines] == ["orders:a: 5", "orders:b: 5"]
+    assert [line.split(" archived")[0] for line in lines] == [
+        "orders:a: 5",
+        "orders:b: 5",
+        "2 streams: 10",
+    ]
+    assert " in 1 commits, 1 files, " in lines[2]
     with pytest.raises(SystemExit):
         main([*words, "--pattern", "orders:*"])
 
@@ -100,7 +105,7 @@ def test_files_are_cut_by_a_period_that_is_kept(
     assert [(file.date.month, file.rows) for file in files] == [(1, 2), (1, 1), (2, 1)]
     assert main(["compact", "--to", path, "--partition-by", "year"]) == 0
     files = ArchiveTable.open(path).files(STREAM)
-    assert [(file.date.month, file.rows) for file in files] == [(1, 3), (2, 1)]
+    assert [(file.date.month, file.rows) for file in files] == [(1, 4)]
 
 
 def test_loss_is_an_error_that_says_how_to_go_on(
@@ -133,7 +138,8 @@ def test_days_are_compacted_expired_and_told(
     assert capsys.readouterr().out.startswith("3 rows from before 1970-01-02 removed, 1 files")
     assert main(["status", *at, "--url", link.url]) == 0
     status = capsys.readouterr().out
-    assert status.startswith("orders: 2 entries in 2 files, ")
+    assert status.startswith("orders: 2 entries; archived up to ")
+    assert "1 streams in 2 files, " in status
     assert "1970-01-02 to 1970-01-03" in status and "0 not archived yet" in status
 
 
@@ -164,7 +170,7 @@ def test_epochs_are_listed(
 
 def be_another_server(patch: pytest.MonkeyPatch) -> None:
     """What the server says of itself is nothing that the archive has heard before."""
-    for module in ("identity.sources", "parquet_files"):
+    for module in ("identity.sources", "tasks"):
         patch.setattr(
             f"rillway.pipeline.archive.{module}.read_source",
             lambda connection: Source(run_id="another"),

@@ -22,9 +22,9 @@ from hypothesis.stateful import (
 )
 
 from rillway.pipeline.archive.archiver import Hooks
-from rillway.pipeline.archive.maintenance import compact
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
+from rillway.pipeline.archive.upkeep.compaction import compact
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
 from rillway.pipeline.query.history import open_history
@@ -116,7 +116,7 @@ class Pipeline(RuleBasedStateMachine):
 
     @rule()
     def compact(self) -> None:
-        compact(self.table, self.table.streams())
+        compact(self.table)
 
     @invariant()
     def each_entry_is_there_once(self) -> None:

@@ -4,42 +4,50 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.archive.lease import Lease, LeaseLost, LeaseTaken
+from rillway.pipeline.archive.lease import Leases
 from rillway.pipeline.client.connection import Connection
 
-KEY = "__archive:x:lease:{orders}"
+KEYS = {name: f"__archive:x:lease:{{{name}}}" for name in ("orders", "payments")}
+KEY = KEYS["orders"]
 
 
-def lease(connection: Connection) -> Lease:
-    return Lease(connection.url, KEY, "archiving orders")
+def leases(connection: Connection, *names: str) -> Leases:
+    return Leases(connection.url, {name: KEYS[name] for name in names or KEYS}, "archiving {}")
 
 
-def test_a_second_holder_is_told_who_the_first_is(link: Connection) -> None:
-    with lease(link), pytest.raises(LeaseTaken, match="process"), lease(link):
-        pass
+def test_what_others_hold_is_left_out_and_told(link: Connection) -> None:
+    with leases(link, "orders"), leases(link) as second:
+        assert second.held == ["payments"]
+        assert list(second.taken) == ["orders"]
+        assert "archiving orders: " in str(second.taken["orders"])
+        assert " process " in str(second.taken["orders"])
+        assert second.check(["payments"]) == {}
 
 
-def test_it_is_given_back(link: Connection) -> None:
+def test_they_are_given_back(link: Connection) -> None:
     for _ in range(2):
-        with lease(link) as held:
-            held.check()
-    assert link.call("EXISTS", KEY) == 0
+        with leases(link) as held:
+            assert held.held == list(KEYS)
+            assert held.check(KEYS) == {}
+    assert link.call("EXISTS", *KEYS.values()) == 0
 
 
 @pytest.mark.parametrize("change", [("DEL", KEY), ("SET", KEY, "somebody else")])
 def test_a_lost_one_is_noticed(redis_link: Connection, change: tuple[str, ...]) -> None:
-    with lease(redis_link) as held:
+    with leases(redis_link) as held:
         redis_link.call(*change)
-        with pytest.raises(LeaseLost):
-            held.check()
+        lost = held.check(KEYS)
+        assert list(lost) == ["orders"]
+        assert "archiving orders: the lease was lost" in str(lost["orders"])
 
 
 def test_another_holders_key_is_left_alone(redis_link: Connection) -> None:
-    with lease(redis_link):
+    with leases(redis_link):
         redis_link.call("SET", KEY, "somebody else")
     assert redis_link.call("GET", KEY) == b"somebody else"
+    assert redis_link.call("EXISTS", KEYS["payments"]) == 0
 
 
-def test_it_expires_by_itself(redis_link: Connection) -> None:
-    with lease(redis_link):
+def test_they_expire_by_themselves(redis_link: Connection) -> None:
+    with leases(redis_link):
         assert 0 < redis_link.call("PTTL", KEY) <= 30_000

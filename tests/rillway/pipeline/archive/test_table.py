@@ -6,24 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from rillway.pipeline.archive.parquet_files import ArchivedFile, write_files
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict, first_line
-from rillway.pipeline.arrow.decoder import fields_decoder
 from rillway.pipeline.client.ids import MAX_SEQ, parse_id
 from rillway.pipeline.ranges.offsets import Position
-from tests.rillway.pipeline.archive.scene import STATE, archived_ids
+from tests.rillway.pipeline.archive.scene import archived_ids, commit, written
 
 STREAM = "a/b c%"
 
 
-def write(table: ArchiveTable, *ids: str) -> list[ArchivedFile]:
+def append(table: ArchiveTable, end: str, n: int | None, *ids: str, stream: str = STREAM) -> None:
     entries = [[entry_id.encode(), [b"n", b"1"]] for entry_id in ids]
-    return write_files(table.root, STREAM, iter([fields_decoder(STREAM)(entries)]))
-
-
-def append(table: ArchiveTable, end: str, n: int | None, *ids: str) -> None:
-    files = write(table, *ids) if ids else []
-    table.append(STREAM, Position(parse_id(end), n), files, STATE, {})
+    files = written(table, entries, stream) if ids else []
+    commit(table, Position(parse_id(end), n), files, stream=stream)
 
 
 def test_a_commit_names_files_and_end_at_once(table: ArchiveTable) -> None:
@@ -31,10 +25,10 @@ def test_a_commit_names_files_and_end_at_once(table: ArchiveTable) -> None:
     append(table, "5-7", 12, "5-0", "5-7")
     again = ArchiveTable.open(table.root)
     assert again.end(STREAM) == Position(parse_id("5-7"), 12)
-    assert [(file.rows, file.first_id, file.last_id) for file in again.files(STREAM)] == [
-        (2, parse_id("5-0"), parse_id("5-7"))
-    ]
-    assert (again.root / again.files(STREAM)[0].path).is_file()
+    [file] = again.files()
+    assert (file.rows, file.first_ms, file.last_ms, file.first_epoch) == (2, 5, 5, 1)
+    assert file.first_stream == file.last_stream == STREAM
+    assert (again.root / file.path).is_file()
     assert again.streams() == [STREAM]
 
 
@@ -60,14 +54,6 @@ def test_who_commits_second_has_a_conflict(table: ArchiveTable) -> None:
     assert sum(file.rows for file in other.files(STREAM)) == 1
 
 
-def test_files_are_in_the_order_of_their_ids(table: ArchiveTable) -> None:
-    for end in ("5-0", "5-1", "5-2", "10-0", "200-0"):
-        append(table, end, 1, end)
-    assert [file.first_id for file in table.files(STREAM)] == [
-        parse_id(text) for text in ("5-0", "5-1", "5-2", "10-0", "200-0")
-    ]
-
-
 def test_files_that_share_a_millisecond_are_in_order(table: ArchiveTable) -> None:
     runs = [("4-0", "5-1"), ("5-2",), ("5-3", "5-4"), ("5-5", "9-0"), ("9-1", "9-2"), ("9-3",)]
     for run in runs:
@@ -78,9 +64,29 @@ def test_files_that_share_a_millisecond_are_in_order(table: ArchiveTable) -> Non
 def test_only_files_of_a_range_are_named(table: ArchiveTable) -> None:
     append(table, "10-0", 2, "5-0", "10-0")
     append(table, "30-0", 4, "20-0", "30-0")
-    assert [file.rows for file in table.files(STREAM, parse_id("11-0"), parse_id("25-0"))] == [2]
-    assert table.files(STREAM, parse_id("40-0")) == []
+    assert [file.rows for file in table.files(STREAM, 11, 25)] == [2]
+    assert table.files(STREAM, 40) == []
     assert table.files("other") == []
+
+
+def test_long_names_are_cut_in_the_log_and_found(table: ArchiveTable) -> None:
+    names = [f"{'long' * 20}{n}" for n in range(3)]
+    for name in names:
+        append(table, "5-0", 1, "5-0", stream=name)
+    again = ArchiveTable.open(table.root)
+    assert len(again.files()[0].first_stream) == 32
+    for name in names:
+        assert len(again.files(name)) == 3 and archived_ids(again, name) == ["5-0"]
+    assert again.streams() == names
+
+
+def test_what_others_know_is_kept_in_each_commit(table: ArchiveTable) -> None:
+    append(table, "5-0", 1, "5-0", stream="one")
+    append(table, "6-0", 1, "6-0", stream="other")
+    again = ArchiveTable.open(table.root)
+    assert [again.end(name) for name in ("one", "other")] == [
+        Position(parse_id(text), 1) for text in ("5-0", "6-0")
+    ]
 
 
 def test_two_archives_have_groups_of_their_own(tmp_path: Path) -> None:

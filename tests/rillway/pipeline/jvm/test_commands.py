@@ -9,15 +9,13 @@ import pytest
 
 from rillway.pipeline.archive.archiver import Archiver, Settings
 from rillway.pipeline.archive.engine import EngineFailed, SparkEngine
-from rillway.pipeline.archive.parquet_files import WriteTask
-from rillway.pipeline.archive.store import store_of
+from rillway.pipeline.archive.files.store import store_of
 from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.archive.tasks import Part, PartLost, WriteTask
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.query.command import QueryFailed, select
 from rillway.pipeline.query.history import open_history, read_history
-from rillway.pipeline.ranges.loss import DataLost
-from rillway.pipeline.ranges.plan import Slice
 from tests.rillway.pipeline.scene import add_many, ids_of
 
 if TYPE_CHECKING:
@@ -74,10 +72,10 @@ def test_errors_of_tasks_are_one_line(
 ) -> None:
     add_many(link, STREAM, 10)
     engine = SparkEngine(spark)
-    part = Slice(STREAM, parse_id("1-0"), parse_id("10-0"), 10)
+    parts = (Part(STREAM, 0, parse_id("10-0"), parse_id("1-0"), 10),)
     link.call("XTRIM", STREAM, "MAXLEN", 4)
-    with pytest.raises(DataLost, match="were trimmed before they were read"):
-        engine.write([WriteTask(link.url, store_of(tmp_path), part)])
+    with pytest.raises(PartLost, match="were trimmed before they were read"):
+        engine.write([WriteTask(link.url, store_of(tmp_path), parts)])
     with pytest.raises(EngineFailed) as failed:
-        engine.write([WriteTask("redis://127.0.0.1:1", store_of(tmp_path), part)])
+        engine.write([WriteTask("redis://127.0.0.1:1", store_of(tmp_path), parts)])
     assert "\n" not in str(failed.value)

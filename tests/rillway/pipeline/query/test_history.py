@@ -19,10 +19,10 @@ from rillway.pipeline.archive.identity.recognition import (
     Recognised,
     recognise,
 )
-from rillway.pipeline.archive.maintenance import expire
 from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
+from rillway.pipeline.archive.upkeep.expiry import expire
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.facts import group_infos
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, parse_id

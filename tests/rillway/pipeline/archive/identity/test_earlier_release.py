@@ -1,4 +1,4 @@
-"""An archive of the release before there were epochs goes on by itself, or is refused.
+"""An archive of the release before there were epochs, upgraded, goes on by itself, or is refused.
 
 The folder `before_epochs` was written by that release: `orders` has 1-0 to 20-0, of which 12-0 to
 20-0 were still in memory; `payments` has 1-0 to 5-0, of which nothing was.
@@ -15,8 +15,9 @@ from rillway.pipeline.archive.archiver import Archiver, Report, Settings
 from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.identity.recognition import OtherSource
-from rillway.pipeline.archive.maintenance import compact
 from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.archive.upkeep.compaction import compact
+from rillway.pipeline.archive.upkeep.upgrade import upgrade
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.facts import group_infos, group_name
 from rillway.pipeline.query.history import open_history
@@ -27,8 +28,9 @@ FOLDER = Path(__file__).parents[1] / "before_epochs"
 
 @pytest.fixture
 def old(link: Connection, tmp_path: Path) -> ArchiveTable:
-    """The archive; the server as that release left it, with a group at the archived end."""
+    """The archive, upgraded; the server as it was left, with a group at the archived end."""
     shutil.copytree(FOLDER / "archive", tmp_path / "archive")
+    upgrade(tmp_path / "archive")
     table = ArchiveTable.open(tmp_path / "archive")
     add_orders(link, 1, 20)
     link.call("XTRIM", "orders", "MINID", "12-0")
@@ -65,7 +67,7 @@ def test_its_end_is_compared_once_and_then_marked(link: Connection, old: Archive
     report = archive(link, old, "orders")
     assert (report.archived, report.remaining) == (10, 1)
     assert archived_ids(old, "orders") == [f"{n}-0" for n in range(1, 31)]
-    assert {file.epoch for file in old.files("orders")} == {1}
+    assert {(file.first_epoch, file.last_epoch) for file in old.files()} == {(1, 1)}
 
 
 def test_where_nothing_can_be_compared_it_is_refused(link: Connection, old: ArchiveTable) -> None:
@@ -123,5 +125,5 @@ def test_it_is_read_and_compacted_as_it_is(link: Connection, old: ArchiveTable) 
     assert found == [(f"{n}-0", 1) for n in range(1, 26)]
     link.call("XADD", "orders", f"{2 * DAY_MS}-0", "n", "later")
     archive(link, old, "orders")
-    assert compact(old, ["orders"]).files_after == 1
+    assert compact(old).files_after == 1
     assert len(archived_ids(ArchiveTable.open(old.root), "orders")) == 26

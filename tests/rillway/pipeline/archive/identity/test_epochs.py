@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from rillway.pipeline.archive.identity.epochs import (
     Epoch,
     Source,
+    StreamRecord,
     StreamState,
-    from_json,
+    from_row,
     line_of,
     new_token,
-    to_json,
+    to_row,
 )
 from rillway.pipeline.client.ids import MAX_ID
 from rillway.pipeline.ranges.anchors import Anchor
+from rillway.pipeline.ranges.offsets import Position
 
 EPOCHS = (
     Epoch(1, "a", end=100),
@@ -44,19 +47,27 @@ def test_a_line_has_each_ancestor_up_to_the_branch_of_the_next(
     assert line_of(EPOCHS, number) == line
 
 
-def test_a_state_survives_json() -> None:
+def test_a_record_survives_as_a_row() -> None:
     source = Source(3, "run", ("one", "two"), 17)
     state = StreamState(EPOCHS, (Anchor(5 << 64 | 7, "hash", 1), Anchor(3, "h", 10)), source)
-    assert from_json(json.loads(json.dumps(to_json(state)))) == state
-    assert from_json(to_json(StreamState(EPOCHS[:1]))) == StreamState(EPOCHS[:1])
+    full = StreamRecord(state, Position(MAX_ID, 7), 5, {1: 3})
+    for record in (full, StreamRecord(StreamState(EPOCHS[:1]), Position(0, None))):
+        assert from_row(json.loads(json.dumps(to_row(record)))) == record
     broken_ones: list[dict[str, object]] = [
         {},
-        {"epochs": 1, "anchors": []},
-        {"epochs": [{}], "anchors": []},
+        to_row(full) | {"epochs": 1},
+        to_row(full) | {"epochs": [{}]},
     ]
     for broken in broken_ones:
         with pytest.raises((ValueError, KeyError, TypeError)):
-            from_json(broken)
+            from_row(broken)
+
+
+def test_what_has_expired_is_nothing_that_an_archiver_has_committed() -> None:
+    one = StreamRecord(StreamState(EPOCHS), Position(5, 1))
+    assert replace(one, expired={1: 3}).is_as_archived_in(one)
+    assert not replace(one, end=Position(6, 2)).is_as_archived_in(one)
+    assert not one.is_as_archived_in(None)
 
 
 def test_a_server_is_known_by_its_run_or_by_the_replication_that_it_took_over() -> None:

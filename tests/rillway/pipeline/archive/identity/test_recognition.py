@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rillway.pipeline.archive import parquet_files
+from rillway.pipeline.archive import tasks
 from rillway.pipeline.archive.archiver import Archiver, Hooks, Report, Settings
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.identity import sources
@@ -21,7 +21,6 @@ from rillway.pipeline.archive.identity.recognition import (
     SplitHistory,
 )
 from rillway.pipeline.archive.identity.sources import read_source
-from rillway.pipeline.archive.parquet_files import read_file
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.client.capabilities import Capabilities
@@ -103,8 +102,7 @@ class Scene:
         """The values of all rows, in order."""
         return [
             fields[0]["value"].decode()
-            for file in self.table.files(stream)
-            for batch in read_file(self.table.root, file, 0, (1 << 128) - 1)
+            for _, batch in self.table.rows(stream).batches()
             for fields in batch.column("fields").to_pylist()
         ]
 
@@ -416,7 +414,7 @@ def test_of_two_copies_that_are_both_archived_the_first_one_is_refused(
     restore(scene.link, backup)
     scene.add(101, 105)
     with monkeypatch.context() as patch:
-        for module in (sources, parquet_files):
+        for module in (sources, tasks):
             patch.setattr(module, "read_source", lambda _: Source(0, "another", ("f" * 40,)))
         assert scene.archive().archived == 5
     assert (scene.epoch, scene.branch) == (2, "100-0")
@@ -448,7 +446,7 @@ def test_a_batch_that_two_servers_were_read_for_is_dropped(
         asked.append(read_source(connection))
         return replace(asked[-1], run_id="another") if len(asked) == 2 else asked[-1]
 
-    monkeypatch.setattr(parquet_files, "read_source", another_once)
+    monkeypatch.setattr(tasks, "read_source", another_once)
     scene.add(101, 110)
     version = scene.table.version
     assert scene.archive(keep_ms=0).archived == 10

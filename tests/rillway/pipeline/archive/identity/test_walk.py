@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
+from rillway.pipeline.archive.files.merge import merged
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile, write_files
 from rillway.pipeline.archive.identity.epochs import Epoch, StreamState
 from rillway.pipeline.archive.identity.walk import Walk, line_identities, walk
-from rillway.pipeline.archive.parquet_files import write_files
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.arrow.decoder import fields_decoder
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import MAX_ID, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
 from rillway.pipeline.ranges.offsets import Position
-from tests.rillway.pipeline.archive.scene import STREAM, add
+from tests.rillway.pipeline.archive.scene import STREAM, add, commit, written
 
 EPOCHS = (Epoch(1, "a", end=parse_id("10-0")), Epoch(2, "b", parent=1, branch=parse_id("6-0")))
 
@@ -29,10 +29,16 @@ class Rows:
 
     def add(self, *ids: str, epoch: int = 1, value: bytes | None = None) -> None:
         entries = [[text.encode(), [b"n", value or text.encode()]] for text in ids]
-        batches = iter([fields_decoder(STREAM)(entries)])
-        files = write_files(self.table.root, STREAM, batches, epoch=epoch)
-        end = Position(parse_id(ids[-1]), None)
-        self.table.append(STREAM, end, files, StreamState(EPOCHS), {})
+        files = written(self.table, entries, epoch=epoch)
+        commit(self.table, Position(parse_id(ids[-1]), None), files, StreamState(EPOCHS))
+
+    def expire(self, file: ArchivedFile, before_ms: int) -> None:
+        """Of a file's rows, and that all before a time has expired."""
+        record = self.table.record(STREAM)
+        assert record is not None
+        expired = {**record.expired, file.first_epoch: file.last_ms}
+        changed = replace(record, expired_before_ms=before_ms, expired=expired)
+        self.table.expire([file], [], self.table.write_state({STREAM: changed}))
 
 
 @pytest.fixture
@@ -92,7 +98,7 @@ def test_what_has_expired_is_no_difference_before_what_is_archived(
 ) -> None:
     rows.add("2-0", "4-0")
     rows.add(*numbers(5, 10))
-    rows.table.remove(STREAM, rows.table.files(STREAM)[:1], before_ms=5)
+    rows.expire(rows.table.files()[0], before_ms=5)
     add(redis_link, *numbers(3, 6))
     assert walked(redis_link, rows).agreed == at("6-0")
     assert walked(redis_link, rows).lacking is None
@@ -112,14 +118,23 @@ def test_the_line_of_an_epoch_has_its_parent_up_to_the_branch(
     assert walked(redis_link, rows, "12-0", epoch=2).lacking == parse_id("8-0")
 
 
-def test_files_that_share_ids_are_read_as_one(redis_link: Connection, rows: Rows) -> None:
-    """As an earlier release left them that archived two streams as one."""
-    rows.add("1-0", "5-0", "9-0")
-    rows.add("2-0", "6-0", "9-0", value=b"other")
-    rows.add("10-0")
+def test_files_that_overlap_are_read_by_what_each_has_of_the_stream(
+    redis_link: Connection, rows: Rows
+) -> None:
+    """Other streams have made the times of the first commit's file the latest."""
+    others = [[f"{ms}-0".encode(), [b"n", b"1"]] for ms in (0, 100)]
+    rows.add("5-0", "6-0")
+    first = rows.table.files()[0]
+    for n in (7, 8):
+        rows.add(f"{n}-0")
+        commit(rows.table, Position(parse_id("100-0"), None), written(rows.table, others, "other"))
+    mixed = merged(rows.table.store, rows.table.files())
+    rows.table.replace(rows.table.files(), write_files(rows.table.store, mixed))
+    rows.add("9-0", "10-0")
+    assert first.last_ms == 6 and len(rows.table.files()) == 2
     line = [identity[0] for identity in line_identities(rows.table, STREAM, 1, 0, MAX_ID)]
-    assert line == [parse_id(t) for t in ("1-0", "2-0", "5-0", "6-0", "9-0", "9-0", "10-0")]
-    add(redis_link, "1-0", "5-0", "9-0", "10-0")
+    assert line == [parse_id(text) for text in numbers(5, 10)]
+    add(redis_link, *numbers(6, 10))
     assert walked(redis_link, rows).agreed == at("10-0")
 
 
@@ -129,11 +144,10 @@ def test_what_another_epoch_had_has_not_expired_from_this_one(
     """As for a stream that was renamed, and then restored from before it was trimmed."""
     rows.add("1-0", "2-0")
     rows.add("7-0", "12-0", epoch=2)
-    [first] = rows.table.files(STREAM, last=parse_id("3-0"))
-    rows.table.remove(STREAM, [first], before_ms=100)
+    [first] = rows.table.files(STREAM, last_ms=3)
+    rows.expire(first, before_ms=100)
     add(redis_link, "2-0", "6-1", "7-0")
     assert walked(redis_link, rows, "12-0", epoch=2).agreed is None
     redis_link.call("XDEL", STREAM, "6-1")
     assert walked(redis_link, rows, "12-0", epoch=2).agreed == at("7-0")
-    rows.table.remove(STREAM, [], before_ms=100)
     assert [rows.table.expired_ms(STREAM, epoch) for epoch in (1, 2)] == [2, -1]

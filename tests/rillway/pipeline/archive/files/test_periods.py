@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from rillway.pipeline.archive.periods import PERIODS, day_ms, day_of, period_end_ms, period_of
+from rillway.pipeline.archive.files.periods import PERIODS, day_ms, day_of, period_end_ms, period_of
 
 
 def ms(text: str) -> int:

@@ -23,6 +23,10 @@ URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 SCHEMES = ("s3", "s3a", "gs", "abfs", "abfss", "az", "adl")
 
 
+class ArchiveError(Exception):
+    """The archive is missing, is none, or cannot be used; the text says which and why."""
+
+
 class UnknownStore(ValueError):
     """A URI that is not understood: `ftp:` is not meant as the name of a folder."""
 
@@ -56,11 +60,11 @@ class Store:
         if self.folder is not None:
             (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
 
-    def settle(self, path: str) -> None:
-        """Have a file, and the names of its folders, on the disk."""
-        if self.folder is not None:
-            file = self.folder / path
-            for place in (file, file.parent, file.parent.parent, self.folder):
+    def settle(self, *paths: str) -> None:
+        """Have files, and the names of their folders, on the disk."""
+        if self.folder is not None and paths:
+            files = [self.folder / path for path in paths]
+            for place in (*files, *{file.parent for file in files}, self.folder):
                 sync(place)
 
     def size(self, path: str) -> int:

@@ -1,0 +1,8 @@
+"""The archive's files.
+
+`store`          where they are: a folder or an object store
+`periods`        days, months or years by which they are cut
+`parquet_files`  writes them: rows of many streams, sorted
+`rows`           reads the rows of one stream
+`merge`          several files into few, in one order
+"""

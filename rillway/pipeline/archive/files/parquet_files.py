@@ -1,0 +1,266 @@
+"""The archive's Parquet files: rows of many streams, sorted, in a file for each period.
+
+A file holds rows of one period (periods.py), sorted by stream, epoch and ID; a stream with many
+rows has files of its own. Before a file is named to anybody it is on the disk: file and folders are
+synced. A file that is never named, because the task or the program ended, is invisible to readers
+of the table, and is removed by a vacuum.
+
+Folders are named as Hive does it, `date=2026-01-31`; the date is no column of the files.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rillway.pipeline.archive.files.periods import DAY, MS_PER_DAY, period_end_ms, period_of
+from rillway.pipeline.archive.files.store import Store, store_of
+from rillway.pipeline.archive.limits import TARGET_BYTES
+from rillway.pipeline.arrow.schema import arrow_schema
+from rillway.pipeline.client.ids import make_id
+
+STREAM, EPOCH, DATE = "stream", "epoch", "date"
+PARTITIONED_BY = (DATE,)
+_ENTRY = [field for field in arrow_schema() if field.name not in (STREAM, "fields")]
+_FIELDS = arrow_schema().field("fields")
+FILE_SCHEMA = pa.schema([(STREAM, pa.string()), (EPOCH, pa.int32()), *_ENTRY, _FIELDS])
+TABLE_SCHEMA = pa.schema(
+    [(STREAM, pa.string()), (EPOCH, pa.int32()), *_ENTRY, (DATE, pa.date32()), _FIELDS]
+)
+SORTED_BY = (STREAM, EPOCH, "ms", "seq")
+
+COMPRESSION = "zstd"
+# Names repeat in every entry and values often; IDs and times are all different and grow.
+DICTIONARIES = [STREAM, EPOCH, "fields.list.element.name", "fields.list.element.value", "seq"]
+ENCODINGS = {"id": "DELTA_BYTE_ARRAY", "ms": "DELTA_BINARY_PACKED", "ts": "DELTA_BINARY_PACKED"}
+# A reader of one stream skips the others by row groups.
+ROW_GROUP_ROWS = 20_000
+# As Arrow has them: of small entries, more than the rows above.
+ROW_GROUP_BYTES = 48 << 20
+# Of different periods, as IDs may be made up; each has a file descriptor and buffers.
+MAX_OPEN_FILES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedFile:
+    """A file of the table. `path` is below the table's folder, `date` the first one of its period.
+
+    The others are bounds. Those of streams may be wider than the rows: in the table's log, text is
+    cut.
+    """
+
+    path: str
+    date: date
+    size_bytes: int
+    rows: int
+    first_stream: str
+    last_stream: str
+    first_ms: int
+    last_ms: int
+    first_epoch: int
+    last_epoch: int
+
+    def may_hold(self, stream: str | None, first_ms: int, last_ms: int) -> bool:
+        """Return True unless it has no rows of a stream between two times, both included."""
+        is_in_time = self.first_ms <= last_ms and self.last_ms >= first_ms
+        return is_in_time and (stream is None or self.first_stream <= stream <= self.last_stream)
+
+
+def file_batch(batch: pa.RecordBatch, epoch: int) -> pa.RecordBatch:
+    """Entries of one epoch, with the columns and the types of the files."""
+    numbers = pa.repeat(pa.scalar(epoch, pa.int32()), len(batch))
+    columns = [
+        numbers if field.name == EPOCH else batch.column(field.name).cast(field.type)
+        for field in FILE_SCHEMA
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=FILE_SCHEMA)
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+def write_files(
+    place: Path | Store,
+    batches: Iterable[pa.RecordBatch],
+    period: str = DAY,
+    max_bytes: int = TARGET_BYTES,
+) -> list[ArchivedFile]:
+    """Sorted batches with FILE_SCHEMA into new files of an archive, a file for each period."""
+    with FilesWriter(store_of(place), period, max_bytes) as writer:
+        for batch in batches:
+            writer.write(batch)
+        return writer.finish()
+
+
+class FilesWriter:
+    """Writes sorted rows. A context manager, which removes what was written if it is left early."""
+
+    def __init__(self, store: Store, period: str, max_bytes: int = TARGET_BYTES) -> None:
+        self._store, self._period, self._max_bytes = store, period, max_bytes
+        self._open: dict[date, _NewFile] = {}
+        self._closed: list[ArchivedFile] = []
+        self._is_finished = False
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Rows that come after those of before in the order of the files."""
+        for day, part in by_period(batch, self._period):
+            file = self._open.pop(day, None)
+            if file is not None and file.size_bytes >= self._max_bytes:
+                self._closed.append(file.finish())
+                file = None
+            if file is None:
+                if len(self._open) >= MAX_OPEN_FILES:
+                    # The one that has not been written to for the longest time.
+                    oldest = next(iter(self._open))
+                    self._closed.append(self._open.pop(oldest).finish())
+                file = _NewFile(self._store, day)
+            self._open[day] = file
+            file.write(part)
+
+    def cut(self) -> None:
+        """Have the rows that follow in other files than those of before."""
+        self._closed += [file.finish() for file in self._open.values()]
+        self._open.clear()
+
+    def finish(self) -> list[ArchivedFile]:
+        """Have all files on the disk."""
+        self.cut()
+        self._store.settle(*(file.path for file in self._closed))
+        self._is_finished = True
+        return self._closed
+
+    def __enter__(self) -> FilesWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._is_finished:
+            for file in self._open.values():
+                file.close()
+            paths = [file.path for file in self._closed]
+            for path in paths + [file.path for file in self._open.values()]:
+                self._store.remove(path)
+
+
+def by_period(batch: pa.RecordBatch, period: str) -> Iterator[tuple[date, pa.RecordBatch]]:
+    """The rows of a batch that lie in one period each, in their order."""
+    if not len(batch):
+        return
+    times = batch.column("ms")
+    found = pc.min_max(times).as_py()
+    end_ms = period_end_ms(found["min"], period)
+    if end_ms is None or found["max"] < end_ms:
+        yield period_of(found["min"], period), batch
+        return
+    days = pc.divide(times, MS_PER_DAY)
+    by_date: dict[date, list[int]] = {}
+    for day in sorted(days.unique().to_pylist()):
+        by_date.setdefault(period_of(day * MS_PER_DAY, period), []).append(day)
+    for first_date, numbers in by_date.items():
+        yield first_date, batch.filter(pc.is_in(days, pa.array(numbers, pa.int64())))
+
+
+class _NewFile:
+    """One file while it is written."""
+
+    def __init__(self, store: Store, day: date) -> None:
+        self.path = f"{DATE}={day.isoformat()}/part-{uuid.uuid4()}.parquet"
+        self._day, self._store = day, store
+        store.make_parent(self.path)
+        self._writer = pq.ParquetWriter(
+            self.path,
+            FILE_SCHEMA,
+            filesystem=store.filesystem,
+            compression=COMPRESSION,
+            use_dictionary=DICTIONARIES,
+            column_encoding=ENCODINGS,
+            write_page_index=True,
+        )
+        self._held: list[pa.RecordBatch] = []
+        self._held_rows = self._held_bytes = 0
+        self._rows = 0
+        self._bounds: dict[str, tuple[int, int]] = {}
+        self._first_stream = self._last_stream = ""
+
+    @property
+    def size_bytes(self) -> int:
+        """What was written until now."""
+        return int(self._writer.file_handle.tell())
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        if not self._rows:
+            self._first_stream = batch.column(STREAM)[0].as_py()
+        self._last_stream = batch.column(STREAM)[-1].as_py()
+        self._rows += len(batch)
+        for name in ("ms", EPOCH):
+            found = pc.min_max(batch.column(name)).as_py()
+            low, high = self._bounds.get(name, (found["min"], found["max"]))
+            self._bounds[name] = min(low, found["min"]), max(high, found["max"])
+        self._held.append(batch)
+        self._held_rows += len(batch)
+        self._held_bytes += batch.nbytes
+        if self._held_rows >= ROW_GROUP_ROWS or self._held_bytes >= ROW_GROUP_BYTES:
+            self._write_held()
+
+    def _write_held(self) -> None:
+        if self._held:
+            rows = pa.Table.from_batches(self._held, FILE_SCHEMA)
+            self._writer.write_table(rows, ROW_GROUP_ROWS)
+        self._held, self._held_rows, self._held_bytes = [], 0, 0
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def finish(self) -> ArchivedFile:
+        self._write_held()
+        self.close()
+        return ArchivedFile(
+            self.path,
+            self._day,
+            self._store.size(self.path),
+            self._rows,
+            self._first_stream,
+            self._last_stream,
+            *self._bounds["ms"],
+            *self._bounds[EPOCH],
+        )
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def id_at(batch: pa.RecordBatch, row: int) -> int:
+    return make_id(batch.column("ms")[row].as_py(), int(batch.column("seq")[row].as_py()))
+
+
+def statistics(
+    metadata: pq.FileMetaData, group: int, names: Sequence[str]
+) -> list[tuple[object, object] | None]:
+    """The least and the greatest value of some columns in a row group; None where it is unknown."""
+    found: list[tuple[object, object] | None] = []
+    for name in names:
+        column = metadata.row_group(group).column(FILE_SCHEMA.get_field_index(name))
+        known = column.statistics
+        has_bounds = known is not None and known.has_min_max
+        found.append((known.min, known.max) if has_bounds else None)
+    return found
+
+
+def footer_facts(place: Path | Store, file: ArchivedFile) -> tuple[int, int, int]:
+    """Return the number of rows and the first and last milliseconds from the file's footer."""
+    metadata = pq.read_metadata(file.path, filesystem=store_of(place).filesystem)
+    column = FILE_SCHEMA.get_field_index("ms")
+    found = [
+        metadata.row_group(n).column(column).statistics for n in range(metadata.num_row_groups)
+    ]
+    return (
+        metadata.num_rows,
+        min(known.min for known in found),
+        max(known.max for known in found),
+    )

@@ -1,0 +1,226 @@
+"""Rows of one stream out of files that hold many, in the order of its entries.
+
+Files of the archive overlap in time as long as they are not compacted, but the rows of one epoch of
+a stream do not: each commit begins after the one before. So where several files may hold rows of
+a range, the first ID of each decides the order, and then they are read one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rillway.pipeline.archive.files.parquet_files import (
+    EPOCH,
+    STREAM,
+    ArchivedFile,
+    id_at,
+    statistics,
+)
+from rillway.pipeline.archive.files.store import ArchiveError, Store
+from rillway.pipeline.arrow.decoder import RawEntry
+from rillway.pipeline.arrow.schema import arrow_schema
+from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, MIN_ID, ms_of
+from rillway.pipeline.ranges.reader import BATCH_BYTES
+
+READ_ROWS = 10_000
+INT64_MAX = (1 << 63) - 1
+KEYS = [STREAM, EPOCH, "ms", "seq"]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The rows of an epoch up to an ID, from an ID on."""
+
+    epoch: int
+    first: int = MIN_ID
+    last: int = MAX_ID
+
+    @property
+    def is_empty(self) -> bool:
+        return self.first > self.last
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRows:
+    """A stream in one snapshot of the archive: segments, one after the other."""
+
+    store: Store
+    stream: str
+    files: Sequence[ArchivedFile]
+    segments: Sequence[Segment]
+
+    def batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows with their epochs, with the columns of a stream. Raises ArchiveError."""
+        for segment in self.segments:
+            for batch in self.segment_batches(segment):
+                yield segment.epoch, batch
+
+    def segment_batches(self, segment: Segment) -> Iterator[pa.RecordBatch]:
+        """The rows of one segment, in order. Raises ArchiveError."""
+        before = MIN_ID
+        for file in self._ordered(segment):
+            for batch in self._file_batches(file, segment):
+                if id_at(batch, 0) < before:
+                    raise ArchiveError(
+                        f"{self.store}: {file.path} has rows of {self.stream}, epoch "
+                        f"{segment.epoch}, from before those of another file"
+                    )
+                before = id_at(batch, len(batch) - 1)
+                yield batch
+
+    def named_files(self, segment: Segment) -> list[ArchivedFile]:
+        """Those that may hold rows of a segment, the earliest first."""
+        bounds = ms_of(segment.first), ms_of(segment.last)
+        chosen = [
+            file
+            for file in self.files
+            if not segment.is_empty
+            and file.may_hold(self.stream, *bounds)
+            and file.first_epoch <= segment.epoch <= file.last_epoch
+        ]
+        return sorted(chosen, key=lambda file: (file.first_ms, file.last_ms))
+
+    def estimate(self) -> int:
+        """About how many rows there are, and not less: by the footers of the files."""
+        found = 0
+        for segment in self.segments:
+            for file in self.named_files(segment):
+                with open_file(self.store, file) as parquet:
+                    metadata = parquet.metadata
+                    groups = self._row_groups(metadata, segment)
+                    found += sum(metadata.row_group(group).num_rows for group in groups)
+        return found
+
+    def _ordered(self, segment: Segment) -> Iterator[ArchivedFile]:
+        held: list[ArchivedFile] = []
+        reached_ms = -1
+        for file in self.named_files(segment):
+            if held and file.first_ms > reached_ms:
+                yield from self._by_first_id(held, segment)
+                held = []
+            held.append(file)
+            reached_ms = max(reached_ms, file.last_ms)
+        yield from self._by_first_id(held, segment)
+
+    def _by_first_id(self, files: list[ArchivedFile], segment: Segment) -> list[ArchivedFile]:
+        """Files that overlap, by the first row that each has of a segment."""
+        if len(files) < 2:
+            return files
+        firsts = [(self._first_id(file, segment), file) for file in files]
+        known = [(first, file) for first, file in firsts if first is not None]
+        return [file for _, file in sorted(known, key=lambda pair: pair[0])]
+
+    def _first_id(self, file: ArchivedFile, segment: Segment) -> int | None:
+        with open_file(self.store, file) as parquet:
+            groups = self._row_groups(parquet.metadata, segment)
+            for batch in parquet.iter_batches(READ_ROWS, row_groups=groups, columns=KEYS):
+                part = self._chosen(batch, segment)
+                if len(part):
+                    return id_at(part, 0)
+        return None
+
+    def _file_batches(self, file: ArchivedFile, segment: Segment) -> Iterator[pa.RecordBatch]:
+        schema = arrow_schema()
+        with open_file(self.store, file) as parquet:
+            for batch in bounded_batches(parquet, self._row_groups(parquet.metadata, segment)):
+                part = self._chosen(batch, segment)
+                if len(part):
+                    columns = [part.column(field.name).cast(field.type) for field in schema]
+                    yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _row_groups(self, metadata: pq.FileMetaData, segment: Segment) -> list[int]:
+        """Those that may hold rows of a segment, by their statistics."""
+        wanted = (
+            (self.stream, self.stream),
+            (segment.epoch, segment.epoch),
+            (ms_of(segment.first), ms_of(segment.last)),
+        )
+        chosen = []
+        for group in range(metadata.num_row_groups):
+            known = statistics(metadata, group, (STREAM, EPOCH, "ms"))
+            if all(
+                bounds is None or (bounds[0] <= high and bounds[1] >= low)  # type: ignore[operator]
+                for bounds, (low, high) in zip(known, wanted, strict=True)
+            ):
+                chosen.append(group)
+        return chosen
+
+    def _chosen(self, batch: pa.RecordBatch, segment: Segment) -> pa.RecordBatch:
+        is_wanted = pc.and_(
+            pc.equal(batch.column(STREAM), self.stream),
+            pc.equal(batch.column(EPOCH), segment.epoch),
+        )
+        return between(batch.filter(is_wanted), segment.first, segment.last)
+
+
+@contextmanager
+def open_file(store: Store, file: ArchivedFile) -> Iterator[pq.ParquetFile]:
+    """Raises ArchiveError if it is missing or damaged, also while it is read."""
+    try:
+        with pq.ParquetFile(file.path, filesystem=store.filesystem) as parquet:
+            yield parquet
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ArchiveError(f"{store}: {file.path}, which the log names: {reason}") from None
+
+
+def bounded_batches(
+    parquet: pq.ParquetFile, groups: Sequence[int], most_rows: int = READ_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """By bytes as well as by rows; one row group after the other, as each has its own measure."""
+    for number in groups:
+        group = parquet.metadata.row_group(number)
+        row_bytes = max(group.total_byte_size // max(group.num_rows, 1), 1)
+        rows = max(min(most_rows, BATCH_BYTES // row_bytes), 1)
+        yield from parquet.iter_batches(rows, row_groups=[number])
+
+
+def between(batch: pa.RecordBatch, first: int, last: int) -> pa.RecordBatch:
+    """The rows with IDs from `first` to `last`, both included."""
+    low, high = ms_of(first), ms_of(last)
+    milliseconds, sequence = batch.column("ms"), batch.column("seq")
+    found = pc.min_max(milliseconds).as_py()
+    if not len(batch) or (found["min"] > low and found["max"] < high):
+        return batch
+    after = pc.or_(
+        pc.greater(milliseconds, _int64(low)),
+        pc.and_(
+            pc.equal(milliseconds, _int64(low)),
+            pc.greater_equal(sequence, _decimal(first & MAX_SEQ)),
+        ),
+    )
+    before = pc.or_(
+        pc.less(milliseconds, _int64(high)),
+        pc.and_(
+            pc.equal(milliseconds, _int64(high)),
+            pc.less_equal(sequence, _decimal(last & MAX_SEQ)),
+        ),
+    )
+    # An ID of 2^63 milliseconds or more is above all that a file can hold.
+    if high > INT64_MAX:
+        return batch.filter(after)
+    return batch.filter(pc.and_(after, before))
+
+
+def _int64(value: int) -> pa.Scalar:
+    return pa.scalar(min(value, INT64_MAX), pa.int64())
+
+
+def _decimal(value: int) -> pa.Scalar:
+    return pa.scalar(Decimal(value), pa.decimal128(20, 0))
+
+
+def raw_entries(batch: pa.RecordBatch) -> list[RawEntry]:
+    """Entries as a server sends them."""
+    ids = batch.column("id").to_pylist()
+    return [
+        [entry_id.encode(), [word for pair in fields for word in (pair["name"], pair["value"])]]
+        for entry_id, fields in zip(ids, batch.column("fields").to_pylist(), strict=True)
+    ]

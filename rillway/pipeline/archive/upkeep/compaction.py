@@ -1,0 +1,142 @@
+"""Compaction: many small files into few large ones, sorted as one.
+
+A period of a table gets a file from each commit, and these overlap in time and in streams. Merged
+they are one sorted run, cut into files of a limited size, so that a reader of one stream opens one
+or two. Each merge is one commit, so readers see all of it or nothing; a file that is not named any
+more is deleted when no reader can still have its snapshot open (`vacuum_after_hours`). An archiver
+may run at the same time: the one that commits second looks at the table again.
+
+Files are merged here and not by deltalake's own compaction, which joins files in any order.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rillway.pipeline.archive.files.merge import MAX_FILES, merged
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile, write_files
+from rillway.pipeline.archive.files.periods import period_of
+from rillway.pipeline.archive.limits import TARGET_BYTES, VACUUM_AFTER_HOURS
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
+from rillway.pipeline.arrow.collector import paused_collector
+
+MAX_COMMIT_ATTEMPTS = 20
+# In the round of an archiver: a period with so many small files, or so many bytes of them.
+DUE_FILES, DUE_BYTES = 32, 64 << 20
+
+
+@dataclass(slots=True)
+class Upkeep:
+    """The outcome of a compaction or of an expiry."""
+
+    files_before: int = 0
+    files_after: int = 0
+    rows: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    vacuumed: int = 0
+
+
+def compact(
+    table: ArchiveTable,
+    *,
+    target_bytes: int = TARGET_BYTES,
+    vacuum_after_hours: int = VACUUM_AFTER_HOURS,
+    advanced: Callable[[int], None] = lambda rows: None,
+    is_interrupted: Callable[[], bool] = lambda: False,
+) -> Upkeep:
+    """Merge the files of each period that are not one sorted run. Raises ArchiveError."""
+    done = Upkeep()
+    for group in mergeable(table, target_bytes):
+        if is_interrupted():
+            break
+        _merge(table, group, target_bytes, done)
+        advanced(sum(file.rows for file in group))
+    done.vacuumed = table.vacuum(vacuum_after_hours)
+    return done
+
+
+def compact_due(
+    table: ArchiveTable, seconds: float, clock: Callable[[], float] = time.monotonic
+) -> Upkeep:
+    """Merge what has become many small files, for so long at most. Raises ArchiveError.
+
+    Nothing is deleted. A merge that was begun is finished.
+    """
+    done = Upkeep()
+    began = clock()
+    for group in mergeable(table, TARGET_BYTES):
+        is_due = len(group) > DUE_FILES or _size(group) >= DUE_BYTES
+        if is_due and clock() - began < seconds:
+            _merge(table, group, TARGET_BYTES, done)
+    return done
+
+
+def mergeable(table: ArchiveTable, target_bytes: int) -> list[list[ArchivedFile]]:
+    """The files of each period that are to become one run.
+
+    A file of more than twice the size of all smaller ones together is left alone: it is not written
+    again for the little that has come since.
+    """
+    periods: dict[object, list[ArchivedFile]] = {}
+    for file in table.files():
+        periods.setdefault(period_of(file.first_ms, table.period), []).append(file)
+    found = []
+    for files in periods.values():
+        small = _without_large(sorted(files, key=lambda file: file.size_bytes), target_bytes)
+        if len(small) > 1 and not _is_run(small):
+            found.append(small[:MAX_FILES])
+    return found
+
+
+def _without_large(files: Sequence[ArchivedFile], target_bytes: int) -> list[ArchivedFile]:
+    """By size, the smallest first."""
+    kept = [file for file in files if file.size_bytes < target_bytes]
+    while len(kept) > 1 and kept[-1].size_bytes > 2 * _size(kept[:-1]):
+        del kept[-1]
+    return kept
+
+
+def _size(files: Sequence[ArchivedFile]) -> int:
+    return sum(file.size_bytes for file in files)
+
+
+def _is_run(files: Sequence[ArchivedFile]) -> bool:
+    """Return True if no two files have a stream in common, and they are large enough."""
+    ordered = sorted(files, key=lambda file: file.first_stream)
+    is_disjoint = all(one.last_stream < other.first_stream for one, other in pairwise(ordered))
+    return is_disjoint and len(files) <= 1 + _size(files) // (TARGET_BYTES // 2)
+
+
+def _merge(
+    table: ArchiveTable, files: Sequence[ArchivedFile], target_bytes: int, done: Upkeep
+) -> None:
+    with paused_collector():
+        new = write_files(table.store, merged(table.store, files), table.period, target_bytes)
+    if sum(file.rows for file in new) != sum(file.rows for file in files):
+        raise ArchiveError(f"{files[0].path}: the merged file has not as many rows as its sources")
+    replace_files(table, files, new)
+    done.files_before += len(files)
+    done.files_after += len(new)
+    done.rows += sum(file.rows for file in files)
+    done.bytes_before += _size(files)
+    done.bytes_after += _size(new)
+
+
+def replace_files(
+    table: ArchiveTable, old: Sequence[ArchivedFile], new: Sequence[ArchivedFile]
+) -> None:
+    """Commit that `new` holds what `old` held. Raises ArchiveError."""
+    for _ in range(MAX_COMMIT_ATTEMPTS):
+        named = {file.path for file in table.files()}
+        if not named.issuperset(file.path for file in old):
+            raise ArchiveError(f"{table.store}: another process compacts or expires it")
+        try:
+            table.replace(old, new)
+            return
+        except CommitConflict:
+            table.refresh()
+    raise ArchiveError(f"{table.store}: others commit all the time")

@@ -1,0 +1,128 @@
+"""Expiry: rows of old files go, of all streams or of some.
+
+Files that are wholly before a date are not named any more; where other streams have rows in them
+that are to stay, these are written to new ones. What has expired of each stream is recorded in the
+same commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rillway.pipeline.archive.files.parquet_files import (
+    EPOCH,
+    FILE_SCHEMA,
+    STREAM,
+    ArchivedFile,
+    write_files,
+)
+from rillway.pipeline.archive.files.periods import day_ms
+from rillway.pipeline.archive.files.rows import READ_ROWS, open_file
+from rillway.pipeline.archive.files.store import Store
+from rillway.pipeline.archive.identity.epochs import StreamRecord
+from rillway.pipeline.archive.limits import VACUUM_AFTER_HOURS
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
+from rillway.pipeline.archive.upkeep.compaction import MAX_COMMIT_ATTEMPTS, Upkeep
+
+
+def expire(
+    table: ArchiveTable,
+    streams: Collection[str] | None,
+    before: date,
+    *,
+    vacuum_after_hours: int = VACUUM_AFTER_HOURS,
+) -> Upkeep:
+    """Remove the rows of some streams, or of all, in files wholly before a date.
+
+    Raises ArchiveError.
+    """
+    done = Upkeep()
+    for _ in range(MAX_COMMIT_ATTEMPTS):
+        try:
+            _expire(table, None if streams is None else frozenset(streams), day_ms(before), done)
+            break
+        except CommitConflict:
+            table.refresh()
+    else:
+        raise ArchiveError(f"{table.store}: others commit all the time")
+    done.vacuumed = table.vacuum(vacuum_after_hours)
+    return done
+
+
+def _expire(
+    table: ArchiveTable, streams: frozenset[str] | None, before_ms: int, done: Upkeep
+) -> None:
+    """Raises ArchiveError, CommitConflict."""
+    gone: dict[tuple[str, int], tuple[int, int]] = {}
+    old: list[ArchivedFile] = []
+    kept: list[ArchivedFile] = []
+    for file in table.files():
+        if file.last_ms >= before_ms:
+            continue
+        found = rows_by_stream(table.store, [file])
+        expired = {key: one for key, one in found.items() if streams is None or key[0] in streams}
+        if not expired:
+            continue
+        old.append(file)
+        for key, (rows, last_ms) in expired.items():
+            rows_before, last_before = gone.get(key, (0, -1))
+            gone[key] = rows_before + rows, max(last_before, last_ms)
+        if len(expired) < len(found):
+            assert streams is not None
+            kept += write_files(table.store, _without(table.store, file, streams), table.period)
+    if not old:
+        return
+    changed = _records(table, gone, before_ms)
+    table.expire(old, kept, table.write_state(changed))
+    done.files_before, done.files_after = len(old), len(kept)
+    done.rows = sum(rows for rows, _ in gone.values())
+    done.bytes_before = sum(file.size_bytes for file in old)
+    done.bytes_after = sum(file.size_bytes for file in kept)
+
+
+def _records(
+    table: ArchiveTable, gone: Mapping[tuple[str, int], tuple[int, int]], before_ms: int
+) -> dict[str, StreamRecord]:
+    """What is known of the streams whose rows have gone."""
+    changed: dict[str, StreamRecord] = {}
+    for (stream, epoch), (_, last_ms) in gone.items():
+        record = changed.get(stream) or table.record(stream)
+        if record is not None:
+            last_ms = max(last_ms, table.expired_ms(stream, epoch))
+            changed[stream] = replace(
+                record,
+                expired_before_ms=max(before_ms, record.expired_before_ms or 0),
+                expired={**record.expired, epoch: last_ms},
+            )
+    return changed
+
+
+def rows_by_stream(
+    store: Store, files: Sequence[ArchivedFile]
+) -> dict[tuple[str, int], tuple[int, int]]:
+    """By stream and epoch: the number of rows and the last ms. Raises ArchiveError."""
+    found: dict[tuple[str, int], tuple[int, int]] = {}
+    for file in files:
+        with open_file(store, file) as parquet:
+            for group in range(parquet.metadata.num_row_groups):
+                rows = parquet.read_row_group(group, columns=[STREAM, EPOCH, "ms"])
+                counted = rows.group_by([STREAM, EPOCH]).aggregate([("ms", "count"), ("ms", "max")])
+                for row in counted.to_pylist():
+                    key = row[STREAM], row[EPOCH]
+                    count, last_ms = found.get(key, (0, -1))
+                    found[key] = count + row["ms_count"], max(last_ms, row["ms_max"])
+    return found
+
+
+def _without(store: Store, file: ArchivedFile, streams: frozenset[str]) -> Iterator[pa.RecordBatch]:
+    names = pa.array(sorted(streams), pa.string())
+    with open_file(store, file) as parquet:
+        for batch in parquet.iter_batches(READ_ROWS):
+            part = batch.filter(pc.invert(pc.is_in(batch.column(STREAM), names)))
+            if len(part):
+                yield part.select(FILE_SCHEMA.names).cast(FILE_SCHEMA)

@@ -1,0 +1,113 @@
+"""Rows of one stream out of files of many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from rillway.pipeline.archive.files import parquet_files, rows
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile, write_files
+from rillway.pipeline.archive.files.rows import Segment, StreamRows, between
+from rillway.pipeline.archive.files.store import ArchiveError, store_of
+from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, parse_id
+from tests.rillway.pipeline.archive.files.test_parquet_files import batch_of
+
+ALL_OF_IT = Segment(1)
+
+
+def ids_of(found: StreamRows) -> list[str]:
+    return [entry for _, batch in found.batches() for entry in batch.column("id").to_pylist()]
+
+
+def rows_of(
+    folder: Path, files: list[ArchivedFile], *segments: Segment, stream: str = "s"
+) -> StreamRows:
+    return StreamRows(store_of(folder), stream, files, segments or [ALL_OF_IT])
+
+
+def test_one_stream_and_epoch_is_read_of_many(tmp_path: Path) -> None:
+    batches = [
+        batch_of("1-0", "2-0", stream="a"),
+        batch_of("1-1", "5-0"),
+        batch_of("2-0", "2-1", epoch=2),
+        batch_of("3-0", stream="t"),
+    ]
+    files = write_files(tmp_path, batches)
+    assert len(files) == 1
+    assert ids_of(rows_of(tmp_path, files)) == ["1-1", "5-0"]
+    both = rows_of(tmp_path, files, Segment(1, last=parse_id("4-0")), Segment(2))
+    assert [(e, b.column("id").to_pylist()) for e, b in both.batches()] == [
+        (1, ["1-1"]),
+        (2, ["2-0", "2-1"]),
+    ]
+    assert {b.column("stream")[0].as_py() for _, b in both.batches()} == {"s"}
+    assert ids_of(rows_of(tmp_path, files, stream="none")) == []
+    assert rows_of(tmp_path, files).estimate() >= 2
+
+
+def test_row_groups_of_others_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_files, "ROW_GROUP_ROWS", 10)
+    names = [f"s{n}" for n in range(10)]
+    batches = [batch_of(*(f"{n}-0" for n in range(1, 11)), stream=name) for name in names]
+    files = write_files(tmp_path, batches)
+    assert rows_of(tmp_path, files, stream="s5").estimate() == 10
+    assert rows_of(tmp_path, files, Segment(1, last=0), stream="s5").estimate() == 0
+
+
+def test_what_is_read_at_once_is_bounded_by_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "BATCH_BYTES", 30_000)
+    values = [b"%d" % n + bytes(range(256)) * 40 for n in range(1, 41)]
+    batches = [batch_of(f"{n}-0", value=value) for n, value in enumerate(values, start=1)]
+    files = write_files(tmp_path, batches)
+    read = [batch for _, batch in rows_of(tmp_path, files).batches()]
+    assert sum(map(len, read)) == 40 and max(map(len, read)) <= 4
+
+
+def test_overlapping_files_are_ordered_by_the_streams_own_rows(tmp_path: Path) -> None:
+    def file_of(*ids: str, other: str) -> ArchivedFile:
+        [file] = write_files(tmp_path, [batch_of(other, stream="a"), batch_of(*ids)])
+        return file
+
+    files = [file_of("7-0", "9-0", other="1-0"), file_of("1-0", "6-0", other="90-0")]
+    assert ids_of(rows_of(tmp_path, files)) == ["1-0", "6-0", "7-0", "9-0"]
+    wrong = [*files, file_of("8-0", other="1-0")]
+    with pytest.raises(ArchiveError, match="from before those of another file"):
+        ids_of(rows_of(tmp_path, wrong))
+
+
+def test_a_file_that_is_missing_or_damaged_is_named(tmp_path: Path) -> None:
+    files = write_files(tmp_path, [batch_of("1-0")])
+    path = tmp_path / files[0].path
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ArchiveError, match=f"{files[0].path}, which the log names"):
+        ids_of(rows_of(tmp_path, files))
+    path.unlink()
+    with pytest.raises(ArchiveError, match=f"{files[0].path}, which the log names"):
+        ids_of(rows_of(tmp_path, files))
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        ("0-0", "9-0", ["1-0", "2-0", "2-5", "2-9", "3-0"]),
+        ("2-0", "2-8", ["2-0", "2-5"]),
+        ("2-5", "2-5", ["2-5"]),
+        ("2-6", "3-0", ["2-9", "3-0"]),
+        ("1-1", "2-4", ["2-0"]),
+        ("4-0", "9-0", []),
+    ],
+)
+def test_a_range_ends_between_entries_of_one_millisecond(
+    first: str, last: str, expected: list[str]
+) -> None:
+    batch = batch_of("1-0", "2-0", "2-5", "2-9", "3-0")
+    assert between(batch, parse_id(first), parse_id(last)).column("id").to_pylist() == expected
+
+
+def test_a_range_may_end_at_the_last_id_there_is() -> None:
+    batch: pa.RecordBatch = batch_of("1-0", f"{2**63 - 1}-{MAX_SEQ}")
+    assert len(between(batch, parse_id("1-0"), MAX_ID)) == 2
