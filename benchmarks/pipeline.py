@@ -11,7 +11,8 @@ SERVED: the server that `make compiled` has built; without it, the sources are m
 - archive: in batches of 250,000, from the first request to the last commit and the trim, with Spark
   and without. The goal is 150,000 entries a second.
 - rounds of many streams: 500 and 10,000 with 200 and 10 entries each, then nothing new, then an
-  entry each; seconds, from opening the table to the last trim. The goals for 500 are 5, 0.5 and 0.5.
+  entry each; seconds, from opening the table to the last trim. The goals for 500 are 5, 0.5 and
+  0.5.
 - query: seconds from starting the command to its first line, without Spark and with --where. The
   goal is 10.
 

@@ -44,10 +44,10 @@ class Client:
 
     __slots__ = (
         "_features", "address", "authenticated", "backlog_bytes", "close_after_reply", "closed",
-        "counted_as", "counted_bytes", "created_ms", "db", "deny_blocking", "gates", "has_asked", "id",
-        "instance", "is_asking", "is_blocked", "last_command", "last_interaction_ms", "long_reply",
-        "name", "named_bytes", "no_evict", "no_touch", "output",
-        "postponed", "propagates", "query_buffer_bytes", "queued_bytes", "reads_replica", "replays",
+        "counted_as", "counted_bytes", "created_ms", "db", "deny_blocking", "gates", "has_asked",
+        "id", "instance", "is_asking", "is_blocked", "last_command", "last_interaction_ms",
+        "long_reply", "name", "named_bytes", "no_evict", "no_touch", "output", "postponed",
+        "propagates", "query_buffer_bytes", "queued_bytes", "reads_replica", "replays",
         "replicated_offset", "reply_mode", "resp", "subscriptions", "tracking", "transport",
         "user", "write_offset",
     )  # fmt: skip

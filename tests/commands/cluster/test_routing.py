@@ -179,6 +179,8 @@ def test_who_was_sent_here_waits_here(client: Talk, server: InProcessServer) -> 
     release_blocked(server.instance)
     server.finish_cycle()
     assert str(reader.received()) == MOVED
+
+
 def test_a_script_uses_a_slot_that_comes_only_after_asking(client: Talk) -> None:
     give_away(client)
     client.do(f"CLUSTER SETSLOT {SLOT} IMPORTING {OTHER_ID}")
