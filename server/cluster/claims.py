@@ -130,7 +130,7 @@ class Claims:
         owner = self._state.find(message.subject)
         if owner is None or owner.config_epoch >= message.subject_epoch:
             return
-        if owner is self._state.myself:
+        if owner is self._state.myself or owner.in_handshake:
             return
         self._state.make_primary(owner)
         owner.config_epoch = message.subject_epoch

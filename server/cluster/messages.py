@@ -348,12 +348,16 @@ def _end(frame: bytes, start: int, size: int) -> int:
     return end
 
 
+# Of the lines of nodes.conf.
+_SEPARATORS = frozenset(" ,@")
+
+
 def _text(data: bytes) -> str:
-    """Text that ends at a NUL; addresses and names of hosts are ASCII."""
-    text = data.partition(b"\0")[0]
-    if not text.isascii() or not text.decode("ascii").isprintable():
+    """Text that ends at a NUL: an address or a name, which stands in nodes.conf as it is."""
+    text = data.partition(b"\0")[0].decode("latin-1")
+    if not text.isascii() or not text.isprintable() or _SEPARATORS & set(text):
         raise BadMessage(f"{text!r} is not a name or an address")
-    return text.decode("ascii")
+    return text
 
 
 def _node_id(data: bytes) -> str:

@@ -8,11 +8,23 @@ from server.cluster.events import Deliver
 from server.cluster.failover import Failover
 from server.cluster.gossip import Gossip
 from server.cluster.messages import Message
-from server.cluster.nodes import FAIL, KNOWS_EXTENSIONS, MYSELF, NO_FAILOVER, Link, Node
+from server.cluster.nodes import (
+    FAIL,
+    KNOWS_EXTENSIONS,
+    MYSELF,
+    NO_FAILOVER,
+    PRIMARY,
+    REPLICA,
+    Link,
+    Node,
+)
 from server.cluster.outbox import Outbox
 from server.cluster.state import ClusterState
 
 HEARTBEATS = (messages.PING, messages.PONG, messages.MEET)
+# Epochs from here on no cluster reaches; the next ones might not fit into a message.
+EPOCH_LIMIT = 1 << 63
+ROLES = PRIMARY | REPLICA
 
 
 class Reception:
@@ -37,6 +49,8 @@ class Reception:
         state = self._state
         state.received[message.type] += 1
         sender = state.find(message.sender)
+        if _is_impossible(sender, message):
+            return
         former_epoch = sender.config_epoch if sender is not None else 0
         if sender is not None and sender is not state.myself:
             self._note_life(sender, link, message, now_ms)
@@ -128,3 +142,12 @@ class Reception:
             self._failover.count_vote(sender, message)
         elif kind == messages.MFSTART:
             self._failover.pause_for(sender, now_ms)
+
+
+def _is_impossible(sender: Node | None, message: Message) -> bool:
+    """Whether no node sends this: two roles, such an epoch, an ID made up here for a handshake."""
+    epochs = message.current_epoch, message.config_epoch, message.subject_epoch
+    has_two_roles = message.flags & ROLES == ROLES
+    return (
+        has_two_roles or max(epochs) >= EPOCH_LIMIT or (sender is not None and sender.in_handshake)
+    )
