@@ -88,8 +88,9 @@ def _dump_in_pieces(value: Value, options: SnapshotOptions, now_ms: int) -> Iter
     yield b"\r\n"
 
 
-# Decodes a payload in steps; its result is the value.
-Decoding: TypeAlias = Generator[None, None, Value]
+# Decodes a payload in steps; its result is the value, and its payload for propagation, if that is
+# another one and was made already.
+Decoding: TypeAlias = Generator[None, None, tuple[Value, bytes | None]]
 
 
 @record
@@ -134,7 +135,7 @@ def _decode_on(argv: Argv, options: _Options, steps: Decoding, client: Client) -
         while not may_wait or instance.host.clock_us() < end_us:
             next(steps)
     except StopIteration as end:
-        return _store(client, argv, options, end.value)
+        return _store(client, argv, options, *end.value)
     except BadChecksum:
         raise ReplyError(errors.BAD_PAYLOAD) from None
     except CorruptSnapshot:
@@ -151,7 +152,9 @@ def _replaced(client: Client, argv: Request | Argv, options: _Options) -> Value 
     return old
 
 
-def _store(client: Client, argv: Argv, options: _Options, value: Value) -> bytes:
+def _store(
+    client: Client, argv: Argv, options: _Options, value: Value, older: bytes | None
+) -> bytes:
     instance, key = client.instance, argv[1]
     old = _replaced(client, argv, options)
     deadline_ms = _parse_deadline(client, argv[2], options)
@@ -169,7 +172,7 @@ def _store(client: Client, argv: Argv, options: _Options, value: Value) -> bytes
         value.frequency = options.frequency
     if deadline_ms is not None:
         client.expire_at(client.db, key, deadline_ms)
-    _propagate_restored(client, argv, value, deadline_ms)
+    _propagate_restored(client, argv, value, deadline_ms, older)
     client.modified(key)
     client.notify(notifications.GENERIC, b"restore", key)
     if old is not None:
@@ -177,8 +180,10 @@ def _store(client: Client, argv: Argv, options: _Options, value: Value) -> bytes
     return replies.OK
 
 
-def _propagate_restored(client: Client, argv: Argv, value: Value, deadline_ms: int | None) -> None:
-    """Propagate the payload in the format of Redis 7.0, unless it has times of fields.
+def _propagate_restored(
+    client: Client, argv: Argv, value: Value, deadline_ms: int | None, older: bytes | None
+) -> None:
+    """Propagate the payload in the format of Redis 7.0 (`older`), unless it has times of fields.
 
     What a stream loses by that is in a carrier.
     """
@@ -188,13 +193,18 @@ def _propagate_restored(client: Client, argv: Argv, value: Value, deadline_ms: i
     ttl = argv[2] if deadline_ms is None else b"%d" % deadline_ms
     if deadline_ms is not None and b"ABSTTL" not in map(bytes.upper, words):
         words.append(b"ABSTTL")
-    if payload_version(payload) <= _OLD_OPTIONS_VERSION or value.first_deadline_ms() is not None:
+    if not _is_propagated_older(payload, value):
         client.propagate(*argv[:2], ttl, payload, *words)
         return
-    old = dump(value, OLD_OPTIONS, client.instance.now_ms)
-    client.propagate(*argv[:2], ttl, old, *words)
+    if older is None:  # a replica has come since
+        older = dump(value, OLD_OPTIONS, client.instance.now_ms)
+    client.propagate(*argv[:2], ttl, older, *words)
     if type(value) is Stream:
         propagate_carried(client, b"RESTORE", argv[1], ttl, payload, b"REPLACE", *words)
+
+
+def _is_propagated_older(payload: bytes, value: Value) -> bool:
+    return payload_version(payload) > _OLD_OPTIONS_VERSION and value.first_deadline_ms() is None
 
 
 def _restore_nothing(client: Client, key: bytes, old: Value | None) -> None:
@@ -244,6 +254,13 @@ def _decoding(client: Client, payload: bytes) -> Decoding:
     instance = client.instance
     # A request from a file was accepted before, perhaps under another configuration.
     max_bytes = None if client.replays else instance.config.proto_max_bulk_len
-    return restore_in_steps(
+    value = yield from restore_in_steps(
         payload, instance.now_ms, limits=instance.encoding_limits, max_string_bytes=max_bytes
     )
+    if not instance.propagation.sinks or not _is_propagated_older(payload, value):
+        return value, None
+    pieces = []
+    for piece in dump_pieces(value, OLD_OPTIONS, instance.now_ms):
+        pieces.append(piece)
+        yield
+    return value, b"".join(pieces)
