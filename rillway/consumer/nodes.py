@@ -62,6 +62,7 @@ class Nodes:
         self._clients: dict[Address, Any] = {first: _client(pool)}
         self._class = pool.connection_class
         self._ranges: list[tuple[int, int, Address]] = []
+        self._known: list[Address] = []  # when the ranges were learned
         self._moved: dict[int, Address] = {}  # seen since the ranges were
         self._is_single = False
 
@@ -70,6 +71,10 @@ class Nodes:
         """How long a connection may be silent."""
         return float(self.options["socket_timeout"] or SOCKET_TIMEOUT_SECONDS)
 
+    def are_apart(self, key: str, other: str) -> bool:
+        """Whether two keys are in different slots of a cluster: no transaction has both."""
+        return bool(self._ranges) and key_slot(key.encode()) != key_slot(other.encode())
+
     async def aclose(self) -> None:
         for client in self._clients.values():
             await client.aclose()
@@ -77,14 +82,15 @@ class Nodes:
     # -- which node -------------------------------------------------------------------------------
 
     async def refresh(self) -> None:
-        """Asks nodes, in any order, until one says which node has which slots.
+        """Asks nodes, those that have left last, until one says which node has which slots.
 
         A server that is no cluster, or forbids the question, has all of them, and is asked once.
         """
         if self._is_single:
             return
         lost: Exception | None = None
-        for address in random.sample(list(self._clients), len(self._clients)):
+        former = [address for address in self._clients if address not in self._known]
+        for address in random.sample(self._known, len(self._known)) + former:
             try:
                 reply = await self._clients[address].execute_command("CLUSTER", "SLOTS")
             except redis.AuthenticationError:
@@ -102,11 +108,14 @@ class Nodes:
 
     def _learn(self, reply: Any, asked: Address) -> None:
         self._ranges = []
+        self._known = []
         self._moved = {}
         for start, end, *nodes in reply:
             addresses = [(host.decode() if host else asked[0], port) for host, port, *_ in nodes]
             self._ranges.append((start, end, addresses[0]))
             for address in addresses:
+                if address not in self._known:
+                    self._known.append(address)
                 self._client_of(address)
 
     def _address_of(self, slot: int) -> Address:

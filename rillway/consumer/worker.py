@@ -112,6 +112,7 @@ class Worker:
     ) -> None:
         self.counts = counts
         self._nodes = nodes
+        self._stream = stream
         self._settings = settings
         self._claim_idle_ms = settings.claim_idle_ms
         self._dead_letters = dead_letters
@@ -154,6 +155,11 @@ class Worker:
 
     async def _open(self) -> None:
         await self._nodes.refresh()
+        if self._dead_letters and self._nodes.are_apart(self._stream, self._dead_letters):
+            raise GiveUp(
+                f"{self._stream} and {self._dead_letters} are in different slots of the cluster: "
+                f"name them {{{self._stream}}} and {{{self._stream}}}:dead, for instance"
+            )
         # First, so that the backlog does not contain handled entries.
         await self._settle()
         await self._group.ensure()

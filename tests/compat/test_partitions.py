@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 import redis
@@ -21,7 +22,7 @@ from redis.crc import key_slot
 
 from rillway.client import Entry as ClientEntry
 from rillway.client import PartitionedStream
-from rillway.consumer import Consumer, Entry
+from rillway.consumer import Consumer, Entry, GiveUp
 from rillway.consumer.nodes import Nodes
 from tests.support.programs.cluster import Cluster, Node, wait_until
 
@@ -285,6 +286,14 @@ def check_read(entries: list[ClientEntry], ids: list[bytes]) -> None:
         numbers[entry.partition].append(int(entry.fields[b"n"]))
     assert sorted(entry.id for entry in entries) == sorted(ids)
     assert all(found == sorted(found) for found in numbers.values())
+
+
+async def test_dead_letters_of_another_slot_are_refused_at_once(cluster: Cluster) -> None:
+    consumer = Consumer(
+        url(cluster), stream="o", group=GROUP, name="c", max_deliveries=2, dead_letters="d"
+    )
+    with pytest.raises(GiveUp, match="different slots"):
+        await consumer.run(AsyncMock())
 
 
 @pytest.mark.parametrize("partitions", [None, PARTITIONS], ids=["one stream", "partitions"])

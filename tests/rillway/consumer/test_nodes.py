@@ -164,6 +164,27 @@ async def test_any_node_that_lives_says_where_the_slots_are_now(net: Net, nodes:
     assert (net[7001].sent, net[7002].sent) == ([], [("XLEN", KEY)])
 
 
+async def test_a_node_that_has_left_is_asked_last(net: Net, nodes: Nodes) -> None:
+    net[7001].slots = slots((0, 16383, 7002))
+    net[7002].slots = slots((0, 16383, 7002))
+    await nodes.refresh()
+    net[7001].slots = redis.ResponseError("must not be asked")
+    for _ in range(10):
+        await nodes.refresh()
+    await nodes.execute(KEY, "XLEN", KEY)
+    assert net[7002].sent == [("XLEN", KEY)]
+
+
+async def test_keys_are_apart_in_different_slots_of_a_cluster_only(net: Net, nodes: Nodes) -> None:
+    await nodes.refresh()
+    assert not nodes.are_apart("orders", "orders:dead")
+    cluster = Nodes("redis://127.0.0.1:7002", {})
+    net[7002].slots = slots((0, 16383, 7002))
+    await cluster.refresh()
+    assert cluster.are_apart("orders", "orders:dead")
+    assert not cluster.are_apart("{orders}", "{orders}:dead")
+
+
 async def test_if_no_node_lives_the_error_is_raised(net: Net, nodes: Nodes) -> None:
     net[7001].slots = redis.ConnectionError("refused")
     with pytest.raises(redis.ConnectionError, match="refused"):
