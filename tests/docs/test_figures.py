@@ -21,6 +21,15 @@ SENTENCES = {
         "{tls/xreadgroup-count-1-p16-c50 ratio} |",
         "{memory/idle-tls-connection rillway} bytes (Redis: {memory/idle-tls-connection redis}), "
         "without TLS {memory/idle-connection rillway} ({memory/idle-connection redis})",
+        *(
+            f"{row} | " + " | ".join(f"{{cluster/{case.format(n)}}}" for n in (1, 2, 4, 8)) + " |"
+            for row, case in {
+                "pipelines of 16: the time of a server alone": "xadd-p16-nodes-{}-cpu rillway",
+                "and XACK: the time of a server alone": "group-nodes-{}-cpu rillway",
+                "XADD: the rate of a Redis Cluster of the same size": "xadd-p16-nodes-{} ratio",
+                "and XACK: the rate of a Redis Cluster of the same size": "group-nodes-{} ratio",
+            }.items()
+        ),
         "takes {stall/bgsave-takes ratio} times as long",
         "{stall/full-sync-takes ratio} times: Redis writes",
         "copies {stall/bgsave-copies rillway} MB of memory meanwhile (Redis: "
