@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from rillway.pipeline.client.connection import Connection, public_url
+from rillway.pipeline.client.facts import all_facts
 from rillway.pipeline.ranges.loss import LOG_PREFIX, log
 
 SCAN_COUNT = 1000
@@ -27,11 +28,20 @@ class Selection(Protocol):
     def fail_if_missing(self) -> bool: ...
 
 
-def streams_to_read(connection: Connection, chosen: Selection) -> list[str]:
-    """Where a read begins. Raises StreamMissing if that is not wanted otherwise."""
+def streams_to_read(
+    connection: Connection, chosen: Selection, *, one_is_enough: bool = False
+) -> list[str]:
+    """Where a read begins. Raises StreamMissing if that is not wanted otherwise.
+
+    `one_is_enough`: a partition is there when it has its first entry.
+    """
     if chosen.fail_if_missing:
         remedy = "option failIfMissing=false reads it once it is there"
-        check_there(connection, *chosen.streams, remedy=remedy)
+        names = chosen.streams
+        if one_is_enough:
+            facts = all_facts(connection, names)
+            names = tuple(name for name in names if not facts[name].is_missing) or names[:1]
+        check_there(connection, *names, remedy=remedy)
     return find_streams(connection, chosen.streams, chosen.pattern)
 
 

@@ -131,6 +131,7 @@ class SourceOptions:
     entries_per_partition: int
     page_size: int
     fail_on_data_loss: bool
+    is_partitioned: bool  # `streams` are partitions
     fail_if_missing: bool
     group_name: str | None
     mode: str
@@ -201,8 +202,8 @@ def source_options(raw: Mapping[str, str]) -> SourceOptions:
         ),
         page_size=take.otherwise("pageSize", parse_from_one, DEFAULT_PAGE_SIZE),
         fail_on_data_loss=take("failOnDataLoss", parse_flag) is not False,
-        # A partition is there when it has its first entry.
-        fail_if_missing=take("failIfMissing", parse_flag) is not False and partitions is None,
+        is_partitioned=partitions is not None,
+        fail_if_missing=take("failIfMissing", parse_flag) is not False,
         group_name=group_name,
         mode=take.otherwise("schemaMode", _one_of(*MODES), MAP_MODE),
         strict_columns=take("columnParse", _one_of(PERMISSIVE, FAILFAST)) == FAILFAST,

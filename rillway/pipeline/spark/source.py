@@ -110,7 +110,7 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         options = self.options
         with connect(options.url) as connection:
-            streams = streams_to_read(connection, options)
+            streams = streams_to_read(connection, options, one_is_enough=options.is_partitioned)
             start = starting_offset(connection, options, streams, default=EARLIEST)
             facts = all_facts(connection, streams)
             end = ending_offset(connection, options, streams)
@@ -230,7 +230,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._connection = None
 
     def _initial_offset(self, connection: Connection) -> Offset:
-        streams = streams_to_read(connection, self.options)
+        streams = streams_to_read(
+            connection, self.options, one_is_enough=self.options.is_partitioned
+        )
         return starting_offset(connection, self.options, streams, default=LATEST)
 
     def _latest_offset(self, connection: Connection, start: Offset, limit: ReadLimit) -> Offset:

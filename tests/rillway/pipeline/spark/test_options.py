@@ -101,7 +101,7 @@ def test_streams_are_named_or_matched() -> None:
 def test_a_stream_in_partitions_is_all_of_them() -> None:
     found = source(stream="a,b", partitions="2")
     assert found.streams == ("a:{0}", "a:{1}", "b:{0}", "b:{1}")
-    assert not found.fail_if_missing
+    assert found.is_partitioned
     partitioning = sink(partitions="2", keyColumn="customer").partitioning
     assert partitioning == Partitioning(Partitions("s", 2), "customer")
     with pytest.raises(OptionError, match="streamPattern and partitions do not go together"):

@@ -187,6 +187,14 @@ def test_a_missing_stream_is_an_error(link: Connection) -> None:
         stream_reader(link, stream="orders").initialOffset()
 
 
+def test_a_partition_may_come_later_but_not_all_of_them(link: Connection) -> None:
+    with pytest.raises(StreamMissing, match=r"there is no stream orders:\{0\} at"):
+        batch_reader(link, stream="orders", partitions=4).partitions()
+    add_many(link, "orders:{2}", 3)
+    reader = batch_reader(link, stream="orders", partitions=4)
+    assert joined(read_all(reader, reader.partitions())) == ids(1, 3)
+
+
 def test_a_missing_stream_may_come_later(link: Connection) -> None:
     reader = stream_reader(link, stream="s", failIfMissing="false")
     start = reader.initialOffset()
