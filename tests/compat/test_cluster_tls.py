@@ -37,7 +37,7 @@ class Node:
             folder,
             *port,
             *("--cluster-enabled", "yes", "--cluster-port", str(self.bus_port)),
-            *("--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0"),
+            *("--cluster-node-timeout", "5000", "--repl-diskless-sync-delay", "0"),
             *("--tls-port", str(self.tls_port), "--tls-cluster", "yes", "--tls-replication", "yes"),
             *("--tls-cert-file", own.certificate, "--tls-key-file", own.key),
             *("--tls-ca-cert-file", authority.path, "--tls-auth-clients", "no"),

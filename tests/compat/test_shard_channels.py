@@ -27,7 +27,7 @@ pytestmark = pytest.mark.compat
 
 SLOT_OF_B = "3300"
 KINDS = ("rillway", "redis")
-REST_SECONDS = 0.05  # without a byte: all has come
+REST_SECONDS = 0.15  # without a byte: all has come
 
 
 class Client:
@@ -73,7 +73,7 @@ class Node:
         self.pair, self.bus_port = pair, free_port()
         directives = [
             *("--cluster-enabled", "yes", "--cluster-port", str(self.bus_port)),
-            *("--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0"),
+            *("--cluster-node-timeout", "5000", "--repl-diskless-sync-delay", "0"),
         ]
         if pair.kind == "rillway":
             self.server: RunningServer = start_rillway(folder, *directives)
