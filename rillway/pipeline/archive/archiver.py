@@ -293,16 +293,24 @@ class _Round:
         self._hooks.planned(sum(stream.left for stream in streams if not stream.is_done))
         waiting = [stream for stream in streams if not stream.is_done]
         idle = [stream for stream in streams if stream.is_done]
-        changed = [stream for stream in idle if stream.is_changed]
-        if changed and not waiting:
-            self._commit([_Step(stream, stream.record) for stream in changed], [])
         while waiting and not self._hooks.is_interrupted():
-            waiting = self._archive_batch(waiting, changed)
-            changed = [stream for stream in changed if stream.is_changed]
+            waiting = self._archive_batch(waiting, self._changed_states(idle))
         for stream in waiting:
             stream.report.is_complete = False
+        rest = [*idle, *waiting]
+        # Nothing is trimmed on the word of a marker that the table does not know.
+        while changed := self._changed_states(rest):
+            self._commit([_Step(stream, stream.record) for stream in changed], [])
+        self._finish(self._kept(rest))
+
+    def _changed_states(self, streams: Sequence[_Stream]) -> list[_Stream]:
+        """Those of which the next commit is to have the state."""
+        return [stream for stream in self._kept(streams) if stream.is_changed]
+
+    def _kept(self, streams: Sequence[_Stream]) -> list[_Stream]:
+        """Those that were not left out, and need not be looked at again."""
         left_out = self.outcome.failures.keys() | self._changed.keys()
-        self._finish([stream for stream in (*idle, *waiting) if stream.name not in left_out])
+        return [stream for stream in streams if stream.name not in left_out]
 
     # -- recognition ------------------------------------------------------------------------------
 
@@ -379,7 +387,7 @@ class _Round:
                     self._marker(stream), found.marker, last, found.end.id, None, last, branch
                 )
         self._place(placings)
-        return [stream for stream in streams if stream.name not in self._changed]
+        return self._kept(streams)
 
     def _marker(self, stream: _Stream) -> str:
         return self._table.marker(stream.record.state.present)
@@ -417,13 +425,8 @@ class _Round:
         is_whole = len(steps) == len(batch.reads)
         if is_whole and self._commit([*steps, *(_Step(s, s.record) for s in changed)], batch.files):
             self._hooks.advanced(batch.rows)
-            self._finish(
-                [
-                    step.stream
-                    for step in steps
-                    if step.stream.is_done and step.stream.name not in self._changed
-                ]
-            )
+            advanced = self._kept([step.stream for step in steps])
+            self._finish([stream for stream in advanced if stream.is_done])
         else:
             # Rows of a stream that is left out are among those of the others.
             for file in batch.files:
@@ -431,8 +434,7 @@ class _Round:
         return self._going_on(waiting)
 
     def _going_on(self, waiting: Sequence[_Stream]) -> list[_Stream]:
-        left_out = self.outcome.failures.keys() | self._changed.keys()
-        return [s for s in waiting if not s.is_done and s.name not in left_out]
+        return [stream for stream in self._kept(waiting) if not stream.is_done]
 
     def _tasks(self, waiting: Sequence[_Stream]) -> list[WriteTask]:
         settings = self._settings

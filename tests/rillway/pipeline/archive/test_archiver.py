@@ -381,6 +381,23 @@ def test_a_stream_that_another_archiver_has_committed_is_dropped_and_the_others_
     assert sum(file.rows for file in table.files()) == 10
 
 
+def test_a_stream_without_entries_that_another_archiver_has_committed_ends_no_round(
+    link: Connection, table: ArchiveTable
+) -> None:
+    """It has lost its tail, so the next commit is to have a new epoch of it."""
+    add_many(link, 3, stream="s01")
+    older = link.call("DUMP", "s01")
+    add_many(link, 3, 4, stream="s01")
+    archive_all(link, table, ["s01"])
+    link.call("RESTORE", "s01", 0, older, "REPLACE")
+    add_many(link, 5, stream="s00")
+    other = ArchiveTable.open(table.root)
+    hooks = doing("written", lambda: commit(other, Position(7 << 64, 1), stream="s01"))
+    outcome = archive_all(link, table, ["s00", "s01"], hooks)
+    assert (outcome.archived, list(outcome.failures)) == (5, ["s01"])
+    assert len(live_ids(link, "s01")) == 3
+
+
 @pytest.mark.parametrize("point", STEPS)
 def test_a_crash_of_a_round_of_many_loses_and_doubles_nothing(
     link: Connection, table: ArchiveTable, point: str
