@@ -43,6 +43,12 @@ def connect(url: str) -> Connection:
     return Cluster(first, ranges)
 
 
+def url_of(url: str, key: str) -> str:
+    """The URL of the server that has a key: in a cluster, of the node. Raises ConnectionLost."""
+    with connect(url) as connection:
+        return connection.of(key).url
+
+
 def is_redirection(reply: Reply) -> bool:
     """Return True for an error that means: not here, or not now. Nothing was done."""
     return isinstance(reply, ServerError) and reply.code in (MOVED, ASK, *PASSING)

@@ -19,6 +19,7 @@ from rillway.command_line.parser import Parser
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.cli.text_table import text_table
+from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 from rillway.pipeline.client.ids import format_id
 from rillway.pipeline.client.pending import group_names
@@ -61,7 +62,13 @@ def run(options: argparse.Namespace, interruption: Interruption) -> int:
 def run_round(options: argparse.Namespace, interruption: Interruption) -> int:
     """Each group once. Raises ServerError, ConnectionLost, MoveFailed."""
     rules = Rules(options.more_than, round(options.idle * 1000))
-    with Connection(options.url) as connection:
+    with connect(options.url) as servers:
+        if servers.slot(options.stream) != servers.slot(options.to):
+            raise MoveFailed(
+                f"in a cluster, {options.stream} and {options.to} must be in one slot: "
+                f"only what is in braces counts, as in {{orders}} and {{orders}}:dead"
+            )
+        connection = servers.of(options.stream)
         check_there(connection, options.stream, remedy="")
         if options.back:
             return send_back(connection, options, interruption)

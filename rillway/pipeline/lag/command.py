@@ -32,11 +32,12 @@ from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.plots import PlotUnavailable
 from rillway.pipeline.cli.progress import duration as in_words
 from rillway.pipeline.cli.text_table import text_table
-from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.client.cluster import connect
+from rillway.pipeline.client.connection import ConnectionLost, ServerError
 from rillway.pipeline.client.sampling import group_sampler, sample_groups
 from rillway.pipeline.lag.limits import LagUnknown, Limits
 from rillway.pipeline.lag.plot import draw
-from rillway.pipeline.ranges.discovery import StreamMissing, check_there
+from rillway.pipeline.ranges.discovery import StreamMissing, check_there, find_streams
 from rillway.sampler.trend import GroupSample, Recording, Series
 
 OVER_LIMIT = 3
@@ -79,10 +80,13 @@ def record(
     writer = None if file is None else csv.writer(file)
     if writer is not None:
         writer.writerow(CSV_COLUMNS)
-    with Connection(options.url) as connection:
+    with connect(options.url) as connection:
         check_there(connection, *(options.stream or ()), remedy="")
         sampler = group_sampler(options.stream, options.pattern)
         for _ in ticks(options.samples, options.every, interruption):
+            if options.pattern is not None and len(connection.nodes()) > 1:
+                # SCAN asks one node; the streams of all may move at any time.
+                sampler = group_sampler(find_streams(connection, (), options.pattern))
             samples = [
                 sample
                 for sample in sample_groups(connection, sampler)

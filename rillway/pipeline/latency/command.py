@@ -22,6 +22,7 @@ from rillway.pipeline.archive.table import ArchiveError
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.plots import PlotUnavailable
 from rillway.pipeline.cli.progress import Progress
+from rillway.pipeline.client.cluster import connect, url_of
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 from rillway.pipeline.client.facts import read_facts
 from rillway.pipeline.client.ids import MIN_ID
@@ -110,7 +111,7 @@ class Source:
 
 def _journal(options: argparse.Namespace) -> str:
     """The key that is named, else the one that the server names. Raises StreamMissing."""
-    with Connection(options.url) as connection:
+    with connect(options.url) as connection:
         if options.journal is None:
             return find_journal(connection, options.stream)
         if options.archive is None:
@@ -160,7 +161,7 @@ def follow(
     source: Source, options: argparse.Namespace, tally: Tally, interruption: Interruption
 ) -> None:
     """A line for each group every so often, until a signal comes."""
-    with Connection(source.url) as connection:
+    with Connection(url_of(source.url, source.journal)) as connection:
         after = read_facts(connection, source.journal).last_id
         if options.first != MIN_ID:
             count_here(source, options.first, after, tally, interruption)

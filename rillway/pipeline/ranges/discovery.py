@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from rillway.pipeline.client.connection import Connection, public_url
+from rillway.pipeline.client.connection import Connection, ServerError, public_url
 from rillway.pipeline.client.facts import all_facts
 from rillway.pipeline.ranges.loss import LOG_PREFIX, log
 
@@ -48,9 +48,12 @@ def streams_to_read(
 def check_there(
     connection: Connection, *names: str, remedy: str = "--allow-missing goes on without it"
 ) -> None:
-    """`remedy`: what to do about a stream that is missing. Raises StreamMissing."""
+    """`remedy`: what to do about a stream that is missing. Raises StreamMissing, ServerError."""
     where = public_url(connection.url)
     replies = connection.call_all([("TYPE", name) for name in names])
+    for reply in replies:
+        if isinstance(reply, ServerError):
+            raise reply
     kinds = {name: kind.decode() for name, kind in zip(names, replies, strict=True)}
     missing = [name for name, kind in kinds.items() if kind == "none"]
     if missing:

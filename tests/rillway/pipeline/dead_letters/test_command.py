@@ -7,11 +7,13 @@ import signal
 from threading import Timer
 
 import pytest
+import redis
 
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import make_id
 from rillway.pipeline.dead_letters.command import loss, main, summary
 from rillway.pipeline.dead_letters.mover import Report
+from rillway.testing.processes import RillwayCluster
 from tests.rillway.pipeline.group_scene import deliver_again, pending_ids, pending_stream
 from tests.rillway.pipeline.scene import stream_ids
 
@@ -145,3 +147,24 @@ def test_a_report_says_all_there_is() -> None:
         "2 acknowledged by a consumer just then, and not moved"
     )
     assert loss(report).endswith("9-0, 10-0 and 2 more")
+
+
+def test_a_cluster_is_asked_at_the_node_that_has_the_stream(
+    rillway_cluster: RillwayCluster,
+    rillway_cluster_client: redis.RedisCluster,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for partition in range(4):
+        stream, dead = f"s:{{{partition}}}", f"s:dead:{{{partition}}}"
+        rillway_cluster_client.xadd(stream, {"a": "b"})
+        rillway_cluster_client.xgroup_create(stream, "g", "0")
+        rillway_cluster_client.xreadgroup("g", "c", {stream: ">"})
+        command = ["--url", rillway_cluster.url, "--stream", stream, "--to", dead]
+        assert main([*command, "--more-than", "0"]) == 0
+        assert rillway_cluster_client.xlen(dead) == 1
+        assert main([*command, "--back"]) == 0
+        assert rillway_cluster_client.xlen(stream) == 2
+    capsys.readouterr()
+    command = ["--url", rillway_cluster.url, "--stream", "s:{0}", "--to", "dead"]
+    assert main([*command, "--more-than", "0"]) == 1
+    assert "s:{0} and dead must be in one slot" in capsys.readouterr().err

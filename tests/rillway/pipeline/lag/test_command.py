@@ -10,10 +10,12 @@ import threading
 from pathlib import Path
 
 import pytest
+import redis
 
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.lag.command import line, main, outlook, table
 from rillway.sampler.trend import GroupSample, Recording, Series
+from rillway.testing.processes import RillwayCluster
 from tests.rillway.pipeline.group_scene import pending_stream
 from tests.rillway.pipeline.scene import add_many
 from tests.rillway.sampler.test_trend import sample
@@ -191,3 +193,16 @@ def test_samples_as_json_are_an_object_each(stream: Connection, capsys: Capture)
     assert (group["stream"], group["group"], group["lag"], group["pending"]) == ("s", "g", 6, 4)
     assert (group["read_per_s"], group["oldest_ms"], group["consumers"]) == (0.0, None, 1)
     assert first["groups"][0]["read_per_s"] is None and first["time_ms"] < second["time_ms"]
+
+
+def test_streams_of_all_nodes_of_a_cluster_are_found(
+    rillway_cluster: RillwayCluster, rillway_cluster_client: redis.RedisCluster, capsys: Capture
+) -> None:
+    for number in range(6):
+        rillway_cluster_client.xgroup_create(f"s{number}", "g", "0", mkstream=True)
+        rillway_cluster_client.xadd(f"s{number}", {"n": number})
+    names = [f"s{number}" for number in range(6)]
+    for chosen in (["--pattern", "s?"], [word for name in names for word in ("--stream", name)]):
+        assert main(["--url", rillway_cluster.url, "--samples", "1", "--json", *chosen]) == 0
+        groups = json.loads(capsys.readouterr().out)["groups"]
+        assert [(one["stream"], one["lag"]) for one in groups] == [(name, 1) for name in names]

@@ -7,10 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
+import redis
 
 from rillway.pipeline.archive import command as archive_command
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.query import command as query
+from rillway.testing.processes import RillwayCluster
 from tests.rillway.pipeline.scene import add, add_many
 
 STREAM = "orders"
@@ -110,3 +112,14 @@ def test_bad_arguments_are_refused(words: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         query.main(words)
     assert ended.value.code == 2
+
+
+def test_a_cluster_is_asked_at_the_node_that_has_the_stream(
+    rillway_cluster: RillwayCluster,
+    rillway_cluster_client: redis.RedisCluster,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("s:{0}", "s:{1}", "s:{2}", "s:{3}"):
+        rillway_cluster_client.xadd(name, {"a": "b"}, id="1-1")
+        assert query.main(["--url", rillway_cluster.url, "--stream", name, "--format", "json"]) == 0
+        assert json.loads(capsys.readouterr().out)["id"] == "1-1"
