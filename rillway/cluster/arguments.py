@@ -44,8 +44,15 @@ def make_parser() -> Parser:
     )
 
 
+class StartParser(Parser):
+    """A parser that says where the options of the nodes go."""
+
+    def _instead_of(self, name: str) -> str:
+        return super()._instead_of(name) or f" Those of the nodes follow --: -- {name}"
+
+
 def start_parser() -> Parser:
-    parser = Parser(
+    parser = StartParser(
         "cluster start",
         "Make a cluster, or start the nodes of one again that do not run. It returns when all "
         "slots are served; the nodes run on in the background.",

@@ -46,7 +46,7 @@ class Launch:
         ports = list(range(first, first + wish.primaries * (1 + replicas)))
         check_free(ports, "Others are chosen by --port.")
         self._folder.save(Plan(wish.primaries, replicas, ports, wish.options))
-        if wish.primaries < MIN_FOR_FAILOVER:
+        if replicas and wish.primaries < MIN_FOR_FAILOVER:
             self._say(
                 "note: there is no failover with fewer than three primaries: when one fails, no "
                 "majority is left to vote for a replica"

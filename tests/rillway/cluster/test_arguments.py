@@ -24,6 +24,11 @@ def test_what_follows_two_dashes_is_the_nodes() -> None:
         (["start", "--port", "60000"], "--port takes a number from 1 to 55,535"),
         (["stop", "--", "--save", ""], "only start takes options of the nodes"),
         (["add", "--nodes", "3"], "there is no option --nodes."),
+        (
+            ["start", "--save", ""],
+            "Those of the nodes follow --: -- --save",
+        ),
+        (["start", "--node", "3"], "there is no option --node. Did you mean --nodes?"),
     ],
 )
 def test_mistakes_are_reported(
