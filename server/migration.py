@@ -4,6 +4,9 @@ Writes to the keys wait from the request until the keys are deleted, so nothing 
 between can be lost (commands/keys/moving_keys.py). Keys are serialized in pieces, and others have
 their turns meanwhile. The pieces are sent as they are, and let go: a value is in memory twice.
 
+The deletion is a write: it waits while writes are paused, and a server that has become a replica
+leaves the keys to its primary.
+
 Leaves out: connections that are kept for the next MIGRATE.
 """
 
@@ -18,7 +21,7 @@ import hiredis
 
 from commands.core.blocking.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
-from commands.core.gates import GATE_MIGRATING
+from commands.core.gates import GATE_FAILOVER, GATE_MIGRATING, GATE_PAUSED
 from commands.core.services import MigrationOrder, Services
 from commands.keys.moving_keys import MovingKeys
 from commands.keys.serialization import OLD_OPTIONS, snapshot_options
@@ -33,12 +36,14 @@ from storage.snapshot.payload import dump_pieces
 _Result = TypeVar("_Result")
 
 RECEIVE_BYTES = 65_536
+PAUSE_SECONDS = 0.01  # how often it is asked whether writes are still paused
 TURN_US = 1000  # how long keys are serialized before others have their turn
 CONNECTING = b"IOERR error or timeout connecting to the client"
 WRITING = b"IOERR error or timeout writing to target instance"
 # Of a server that does not know what a newer one has added to streams: it gets them without.
 _TOO_NEW = b"ERR DUMP payload version or checksum are wrong"
 READING = b"IOERR error or timeout reading from target instance"
+_REPLACED = b"ERR The data was replaced while keys were migrated"
 _TOO_LARGE = (
     b"ERR The value of '%b' takes more than %d bytes when it is serialized: by proto-max-bulk-len"
     b" the other server would not accept it"
@@ -92,33 +97,52 @@ class Migrations:
     async def _run(self, client: Client, block: Block, order: MigrationOrder, db: Database) -> None:
         transfer = _Transfer(order, db, self._dispatcher)
         try:
-            reply = await transfer.run()
-        except _Failed as failed:
-            reply = replies.error(failed.text)
+            reply = await self._outcome(transfer)
         finally:
-            self._end(transfer, order, db)
+            is_whole = self._end(transfer, order, db)
+        if not is_whole:
+            reply = replies.error(_REPLACED)
         if self._instance.feature(BlockedClients).waits_on(client, block):
             self._dispatcher.end_waiting(client, reply)
         self._wake()
 
-    def _end(self, transfer: _Transfer, order: MigrationOrder, db: Database) -> None:
-        """Delete what has arrived, and let writes to the keys go on."""
+    async def _outcome(self, transfer: _Transfer) -> bytes:
+        """Send the keys, and wait until writes are allowed: the deletion is one."""
+        try:
+            reply = await transfer.run()
+        except _Failed as failed:
+            reply = replies.error(failed.text)
+        while self._instance.gates & (GATE_PAUSED | GATE_FAILOVER):
+            await asyncio.sleep(PAUSE_SECONDS)
+        return reply
+
+    def _end(self, transfer: _Transfer, order: MigrationOrder, db: Database) -> bool:
+        """Delete what has arrived, and let writes to the keys go on.
+
+        Returns False if keys that have arrived stay here as well.
+        """
         task = asyncio.current_task()
         assert task is not None
         self._tasks.discard(task)
         if self._is_stopped:
-            return
+            return True
         self._begin_event()
-        if not order.copies:
-            self._delete(transfer.moved, db)
+        is_whole = order.copies or self._delete(transfer.moved, db)
         self._moving.names.difference_update(order.keys)
         if not self._tasks:
             self._instance.set_gate(GATE_MIGRATING, is_shut=False)
         self._dispatcher.admission.resume_postponed()
+        return is_whole
 
-    def _delete(self, keys: list[bytes], db: Database) -> None:
-        """Delete keys that have arrived; file and replicas get one DEL."""
+    def _delete(self, moved: dict[bytes, object], db: Database) -> bool:
+        """Delete keys that have arrived; file and replicas get one DEL. Returns True if none stays.
+
+        Those stay that are not what was sent, because all data was replaced, and all of a replica.
+        """
         instance = self._instance
+        if instance.replication.is_replica:
+            return not moved
+        keys = [key for key, value in moved.items() if db.values.get(key) is value]
         for key in keys:
             instance.remove(db, key)
             instance.key_modified(db, key, None)
@@ -126,13 +150,15 @@ class Migrations:
         if keys:
             instance.dirty += len(keys)
             instance.propagate(db.index, [b"DEL", *keys])
+        return len(keys) == len(moved)
 
 
 class _Transfer:
-    """One MIGRATE. `moved`: the keys that the other server has taken so far."""
+    """One MIGRATE. `moved`: what the other server has taken so far, by key."""
 
     def __init__(self, order: MigrationOrder, db: Database, dispatcher: Dispatcher) -> None:
-        self.moved: list[bytes] = []
+        self.moved: dict[bytes, object] = {}
+        self._sent: dict[bytes, object] = {}
         self._errors: dict[bytes, bytes] = {}  # of the keys that were refused
         self._order, self._db = order, db
         self._instance = dispatcher.instance
@@ -175,7 +201,7 @@ class _Transfer:
             error = await self._reply(reader)
             if error is None:
                 self._errors.pop(key, None)
-                self.moved.append(key)
+                self.moved[key] = self._sent[key]
             else:
                 self._errors[key] = error
 
@@ -183,6 +209,8 @@ class _Transfer:
         self, writer: asyncio.StreamWriter, key: bytes, options: SnapshotOptions
     ) -> None:
         pieces = await self._payload(key, options)
+        if writer.transport.is_closing():  # lost meanwhile: uvloop would raise RuntimeError
+            raise _Failed(WRITING)
         name = b"RESTORE-ASKING" if self._instance.is_cluster else b"RESTORE"
         head = [name, key, b"%d" % self._time_to_live(key)]
         tail = [b"REPLACE"] if self._order.replaces else []
@@ -215,7 +243,8 @@ class _Transfer:
             if self._db.values.get(key) is not value:
                 break
         if value is None or self._db.values.get(key) is not value:
-            raise _Failed(b"ERR The data was replaced while keys were migrated")
+            raise _Failed(_REPLACED)
+        self._sent[key] = value
         return pieces
 
     def _time_to_live(self, key: bytes) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from tests.support.programs.servers import (
     start_redis,
     start_rillway,
 )
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.compat
 
@@ -264,3 +266,91 @@ def test_a_shutdown_gives_up_what_is_under_way(tmp_path: Path) -> None:
     again = start_rillway(tmp_path, "--appendonly", "yes")
     assert client_of(again).get("a") in ("1", None)  # the answer came before the end, or after
     again.stop()
+
+
+def test_a_target_that_goes_while_a_key_is_serialized_is_an_error(
+    servers: dict[str, RunningServer],
+) -> None:
+    here = client_of(servers["rillway"])
+    with here.pipeline(transaction=False) as pipeline:
+        for number in range(50_000):  # takes several turns
+            pipeline.xadd("a", {"n": number, "text": "x" * 50})
+        pipeline.execute()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def reset() -> None:
+            connection, _ = other.accept()
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.recv(1)  # what is not read makes the end a reset
+            connection.sendall(b"+OK\r\n")
+            connection.close()
+
+        thread = threading.Thread(target=reset)
+        thread.start()
+        port = other.getsockname()[1]
+        with pytest.raises(redis.ResponseError, match="IOERR error or timeout"):
+            here.execute_command("MIGRATE", "127.0.0.1", port, "a", 0, 700)
+        thread.join()
+    assert here.xadd("a", {"n": "1"})
+    assert "Traceback" not in servers["rillway"].output()
+
+
+@pytest.fixture
+def held_target() -> Iterator[tuple[int, threading.Event]]:
+    """The port of a server that takes a key, but says so only after the event."""
+    may_answer = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def take() -> None:
+            connection, _ = other.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(b"+OK\r\n")
+                connection.recv(1000)
+                may_answer.wait()
+                connection.sendall(b"+OK\r\n")
+                connection.recv(1000)
+
+        thread = threading.Thread(target=take)
+        thread.start()
+        yield other.getsockname()[1], may_answer
+        may_answer.set()
+        thread.join()
+
+
+def test_a_server_that_has_become_a_replica_deletes_nothing(
+    servers: dict[str, RunningServer], held_target: tuple[int, threading.Event]
+) -> None:
+    port, may_answer = held_target
+    here, primary = client_of(servers["rillway"]), client_of(servers["other"])
+    here.set("a", "own")
+    primary.set("a", "the primary's")
+    with servers["rillway"].connect() as caller:
+        caller.write("MIGRATE", "127.0.0.1", str(port), "a", "0", "20000")
+        until(lambda: here.info("clients")["blocked_clients"])
+        here.replicaof("127.0.0.1", servers["other"].port)
+        try:
+            until(lambda: here.get("a") == "the primary's")
+            may_answer.set()
+            primary.set("b", "1")
+            until(lambda: here.get("b") == "1")  # the stream goes on once the move has ended
+            assert here.get("a") == "the primary's"
+        finally:
+            here.replicaof("NO", "ONE")
+
+
+def test_the_deletion_waits_while_writes_are_paused(
+    servers: dict[str, RunningServer], held_target: tuple[int, threading.Event]
+) -> None:
+    port, may_answer = held_target
+    here = client_of(servers["rillway"])
+    here.set("a", "1")
+    with servers["rillway"].connect() as caller:
+        caller.write("MIGRATE", "127.0.0.1", str(port), "a", "0", "20000")
+        until(lambda: here.info("clients")["blocked_clients"])
+        here.client_pause(20_000, all=False)
+        may_answer.set()
+        assert all(here.get("a") == "1" for _ in range(100))
+        here.client_unpause()
+        assert caller.read_reply() == b"+OK\r\n"
+    assert here.get("a") is None
