@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from typing import TypeVar
 
 import redis
 
@@ -23,8 +24,13 @@ from rillway.client.partitions import Partitions
 from rillway.consumer.nodes import Nodes
 from rillway.consumer.worker import INTERRUPTIONS, REFUSALS, Handler, Worker, end, log
 
+T = TypeVar("T")
+
 # How often a lease is renewed, within its time.
 RENEWALS = 3
+# The part of that time that a request may take. A round has five, one after the other: a node that
+# does not answer must not delay the renewal of leases on others until these are over.
+PATIENCE = 1 / 12
 
 # KEYS: the set of consumers. ARGV: the consumer, for how long in ms. Returns how many there are.
 PRESENT = """
@@ -85,7 +91,8 @@ class Shares:
         try:
             while not self._stopping.is_set():
                 try:
-                    await self._nodes.refresh()
+                    await self._renew()
+                    await self._within(self._nodes.refresh())
                     await self._balance(handle)
                 except REFUSALS:
                     raise
@@ -137,7 +144,6 @@ class Shares:
     # -- taking and giving back -------------------------------------------------------------------
 
     async def _balance(self, handle: Handler) -> None:
-        await self._renew()
         consumers = self._stream.consumers(self._group)
         alive = await self._eval(PRESENT, consumers, self._name, self._lease_ms)
         share = math.ceil(self._stream.partitions / alive)
@@ -177,7 +183,7 @@ class Shares:
         """The consumer that has a partition; False if its node does not answer."""
         key = self._stream.owner(partition, self._group)
         try:
-            owner: bytes | None = await self._nodes.execute(key, "GET", key)
+            owner: bytes | None = await self._within(self._nodes.execute(key, "GET", key))
         except INTERRUPTIONS:
             return False
         return owner
@@ -197,4 +203,10 @@ class Shares:
         return await asyncio.gather(*map(hold, partitions))
 
     async def _eval(self, script: str, key: str, *arguments: str | int) -> int:
-        return int(await self._nodes.execute(key, "EVAL", script, 1, key, *arguments))
+        request = self._nodes.execute(key, "EVAL", script, 1, key, *arguments)
+        return int(await self._within(request))
+
+    async def _within(self, request: Awaitable[T]) -> T:
+        """The result. Raises TimeoutError, an OSError, if it takes too long."""
+        async with asyncio.timeout(self._lease_ms / 1000 * PATIENCE):
+            return await request

@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from rillway.client.partitioned import PartitionedStream
-from rillway.consumer import Entry, GiveUp
+from rillway.consumer import Entry, GiveUp, shares
 from rillway.consumer.shares import HOLD, PRESENT, RELEASE, Shares
 
 STREAM = PartitionedStream("orders", partitions=6)
@@ -24,11 +24,15 @@ class Store:
         self.keys: dict[str, tuple[str, int]] = {}
         self.alive: dict[str, int] = {}
         self.down: set[str] = set()
+        self.silent: set[str] = set()
 
     async def refresh(self) -> None:
-        pass
+        if self.silent:
+            await asyncio.Event().wait()
 
     async def execute(self, key: str, command: str, *words: Any) -> Any:
+        if key in self.silent:
+            await asyncio.Event().wait()
         if key in self.down:
             raise redis.ConnectionError("down")
         if command == "ZREM":
@@ -98,6 +102,7 @@ class Member:
 
     async def round(self) -> list[int]:
         """Takes and gives back; returns what it has."""
+        await self.shares._renew()
         await self.shares._balance(nothing)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -166,6 +171,21 @@ async def test_a_node_that_is_down_keeps_no_one_from_the_other_partitions(store:
     assert await a.round() == [0, 1, 3, 4, 5]
     store.down.clear()
     assert await a.round() == [0, 1, 2, 3, 4, 5]
+
+
+async def test_a_node_that_does_not_answer_delays_no_renewal(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = Member(store, "a")
+    await a.round()
+    store.silent = {STREAM.owner(2, "billing")}
+    store.now_ms = LEASE_MS - 1
+    monkeypatch.setattr(shares, "PATIENCE", 0.001)
+    running = asyncio.ensure_future(a.shares.run(nothing))
+    while store.keys[STREAM.owner(3, "billing")] != ("a", 2 * LEASE_MS - 1):
+        await asyncio.sleep(0)
+    a.shares.stop()
+    await asyncio.wait_for(running, LEASE_MS / 1000)
 
 
 async def test_a_lease_that_cannot_be_renewed_is_given_up_when_it_is_over(
