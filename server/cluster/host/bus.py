@@ -110,7 +110,7 @@ class Bus:
                     port,
                     ssl=self._credentials.for_dialled_nodes,
                 )
-        except OSError:  # TimeoutError and SSLError are some
+        except (OSError, ValueError):  # among them TimeoutError and SSLError; and no host's name
             self.happened(LinkLost(link))
 
     def send(self, link: Link, message: Message, limit_bytes: int) -> bool:
@@ -138,12 +138,14 @@ class Bus:
 
     def _take_some(self) -> None:
         start_us = self._clock_us()
-        while self._ready and self._clock_us() - start_us < TURN_US:
-            connection = self._ready.popleft()
-            if connection.take_frame():
-                self._ready.append(connection)
-        if self._ready:
-            self._loop.call_soon(self._take_some)
+        try:
+            while self._ready and self._clock_us() - start_us < TURN_US:
+                connection = self._ready.popleft()
+                if connection.take_frame():
+                    self._ready.append(connection)
+        finally:  # an error ends one connection, not the bus
+            if self._ready:
+                self._loop.call_soon(self._take_some)
 
     def accepted(self, connection: _Connection) -> None:
         self._connections.add(connection)
@@ -207,7 +209,11 @@ class _Connection(asyncio.Protocol):
         if size := self._frame_bytes():
             frame = bytes(self._received[:size])
             del self._received[:size]
-            self._take(frame)
+            try:
+                self._take(frame)
+            except Exception:
+                self.drop()
+                raise
         self._has_turn = self._frame_bytes() > 0
         if not self._has_turn:
             self._pause(is_paused=False)

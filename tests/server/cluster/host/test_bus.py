@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from unittest.mock import Mock
+
+import pytest
 
 from server.cluster.events import Event, LinkLost, Received
 from server.cluster.host.bus import TURN_US, Bus, _Connection
 from server.cluster.messages import PING, Message, pack
+from server.cluster.nodes import Link
 
 
 class Turns:
@@ -87,6 +91,27 @@ def test_what_is_left_of_a_lost_connection_is_not_handled() -> None:
     connection.connection_lost(None)
     assert turns.handled[-1] == "lost"
     assert turns.turn() == ""
+
+
+def test_an_error_of_one_connection_leaves_the_others_their_turns() -> None:
+    turns = Turns()
+    (broken, transport), (other, _) = turns.connect(), turns.connect()
+    broken.data_received(frames("a", 2))
+    other.data_received(frames("b", 2))
+    happened, turns.bus.happened = turns.bus.happened, Mock(side_effect=RuntimeError("broken"))
+    with pytest.raises(RuntimeError, match="broken"):
+        turns.turn()
+    transport.abort.assert_called_once_with()
+    turns.bus.happened = happened
+    assert turns.turn() == "bb"
+
+
+async def test_a_host_that_is_none_is_a_lost_link() -> None:
+    happened: list[Event] = []
+    loop, credentials = asyncio.get_running_loop(), Mock(for_dialled_nodes=None)
+    bus = Bus(loop, happened.append, lambda: 0, Mock(), credentials)
+    await bus._dial(Link(), "..", 7000, 1.0)
+    assert list(map(type, happened)) == [LinkLost]
 
 
 def test_bytes_that_are_no_frame_end_the_connection() -> None:
