@@ -45,8 +45,7 @@ def stream_frame(
     if isinstance(columns, str):
         columns = parse_names(columns)
     if where is not None:
-        own_schema = given.get("schemamode") in OWN_SCHEMA_MODES
-        prefix = ORIGIN_PREFIX if own_schema else ""
+        prefix = ORIGIN_PREFIX if _has_own_schema(given) else ""
         given |= _range_options(bounds(where, _zone(spark), prefix=prefix), given)
     reader = spark.read.format(FORMAT)
     read = schema if columns is None else _pruned(spark, given, schema, columns, where)
@@ -68,7 +67,7 @@ def _pruned(
     whole = StructType.fromDDL(schema) if isinstance(schema, str) else schema
     if isinstance(whole, StructType):
         known = whole.names
-    elif given.get("schemamode") in OWN_SCHEMA_MODES:  # each column is a field, as text
+    elif _has_own_schema(given):  # each column is a field, as text
         known = list(dict.fromkeys([*columns, *(ORIGIN_PREFIX + name for name in ORIGIN)]))
     else:
         known = list(COLUMNS)
@@ -80,6 +79,11 @@ def _pruned(
         return StructType([field for field in whole.fields if field.name in needed])
     given["columns"] = ",".join(name for name in known if name in needed)
     return None
+
+
+def _has_own_schema(given: dict[str, str]) -> bool:
+    """Whether `ms`, say, is a field of the entries: the mode is read as the format reads it."""
+    return given.get("schemamode", "").strip().lower() in OWN_SCHEMA_MODES
 
 
 def _range_options(found: Bounds, given: dict[str, str]) -> dict[str, str]:

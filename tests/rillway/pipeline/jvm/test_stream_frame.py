@@ -66,6 +66,15 @@ def test_only_the_columns_that_are_wanted_are_made(spark: SparkSession, link: Co
         frame(spark, link, columns=["prize"], schema=ddl, **typed)
 
 
+def test_a_field_called_ms_bounds_nothing_in_whatever_case_the_mode_is_written(
+    spark: SparkSession, link: Connection
+) -> None:
+    add(link, "s", ["1-0", "2-0"], "ms", "500")
+    typed = {"schemaMode": " Columns", "schema": "ms BIGINT", "where": "ms > 100"}
+    assert frame(spark, link, **typed).collect() == [(500,), (500,)]
+    assert frame(spark, link, columns=["ms"], **typed).collect() == [(500,), (500,)]
+
+
 def test_the_option_columns_needs_no_function(spark: SparkSession, link: Connection) -> None:
     add(link, "s", ["1-0"], "item", "lamp")
     reader = spark.read.format("redis-streams").options(url=link.url, columns="id,fields")
