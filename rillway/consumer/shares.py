@@ -208,5 +208,9 @@ class Shares:
 
     async def _within(self, request: Awaitable[T]) -> T:
         """The result. Raises TimeoutError, an OSError, if it takes too long."""
-        async with asyncio.timeout(self._lease_ms / 1000 * PATIENCE):
-            return await request
+        seconds = self._lease_ms / 1000 * PATIENCE
+        try:
+            async with asyncio.timeout(seconds):
+                return await request
+        except TimeoutError as error:
+            raise TimeoutError(str(error) or f"no answer in {seconds:.2f} s") from None
