@@ -20,6 +20,7 @@ from commands.core.client import Client
 from commands.core.command_table import CommandTable
 from commands.core.gates import (
     GATE_BUSY,
+    GATE_MIGRATING,
     GATE_OUT_OF_MEMORY,
     GATE_RESTRICTED,
     GATE_TRACKING,
@@ -28,6 +29,7 @@ from commands.core.gates import (
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
 from commands.core.registry import COMMANDS, DENYOOM, READONLY, WRITE, Command, Handler, Reply
+from commands.keys.moving_keys import MovingKeys
 from protocol import errors
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -133,6 +135,9 @@ class Waiters:
         block = waiting.block
         if type(value) is not block.value_type and not block.on_missing_key:
             return None  # the key holds another type now: the client waits on
+        if self._instance.gates & GATE_MIGRATING and self._may_write_moving(waiting):
+            self._hold(client, waiting)
+            return None
         reply = self._retry(client, waiting)
         if type(reply) is Block:
             self._blocked.requeue(client, reply)
@@ -148,10 +153,20 @@ class Waiters:
         for client in self._blocked.take_woken(now_ms):
             waiting = self._blocked.clients[client]
             if self._instance.gates & HOLDING_GATES and self._may_write(waiting):
-                waiting.block.wake_ms = now_ms + HELD_MS
-                self._blocked.wait_on(client, waiting.block)
+                self._hold(client, waiting)
             else:
                 self.retry(client)
+
+    def _hold(self, client: Client, waiting: Waiting) -> None:
+        """Look at a waiter again a moment later."""
+        waiting.block.wake_ms = self._instance.now_ms + HELD_MS
+        self._blocked.wait_on(client, waiting.block)
+
+    def _may_write_moving(self, waiting: Waiting) -> bool:
+        """Return True if a waiter may write a key that MIGRATE sends: BLMOVE, into another list."""
+        command = self._commands.find(waiting.argv)
+        moving = self._instance.feature(MovingKeys)
+        return command is not None and moving.may_be_written([(command, Request(waiting.argv))])
 
     def _may_write(self, waiting: Waiting) -> bool:
         command = self._commands.find(waiting.argv)

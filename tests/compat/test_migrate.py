@@ -354,3 +354,26 @@ def test_the_deletion_waits_while_writes_are_paused(
         here.client_unpause()
         assert caller.read_reply() == b"+OK\r\n"
     assert here.get("a") is None
+
+
+def test_a_blocked_client_that_would_write_a_key_that_moves_is_served_later(
+    servers: dict[str, RunningServer], held_target: tuple[int, threading.Event]
+) -> None:
+    port, may_answer = held_target
+    here = client_of(servers["rillway"])
+    here.rpush("moving", "1")
+    rillway = servers["rillway"]
+    with rillway.connect() as caller, rillway.connect() as mover, rillway.connect() as taker:
+        mover.write("BLMOVE", "source", "moving", "LEFT", "RIGHT", "0")
+        taker.write("BLPOP", "another", "0")
+        until(lambda: here.info("clients")["blocked_clients"] == 2)
+        caller.write("MIGRATE", "127.0.0.1", str(port), "moving", "0", "20000")
+        until(lambda: here.info("clients")["blocked_clients"] == 3)
+        here.rpush("source", "2")
+        here.rpush("another", "3")
+        assert taker.read_reply() == b"*2\r\n$7\r\nanother\r\n$1\r\n3\r\n"
+        assert here.lrange("moving", 0, -1) == ["1"]
+        may_answer.set()
+        assert caller.read_reply() == b"+OK\r\n"
+        assert mover.read_reply() == b"$1\r\n2\r\n"
+    assert here.lrange("moving", 0, -1) == ["2"]  # the target has the other
