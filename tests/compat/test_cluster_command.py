@@ -19,6 +19,7 @@ import redis
 
 from rillway.cluster.member import Member
 from rillway.cluster.resharding import Resharding
+from tests.support.programs.cluster import wait_until
 from tests.support.programs.ports import free_ports
 from tests.support.programs.servers import SERVED, free_port, start_redis
 
@@ -49,6 +50,12 @@ class Command:
 
     def status(self, status: int = 0) -> Any:
         return json.loads(self.run("status", "--json", status=status))
+
+    def owners(self) -> int:
+        """How many nodes have slots, as the first node knows them."""
+        with redis.Redis(port=self.port) as client:
+            nodes: Any = client.execute_command("CLUSTER NODES")
+        return sum(bool(node["slots"]) for node in nodes.values())
 
     def client(self) -> Any:
         return redis.RedisCluster(host="127.0.0.1", port=self.port, decode_responses=True)
@@ -125,7 +132,7 @@ def test_a_node_is_added_under_load_although_the_command_is_cut(cluster: Command
             for line in adding.stdout:
                 if line.startswith("moving slots"):
                     break
-            time.sleep(0.5)  # some slots have moved, and some are about to
+            wait_until(lambda: cluster.owners() == 4)  # and most slots are still to be moved
             adding.send_signal(signal.SIGINT)
             assert "`rillway cluster add` goes on" in adding.communicate(timeout=60)[0]
             assert adding.returncode == 130
