@@ -517,13 +517,22 @@ class _Round:
                 self._table.append(number, files, note)
             except CommitConflict:
                 self._table.refresh()
-                continue
+                if not self._is_named(number, files):
+                    continue
             self._committed(steps, files)
             return True
         raise ArchiveError(
             f"{self._table.store}: gave up after {MAX_COMMIT_ATTEMPTS} attempts to commit: "
             "others committed first each time"
         )
+
+    def _is_named(self, number: int, files: Sequence[ArchivedFile]) -> bool:
+        """Return True if the commit that an object store has refused is there: a put whose answer
+        was lost is tried again, and then finds itself.
+        """
+        if self._table.state_number == number:
+            return True
+        return not {file.path for file in files}.isdisjoint(f.path for f in self._table.files())
 
     def _is_taken(self, step: _Step) -> bool:
         before, now = step.stream.before, self._table.record(step.stream.name)

@@ -11,7 +11,7 @@ import pytest
 from rillway.pipeline.archive.archiver import Archiver, Hooks, Outcome, Settings
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.lease import LeaseLost, Leases, LeaseTaken
-from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
 from rillway.pipeline.archive.tasks import WriteTask, Written, run_task
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.client.connection import Connection
@@ -284,7 +284,7 @@ def test_a_compaction_meanwhile_is_no_obstacle(link: Connection, table: ArchiveT
 def archive_all(
     link: Connection, table: ArchiveTable, names: list[str], hooks: Hooks | None = None, **more: Any
 ) -> Outcome:
-    settings = Settings(link.url, rules=TrimRules(), **more)
+    settings = Settings(link.url, **more)
     return Archiver(table, LocalEngine(), settings, hooks).round(names)
 
 
@@ -396,6 +396,65 @@ def test_a_stream_without_entries_that_another_archiver_has_committed_ends_no_ro
     outcome = archive_all(link, table, ["s00", "s01"], hooks)
     assert (outcome.archived, list(outcome.failures)) == (5, ["s01"])
     assert len(live_ids(link, "s01")) == 3
+
+
+def diverged(link: Connection, table: ArchiveTable) -> None:
+    """A stream without new entries of which the next commit has an epoch, and one with some."""
+    add_many(link, 3, stream="s00")
+    kept = TrimRules(keep_ms=100)
+    archive_all(link, table, NAMES[:1], rules=kept)
+    dumped = link.call("DUMP", "s00")
+    add_many(link, 2, 4, stream="s00")
+    archive_all(link, table, NAMES[:1], rules=kept)
+    link.call("RESTORE", "s00", 0, dumped, "REPLACE")
+    add_many(link, 5, stream="s01")
+
+
+def test_an_epoch_is_committed_although_the_batch_of_others_was_dropped(
+    link: Connection, table: ArchiveTable
+) -> None:
+    diverged(link, table)
+    lost = doing("planned", lambda: link.call("XTRIM", "s01", "MAXLEN", 2))
+    outcome = archive_all(link, table, NAMES[:2], lost)
+    assert (list(outcome.failures), outcome.commits) == (["s01"], 1)
+    state = table.state("s00")
+    assert state is not None and state.present.number == 2
+    [group] = link.call("XINFO", "GROUPS", "s00")
+    assert group[1].decode() == table.marker(state.present)
+
+
+def test_a_lease_that_is_lost_of_a_stream_without_new_entries_ends_nothing(
+    link: Connection, table: ArchiveTable
+) -> None:
+    diverged(link, table)
+    reached: list[str] = []
+
+    def lose(name: str) -> None:
+        reached.append(name)
+        link.call("DEL", f"{table.group}:lease:{{s00}}")
+        if reached.count("written") > 5:
+            raise Crash
+
+    outcome = archive_all(link, table, NAMES[:2], Hooks(reached=lose))
+    assert (list(outcome.failures), outcome.archived) == (["s00"], 5)
+
+
+def test_a_commit_whose_answer_was_lost_is_found_and_its_files_stay(
+    link: Connection, table: ArchiveTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An object store's client puts the version again, and is told that it is there."""
+    real = ArchiveTable.append
+
+    def unanswered(*words: Any) -> None:
+        real(*words)
+        raise CommitConflict
+
+    add_many(link, 5)
+    with monkeypatch.context() as patch:
+        patch.setattr(ArchiveTable, "append", unanswered)
+        report = archive(link, table)
+    assert (report.archived, report.trimmed) == (5, 4)
+    assert archived_ids(table) == [f"{n}-0" for n in range(1, 6)]
 
 
 @pytest.mark.parametrize("point", STEPS)
