@@ -1,8 +1,9 @@
 """Rows of one stream out of files that hold many, in the order of its entries.
 
-Files of the archive overlap in time as long as they are not compacted, but the rows of one epoch of
-a stream do not: each commit begins after the one before. So where several files may hold rows of
-a range, the first ID of each decides the order, and then they are read one after the other.
+Files of the archive overlap in time. Each commit's rows of one epoch of a stream come after those of
+the one before, but a compaction that leaves a large file alone may put rows from before it and from
+after it into one file. So where several files may hold rows of a range, they are merged. The first
+ID of each decides when it is opened: mostly when the one before has ended.
 """
 
 from __future__ import annotations
@@ -64,16 +65,26 @@ class StreamRows:
 
     def segment_batches(self, segment: Segment) -> Iterator[pa.RecordBatch]:
         """The rows of one segment, in order. Raises ArchiveError."""
-        before = MIN_ID
-        for file in self._ordered(segment):
-            for batch in self._file_batches(file, segment):
-                if id_at(batch, 0) < before:
-                    raise ArchiveError(
-                        f"{self.store}: {file.path} has rows of {self.stream}, epoch "
-                        f"{segment.epoch}, from before those of another file"
-                    )
-                before = id_at(batch, len(batch) - 1)
-                yield batch
+        for files in self._overlapping(segment):
+            if len(files) == 1:
+                yield from self._file_batches(files[0], segment)
+            else:
+                yield from self._merged(files, segment)
+
+    def _merged(self, files: Sequence[ArchivedFile], segment: Segment) -> Iterator[pa.RecordBatch]:
+        firsts = [(self._first_id(file, segment), file) for file in files]
+        waiting = [(first, file) for first, file in firsts if first is not None]
+        waiting.sort(key=lambda pair: pair[0], reverse=True)
+        opened: list[_Rows] = []
+        while opened or waiting:
+            if not opened:
+                opened.append(_Rows(self._file_batches(waiting.pop()[1], segment)))
+            last = min(rows.last for rows in opened)
+            while waiting and waiting[-1][0] <= last:
+                opened.append(_Rows(self._file_batches(waiting.pop()[1], segment)))
+                last = min(last, opened[-1].last)
+            yield from _in_order([part for rows in opened if len(part := rows.take(last))])
+            opened = [rows for rows in opened if rows.has_more]
 
     def named_files(self, segment: Segment) -> list[ArchivedFile]:
         """Those that may hold rows of a segment, the earliest first."""
@@ -98,24 +109,18 @@ class StreamRows:
                     found += sum(metadata.row_group(group).num_rows for group in groups)
         return found
 
-    def _ordered(self, segment: Segment) -> Iterator[ArchivedFile]:
+    def _overlapping(self, segment: Segment) -> Iterator[list[ArchivedFile]]:
+        """Files that may have a millisecond in common."""
         held: list[ArchivedFile] = []
         reached_ms = -1
         for file in self.named_files(segment):
             if held and file.first_ms > reached_ms:
-                yield from self._by_first_id(held, segment)
+                yield held
                 held = []
             held.append(file)
             reached_ms = max(reached_ms, file.last_ms)
-        yield from self._by_first_id(held, segment)
-
-    def _by_first_id(self, files: list[ArchivedFile], segment: Segment) -> list[ArchivedFile]:
-        """Files that overlap, by the first row that each has of a segment."""
-        if len(files) < 2:
-            return files
-        firsts = [(self._first_id(file, segment), file) for file in files]
-        known = [(first, file) for first, file in firsts if first is not None]
-        return [file for _, file in sorted(known, key=lambda pair: pair[0])]
+        if held:
+            yield held
 
     def _first_id(self, file: ArchivedFile, segment: Segment) -> int | None:
         with open_file(self.store, file) as parquet:
@@ -158,6 +163,40 @@ class StreamRows:
             pc.equal(batch.column(EPOCH), segment.epoch),
         )
         return between(batch.filter(is_wanted), segment.first, segment.last)
+
+
+class _Rows:
+    """The rows of a segment in one file. `last`: where those end that are in memory."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self._held: pa.RecordBatch = next(batches)
+
+    @property
+    def last(self) -> int:
+        return id_at(self._held, len(self._held) - 1)
+
+    @property
+    def has_more(self) -> bool:
+        if not len(self._held):
+            self._held = next(self._batches, self._held)
+        return len(self._held) > 0
+
+    def take(self, last: int) -> pa.RecordBatch:
+        """The rows up to an ID, which are not held any more."""
+        if id_at(self._held, 0) > last:
+            return self._held.slice(0, 0)
+        taken = self._held if self.last <= last else between(self._held, MIN_ID, last)
+        self._held = self._held.slice(len(taken))
+        return taken
+
+
+def _in_order(parts: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    if len(parts) == 1:
+        yield parts[0]
+    else:
+        rows = pa.Table.from_batches(parts).sort_by([("ms", "ascending"), ("seq", "ascending")])
+        yield from rows.combine_chunks().to_batches()
 
 
 @contextmanager

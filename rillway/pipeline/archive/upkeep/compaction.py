@@ -50,11 +50,15 @@ def compact(
 ) -> Upkeep:
     """Merge the files of each period that are not one sorted run. Raises ArchiveError."""
     done = Upkeep()
-    for group in mergeable(table, target_bytes):
-        if is_interrupted():
+    # Again: of a period with very many files, so many at once.
+    while groups := mergeable(table, target_bytes):
+        for group in groups:
+            if is_interrupted():
+                break
+            _merge(table, group, target_bytes, done)
+            advanced(sum(file.rows for file in group))
+        if is_interrupted() or max(map(len, groups)) < MAX_FILES:
             break
-        _merge(table, group, target_bytes, done)
-        advanced(sum(file.rows for file in group))
     done.vacuumed = table.vacuum(vacuum_after_hours)
     return done
 

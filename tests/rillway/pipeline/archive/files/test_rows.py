@@ -74,9 +74,23 @@ def test_overlapping_files_are_ordered_by_the_streams_own_rows(tmp_path: Path) -
 
     files = [file_of("7-0", "9-0", other="1-0"), file_of("1-0", "6-0", other="90-0")]
     assert ids_of(rows_of(tmp_path, files)) == ["1-0", "6-0", "7-0", "9-0"]
-    wrong = [*files, file_of("8-0", other="1-0")]
-    with pytest.raises(ArchiveError, match="from before those of another file"):
-        ids_of(rows_of(tmp_path, wrong))
+
+
+def test_rows_of_one_file_may_come_between_those_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a compaction leaves them that does not write a large file again."""
+    monkeypatch.setattr(rows, "READ_ROWS", 2)
+    orders = [[1, 2, 3, 9, 10, 11, 12, 20], [4, 5, 6, 7, 8], [13, 14, 15], [16], [30, 31]]
+    files = [
+        file
+        for numbers in orders
+        for file in write_files(tmp_path, [batch_of(*(f"{n}-0" for n in numbers))])
+    ]
+    expected = [f"{n}-0" for n in sorted(n for numbers in orders for n in numbers)]
+    assert ids_of(rows_of(tmp_path, files)) == expected
+    middle = Segment(1, parse_id("3-0"), parse_id("15-0"))
+    assert ids_of(rows_of(tmp_path, files, middle)) == expected[2:15]
 
 
 def test_a_file_that_is_missing_or_damaged_is_named(tmp_path: Path) -> None:

@@ -75,6 +75,26 @@ def test_a_large_file_is_not_written_again_for_little(table: ArchiveTable) -> No
     assert [file.rows for file in table.files()] == [1059]
 
 
+def test_a_large_file_between_small_ones_stays_where_it_was(table: ArchiveTable) -> None:
+    append(table, "1-0", "2-0")
+    large = [[f"{n}-0".encode(), [b"n", sha256(b"%d" % n).digest()]] for n in range(3, 1001)]
+    commit(table, Position(parse_id("1000-0"), 1000), written(table, large))
+    append(table, "1001-0")
+    assert compact(table).files_before == 2
+    assert archived_ids(table) == [f"{n}-0" for n in range(1, 1002)]
+
+
+def test_more_files_than_may_be_open_are_merged(
+    table: ArchiveTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "MAX_FILES", 5)
+    for n in range(1, 19):
+        append(table, f"{n}-0")
+    compact(table)
+    assert len(table.files()) == 1
+    assert archived_ids(table) == [f"{n}-0" for n in range(1, 19)]
+
+
 def test_a_round_merges_what_has_become_too_much(
     table: ArchiveTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
