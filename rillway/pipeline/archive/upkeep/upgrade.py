@@ -114,8 +114,10 @@ def upgrade(path: str | Path | Store, options: Mapping[str, str] | None = None) 
             number = _replace(store, delta)
         plan = _read_plan(store, number)
         table = ArchiveTable(store, open_delta(store), is_upgrading=True)
-        table.append(plan.state_number, plan.files, {"rillway.operation": "upgrade"})
+        if table.state_number is not None:
+            return Upgraded(is_new=True)  # another upgrade was faster, and archivers may be at it
         table.set_layout()
+        table.append(plan.state_number, plan.files, {"rillway.operation": "upgrade"})
     except (CommitFailedError, CommitConflict) as error:
         raise ArchiveError(
             f"{store}: others commit to it meanwhile, stop their archivers: {first_line(error)}"
@@ -131,8 +133,11 @@ def _replace(store: Store, delta: DeltaTable) -> int:
     old = _old_files(delta)
     state_number = write_records(store, _old_records(store, delta, old))
     period = delta.metadata().configuration.get(PERIOD_PROPERTY, DAY)
+    new: list[ArchivedFile] = []
     with paused_collector():
-        new = write_files(store, _rows(store, old), period)
+        # By the period of then: it may have been another one, and a file is sorted by streams.
+        for _, files in groupby(old, key=lambda file: file.date):
+            new += write_files(store, _rows(store, list(files)), period)
     if sum(file.rows for file in new) != sum(file.rows for file in old):
         raise ArchiveError(f"{store}: the new files have not as many rows as the old ones")
     number = _write_plan(store, _Plan(state_number, len(old), new))

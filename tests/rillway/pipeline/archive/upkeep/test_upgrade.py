@@ -9,20 +9,33 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 
 from rillway.pipeline.archive.archiver import Archiver, Settings
 from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.engine import LocalEngine
-from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, OldLayout
+from rillway.pipeline.archive.files.parquet_files import SORTED_BY
+from rillway.pipeline.archive.files.periods import MONTH
+from rillway.pipeline.archive.table import (
+    LAYOUT,
+    LAYOUT_PROPERTY,
+    PERIOD_PROPERTY,
+    ArchiveError,
+    ArchiveTable,
+    OldLayout,
+)
 from rillway.pipeline.archive.upkeep import upgrade as upgrade_module
+from rillway.pipeline.archive.upkeep.compaction import compact
 from rillway.pipeline.archive.upkeep.upgrade import Upgraded, upgrade
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.query.command import main as query
 from rillway.pipeline.ranges.offsets import Position
-from tests.rillway.pipeline.archive.scene import DAY_MS, archived_ids, live_ids
+from tests.rillway.pipeline.archive.scene import DAY_MS, archived_ids, commit, live_ids
 
 FOLDER = Path(__file__).parents[1] / "layout_1"
 ODD = "a/b=c d"
@@ -97,6 +110,37 @@ def test_a_commit_meanwhile_is_an_error_and_changes_nothing(
         ArchiveTable.open(old)
 
 
+def test_files_of_another_period_become_sorted_ones(old: Path) -> None:
+    """By month from now on; until then, each day had files of its own."""
+    DeltaTable(old).alter.set_table_properties({PERIOD_PROPERTY: MONTH}, False)
+    upgrade(old)
+    table = ArchiveTable.open(old)
+    for file in table.files():
+        rows = pq.ParquetFile(old / file.path).read(list(SORTED_BY)).to_pylist()
+        keys = [tuple(row.values()) for row in rows]
+        assert keys == sorted(keys)
+    compact(table)
+    assert len(table.files()) == 1
+    assert archived_ids(table, "orders") == FIRST_EPOCH + SECOND_EPOCH
+    assert archived_ids(table, ODD) == [*(f"{n}-0" for n in range(1, 6)), f"{2 * DAY_MS}-0"]
+
+
+def test_an_upgrade_that_another_one_has_overtaken_changes_nothing(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = upgrade_module._read_plan
+
+    def overtaken(*words: Any) -> Any:
+        monkeypatch.setattr(upgrade_module, "_read_plan", real)
+        upgrade(old)
+        commit(ArchiveTable.open(old), Position(parse_id("9-9"), 40), stream="later")
+        return real(*words)
+
+    monkeypatch.setattr(upgrade_module, "_read_plan", overtaken)
+    assert upgrade(old).is_new
+    assert ArchiveTable.open(old).end("later") is not None
+
+
 def test_an_upgrade_that_ended_between_its_commits_is_finished(
     old: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,6 +156,7 @@ def test_an_upgrade_that_ended_between_its_commits_is_finished(
     with pytest.raises(OldLayout, match="rillway archive upgrade"):
         ArchiveTable.open(old)
     assert upgrade(old).rows == 19
+    assert DeltaTable(old).metadata().configuration[LAYOUT_PROPERTY] == LAYOUT
     assert archived_ids(ArchiveTable.open(old), "orders") == FIRST_EPOCH + SECOND_EPOCH
 
 
