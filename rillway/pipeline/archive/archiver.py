@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from rillway.pipeline.archive.batches import Batch, plan_tasks
 from rillway.pipeline.archive.engine import Engine
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
+from rillway.pipeline.archive.files.rows import INT64_MAX
 from rillway.pipeline.archive.groups import Holdup
 from rillway.pipeline.archive.identity.epochs import StreamRecord
 from rillway.pipeline.archive.identity.guards import ANCHOR, DONE, REASONS, Guards, Placing
@@ -52,9 +53,9 @@ from rillway.pipeline.client.facts import (
     group_name,
     read_facts,
 )
-from rillway.pipeline.client.ids import MIN_ID
+from rillway.pipeline.client.ids import MIN_ID, ms_of
 from rillway.pipeline.ranges.anchors import Anchor, extended
-from rillway.pipeline.ranges.discovery import StreamMissing, check_there
+from rillway.pipeline.ranges.discovery import StreamMissing, check_there, kinds_of
 from rillway.pipeline.ranges.loss import DataLost, check_count
 from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.ranges.plan import Planner, backlog
@@ -335,18 +336,19 @@ class _Round:
                 report.notes += one.notes
                 try:
                     streams.append(self._stream(name, before, one))
-                except DataLost as loss:
-                    self._fail({name: loss})
+                except (ArchiveError, DataLost) as error:
+                    self._fail({name: error})
         return streams
 
     def _there(self, names: Sequence[str]) -> list[str]:
-        """Without those that were never archived and are missing, if that is an error."""
-        if self._settings.allows_missing:
-            return list(names)
+        """Without keys that are no streams, and missing ones that were never archived if that is an
+        error.
+        """
         kept = []
-        for name in names:
+        for name, kind in kinds_of(self._connection, names).items():
+            may_be_missing = self._settings.allows_missing or self._table.record(name) is not None
             try:
-                if self._table.record(name) is None:
+                if kind != "stream" and not (kind == "none" and may_be_missing):
                     check_there(self._connection, name)
                 kept.append(name)
             except StreamMissing as error:
@@ -354,8 +356,12 @@ class _Round:
         return kept
 
     def _stream(self, name: str, before: StreamRecord | None, found: Recognised) -> _Stream:
-        """Raises DataLost if entries are missing after what is archived."""
+        """Raises DataLost if entries are missing after what is archived, ArchiveError for IDs that
+        no file can hold.
+        """
         policy, facts = self._policies[name], found.seen.facts
+        if ms_of(facts.last_id) > INT64_MAX:
+            raise ArchiveError(f"{name}: has IDs of 2^63 ms or more, which Parquet cannot hold")
         start = found.checked_start(policy, name, facts)
         record = StreamRecord(found.state, start)
         if before is not None:

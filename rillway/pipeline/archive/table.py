@@ -472,7 +472,8 @@ def _file(action: Mapping[str, Any]) -> ArchivedFile:
 def _added(file: ArchivedFile, *, data_change: bool = True) -> AddAction:
     last_stream = file.last_stream
     if len(last_stream) > STATISTICS_CHARACTERS:
-        last_stream = last_stream[:STATISTICS_CHARACTERS] + LAST_CHARACTER
+        # The cut one comes before a name that goes on with that character.
+        last_stream = max(last_stream, last_stream[:STATISTICS_CHARACTERS] + LAST_CHARACTER)
     first_stream = file.first_stream[:STATISTICS_CHARACTERS]
     stats = {
         "numRecords": file.rows,
@@ -486,7 +487,8 @@ def _added(file: ArchivedFile, *, data_change: bool = True) -> AddAction:
         partition_values=_partition(file.date),
         modification_time=int(time.time() * 1000),
         data_change=data_change,
-        stats=json.dumps(stats),
+        # deltalake 1.6 reads the escape of U+20000 as U+10000.
+        stats=json.dumps(stats, ensure_ascii=False),
     )
 
 

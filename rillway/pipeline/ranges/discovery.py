@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from rillway.pipeline.client.connection import Connection, ServerError, public_url
@@ -50,11 +51,7 @@ def check_there(
 ) -> None:
     """`remedy`: what to do about a stream that is missing. Raises StreamMissing, ServerError."""
     where = public_url(connection.url)
-    replies = connection.call_all([("TYPE", name) for name in names])
-    for reply in replies:
-        if isinstance(reply, ServerError):
-            raise reply
-    kinds = {name: kind.decode() for name, kind in zip(names, replies, strict=True)}
+    kinds = kinds_of(connection, names)
     missing = [name for name, kind in kinds.items() if kind == "none"]
     if missing:
         hint = f" ({remedy})" if remedy else ""
@@ -62,6 +59,15 @@ def check_there(
     for name, kind in kinds.items():
         if kind != "stream":
             raise StreamMissing(f"{name} at {where} is no stream: its type is {kind}")
+
+
+def kinds_of(connection: Connection, names: Sequence[str]) -> dict[str, str]:
+    """What TYPE says of keys: `stream`, `none` for one that is not there. Raises ServerError."""
+    replies = connection.call_all([("TYPE", name) for name in names])
+    for reply in replies:
+        if isinstance(reply, ServerError):
+            raise reply
+    return {name: kind.decode() for name, kind in zip(names, replies, strict=True)}
 
 
 def find_streams(connection: Connection, names: tuple[str, ...], pattern: str | None) -> list[str]:

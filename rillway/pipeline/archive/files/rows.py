@@ -1,9 +1,9 @@
 """Rows of one stream out of files that hold many, in the order of its entries.
 
-Files of the archive overlap in time. Each commit's rows of one epoch of a stream come after those of
-the one before, but a compaction that leaves a large file alone may put rows from before it and from
-after it into one file. So where several files may hold rows of a range, they are merged. The first
-ID of each decides when it is opened: mostly when the one before has ended.
+Files of the archive overlap in time. The rows of one epoch of a stream come after those of earlier
+commits, but a compaction that leaves a large file alone may put rows from before it and from after
+it into one file. So where several files may hold rows of a range, they are merged. The first ID of
+each decides when it is opened: mostly when the one before has ended.
 """
 
 from __future__ import annotations

@@ -338,6 +338,45 @@ def test_a_stream_with_a_loss_is_left_out_and_the_others_go_on(
     assert len(live_ids(link, "s01")) == 2
 
 
+@pytest.mark.parametrize("is_archived", [False, True])
+def test_keys_that_no_file_can_hold_are_left_out_and_the_others_go_on(
+    link: Connection, table: ArchiveTable, is_archived: bool
+) -> None:
+    names = NAMES[:3]
+    for name in names:
+        add_many(link, 5, stream=name)
+    if is_archived:
+        archive_all(link, table, names)
+    link.call("SET", "s00", "text")
+    add(link, f"{1 << 63}-0", stream="s01")
+    add(link, "9-0", stream="s02")
+    outcome = archive_all(link, table, names, allows_missing=True)
+    assert (outcome.archived, list(outcome.reports)) == (1 if is_archived else 6, ["s02"])
+    assert "its type is string" in str(outcome.failures["s00"])
+    assert "s01: has IDs of 2^63 ms or more" in str(outcome.failures["s01"])
+
+
+ODD_NAMES = [
+    "",
+    "a=b/c",
+    "new\nline",
+    "\x00",
+    "%2F",
+    "date=1",
+    "x" * 40,
+    "\U00020000",
+    "\U0010ffff" * 40,
+]
+
+
+def test_streams_may_have_any_name(link: Connection, table: ArchiveTable) -> None:
+    for name in ODD_NAMES:
+        add(link, "0-1", "5-0", stream=name)
+    assert archive_all(link, table, ODD_NAMES).archived == 2 * len(ODD_NAMES)
+    assert [archived_ids(table, name) for name in ODD_NAMES] == [["0-1", "5-0"]] * len(ODD_NAMES)
+    assert archive_all(link, table, ODD_NAMES).commits == 0
+
+
 def test_a_loss_while_a_batch_is_read_drops_that_stream_alone(
     link: Connection, table: ArchiveTable
 ) -> None:
