@@ -53,7 +53,11 @@ def make_parser() -> Parser:
     )
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument(
-        "--stream", action="append", default=[], help="the key of a stream; may be repeated"
+        "--stream",
+        action="append",
+        type=stream_name,
+        default=[],
+        help="the key of a stream; may be repeated",
     )
     which.add_argument(
         "--pattern", metavar="GLOB", help="all streams whose names match, new ones in each round"
@@ -224,7 +228,10 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
 def _add_table(parser: argparse.ArgumentParser) -> None:
     _add_place(parser)
     parser.add_argument(
-        "--stream", action="append", help="only this stream; may be repeated (default: all)"
+        "--stream",
+        action="append",
+        type=stream_name,
+        help="only this stream; may be repeated (default: all)",
     )
 
 
@@ -246,6 +253,15 @@ def _add_vacuum(parser: argparse.ArgumentParser) -> None:
         help="delete files that nothing has named for at least this long; a reader may have opened "
         "the table before (default: 7d)",
     )
+
+
+def stream_name(text: str) -> str:
+    """A key in UTF-8, as the table's columns have it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no UTF-8, and cannot be archived") from None
+    return text
 
 
 def _date(text: str) -> date:

@@ -251,6 +251,14 @@ def test_bad_arguments_are_refused(words: list[str]) -> None:
     assert ended.value.code == 2
 
 
+def test_a_name_that_is_no_utf_8_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    name = b"\xff".decode(errors="surrogateescape")
+    with pytest.raises(SystemExit) as ended:
+        parse_options(["--stream", name, "--to", "p"])
+    assert ended.value.code == 2
+    assert "is no UTF-8" in capsys.readouterr().err
+
+
 def test_a_stream_that_is_named_twice_is_archived_once() -> None:
     _, options = parse_options(["--stream", "a", "--stream", "b", "--stream", "a", "--to", "p"])
     assert options.stream == ["a", "b"]
