@@ -20,6 +20,7 @@ from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.files.parquet_files import SORTED_BY
 from rillway.pipeline.archive.files.periods import MONTH
+from rillway.pipeline.archive.files.store import store_of
 from rillway.pipeline.archive.table import (
     LAYOUT,
     LAYOUT_PROPERTY,
@@ -35,6 +36,7 @@ from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.query.command import main as query
 from rillway.pipeline.ranges.offsets import Position
+from tests.rillway.pipeline.archive.conftest import ObjectStore
 from tests.rillway.pipeline.archive.scene import DAY_MS, archived_ids, commit, live_ids
 
 FOLDER = Path(__file__).parents[1] / "layout_1"
@@ -73,6 +75,21 @@ def test_all_rows_and_all_that_is_known_are_kept(old: Path) -> None:
     assert (table.expired_before_ms("orders"), table.expired_ms("orders", 1)) == (DAY_MS, 20)
     assert table.expired_before_ms(ODD) is None
     assert upgrade(old).is_new
+
+
+def test_an_archive_in_an_object_store_is_upgraded(object_store: ObjectStore) -> None:
+    store = store_of(object_store.uri, object_store.options)
+    for path in (FOLDER / "archive").rglob("*.*"):
+        name = path.relative_to(FOLDER / "archive").as_posix()
+        with store.filesystem.open_output_stream(name, buffer_size=1 << 16) as file:
+            file.write(path.read_bytes())
+    with pytest.raises(OldLayout, match="rillway archive upgrade"):
+        ArchiveTable.open(store)
+    assert upgrade(store) == Upgraded(streams=2, rows=19, files_before=4, files_after=3)
+    table = ArchiveTable.open(store)
+    assert archived_ids(table, "orders") == FIRST_EPOCH + SECOND_EPOCH
+    assert archived_ids(table, ODD) == [*(f"{n}-0" for n in range(1, 6)), f"{2 * DAY_MS}-0"]
+    assert upgrade(store).is_new
 
 
 def test_the_archiver_goes_on(old: Path, link: Connection) -> None:
