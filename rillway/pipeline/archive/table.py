@@ -73,6 +73,7 @@ PROPERTIES = {
     "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
     "delta.logRetentionDuration": "interval 1 days",
 }
+ORPHAN_HOURS = 24
 STATE = "rillway:state"
 # Of the first of two commits; see upkeep/upgrade.py.
 UPGRADE = "rillway:upgrade"
@@ -398,11 +399,16 @@ class ArchiveTable:
     def vacuum(self, older_than_hours: int) -> int:
         """Delete files that no snapshot of the last hours names; how many there were.
 
+        Those that were never named may be an archiver's that is about to commit them: they stay for
+        a day at least.
         The log is tidied up as well: a checkpoint, and nothing before the last ones.
         """
         try:
             deleted = self._delta.vacuum(
-                older_than_hours, dry_run=False, enforce_retention_duration=False, full=True
+                older_than_hours,
+                dry_run=False,
+                enforce_retention_duration=False,
+                full=older_than_hours >= ORPHAN_HOURS,
             )
             self.refresh()
             self._delta.create_checkpoint()

@@ -6,6 +6,7 @@ from hashlib import sha256
 
 import pytest
 
+from rillway.pipeline.archive.limits import VACUUM_AFTER_HOURS
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.upkeep import compaction
 from rillway.pipeline.archive.upkeep.compaction import compact, compact_due, mergeable
@@ -123,9 +124,10 @@ def test_replaced_files_stay_until_no_reader_needs_them(days: ArchiveTable) -> N
     assert len(list(days.root.rglob("part-*.parquet"))) == 3
 
 
-def test_a_file_that_is_being_written_is_not_vacuumed(days: ArchiveTable) -> None:
+@pytest.mark.parametrize("hours", [0, VACUUM_AFTER_HOURS])
+def test_a_file_that_is_being_written_is_not_vacuumed(days: ArchiveTable, hours: int) -> None:
     [orphan] = written(days, [[f"{9 * DAY_MS}-0".encode(), [b"n", b"1"]]])
-    compact(days)
+    compact(days, vacuum_after_hours=hours)
     assert (days.root / orphan.path).is_file()
 
 
