@@ -648,6 +648,9 @@ MUTANTS: dict[str, Callable[[], Any]] = {
     "commit over another archiver": lambda: mock.patch.object(
         archiver_module._Round, "_is_taken", return_value=False
     ),
+    "trim by an epoch that no commit names": lambda: mock.patch.object(
+        archiver_module._Round, "_changed_states", return_value=[]
+    ),
     "place over live entries": lambda: mock.patch.object(
         guards,
         "PLACE",
