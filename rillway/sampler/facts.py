@@ -121,7 +121,14 @@ class ServerFacts:
         info = info_fields(reply)
         product, version = product_of(info)
         uptime_s = _number(info, "uptime_in_seconds")
-        self._set(product=product, version=version, uptime_s=uptime_s, error=None)
+        is_node = info.get("redis_mode") == "cluster"
+        self._set(
+            product=product,
+            version=version,
+            is_cluster_node=is_node,
+            uptime_s=uptime_s,
+            error=None,
+        )
         self._started_ms = None if uptime_s is None else self.figures.time_ms - uptime_s * 1000
 
     def _clients(self, reply: Reply) -> None:

@@ -167,12 +167,13 @@ class ServerFigures(Figures):
 
     `aof`: off, ok, err or rewriting. `databases`: keys by number. `blocked`: blocked clients by
     command, None above 1,000 clients; `client_list` likewise. `refused`: commands that the user may
-    not send, with the reason.
+    not send, with the reason. `is_cluster_node`: other nodes have streams, too.
     """
 
     time_ms: int = 0
     product: str = ""
     version: str = ""
+    is_cluster_node: bool = False
     role: str = ""
     uptime_s: int | None = None
     requests_per_s: int | None = None

@@ -225,7 +225,7 @@ def beside(panes: list[list[Line]], widths: list[int], rows: int) -> list[Line]:
 
 def server_parts(server: ServerFigures) -> list[str]:
     """`12.4k/s`, `mem 1.2G of 4.0G`, `clients 212, 48 blocked`, `aof ok`, `replicas 2, 0s`."""
-    parts = []
+    parts = ["one node of a cluster"] if server.is_cluster_node else []
     if server.requests_per_s is not None:
         parts.append(f"{count(server.requests_per_s)} requests/s")
     if server.used_memory_bytes is not None:

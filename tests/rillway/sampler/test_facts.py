@@ -56,6 +56,12 @@ def test_all_sections_become_figures(server: CannedServer) -> None:
     assert (latency.calls, latency.p50_us, latency.p99_us, latency.p999_us) == (100, 2, 8, 64)
 
 
+def test_a_node_of_a_cluster_is_one_of_several(server: CannedServer) -> None:
+    assert not ask(ServerFacts(), server).is_cluster_node
+    server.info["server"] = {"redis_version": "8.2.3", "redis_mode": "cluster"}
+    assert ask(ServerFacts(), server).is_cluster_node
+
+
 def test_the_uptime_grows_between_two_replies_that_name_it(server: CannedServer) -> None:
     facts = ServerFacts()
     assert ask(facts, server).uptime_s == 60

@@ -108,3 +108,7 @@ def test_troubles_of_the_server_stand_in_the_header() -> None:
         error="LOADING", last_save_ok=False, primary="10.0.0.1:6379", primary_link_up=False
     )
     assert server_parts(server) == ["LOADING", "save FAILED", "link to the primary DOWN"]
+
+
+def test_a_node_says_that_it_is_one_of_a_cluster() -> None:
+    assert server_parts(ServerFigures(is_cluster_node=True)) == ["one node of a cluster"]

@@ -12,6 +12,7 @@ from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.identity.epochs import Source
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
+from rillway.testing.processes import RillwayCluster
 from tests.rillway.pipeline.archive.scene import DAY_MS, STREAM, add, add_many, live_ids
 
 
@@ -73,6 +74,16 @@ def test_all_streams_of_a_pattern_are_archived(
     assert " in 1 commits, 1 files, " in lines[2]
     with pytest.raises(SystemExit):
         main([*words, "--pattern", "orders:*"])
+
+
+def test_a_cluster_is_refused_before_anything_is_made(
+    rillway_cluster: RillwayCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--url", rillway_cluster.url, "--to", str(tmp_path / "a"), "--engine", "local"]
+    for chosen in (["--pattern", "*"], ["--stream", "s"]):
+        assert main([*words, *chosen]) == 1
+        assert "is a node of a cluster: streams of a cluster cannot be" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("uri", ["ftp://host/x", "file:/x", "S5a://x"])
