@@ -98,7 +98,8 @@ def read_status(folder: ClusterFolder) -> Status:
 def _ask(folder: ClusterFolder, process: NodeProcess) -> Answer:
     pid = process.pid
     if pid is None:
-        return Answer(process.port, None, [], False, f"is down; its log: {process.log}")
+        problem = f"is down: rillway cluster start brings it back; its log: {process.log}"
+        return Answer(process.port, None, [], False, problem)
     member = folder.member(process.port)
     try:
         return Answer(process.port, pid, member.nodes(), member.is_ok())

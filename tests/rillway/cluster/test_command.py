@@ -81,7 +81,8 @@ def test_a_node_that_was_killed_is_shown_and_started_again(run: Run) -> None:
     document = json.loads(status.stdout)
     assert (status.returncode, document["state"], document["slots_served"]) == (1, "fail", 8192)
     assert [node["pid"] for node in document["nodes"]] == [None, pids[port + 1]]
-    assert document["problems"][0].startswith(f"127.0.0.1:{port} is down; its log: ")
+    remedy = "rillway cluster start brings it back"
+    assert document["problems"][0].startswith(f"127.0.0.1:{port} is down: {remedy}; its log: ")
     refused = run("add")
     assert f"the cluster is down: {port}. First: rillway cluster start" in refused.stderr
     assert run("start").stdout.startswith("starting 1 node in ")
