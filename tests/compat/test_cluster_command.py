@@ -155,6 +155,7 @@ def test_a_redis_server_joins_by_redis_cli_and_gives_slots_to_the_next_node(
         own = f"127.0.0.1:{cluster.port}"
         redis_cli("add-node", redis_server.address, own)
         wait_until_sound(cluster)
+        wait_until(redis_server.is_ok)  # it does not serve at once
         redis_cli(
             *("reshard", own, "--cluster-from", "all", "--cluster-to", redis_server.id),
             *("--cluster-slots", str(FOREIGN_SLOTS), "--cluster-yes"),

@@ -1,5 +1,6 @@
 // Producers and consumers as in load.py, with ioredis: node load.mjs PORT < STREAMS. A line on
-// stdin has the streams as JSON, those with one tag together; at its end the report is printed.
+// stdin has the streams as JSON, those with one tag together; at its end, and once there are more
+// entries than streams, the report is printed.
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import { Cluster } from "ioredis";
@@ -48,10 +49,15 @@ async function consume(streams) {
 }
 
 const lines = createInterface({ input: process.stdin });
-lines.on("close", () => (isOver = true));
+let least = 0;
+lines.on("close", async () => {
+  while (report.given.length <= least) await pause(20);
+  isOver = true;
+});
 lines.once("line", async (line) => {
   const streams = JSON.parse(line);
   const every = streams.flat();
+  least = every.length;
   const share = (first) => every.filter((_, place) => place % PRODUCERS === first);
   const producers = Array.from({ length: PRODUCERS }, (_, first) => produce(share(first)));
   await Promise.all([...streams.map(consume), ...producers]);
