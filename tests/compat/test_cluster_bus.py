@@ -206,8 +206,15 @@ def test_who_claims_what_another_owns_is_sent_an_update(cluster: Cluster) -> Non
     ours = cluster.ours
     state = ours.cluster.state
     state.myself.config_epoch, epoch = 0, state.myself.config_epoch
-    state.set_owner(1 << 5, state.myself)
-    ours.run_until(lambda: ours.received(messages.UPDATE), "no UPDATE")
+
+    def is_updated() -> bool:
+        """The owner's next message ends the claim: claim it until ours was sent."""
+        if ours.received(messages.UPDATE):
+            return True
+        state.set_owner(1 << 5, state.myself)
+        return False
+
+    ours.run_until(is_updated, "no UPDATE")
     ours.run_until(lambda: not state.myself.slots >> 5 & 1, "ours keeps the slot")
     update = ours.received(messages.UPDATE)[-1]
     assert (update.subject, update.subject_epoch) == (cluster.older.id, 1)

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -132,8 +132,9 @@ def test_a_node_is_added_under_load_although_the_command_is_cut(cluster: Command
             for line in adding.stdout:
                 if line.startswith("moving slots"):
                     break
-            wait_until(lambda: cluster.owners() == 4)  # and most slots are still to be moved
+            stop_when(adding, lambda: cluster.owners() == 4)
             adding.send_signal(signal.SIGINT)
+            adding.send_signal(signal.SIGCONT)
             assert "`rillway cluster add` goes on" in adding.communicate(timeout=60)[0]
             assert adding.returncode == 130
             assert "a node is being added" in cluster.run("status", status=1)
@@ -143,6 +144,15 @@ def test_a_node_is_added_under_load_although_the_command_is_cut(cluster: Command
     document = cluster.status()
     assert [slot_count(node) for node in document["nodes"]] == [4096] * 4
     assert document["problems"] == []
+
+
+def stop_when(process: subprocess.Popen[str], holds: Callable[[], bool]) -> None:
+    """Let a process run for a few milliseconds at a time, until it holds."""
+    process.send_signal(signal.SIGSTOP)
+    while not holds():
+        process.send_signal(signal.SIGCONT)
+        time.sleep(0.005)
+        process.send_signal(signal.SIGSTOP)
 
 
 def test_a_redis_server_joins_by_redis_cli_and_gives_slots_to_the_next_node(
