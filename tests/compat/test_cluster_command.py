@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +85,10 @@ class Load(threading.Thread):
         try:
             while not self.is_over.is_set():
                 stream = f"orders:{self.added.total() % STREAMS}"
-                self.client.xadd(stream, {"n": self.added.total()})
-                self.added[stream] += 1
+                # redis-py's error for an ASK that names a node of which it has not heard yet.
+                with suppress(AttributeError):
+                    self.client.xadd(stream, {"n": self.added.total()})
+                    self.added[stream] += 1
         except Exception as error:
             self.error = error
 
