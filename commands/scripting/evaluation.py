@@ -32,6 +32,7 @@ from protocol import errors
 from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.requests import Argv
+from protocol.slots import key_slot
 from storage.types.value import as_int64
 
 COMMON_FLAGS = NOSCRIPT | STALE | SKIP_MONITOR | NO_MANDATORY_KEYS | MOVABLE_KEYS | RUNS_LUA
@@ -128,13 +129,17 @@ def _start(
     running = running_script(client, script.sha, argv.words(), False, is_read_only)
     running.allows_growth = script.has_shebang and b"allow-oom" in script.flags
     if script.has_shebang:
-        running.slot = first_slot(script.flags)
+        running.slot = first_slot(instance, script.flags, keys)
     return scripting.run(running, scripting.script_interpreter(), script.function, keys, rest)
 
 
-def first_slot(flags: frozenset[bytes]) -> int:
-    """`Running.slot` of a script that declares flags."""
-    return ANY_SLOT if b"allow-cross-slot-keys" in flags else NO_SLOT
+def first_slot(instance: Instance, flags: frozenset[bytes], keys: Argv) -> int:
+    """`Running.slot` of a script that declares flags: that of the keys it declares, if it must keep
+    to one slot. Source: Redis 8.2.
+    """
+    if b"allow-cross-slot-keys" in flags:
+        return ANY_SLOT
+    return key_slot(keys[0]) if keys and instance.is_cluster else NO_SLOT
 
 
 def refuse_at_start(instance: Instance, flags: frozenset[bytes], *, is_read_only: bool) -> None:

@@ -28,7 +28,6 @@ from tests.support.resp import RespClient
 pytestmark = pytest.mark.compat
 
 COMMANDS = int(os.environ.get("CLUSTER_COMMANDS", "1500"))  # for each protocol
-SLOT_CHANGES = {b"ADDSLOTS", b"ADDSLOTSRANGE", b"DELSLOTS", b"DELSLOTSRANGE", b"FLUSHSLOTS"}
 SLOTS = b"0 1 16383 16384 -1 abc 5 6 12182 15495 3300 007 99999999999999999999 1.0".split()
 KEYS = [b"a", b"b", b"foo", b"{a}1", b"{a}2", b"{}x", b"x{foo}y", b"{foo", b""]
 OTHER_ID = b"a" * 40
@@ -249,7 +248,7 @@ def wait_for_one_state(ours: Node, theirs: Node) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [2, 4])
 def test_the_replies_of_a_single_node_are_the_same(nodes: tuple[Node, Node], seed: int) -> None:
     generator = Generator(seed)
     for protocol in (2, 3):
@@ -260,6 +259,5 @@ def test_the_replies_of_a_single_node_are_the_same(nodes: tuple[Node, Node], see
             request = generator.request()
             sent.append(request)
             ours, theirs = (node.reply(request) for node in nodes)
-            assert ours == theirs, sent[-8:]
-            if len(request) > 1 and request[1] in SLOT_CHANGES and ours == b"+OK\r\n":
-                wait_for_one_state(*nodes)
+            assert ours == theirs, (sent[-1], sent[-6:])
+            wait_for_one_state(*nodes)

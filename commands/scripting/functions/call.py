@@ -44,6 +44,6 @@ def _call(client: Client, argv: Request, *, is_read_only: bool) -> Reply:
     is_read_only = is_read_only or b"no-writes" in registered.flags
     running = running_script(client, registered.name, argv.words(), True, is_read_only)
     running.allows_growth = b"allow-oom" in registered.flags
-    running.slot = first_slot(registered.flags)
+    running.slot = first_slot(client.instance, registered.flags, keys)
     assert registered.callback is not None
     return scripting.run(running, scripting.libraries.interpreter, registered.callback, keys, rest)

@@ -349,6 +349,9 @@ def test_a_script_uses_keys_that_are_here(client: Talk) -> None:
 def test_a_script_with_a_shebang_keeps_to_one_slot(client: Talk) -> None:
     both = "\nreturn {redis.call('get', 'bar'), redis.call('get', 'foo')}"
     assert script(client, f"#!lua{both}").startswith(f"-{CROSSING}".encode())
+    one = "#!lua\nreturn redis.call('get', 'bar')"
+    assert script(client, one, "foo").startswith(f"-{CROSSING}".encode())
+    assert script(client, one, "{bar}") == b"$-1\r\n"
     assert script(client, f"#!lua flags=allow-cross-slot-keys{both}") == b"*2\r\n$-1\r\n$-1\r\n"
     assert script(client, "#!lua flags=no-cluster\nreturn 1") == (
         b"-ERR Can not run script on cluster, 'no-cluster' flag is set.\r\n"
