@@ -191,6 +191,23 @@ def _synchronising(name: str, contender: Contender, _: Scale) -> Iterator[Sessio
     yield Session(measure)
 
 
+@contextmanager
+def _moving(name: str, contender: Contender, scale: Scale) -> Iterator[Session]:
+    """A stream moves with its pending entries to another server of the same kind."""
+    with contender.start(alone=False) as source, contender.start(alone=False) as target:
+        watched = {"migrate-from": source, "migrate-to": target}[name]
+        words = ("MIGRATE", "127.0.0.1", str(target.port), "s", "0", f"{SAVE_SECONDS * 1000:.0f}")
+
+        def measure() -> Figures:
+            _pending(source, scale.entries)
+            source.settle()
+            figures = _felt(name, watched, partial(_send, source.port, pack(*words)))
+            target.flush()
+            return figures
+
+        yield Session(measure)
+
+
 def _is_up(replica: Server) -> bool:
     return replica.info("replication").get("master_link_status") == "up"
 
@@ -226,4 +243,5 @@ CASES: list[Case] = [
     *(_case(name, _request) for name in REQUESTS),
     *(_case(name, _saving, SAVED) for name in ("bgsave", "bgrewriteaof")),
     _case("full-sync", _synchronising, SAVED),
+    *(_case(name, _moving) for name in ("migrate-from", "migrate-to")),
 ]
