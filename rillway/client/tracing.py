@@ -2,7 +2,7 @@
 
 An entry carries the context of its span as W3C's fields `traceparent` and, if there is one,
 `tracestate`: last, in lower case. A field of that name that the user gave stays. The contexts of
-spans that are not sampled are left out, since nobody records what would follow them. The consumer's
+spans that are not sampled are left out, since no trace is recorded for them. The consumer's
 span is the child of that span (rillway/consumer/tracing.py).
 
 Needs the extra `otel`, which is the API alone; the application brings the SDK and configures it.

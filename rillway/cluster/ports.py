@@ -13,7 +13,7 @@ MAX_PORT = 65_535 - BUS_PORT_OFFSET
 
 
 def free_port() -> int:
-    """A loopback port on which nobody listens."""
+    """A loopback port on which no program listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

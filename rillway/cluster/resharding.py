@@ -89,7 +89,7 @@ class Resharding:
             source.ask_all((*migrate, *keys) for keys in found)
 
     def _give(self, slots: Sequence[int], members: Iterable[Member]) -> None:
-        """The target is told first: if nobody else is, it spreads."""
+        """The target is told first: if the command ends there, it announces it to the others."""
         for member in members:
             member.ask_all([("CLUSTER", "SETSLOT", s, "NODE", self._target.id) for s in slots])
 

@@ -15,8 +15,8 @@ from rillway.cluster.process import NodeProcess
 
 @dataclass(frozen=True)
 class NodeStatus:
-    """A node. `pid`: None if it does not run, or was not started here. `node`: None if nobody
-    knows it."""
+    """A node. `pid`: None if it does not run, or was not started here. `node`: None if no
+    node knows it."""
 
     address: str
     port: int

@@ -10,7 +10,7 @@ crash, and nothing that is done twice. Where nothing is new there is no commit.
 After the commit the markers move to the new ends, if the streams still are what was read. Only what
 is committed, on the disk, and before the marker is trimmed (trim.py).
 
-A stream that is refused, has lost entries, or is archived by somebody else is left out, and the
+A stream that is refused, has lost entries, or is archived by another archiver is left out, and the
 others go on.
 """
 

@@ -8,10 +8,11 @@ each decides when it is opened: mostly when the one before has ended.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -65,7 +66,7 @@ class StreamRows:
 
     def segment_batches(self, segment: Segment) -> Iterator[pa.RecordBatch]:
         """The rows of one segment, in order. Raises ArchiveError."""
-        for files in self._overlapping(segment):
+        for files in overlapping(self.named_files(segment)):
             if len(files) == 1:
                 yield from self._file_batches(files[0], segment)
             else:
@@ -108,19 +109,6 @@ class StreamRows:
                     groups = self._row_groups(metadata, segment)
                     found += sum(metadata.row_group(group).num_rows for group in groups)
         return found
-
-    def _overlapping(self, segment: Segment) -> Iterator[list[ArchivedFile]]:
-        """Files that may have a millisecond in common."""
-        held: list[ArchivedFile] = []
-        reached_ms = -1
-        for file in self.named_files(segment):
-            if held and file.first_ms > reached_ms:
-                yield held
-                held = []
-            held.append(file)
-            reached_ms = max(reached_ms, file.last_ms)
-        if held:
-            yield held
 
     def _first_id(self, file: ArchivedFile, segment: Segment) -> int | None:
         with open_file(self.store, file) as parquet:
@@ -197,6 +185,33 @@ def _in_order(parts: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     else:
         rows = pa.Table.from_batches(parts).sort_by([("ms", "ascending"), ("seq", "ascending")])
         yield from rows.combine_chunks().to_batches()
+
+
+class Spanning(Protocol):
+    """Rows from one millisecond to another, both included."""
+
+    @property
+    def first_ms(self) -> int: ...
+
+    @property
+    def last_ms(self) -> int: ...
+
+
+F = TypeVar("F", bound=Spanning)
+
+
+def overlapping(files: Iterable[F]) -> Iterator[list[F]]:
+    """Files, in the order of their beginnings: those together that may share a millisecond."""
+    held: list[F] = []
+    reached_ms = -1
+    for file in files:
+        if held and file.first_ms > reached_ms:
+            yield held
+            held = []
+        held.append(file)
+        reached_ms = max(reached_ms, file.last_ms)
+    if held:
+        yield held
 
 
 @contextmanager

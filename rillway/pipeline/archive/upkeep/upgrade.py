@@ -43,6 +43,7 @@ from rillway.pipeline.archive.files.parquet_files import (
     write_files,
 )
 from rillway.pipeline.archive.files.periods import DAY
+from rillway.pipeline.archive.files.rows import overlapping
 from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.identity.epochs import (
     FIRST,
@@ -262,7 +263,7 @@ def _old_state(store: Store, stream: str, number: int | None) -> StreamState:
 def _rows(store: Store, files: Sequence[_OldFile]) -> Iterator[pa.RecordBatch]:
     """All rows, in the order of the new files. Raises OSError, pa.ArrowException."""
     for _, epoch_files in groupby(files, key=lambda file: (file.date, file.stream, file.epoch)):
-        for held in _overlapping(list(epoch_files)):
+        for held in overlapping(epoch_files):
             if len(held) == 1:
                 yield from _file_rows(store, held[0])
             else:
@@ -271,19 +272,6 @@ def _rows(store: Store, files: Sequence[_OldFile]) -> Iterator[pa.RecordBatch]:
                 rows = pa.Table.from_batches(parts, FILE_SCHEMA)
                 ordered = rows.sort_by([(name, "ascending") for name in SORTED_BY])
                 yield from ordered.to_batches(READ_ROWS)
-
-
-def _overlapping(files: Sequence[_OldFile]) -> Iterator[list[_OldFile]]:
-    held: list[_OldFile] = []
-    reached_ms = -1
-    for file in files:
-        if held and file.first_ms > reached_ms:
-            yield held
-            held = []
-        held.append(file)
-        reached_ms = max(reached_ms, file.last_ms)
-    if held:
-        yield held
 
 
 def _file_rows(store: Store, file: _OldFile) -> Iterator[pa.RecordBatch]:
