@@ -174,7 +174,7 @@ stop: ## stop the server that `make demo` left running
 test browser-test cluster-crash compat crash failover fuzz: export SERVED := $(COMPILED)
 
 .PHONY: test
-test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus shells systemd java node ## run all tests, beside a real redis-server: about ten minutes
+test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus shells systemd java node ## run all tests, beside a real redis-server: about twelve minutes
 	@# Where Python's bytecode is not kept, each of the hundreds of servers would make its own.
 	@env -u PYTHONDONTWRITEBYTECODE \
 		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=$(PROFILE) $(ARGS)
