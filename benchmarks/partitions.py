@@ -33,7 +33,8 @@ import redis.asyncio
 from benchmarks.machine import description
 from rillway.client import PartitionedStream
 from rillway.consumer import Consumer, Entry
-from tests.support.programs.servers import RunningServer, free_port, start_rillway
+from tests.support.programs.ports import free_port
+from tests.support.programs.servers import RunningServer, start_rillway
 
 GROUP, PARTITIONS = "billing", 16
 ENTRIES, PAUSE_SECONDS = 300, 0.01

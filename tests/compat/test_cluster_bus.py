@@ -19,13 +19,8 @@ from server.cluster.nodes import KNOWS_EXTENSIONS, PRIMARY, REPLICA, range_of_sl
 from server.cluster.state import ClusterState, Settings
 from tests.compat.bus_node import BusNode
 from tests.compat.conftest import compared_redis_or_skip
-from tests.support.programs.servers import (
-    COMPARED_REDIS,
-    DEBIAN_REDIS,
-    RunningServer,
-    free_port,
-    start_redis,
-)
+from tests.support.programs.ports import free_port
+from tests.support.programs.servers import COMPARED_REDIS, DEBIAN_REDIS, RunningServer, start_redis
 from tests.support.resp import parse
 
 pytestmark = pytest.mark.compat

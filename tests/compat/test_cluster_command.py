@@ -21,8 +21,8 @@ import redis
 from rillway.cluster.member import Member
 from rillway.cluster.resharding import Resharding
 from tests.support.programs.cluster import wait_until
-from tests.support.programs.ports import free_ports
-from tests.support.programs.servers import SERVED, free_port, start_redis
+from tests.support.programs.ports import free_port, free_ports
+from tests.support.programs.servers import SERVED, start_redis
 
 pytestmark = pytest.mark.compat
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.programs.ports import free_port
 from tests.support.programs.servers import (
     COMPARED_REDIS,
     RunningServer,
     compared_redis,
-    free_port,
     start_redis,
     start_rillway,
 )

@@ -17,7 +17,8 @@ import redis
 
 from tests.support.certificates import Authority, Files
 from tests.support.programs.cluster import wait_until
-from tests.support.programs.servers import RunningServer, free_port, start_redis, start_rillway
+from tests.support.programs.ports import free_port
+from tests.support.programs.servers import RunningServer, start_redis, start_rillway
 
 pytestmark = pytest.mark.compat
 

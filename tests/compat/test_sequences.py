@@ -24,8 +24,9 @@ from tests.compat.edges.streams import EDGES, commands_of
 from tests.conftest import running
 from tests.support.certificates import Authority
 from tests.support.examples import compared, compat_seed
+from tests.support.programs.ports import free_port
 from tests.support.programs.redis_cli import command_line, split_line
-from tests.support.programs.servers import RunningServer, free_port, start_rillway
+from tests.support.programs.servers import RunningServer, start_rillway
 from tests.support.resp import Reply, RespClient, parse
 
 pytestmark = pytest.mark.compat

@@ -15,13 +15,8 @@ import pytest
 
 from tests.compat.conftest import compared_redis_or_skip
 from tests.support.programs.cluster import wait_until
-from tests.support.programs.servers import (
-    COMPARED_REDIS,
-    RunningServer,
-    free_port,
-    start_redis,
-    start_rillway,
-)
+from tests.support.programs.ports import free_port
+from tests.support.programs.servers import COMPARED_REDIS, RunningServer, start_redis, start_rillway
 
 pytestmark = pytest.mark.compat
 

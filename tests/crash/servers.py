@@ -16,7 +16,7 @@ import hiredis
 
 from protocol import replies
 from tests.support.programs import processes, servers
-from tests.support.programs.servers import free_port
+from tests.support.programs.ports import free_port
 
 READY_SECONDS = 20.0
 POLL_SECONDS = 0.005

@@ -21,8 +21,8 @@ from rillway.cluster.member import parse_nodes
 from server.config_file import load_configuration
 from tests.failover.cluster import direct_client, wait_for
 from tests.support.programs import processes
-from tests.support.programs.ports import free_ports
-from tests.support.programs.servers import ROOT, free_port
+from tests.support.programs.ports import free_port, free_ports
+from tests.support.programs.servers import ROOT
 
 TEXT = (ROOT / "docker" / "compose.yaml").read_text()
 COMPOSE = yaml.safe_load(TEXT)

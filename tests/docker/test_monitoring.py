@@ -16,7 +16,8 @@ import redis
 
 from tests.conftest import StartRillway
 from tests.support.programs import processes
-from tests.support.programs.servers import ROOT, free_port
+from tests.support.programs.ports import free_port
+from tests.support.programs.servers import ROOT
 from tests.support.waiting import until
 
 RULES = ROOT / "docker" / "prometheus"

@@ -14,7 +14,8 @@ import pytest
 from commands.config.configuration import DIRECTIVES
 from server.config_file import load_configuration
 from tests.support.programs import processes
-from tests.support.programs.servers import ROOT, SERVED, free_port
+from tests.support.programs.ports import free_port
+from tests.support.programs.servers import ROOT, SERVED
 
 FOLDER = ROOT / "docker" / "systemd"
 UNIT = (FOLDER / "rillway.service").read_text()

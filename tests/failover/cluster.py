@@ -21,7 +21,8 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from tests.support.programs import processes
-from tests.support.programs.servers import RunningServer, begin_rillway, free_port
+from tests.support.programs.ports import free_port
+from tests.support.programs.servers import RunningServer, begin_rillway
 
 NAME = "mymaster"
 SENTINELS = 3

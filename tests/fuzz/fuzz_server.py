@@ -40,7 +40,8 @@ import hiredis
 from tests.fuzz.command_rules import Broken, check_reply, require
 from tests.fuzz.server_strategies import PASSWORD, REMOVED, USERS, Inputs
 from tests.support.certificates import Authority
-from tests.support.programs.servers import ROOT, RunningServer, free_port, start_rillway
+from tests.support.programs.ports import free_port
+from tests.support.programs.servers import ROOT, RunningServer, start_rillway
 from tests.support.resp import BrokenReply, Command, ReplyReader, encode_command, parse
 
 HELD_SECONDS = 5.0

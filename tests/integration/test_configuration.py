@@ -16,13 +16,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import StartRillway
-from tests.support.programs.servers import (
-    PORT_LINE,
-    SERVED,
-    RunningServer,
-    begin_rillway,
-    free_port,
-)
+from tests.support.programs.ports import free_port
+from tests.support.programs.servers import PORT_LINE, SERVED, RunningServer, begin_rillway
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration

@@ -13,7 +13,8 @@ import pytest
 from commands.config.configuration import Configuration
 from server.loop.service import Service
 from storage.append_only.requests import encode_requests
-from tests.support.programs.servers import RunningServer, begin_rillway, free_port
+from tests.support.programs.ports import free_port
+from tests.support.programs.servers import RunningServer, begin_rillway
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration

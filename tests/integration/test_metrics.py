@@ -17,7 +17,8 @@ import redis
 from tests.conftest import StartRillway
 from tests.server.metrics.pages import parsed, value
 from tests.support.certificates import Authority
-from tests.support.programs.servers import RunningServer, free_port
+from tests.support.programs.ports import free_port
+from tests.support.programs.servers import RunningServer
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration

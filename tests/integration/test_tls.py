@@ -17,7 +17,8 @@ import redis.asyncio
 
 from tests.conftest import StartRillway
 from tests.support.certificates import Authority, Files
-from tests.support.programs.servers import RunningServer, begin_rillway, free_port
+from tests.support.programs.ports import free_port
+from tests.support.programs.servers import RunningServer, begin_rillway
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration

@@ -18,7 +18,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from tests.support.programs import processes
-from tests.support.programs.servers import begin_rillway, free_port
+from tests.support.programs.ports import free_port
+from tests.support.programs.servers import begin_rillway
 
 WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.02

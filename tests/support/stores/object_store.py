@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.programs.servers import free_port
+from tests.support.programs.ports import free_port
 
 START_SECONDS = 60.0
 BUCKET = "archives"

@@ -13,7 +13,7 @@ from server.cluster.host.node_file import NodeFile
 from server.cluster.host.runner import ClusterRunner, bus_port, open_node
 from server.inprocess.server import InProcessServer
 from server.tls.credentials import Credentials
-from tests.support.programs.servers import free_port
+from tests.support.programs.ports import free_port
 
 
 def opened(path: Path) -> ClusterRunner:
