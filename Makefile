@@ -64,7 +64,7 @@ $(VENV)/.demo: $(VENV)/.created pyproject.toml setup.py
 $(VENV)/.dev: $(VENV)/.demo
 	@if [ "$(LOCKED)" != yes ]; then \
 		$(BIN)/python -m pip install --quiet 'pip>=25.1' \
-		&& $(BIN)/python -m pip install --quiet --editable '.[console,pipeline,testing]' --group dev; fi
+		&& $(BIN)/python -m pip install --quiet --editable '.[console,iceberg,pipeline,testing]' --group dev; fi
 	@touch $@
 
 # First what builds packages, so that pip fetches nothing for that by itself.

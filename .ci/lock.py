@@ -27,8 +27,8 @@ SERVER = "docker/requirements.txt"
 LOCKS: dict[str, list[str]] = {
     SERVER: ["pyproject.toml"],
     ".ci/requirements.txt": [
-        "pyproject.toml", "--group", "dev", "--extra", "console", "--extra", "pipeline",
-        "--extra", "testing",
+        "pyproject.toml", "--group", "dev", "--extra", "console", "--extra", "iceberg",
+        "--extra", "pipeline", "--extra", "testing",
         "--constraint", SERVER,
     ],
     "docker/build-requirements.txt": ["-", "--constraint", ".ci/requirements.txt"],
