@@ -123,10 +123,14 @@ def nothing(_: object) -> None:
 
 @dataclass(slots=True)
 class Hooks:
-    """Callbacks of a run. `reached` is called at each step; its exceptions act as crashes."""
+    """Callbacks of a run. `reached` is called at each step; its exceptions act as crashes.
+
+    `committed`: after a commit, when the markers were moved.
+    """
 
     planned: Callable[[int], None] = nothing
     advanced: Callable[[int], None] = nothing
+    committed: Callable[[], None] = lambda: None
     reached: Callable[[str], None] = nothing
     is_interrupted: Callable[[], bool] = lambda: False
 
@@ -594,6 +598,7 @@ class _Round:
         self._hooks.reached("committed")
         self._place(placings)
         self._hooks.reached("placed")
+        self._hooks.committed()
 
     # -- what others see --------------------------------------------------------------------------
 

@@ -184,6 +184,11 @@ class ArchiveTable:
         return str(self._delta.metadata().id)
 
     @property
+    def schema(self) -> pa.Schema:
+        """Its columns, with the one by which it is partitioned."""
+        return pa.schema(self._delta.schema().to_arrow())
+
+    @property
     def group(self) -> str:
         """The prefix of its markers' names; earlier releases had a group of this name.
 
