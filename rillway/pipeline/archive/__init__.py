@@ -12,6 +12,7 @@
 `pins`       groups that hold a stream while it is read
 `lease`      keeps a second archiver away
 `upkeep`     compaction, expiry, upgrade
+`iceberg`    a mirror of the table for readers of Iceberg
 `limits`     default sizes of batches and files
 `arguments`  the arguments of `rillway archive`
 `command`    `rillway archive`

@@ -25,6 +25,7 @@ from rillway.pipeline.archive.limits import (
 )
 
 DEFAULT_KEEP = "10m"
+DEFAULT_ICEBERG_TABLE = "rillway.archive"
 
 
 def parse_options(arguments: list[str]) -> tuple[str, argparse.Namespace]:
@@ -47,7 +48,7 @@ def make_parser() -> Parser:
     parser = Parser(
         "archive",
         usage="rillway archive --stream S|--pattern GLOB --to PATH [OPTION ...]\n"
-        "       rillway archive compact|epochs|expire|status|upgrade --to PATH [OPTION ...]",
+        "       rillway archive compact|epochs|expire|iceberg|status|upgrade --to PATH [...]",
         description="Move entries from streams to a Delta table, exactly once, and trim the "
         "streams: never past an entry that a group has not read or not acknowledged.",
     )
@@ -132,6 +133,7 @@ def make_parser() -> Parser:
         help="this process writes the files, or Spark's tasks do, which pays for many streams on a "
         "cluster (default: %(default)s)",
     )
+    _add_iceberg(parser, is_required=False)
     parser.add_argument(
         "--no-compact",
         action="store_true",
@@ -195,6 +197,22 @@ def epochs_parser() -> Parser:
     return parser
 
 
+def iceberg_parser() -> Parser:
+    parser = Parser(
+        "archive iceberg",
+        "Bring the mirror of an archive in an Iceberg catalogue up to date, or make it; archivers "
+        "may run meanwhile.",
+    )
+    _add_place(parser)
+    _add_iceberg(parser, is_required=True)
+    parser.add_argument(
+        "--rebuild",
+        action="store_true",
+        help="take the mirror out of the catalogue before, and make it again from all files",
+    )
+    return parser
+
+
 def upgrade_parser() -> Parser:
     parser = Parser(
         "archive upgrade",
@@ -210,6 +228,7 @@ JOBS = {
     "compact": compact_parser,
     "epochs": epochs_parser,
     "expire": expire_parser,
+    "iceberg": iceberg_parser,
     "status": status_parser,
     "upgrade": upgrade_parser,
 }
@@ -232,6 +251,23 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
         action="append",
         type=stream_name,
         help="only this stream; may be repeated (default: all)",
+    )
+
+
+def _add_iceberg(parser: argparse.ArgumentParser, *, is_required: bool) -> None:
+    parser.add_argument(
+        "--iceberg",
+        required=is_required,
+        metavar="URI",
+        help="a catalogue of Iceberg, such as sqlite:////data/catalogue.db, that shows the archive "
+        "as well",
+    )
+    parser.add_argument(
+        "--iceberg-table",
+        type=table_name,
+        default=DEFAULT_ICEBERG_TABLE,
+        metavar="NAME",
+        help="the mirror's name there (default: %(default)s)",
     )
 
 
@@ -261,6 +297,13 @@ def stream_name(text: str) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise argparse.ArgumentTypeError(f"{text!r} is no UTF-8, and cannot be archived") from None
+    return text
+
+
+def table_name(text: str) -> str:
+    """With its namespace."""
+    if len(text.split(".")) < 2 or not all(text.split(".")):
+        raise argparse.ArgumentTypeError(f"expected a name such as sales.orders, not {text!r}")
     return text
 
 

@@ -27,8 +27,9 @@ from rillway.pipeline.archive.archiver import (
 )
 from rillway.pipeline.archive.arguments import parse_options
 from rillway.pipeline.archive.engine import Engine, EngineFailed, LocalEngine, SparkEngine
+from rillway.pipeline.archive.iceberg.follower import Follower, open_mirror
 from rillway.pipeline.archive.identity.epochs import epoch_as_json
-from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, place_of
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep.compaction import Upkeep, compact, compact_due
 from rillway.pipeline.archive.upkeep.expiry import expire, rows_by_stream
@@ -98,7 +99,7 @@ def archive_main(options: argparse.Namespace) -> int:
             rounds.run()
             if rounds.was_cut_short:
                 return interruption.exit_status
-            return 1 if rounds.failed else 0
+            return 1 if rounds.has_failed else 0
         while not interruption.requested:
             began = time.monotonic()
             try:
@@ -106,7 +107,7 @@ def archive_main(options: argparse.Namespace) -> int:
             except PASSING_ERRORS as error:
                 print(f"rillway archive: {error}; next try in {options.every:g} s", file=sys.stderr)
             interruption.wait(max(options.every - (time.monotonic() - began), 0))
-        return 1 if rounds.failed else 0
+        return 1 if rounds.has_failed else 0
 
 
 def refuse_cluster(url: str) -> None:
@@ -136,8 +137,8 @@ def open_engine(name: str) -> Iterator[Engine]:
 
 
 class _Rounds:
-    """Rounds of an archiver, one after the other. `failed`: of the last one, the streams that were
-    left out; `was_cut_short`: True if a signal came before all was archived.
+    """Rounds of an archiver, one after the other. `has_failed`: in the last one streams were left
+    out, or the mirror lags; `was_cut_short`: True if a signal came before all was archived.
     """
 
     def __init__(
@@ -155,12 +156,20 @@ class _Rounds:
         self._compacts = not options.no_compact
         self._interruption = interruption
         self._archiver = Archiver(table, engine, settings)
+        self._follower: Follower | None = None
+        if options.iceberg is not None:
+            mirror = open_mirror(table.store, options.iceberg, options.iceberg_table)
+            self._follower = Follower(mirror, complain)
         self.was_cut_short = False
-        self.failed = 0
+        self._failed = 0
+
+    @property
+    def has_failed(self) -> bool:
+        return self._failed > 0 or (self._follower is not None and self._follower.failed)
 
     def run(self) -> None:
         """Raises EXPECTED_ERRORS."""
-        self.failed = 0
+        self._failed = 0
         streams = self._streams()
         what = streams[0] if len(streams) == 1 else f"{len(streams):,} streams"
         began = time.monotonic()
@@ -170,6 +179,8 @@ class _Rounds:
                 advanced=progress.advance,
                 is_interrupted=lambda: self._interruption.requested,
             )
+            if self._follower is not None:
+                hooks.committed = self._follower.committed
             outcome = self._archiver.round(streams, hooks)
             for report in outcome.reports.values():
                 for text in [f"note: {note}" for note in report.notes]:
@@ -183,14 +194,16 @@ class _Rounds:
             print(total(outcome, seconds))
         sys.stdout.flush()
         for error in outcome.failures.values():
-            print(f"rillway archive: {error}", file=sys.stderr)
-        self.failed = len(outcome.failures)
+            complain(str(error))
+        self._failed = len(outcome.failures)
         reports = outcome.reports.values()
         self.was_cut_short = self._interruption.requested and not all(
             report.is_complete for report in reports
         )
         if outcome.commits and self._compacts and not self._interruption.requested:
             self._keep_up(seconds)
+        if self._follower is not None:
+            self._follower.round_ended()
 
     def _keep_up(self, seconds: float) -> None:
         """For a quarter of the time at most."""
@@ -198,13 +211,17 @@ class _Rounds:
             compact_due(self._table, seconds / 3)
             self._table.tidy()
         except ArchiveError as error:
-            print(f"rillway archive: not compacted: {error}", file=sys.stderr)
+            complain(f"not compacted: {error}")
 
     def _streams(self) -> list[str]:
         if self._pattern is None:
             return list(self._names)
         with Connection(self._settings.url) as connection:
             return find_streams(connection, (), self._pattern)
+
+
+def complain(text: str) -> None:
+    print(f"rillway archive: {text}", file=sys.stderr)
 
 
 def summary(report: Report) -> str:
@@ -277,6 +294,21 @@ def expire_main(options: argparse.Namespace) -> int:
 
 def _vacuumed(done: Upkeep) -> str:
     return f"{done.vacuumed:,} files deleted that nothing names any more"
+
+
+def iceberg_main(options: argparse.Namespace) -> int:
+    """Bring the mirror up to date."""
+    mirror = open_mirror(
+        place_of(options.to, options.storage_options), options.iceberg, options.iceberg_table
+    )
+    if options.rebuild:
+        mirror.drop()
+    done = mirror.follow()
+    print(
+        f"{options.iceberg_table}: {done.added:,} files added, {done.removed:,} removed; shows "
+        f"version {done.version} of the archive"
+    )
+    return 0
 
 
 def upgrade_main(options: argparse.Namespace) -> int:
@@ -360,6 +392,7 @@ JOBS = {
     "compact": compact_main,
     "epochs": epochs_main,
     "expire": expire_main,
+    "iceberg": iceberg_main,
     "status": status_main,
     "upgrade": upgrade_main,
 }

@@ -274,3 +274,42 @@ def test_a_stream_that_is_named_twice_is_archived_once() -> None:
     _, options = parse_options(["--stream", "a", "--stream", "b", "--stream", "a", "--to", "p"])
     assert options.stream == ["a", "b"]
     assert options.keep == 600
+
+
+def test_a_mirror_for_iceberg_follows(
+    rillway_link: Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, catalogue = str(tmp_path / "archive"), f"sqlite:///{tmp_path}/catalogue.db"
+    place = ["--to", path, "--iceberg", catalogue]
+    words = ["--stream", STREAM, "--url", rillway_link.url, "--keep", "0"]
+    add_many(rillway_link, 20)
+    assert main([*words, *place]) == 0
+    add_many(rillway_link, 20, 21)
+    assert main([*words, "--to", path]) == 0
+    capsys.readouterr()
+    assert main(["iceberg", *place]) == 0
+    assert main(["compact", "--to", path]) == 0
+    assert main(["iceberg", *place]) == 0
+    assert main(["iceberg", *place, "--rebuild"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if "rillway.archive" in line]
+    assert lines == [
+        "rillway.archive: 1 files added, 0 removed; shows version 2 of the archive",
+        "rillway.archive: 1 files added, 2 removed; shows version 3 of the archive",
+        "rillway.archive: 1 files added, 0 removed; shows version 3 of the archive",
+    ]
+
+
+def test_a_mirror_that_fails_does_not_keep_from_archiving(
+    rillway_link: Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--stream", STREAM, "--url", rillway_link.url, "--keep", "0"]
+    place = ["--to", str(tmp_path / "archive"), "--iceberg"]
+    add_many(rillway_link, 20)
+    nowhere = f"sqlite:///{tmp_path}/nowhere/catalogue.db"
+    assert main([*words, "--batch", "5", *place, nowhere]) == 1
+    printed = capsys.readouterr()
+    assert "20 archived in 4 batches; 19 trimmed" in printed.out
+    assert printed.err.count("rillway archive: not mirrored: rillway.archive: ") == 1
+    assert main([*words, *place, f"sqlite:///{tmp_path}/catalogue.db"]) == 0
+    with pytest.raises(SystemExit):
+        main([*words, *place, nowhere, "--iceberg-table", "archive"])

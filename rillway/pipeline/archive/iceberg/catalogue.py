@@ -1,0 +1,83 @@
+"""The mirror's table in a catalogue of pyiceberg: SQLite, PostgreSQL, REST, Hive.
+
+It has the archive's columns, without `date`, which is in no file, and the same files under their
+whole names; its own files are in the folder `_iceberg` of the archive. It is partitioned by the day
+of `ts`, so that a reader skips whole manifests, as long as each file has entries of one day.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table, TableProperties
+from pyiceberg.transforms import DayTransform
+
+from rillway.pipeline.archive.files.parquet_files import DATE
+from rillway.pipeline.archive.files.periods import DAY
+from rillway.pipeline.archive.files.store import ArchiveError, Store
+from rillway.pipeline.archive.iceberg.store_io import STORE, StoreIO, described
+from rillway.pipeline.archive.table import ArchiveTable
+
+CATALOGUE = "rillway"
+FOLDER = "_iceberg"
+TS, DAY_FIELD = "ts", "day"
+LOCATION = "rillway.location"
+PROPERTIES = {
+    # Who comes second looks again, and does not commit on top of what it has not seen.
+    TableProperties.COMMIT_NUM_RETRIES: "0",
+    # A commit is a manifest, and a reader reads them all.
+    TableProperties.MANIFEST_MERGE_ENABLED: "true",
+    TableProperties.METADATA_DELETE_AFTER_COMMIT_ENABLED: "true",
+}
+
+
+class MirrorFailed(ArchiveError):
+    """The mirror is not at the archive's version; the text says why."""
+
+
+def open_catalogue(uri: str, store: Store) -> Catalog:
+    """Properties beside these come from pyiceberg's file and environment, under CATALOGUE."""
+    io = f"{StoreIO.__module__}.{StoreIO.__qualname__}"
+    return load_catalog(CATALOGUE, **{"uri": uri, "py-io-impl": io, STORE: described(store)})
+
+
+def open_table(catalogue: Catalog, name: str, archive: ArchiveTable) -> Table:
+    """The mirror, made if there is none. Raises MirrorFailed, and what pyiceberg does."""
+    try:
+        table = catalogue.load_table(name)
+    except NoSuchTableError:
+        try:
+            _create(catalogue, name, archive)
+        except Exception:
+            # Another one may have made it meanwhile: what that raises depends on the catalogue.
+            if not catalogue.table_exists(name):
+                raise
+        table = catalogue.load_table(name)
+    location = table.properties.get(LOCATION)
+    if location != archive.store.uri:
+        other = "is no mirror" if location is None else f"is the mirror of {location}"
+        raise MirrorFailed(f"the table {name} of the catalogue {other}: --iceberg-table NAME")
+    return table
+
+
+def columns(archive: ArchiveTable) -> pa.Schema:
+    """Those that files have."""
+    return pa.schema([field for field in archive.schema if field.name != DATE])
+
+
+def _create(catalogue: Catalog, name: str, archive: ArchiveTable) -> None:
+    store = archive.store
+    namespace, _, _ = name.rpartition(".")
+    catalogue.create_namespace_if_not_exists(namespace)
+    properties = PROPERTIES | {LOCATION: store.uri}
+    step = catalogue.create_table_transaction(
+        name, columns(archive), location=f"{store.uri}/{FOLDER}", properties=properties
+    )
+    # The files have no numbers for their columns.
+    mapping = step.table_metadata.schema().name_mapping.model_dump_json()
+    step.set_properties({TableProperties.DEFAULT_NAME_MAPPING: mapping})
+    if archive.period == DAY:
+        with step.update_spec() as update:
+            update.add_field(TS, DayTransform(), DAY_FIELD)
+    step.commit_transaction()

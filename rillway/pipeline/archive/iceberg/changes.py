@@ -1,0 +1,97 @@
+"""What has to change in a mirror: files of the archive that it lacks, and others that it names.
+
+Mostly that is in the log, in a few versions since the mirror's. The log of an archive is cleaned
+up, though, and a mirror may be new, or be what somebody else made of it: then all files are
+compared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from rillway.pipeline.archive.files.periods import LAST_DAY, MS_PER_DAY
+from rillway.pipeline.archive.table import LOG_FOLDER, ArchiveTable
+from rillway.pipeline.client.ids import MAX_ID, ms_of
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFile:
+    """A file of the archive. `path`: below its folder; the others are bounds."""
+
+    path: str
+    first_ms: int
+    last_ms: int
+
+    @property
+    def is_of_one_day(self) -> bool:
+        """False as well for IDs so high that no date can name their day."""
+        first, last = self.first_ms // MS_PER_DAY, self.last_ms // MS_PER_DAY
+        return first == last < LAST_DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """From what a mirror names to what the archive does. `removed`: paths."""
+
+    added: list[NamedFile]
+    removed: set[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed)
+
+
+def logged_change(table: ArchiveTable, since: int) -> Change | None:
+    """By the log of the versions after `since`; None if it does not reach back to it."""
+    added: dict[str, NamedFile] = {}
+    removed: set[str] = set()
+    for version in range(since + 1, table.version + 1):
+        try:
+            actions = list(_actions(table, version))
+        except FileNotFoundError:
+            return None
+        for action in actions:
+            if "add" in action:
+                file = _named(action["add"])
+                # One that comes back: RESTORE of Delta.
+                if file.path in removed:
+                    removed.remove(file.path)
+                else:
+                    added[file.path] = file
+            elif "remove" in action:
+                path = unquote(action["remove"]["path"])
+                if added.pop(path, None) is None:
+                    removed.add(path)
+    return Change(list(added.values()), removed)
+
+
+def compared_change(table: ArchiveTable, mirrored: Collection[str]) -> Change:
+    """By all files that the archive names. `mirrored`: the paths that the mirror does."""
+    files = {file.path: file for file in table.files()}
+    added = [
+        NamedFile(path, file.first_ms, file.last_ms)
+        for path, file in files.items()
+        if path not in mirrored
+    ]
+    return Change(added, set(mirrored) - files.keys())
+
+
+def _actions(table: ArchiveTable, version: int) -> Iterator[dict[str, Any]]:
+    """Raises FileNotFoundError if that version was cleaned up."""
+    path = f"{LOG_FOLDER}/{version:020d}.json"
+    with table.store.filesystem.open_input_file(path) as file:
+        for line in file.read().decode().splitlines():
+            yield json.loads(line)
+
+
+def _named(added: Mapping[str, Any]) -> NamedFile:
+    stats = json.loads(added.get("stats") or "{}")
+    first_ms, last_ms = stats.get("minValues", {}).get("ms"), stats.get("maxValues", {}).get("ms")
+    return NamedFile(
+        unquote(added["path"]),
+        0 if first_ms is None else first_ms,
+        ms_of(MAX_ID) if last_ms is None else last_ms,
+    )

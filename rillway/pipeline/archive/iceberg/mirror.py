@@ -1,0 +1,195 @@
+"""The mirror follows the archive: the same files, in one snapshot for all that it lags behind.
+
+Each snapshot says in its summary which version of the archive it shows. It is made from a version
+that is committed, so the mirror may lag and never leads; whatever ends the process, the next one
+goes on from what the summary says. A snapshot is committed only after the one that was looked at:
+of two mirrors at once the second one has a conflict, and looks again.
+
+Nobody else may write to the table. If somebody did, or the archive's log was cleaned up beyond the
+mirror's version, all files are compared, and the mirror shows the archive again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
+from pyiceberg.io.pyarrow import parquet_file_to_data_file
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table, TableProperties, Transaction
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.types import DateType, TimestampType, TimestamptzType
+
+from rillway.pipeline.archive.files.store import ArchiveError, Store
+from rillway.pipeline.archive.iceberg.catalogue import (
+    DAY_FIELD,
+    TS,
+    MirrorFailed,
+    columns,
+    open_catalogue,
+    open_table,
+)
+from rillway.pipeline.archive.iceberg.changes import (
+    Change,
+    NamedFile,
+    compared_change,
+    logged_change,
+)
+from rillway.pipeline.archive.iceberg.tidying import tidy
+from rillway.pipeline.archive.table import ArchiveTable, first_line
+
+MAX_COMMIT_ATTEMPTS = 20
+TIMES = (DateType, TimestampType, TimestamptzType)
+# In a snapshot's summary.
+VERSION, ARCHIVE = "rillway.delta-version", "rillway.archive"
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What was done. `version`: of the archive, which the mirror shows now."""
+
+    version: int
+    added: int = 0
+    removed: int = 0
+
+
+class Mirror:
+    """Of the archive in a store, as a table of a catalogue. Both are opened when it follows."""
+
+    def __init__(self, store: Store, uri: str, name: str) -> None:
+        self._store, self._uri, self._name = store, uri, name
+        self._archive: ArchiveTable | None = None
+        self._catalogue: Catalog | None = None
+
+    def follow(self) -> Followed:
+        """Bring it to the archive's version. Raises MirrorFailed, or the archive's ArchiveError."""
+        try:
+            return self._follow()
+        except ArchiveError:
+            raise
+        # pyiceberg's errors have no base of their own, and a catalogue has those of its client.
+        except Exception as error:
+            raise MirrorFailed(f"{self._name}: {first_line(error)}") from error
+
+    def drop(self) -> None:
+        """Take it out of the catalogue; `follow` makes it again. Raises MirrorFailed."""
+        try:
+            self._opened_catalogue().drop_table(self._name)
+        except NoSuchTableError:
+            pass
+        except Exception as error:  # as above
+            raise MirrorFailed(f"{self._name}: {first_line(error)}") from error
+
+    def _opened_catalogue(self) -> Catalog:
+        if self._catalogue is None:
+            self._catalogue = open_catalogue(self._uri, self._store)
+        return self._catalogue
+
+    def _follow(self) -> Followed:
+        if self._archive is None:
+            self._archive = ArchiveTable.open(self._store)
+        archive, catalogue = self._archive, self._opened_catalogue()
+        for _ in range(MAX_COMMIT_ATTEMPTS):
+            table = open_table(catalogue, self._name, archive)
+            # After the mirror was looked at, which is therefore not ahead.
+            archive.refresh()
+            step = _Step(archive, table)
+            if not step.is_due:
+                return Followed(archive.version)
+            try:
+                step.commit()
+            except CommitFailedException:
+                continue
+            tidy(table, self._store)
+            return Followed(archive.version, len(step.change.added), len(step.change.removed))
+        raise MirrorFailed(f"{self._name}: others commit all the time")
+
+
+class _Step:
+    """From one snapshot of the mirror to the next."""
+
+    def __init__(self, archive: ArchiveTable, table: Table) -> None:
+        self._archive, self._table = archive, table
+        since = self._mirrored_version()
+        change = None if since is None else logged_change(archive, since)
+        self._held: Mapping[str, DataFile] = {}
+        if change is None or change.removed:
+            self._held = self._data_files()
+        if change is None or not self._held.keys() >= change.removed:
+            change = compared_change(archive, self._held)
+        self.change: Change = change
+        named = {field.name for field in table.schema().fields}
+        self._has_new_columns = any(field.name not in named for field in columns(archive))
+
+    @property
+    def is_due(self) -> bool:
+        return bool(self.change) or self._has_new_columns
+
+    def commit(self) -> None:
+        """Raises CommitFailedException, and whatever else pyiceberg does."""
+        with self._table.transaction() as transaction:
+            if self._has_new_columns:
+                with transaction.update_schema() as schema:
+                    schema.union_by_name(columns(self._archive))
+            if self._is_by_day and not all(file.is_of_one_day for file in self.change.added):
+                with transaction.update_spec() as spec:
+                    spec.remove_field(DAY_FIELD)
+            if self.change:
+                self._commit_files(transaction)
+
+    def _commit_files(self, transaction: Transaction) -> None:
+        summary = {VERSION: str(self._archive.version), ARCHIVE: self._archive.id}
+        snapshot = transaction.update_snapshot(snapshot_properties=summary)
+        added = [self._described(file, transaction.table_metadata) for file in self.change.added]
+        with snapshot.overwrite() if self.change.removed else snapshot.merge_append() as files:
+            for data_file in added:
+                files.append_data_file(data_file)
+            for path in self.change.removed:
+                files.delete_data_file(self._held[path])
+
+    def _described(self, file: NamedFile, metadata: TableMetadata) -> DataFile:
+        """As Iceberg names it, with the statistics of its footer."""
+        io, path = self._table.io, self._prefix + file.path
+        try:
+            return parquet_file_to_data_file(io, metadata, path)
+        except OverflowError:
+            # Times after the year 9999, which Python has not: without their bounds. Where `ts` has
+            # none, the table is not partitioned by it.
+            modes = {
+                f"{TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX}.{field.name}": "counts"
+                for field in metadata.schema().fields
+                if isinstance(field.field_type, TIMES)
+                and not (field.name == TS and file.is_of_one_day)
+            }
+            without = metadata.model_copy(update={"properties": metadata.properties | modes})
+            return parquet_file_to_data_file(io, without, path)
+
+    @property
+    def _is_by_day(self) -> bool:
+        return any(field.name == DAY_FIELD for field in self._table.spec().fields)
+
+    @property
+    def _prefix(self) -> str:
+        return f"{self._archive.store.uri}/"
+
+    def _mirrored_version(self) -> int | None:
+        """None if its snapshot is not of this archive, or of a later version: an older copy of the
+        archive was put in its place.
+        """
+        snapshot = self._table.current_snapshot()
+        said = {} if snapshot is None or snapshot.summary is None else snapshot.summary
+        version = said.get(VERSION)
+        if version is None or said.get(ARCHIVE) != self._archive.id:
+            return None
+        return int(version) if int(version) <= self._archive.version else None
+
+    def _data_files(self) -> dict[str, DataFile]:
+        """What the mirror names, by the path below the archive's folder."""
+        snapshot, io = self._table.current_snapshot(), self._table.io
+        return {
+            entry.data_file.file_path.removeprefix(self._prefix): entry.data_file
+            for manifest in ([] if snapshot is None else snapshot.manifests(io))
+            for entry in manifest.fetch_manifest_entry(io, discard_deleted=True)
+        }

@@ -1,0 +1,21 @@
+"""DuckDB with its extensions for Delta and Iceberg, which come as packages: no INSTALL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+
+import duckdb
+
+# It reads manifests by the first one.
+ICEBERG = ("avro", "iceberg")
+DELTA = ("delta",)
+
+
+def connect(extensions: Sequence[str]) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    for name in extensions:
+        [path] = (files(f"duckdb_extension_{name}") / "extensions").iterdir()
+        connection.load_extension(str(path / f"{name}.duckdb_extension"))
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
