@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 
 import duckdb
@@ -12,7 +12,9 @@ ICEBERG = ("avro", "iceberg")
 DELTA = ("delta",)
 
 
-def connect(extensions: Sequence[str]) -> duckdb.DuckDBPyConnection:
+@cache
+def connect(extensions: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
+    """One for all tests of a process: to load an extension takes up to a second."""
     connection = duckdb.connect()
     for name in extensions:
         [path] = (files(f"duckdb_extension_{name}") / "extensions").iterdir()

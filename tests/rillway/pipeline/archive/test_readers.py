@@ -1,0 +1,148 @@
+"""What other programs read in an archive, and in its mirror, is what `rillway query` prints."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from deltalake import DeltaTable
+
+from rillway.pipeline.archive import command
+from rillway.pipeline.archive.iceberg.catalogue import open_catalogue
+from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.archive.upkeep.compaction import compact
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.query.command import main as query
+from tests.rillway.pipeline.archive.scene import DAY_MS, add_many
+from tests.rillway.pipeline.conftest import empty
+from tests.support.duckdb_extensions import DELTA, ICEBERG, connect
+from tests.support.programs.servers import RunningServer
+
+STREAMS = ["a", "orders:2 of 'us'", "größe"]
+HOUR_MS = DAY_MS // 24
+COLUMNS = ["id", "ms", "fields"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Three streams with entries of four days, compacted half-way, all archived."""
+
+    url: str
+    archive: str
+    catalogue: str
+
+    @property
+    def metadata(self) -> str:
+        store = ArchiveTable.open(self.archive).store
+        catalogue = open_catalogue(self.catalogue, store)
+        return str(catalogue.load_table("rillway.archive").metadata_location)
+
+
+@pytest.fixture(scope="module")
+def scene(rillway_server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    folder = tmp_path_factory.mktemp("readers")
+    found = Scene("", str(folder / "archive"), f"sqlite:///{folder}/catalogue.db")
+    link: Connection
+    for link in empty(rillway_server):
+        found = Scene(link.url, found.archive, found.catalogue)
+        for begin in (0, 30, 60):
+            for number, stream in enumerate(STREAMS):
+                add_many(link, 30, 1 + begin * HOUR_MS + number, HOUR_MS, stream)
+            streams = [word for stream in STREAMS for word in ("--stream", stream)]
+            place = ["--to", found.archive, "--iceberg", found.catalogue]
+            assert command.main([*streams, *place, "--url", link.url, "--keep", "0"]) == 0
+            if begin == 30:
+                compact(ArchiveTable.open(found.archive))
+    return found
+
+
+Rows = list[dict[str, Any]]
+
+
+def by_duckdb(scene: Scene, stream: str, first_ms: int) -> Rows:
+    return _duckdb(DELTA, f"delta_scan('{scene.archive}')", stream, first_ms)
+
+
+def by_duckdb_from_iceberg(scene: Scene, stream: str, first_ms: int) -> Rows:
+    return _duckdb(ICEBERG, f"iceberg_scan('{scene.metadata}')", stream, first_ms)
+
+
+def _duckdb(extensions: tuple[str, ...], table: str, stream: str, first_ms: int) -> Rows:
+    asked = f"SELECT id, ms, fields FROM {table} WHERE stream = $1 AND ms >= $2"
+    found = connect(extensions).execute(asked, [stream, first_ms])
+    return [dict(zip(COLUMNS, row, strict=True)) for row in found.fetchall()]
+
+
+def by_polars(scene: Scene, stream: str, first_ms: int) -> Rows:
+    frame = pl.scan_delta(scene.archive)
+    chosen = frame.filter(pl.col("stream") == stream, pl.col("ms") >= first_ms)
+    return chosen.select(COLUMNS).collect().to_dicts()
+
+
+def by_deltalake(scene: Scene, stream: str, first_ms: int) -> Rows:
+    dataset = ds.dataset(
+        DeltaTable(scene.archive).file_uris(), partitioning=ds.partitioning(flavor="hive")
+    )
+    chosen = (ds.field("stream") == stream) & (ds.field("ms") >= first_ms)
+    return _rows(dataset.to_table(COLUMNS, filter=chosen))
+
+
+def by_pyiceberg(scene: Scene, stream: str, first_ms: int) -> Rows:
+    store = ArchiveTable.open(scene.archive).store
+    table = open_catalogue(scene.catalogue, store).load_table("rillway.archive")
+    quoted = stream.replace("'", "''")
+    condition = f"stream = '{quoted}' AND ms >= {first_ms}"
+    return _rows(table.scan(row_filter=condition, selected_fields=tuple(COLUMNS)).to_arrow())
+
+
+def _rows(table: pa.Table) -> Rows:
+    rows: Rows = table.to_pylist()
+    return rows
+
+
+READERS = [by_duckdb, by_duckdb_from_iceberg, by_polars, by_deltalake, by_pyiceberg]
+
+
+def queried(
+    scene: Scene, stream: str, first_ms: int, capsys: pytest.CaptureFixture[str]
+) -> dict[str, dict[str, str]]:
+    place = ["--archive", scene.archive, "--url", scene.url, "--format", "json"]
+    assert query(["--stream", stream, *place, "--from", f"{first_ms}-0"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return {row["id"]: row["fields"] for row in rows}
+
+
+@pytest.mark.parametrize(("first_ms", "count"), [(0, 90), (50 * HOUR_MS, 40)])
+@pytest.mark.parametrize("stream", STREAMS)
+def test_readers_agree_with_a_query(
+    scene: Scene, stream: str, first_ms: int, count: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = queried(scene, stream, first_ms, capsys)
+    assert len(expected) == count
+    for read in READERS:
+        rows = read(scene, stream, first_ms)
+        assert len(rows) == count
+        assert {row["id"]: texts_of(row["fields"]) for row in rows} == expected
+        assert {f"{row['ms']}-0" for row in rows} == expected.keys()
+
+
+def texts_of(fields: Rows) -> dict[str, str]:
+    return {bytes(pair["name"]).decode(): bytes(pair["value"]).decode() for pair in fields}
+
+
+def test_sums_by_stream_agree(scene: Scene) -> None:
+    asked = "SELECT stream, count(*), sum(ms) FROM {} GROUP BY stream ORDER BY stream"
+    of_delta, of_iceberg = (
+        connect(extensions).execute(asked.format(place)).fetchall()
+        for extensions, place in (
+            (DELTA, f"delta_scan('{scene.archive}')"),
+            (ICEBERG, f"iceberg_scan('{scene.metadata}')"),
+        )
+    )
+    assert of_delta == of_iceberg
+    assert [row[:2] for row in of_delta] == [(stream, 90) for stream in sorted(STREAMS)]
