@@ -2,12 +2,14 @@
 
 Both run the same function on the same parts of streams. Entries go from the server to a Parquet
 file within one task; they never pass through the JVM or the driver, which only hear what was
-written.
+written. That file is in its place from the beginning, in the folder or the object store of the
+archive; nothing is moved later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from rillway.pipeline.archive.tasks import (
@@ -51,11 +53,24 @@ class LocalEngine:
         return [run_task(task) for task in tasks]
 
 
-class SparkEngine:
-    """A Spark job for each batch, on whatever cluster the session has."""
+def try_task(task: WriteTask) -> Written | Exception:
+    """A loss is an answer: Spark would try it again, and it stays one."""
+    try:
+        return run_task(task)
+    except CHANGES as loss:
+        return loss
 
-    def __init__(self, spark: SparkSession) -> None:
+
+class SparkEngine:
+    """A Spark job for each batch, on whatever cluster the session has. `attempt` runs a task."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        attempt: Callable[[WriteTask], Written | Exception] = try_task,
+    ) -> None:
         self._context = spark.sparkContext
+        self._attempt = attempt
         self.parallelism = max(self._context.defaultParallelism, 1)
 
     def write(self, tasks: Sequence[WriteTask]) -> list[Written]:
@@ -64,8 +79,10 @@ class SparkEngine:
 
         from rillway.pipeline.spark.spark_session import root_cause
 
+        sent = [replace(task, store=task.store.with_environment()) for task in tasks]
         try:
-            outcomes = self._context.parallelize(tasks, max(len(tasks), 1)).map(attempt).collect()
+            tried = self._context.parallelize(sent, max(len(sent), 1)).map(self._attempt)
+            outcomes = tried.collect()
         except (Py4JError, PySparkException) as error:
             raise EngineFailed(root_cause(error)) from None
         written: list[Written] = []
@@ -74,11 +91,3 @@ class SparkEngine:
                 raise outcome
             written.append(outcome)
         return written
-
-
-def attempt(task: WriteTask) -> Written | Exception:
-    """A loss is an answer: Spark would try it again, and it stays one."""
-    try:
-        return run_task(task)
-    except CHANGES as loss:
-        return loss

@@ -21,6 +21,8 @@ import pyarrow.fs as pafs
 
 URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 SCHEMES = ("s3", "s3a", "gs", "abfs", "abfss", "az", "adl")
+# How the names of the environment variables begin that deltalake takes for options.
+VARIABLES = ("AWS_", "AZURE_", "GOOGLE_")
 
 
 class ArchiveError(Exception):
@@ -49,6 +51,16 @@ class Store:
     @property
     def delta_options(self) -> dict[str, str] | None:
         return dict(self.options) or None
+
+    def with_environment(self) -> Store:
+        """The same store for a task on another machine, whose environment has not the options that
+        this one's may have. Those that were given come first, as deltalake has it.
+        """
+        if self.folder is not None:
+            return self
+        found = {k.lower(): v for k, v in os.environ.items() if k.upper().startswith(VARIABLES)}
+        given = {name.lower(): value for name, value in self.options}
+        return Store(self.uri, tuple(sorted((found | given).items())))
 
     @property
     def filesystem(self) -> pafs.FileSystem:

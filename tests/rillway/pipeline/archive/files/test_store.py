@@ -55,6 +55,28 @@ def test_a_folder_is_a_store_and_so_is_a_uri() -> None:
     assert bucket.delta_options == {"a": "1", "b": "2"}
 
 
+def test_a_task_has_the_options_that_are_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_REGION", "there")
+    monkeypatch.setenv("aws_access_key_id", "somebody")
+    monkeypatch.setenv("HOME", "/")
+    options = dict(store_of("s3://b/x", {"AWS_REGION": "here"}).with_environment().options)
+    assert options == options | {"aws_region": "here", "aws_access_key_id": "somebody"}
+    assert "home" not in options
+    assert store_of("x").with_environment() == store_of("x")
+
+
+def test_what_is_no_option_of_the_store_does_no_harm(
+    object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_EXECUTION_ENV", "tests")
+    monkeypatch.setenv("AZURE_SOMETHING", "else")
+    store = store_of(object_store.uri, object_store.options).with_environment()
+    pq.write_table(pa.table({"n": [1]}), "file", filesystem=store.filesystem)
+    assert store.size("file") > 0
+
+
 @pytest.mark.parametrize("uri", ["ftp://b/x", "s5://b/x", "file:///x"])
 def test_a_uri_of_another_kind_is_refused(uri: str) -> None:
     with pytest.raises(UnknownStore, match="is a local folder, or one of s3, "):
