@@ -48,8 +48,15 @@ from rillway.pipeline.ranges.discovery import find_streams
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, spark_session
 
 EXPECTED_ERRORS = (ArchiveError, ConnectionLost, EngineFailed, PipelineUnavailable, ServerError)
-# What a later round of --every may find mended.
-PASSING_ERRORS = (ConnectionLost, EngineFailed)
+# What a later round of --every may find mended; of errors of the server, those of a failover: it
+# is a replica now, has none yet, or is about to begin.
+PASSING_ERRORS = (ConnectionLost, EngineFailed, ServerError)
+PASSING_CODES = ("READONLY", "NOREPLICAS", "MASTERDOWN", "LOADING")
+
+
+def passes(error: Exception) -> bool:
+    """Return True if a later round may find mended what a round has failed with."""
+    return not isinstance(error, ServerError) or error.code in PASSING_CODES
 
 
 def main(arguments: list[str]) -> int:
@@ -105,6 +112,8 @@ def archive_main(options: argparse.Namespace) -> int:
             try:
                 rounds.run()
             except PASSING_ERRORS as error:
+                if not passes(error):
+                    raise
                 print(f"rillway archive: {error}; next try in {options.every:g} s", file=sys.stderr)
             interruption.wait(max(options.every - (time.monotonic() - began), 0))
         return 1 if rounds.has_failed else 0

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from rillway.pipeline.archive.arguments import parse_options
-from rillway.pipeline.archive.command import main
+from rillway.pipeline.archive.command import main, passes
 from rillway.pipeline.archive.identity.epochs import Source
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 from rillway.testing.processes import RillwayCluster
 from tests.rillway.pipeline.archive.scene import DAY_MS, STREAM, add, add_many, live_ids
 
@@ -243,6 +243,12 @@ def test_a_server_that_is_not_there_is_one_line(
     assert main(words) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and "secret" not in error
+
+
+def test_a_failover_is_over_some_time_and_other_errors_of_the_server_are_not() -> None:
+    assert passes(ServerError("NOREPLICAS Not enough good replicas to write."))
+    assert passes(ConnectionLost("redis://127.0.0.1:1: refused"))
+    assert not passes(ServerError("NOPERM this user has no permissions"))
 
 
 @pytest.mark.parametrize(
