@@ -32,7 +32,7 @@ from rillway.pipeline.archive.identity.recognition import (
     Rules,
     recognise_all,
 )
-from rillway.pipeline.archive.lease import LIFETIME_MS, Leases
+from rillway.pipeline.archive.lease import LIFETIME_MS, Leases, lease_key
 from rillway.pipeline.archive.limits import BATCH_BYTES, BATCH_ENTRIES
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
 from rillway.pipeline.archive.tasks import (
@@ -45,6 +45,7 @@ from rillway.pipeline.archive.tasks import (
     WriteTask,
 )
 from rillway.pipeline.archive.trim import Archived, Trimmer, TrimRules, server_time_ms
+from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.facts import (
     StreamFacts,
@@ -136,7 +137,7 @@ class Hooks:
 
 
 class Archiver:
-    """Archives streams of one server into one table."""
+    """Archives streams of one server, or of a cluster, into one table."""
 
     def __init__(
         self, table: ArchiveTable, engine: Engine, settings: Settings, hooks: Hooks | None = None
@@ -161,12 +162,12 @@ class Archiver:
         ConnectionLost for the rest. What was committed before stays.
         """
         group = self._table.group
-        keys = {stream: f"{group}:lease:{{{stream}}}" for stream in dict.fromkeys(streams)}
+        keys = {stream: lease_key(group, stream) for stream in dict.fromkeys(streams)}
         what = f"archiving {{}} to {self._table.store}"
         settings = self._settings
         with (
             Leases(settings.url, keys, what, settings.lease_ms) as leases,
-            Connection(settings.url) as connection,
+            connect(settings.url) as connection,
         ):
             run = _Round(
                 connection, leases, self._table, self._engine, settings, hooks or self._hooks
@@ -449,12 +450,12 @@ class _Round:
     def _tasks(self, waiting: Sequence[_Stream]) -> list[WriteTask]:
         settings = self._settings
         job = WriteTask(
-            settings.url,
+            self._connection.url,
             self._table.store,
             (),
             settings.accepts_loss,
             self._table.period,
-            waiting[0].found.seen.source.run_id,
+            frozenset(source.run_id for source in waiting[0].found.seen.sources) - {""},
             settings.batch_entries,
             settings.batch_bytes,
         )

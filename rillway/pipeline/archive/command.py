@@ -36,12 +36,8 @@ from rillway.pipeline.archive.upkeep.expiry import expire, rows_by_stream
 from rillway.pipeline.archive.upkeep.upgrade import upgrade
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
-from rillway.pipeline.client.connection import (
-    Connection,
-    ConnectionLost,
-    ServerError,
-    public_url,
-)
+from rillway.pipeline.client.cluster import connect
+from rillway.pipeline.client.connection import ConnectionLost, ServerError
 from rillway.pipeline.client.facts import all_facts
 from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.ranges.discovery import find_streams
@@ -95,7 +91,6 @@ def archive_main(options: argparse.Namespace) -> int:
         allows_missing=options.allow_missing or options.pattern is not None,
         lease_ms=max(round(options.lease * 1000), 1),
     )
-    refuse_cluster(options.url)
     table = ArchiveTable.open_or_create(options.to, options.storage_options)
     if options.partition_by is not None:
         table.set_period(options.partition_by)
@@ -117,19 +112,6 @@ def archive_main(options: argparse.Namespace) -> int:
                 print(f"rillway archive: {error}; next try in {options.every:g} s", file=sys.stderr)
             interruption.wait(max(options.every - (time.monotonic() - began), 0))
         return 1 if rounds.has_failed else 0
-
-
-def refuse_cluster(url: str) -> None:
-    """Raises ArchiveError for a node of a cluster: leases of a round are in many slots there."""
-    with Connection(url) as connection:
-        try:
-            found = connection.call("INFO", "cluster")
-        except ServerError:  # the user may not ask
-            return
-    if b"cluster_enabled:1" in found:
-        raise ArchiveError(
-            f"{public_url(url)} is a node of a cluster: streams of a cluster cannot be archived yet"
-        )
 
 
 @contextmanager
@@ -225,7 +207,7 @@ class _Rounds:
     def _streams(self) -> list[str]:
         if self._pattern is None:
             return list(self._names)
-        with Connection(self._settings.url) as connection:
+        with connect(self._settings.url) as connection:
             return find_streams(connection, (), self._pattern)
 
 
@@ -343,7 +325,7 @@ def status_main(options: argparse.Namespace) -> int:
     counted: Counter[str] = Counter()
     for (stream, _), (rows, _) in rows_by_stream(table.store, table.files()).items():
         counted[stream] += rows
-    with Connection(options.url) as connection:
+    with connect(options.url) as connection:
         facts = all_facts(connection, streams)
     for stream in streams:
         end = table.end(stream)

@@ -1,7 +1,8 @@
 """Leases: only its holder may archive a stream into a table.
 
-A lease is a key that expires, with a token that only its holder knows. A thread renews all of a
-round. A holder that was away for too long (a stopped process, a lost connection) finds out before
+A lease is a key that expires, with a token that only its holder knows, in the slot of the stream.
+Each is renewed and given back by itself, with a check of its token. A thread renews all of a round.
+A holder that was away for too long (a stopped process, a lost connection) finds out before
 it commits; and if two believe that they hold one, the table's log lets only one of them commit.
 """
 
@@ -14,11 +15,20 @@ import time
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from rillway.pipeline.client.cluster import beside, connect, following
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError, Word
+from rillway.pipeline.client.scripts import Scripts
 
 LIFETIME_MS = 30_000
 # Of keys that change or expire while they are looked at.
 MAX_ATTEMPTS = 10
+
+# A token, and what is done to the key if it has that.
+IF_HELD = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call(ARGV[2], KEYS[1], unpack(ARGV, 3))
+return 1
+"""
 
 
 class LeaseTaken(Exception):
@@ -27,6 +37,11 @@ class LeaseTaken(Exception):
 
 class LeaseLost(Exception):
     """It was held, and is not any more."""
+
+
+def lease_key(group: str, stream: str) -> str:
+    """Of a stream. `group`: the common part of the names of the archive's groups."""
+    return beside(f"{group}:lease:", stream)
 
 
 class Leases:
@@ -51,7 +66,8 @@ class Leases:
         return [name for name in self._keys if name not in self.taken]
 
     def __enter__(self) -> Leases:
-        self._connection = Connection(self._url)
+        self._connection = connect(self._url)
+        self._scripts = Scripts(self._connection)
         try:
             self._take()
         except BaseException:
@@ -110,23 +126,32 @@ class Leases:
 
     def _if_held(self, names: Sequence[str], verb: str, *words: Word) -> Collection[str]:
         """Do something to the keys that have our token; the names of these."""
-        keys = [self._keys[name] for name in names]
+        keys = {name: self._keys[name] for name in names}
+        arguments = (self.token, verb, *words)
         with self._lock:
-            for _ in range(MAX_ATTEMPTS):
-                if not names:
-                    return ()
-                self._call_all([("WATCH", key) for key in keys])
-                holders = self._call_all([("GET", key) for key in keys])
-                held = [
-                    name
-                    for name, holder in zip(names, holders, strict=True)
-                    if holder == self.token.encode()
-                ]
-                requests = [(verb, self._keys[name], *words) for name in held]
-                *_, reply = self._connection.call_all([("MULTI",), *requests, ("EXEC",)])
-                if isinstance(reply, list):
-                    return set(held)
-        return ()
+            done = self._scripts.run_all(IF_HELD, dict.fromkeys(keys.values(), arguments))
+            if not done:
+                done = {key: self._if_held_watched(key, verb, *words) for key in keys.values()}
+        return {name for name, key in keys.items() if done[key]}
+
+    def _if_held_watched(self, key: str, verb: str, *words: Word) -> bool:
+        """The same without scripts, of one key."""
+
+        def attempt(node: Connection) -> bool | None:
+            node.call("WATCH", key)
+            if node.call("GET", key) != self.token.encode():
+                node.call("UNWATCH")
+                return False
+            *queued, reply = node.call_all([("MULTI",), (verb, key, *words), ("EXEC",)])
+            if isinstance(reply, ServerError):
+                raise next((each for each in queued if isinstance(each, ServerError)), reply)
+            return None if reply is None else True
+
+        for _ in range(MAX_ATTEMPTS):
+            done = following(self._connection, key, attempt)
+            if done is not None:
+                return done
+        return False
 
     def _call_all(self, requests: Sequence[Sequence[Word]]) -> list[object]:
         """Raises ServerError."""

@@ -12,7 +12,8 @@ import threading
 import uuid
 from collections.abc import Iterable
 
-from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.client.cluster import connect
+from rillway.pipeline.client.connection import ConnectionLost, ServerError
 from rillway.pipeline.client.ids import format_id
 
 PREFIX = "__pin:"
@@ -43,7 +44,7 @@ class Pin:
 
     def __init__(self, url: str, stream: str, after: int, lifetime_ms: int = LIFETIME_MS) -> None:
         self._stream, self._after, self._lifetime_ms = stream, after, lifetime_ms
-        self._connection = Connection(url)
+        self._connection = connect(url)
         self._name: str | None = None
         self._lost = False
         self._released = threading.Event()

@@ -28,10 +28,11 @@ from rillway.pipeline.archive.files.parquet_files import (
 from rillway.pipeline.archive.files.periods import DAY
 from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.identity.epochs import FIRST
-from rillway.pipeline.archive.identity.sources import is_there, read_source
+from rillway.pipeline.archive.identity.sources import is_there, read_run_ids
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.decoder import RawEntry, fields_decoder
-from rillway.pipeline.client.connection import Connection, ReplyTooLong, pack
+from rillway.pipeline.client.cluster import connect, is_redirection
+from rillway.pipeline.client.connection import Connection, ReplyTooLong, ServerError, pack
 from rillway.pipeline.client.facts import read_facts
 from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, extended, pick
@@ -76,7 +77,7 @@ class WriteTask:
     """The work of one task of an engine; it can be pickled.
 
     `parts`: by stream. `accepts_loss`: archive what is left if entries were trimmed meanwhile.
-    `run_id`: that of the server that must be read, empty if servers do not report it. The limits
+    `run_ids`: of the servers that must be read, empty if servers do not report them. The limits
     are those of all parts together; of the bytes, as the server sends them.
     """
 
@@ -85,7 +86,7 @@ class WriteTask:
     parts: tuple[Part, ...]
     accepts_loss: bool = False
     period: str = DAY
-    run_id: str = ""
+    run_ids: frozenset[str] = frozenset()
     max_entries: int = NO_LIMIT
     max_bytes: int = NO_LIMIT
 
@@ -160,18 +161,23 @@ def run_task(task: WriteTask) -> Written:
     """
     with (
         paused_collector(),
-        Connection(task.url) as connection,
+        connect(task.url) as connection,
         FilesWriter(task.store, task.period) as writer,
     ):
-        _check_server(connection, task)
+        _check_servers(connection, task)
         parts = _Task(task, connection, writer).run()
         # Again: other connections may have been opened meanwhile.
-        _check_server(connection, task)
+        _check_servers(connection, task)
         return Written(writer.finish(), parts)
 
 
-def _check_server(connection: Connection, task: WriteTask) -> None:
-    if task.run_id and read_source(connection).run_id != task.run_id:
+def _check_servers(connection: Connection, task: WriteTask) -> None:
+    """Slots may have moved between the servers, as a stream does that with all that it has.
+
+    A server of which another one has taken over may have had entries that are lost. Raises
+    ServerChanged.
+    """
+    if task.run_ids and read_run_ids(connection) != task.run_ids:
         streams = ", ".join(sorted({part.stream for part in task.parts})[:3])
         raise ServerChanged(f"{streams}: another server answers at the address now")
 
@@ -214,13 +220,15 @@ class _Task:
     # -- small parts ------------------------------------------------------------------------------
 
     def _read_small(self, parts: Sequence[Part]) -> None:
-        self.connection.send(b"".join(map(_request, parts)))
-        for place, part in enumerate(parts, start=1):
-            before = self.connection.received_bytes
+        for place, (part, node) in enumerate(zip(parts, self._ask(parts), strict=True), start=1):
+            before = node.received_bytes
             try:
-                page = self.connection.receive(MAX_REPLY_BYTES)
-            except ReplyTooLong:
-                # A few large entries: by smaller pages. The parts after it are asked for again.
+                page = node.receive(MAX_REPLY_BYTES)
+            except (ReplyTooLong, ServerError) as error:
+                if isinstance(error, ServerError) and not is_redirection(error):
+                    raise
+                # A few large entries: by smaller pages. Or the stream is on another server by now.
+                # The parts after it are asked for again.
                 self.connection.reopen()
                 self._read_large(part)
                 if place < len(parts) and not self._is_full:
@@ -231,11 +239,19 @@ class _Task:
             _check_anchor(part, page)
             if not page or parse_id(page[0][0]) != part.first:
                 self.gaps.append(read)
-            size = self.connection.received_bytes - before
+            size = node.received_bytes - before
             if self._take(read, page, size) and len(page) < MAX_SMALL_REPLY:
                 read.end = part.last
             if self._is_full:
                 return
+
+    def _ask(self, parts: Sequence[Part]) -> list[Connection]:
+        """Ask for parts, in a pipeline to each server; from which the replies come, in order."""
+        nodes = [self.connection.of(part.stream) for part in parts]
+        for node in dict.fromkeys(nodes):
+            asked = [part for part, its in zip(parts, nodes, strict=True) if its is node]
+            node.send(b"".join(map(_request, asked)))
+        return nodes
 
     # -- large parts ------------------------------------------------------------------------------
 

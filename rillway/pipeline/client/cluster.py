@@ -6,33 +6,45 @@ key is already, and TRYAGAIN and CLUSTERDOWN pass. Requests that are several in 
 one node by whoever sends them (`of`, `redirected`).
 
 Leaves out: nodes that die. What was underway is lost with the connection, and the caller begins
-again, by any node that the URL names.
+again: by the node that the URL names, or by one of those that it has named before.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from redis.crc import key_slot
 
-from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word, pack
+from rillway.pipeline.client.connection import (
+    Connection,
+    ConnectionLost,
+    Reply,
+    ServerError,
+    Word,
+    pack,
+)
+
+T = TypeVar("T")
 
 KEYLESS = {"CLUSTER", "COMMAND", "INFO", "TIME"}
-KEY_PLACES = {"XINFO": 2, "XGROUP": 2, "XREADGROUP": 5}
+KEY_PLACES = {"EVAL": 3, "XINFO": 2, "XGROUP": 2, "XREADGROUP": 5}
 MOVED, ASK = "MOVED", "ASK"
 PASSING = ("TRYAGAIN", "CLUSTERDOWN", "LOADING")
 # How long a request is repeated: a slot with large keys takes a while to move.
 PATIENCE_S = 60.0
 PAUSE_S = 0.05
+# By the URL of a node: those of the others of its cluster, by which that is reached without it.
+_others: dict[str, list[str]] = {}
 
 
 def connect(url: str) -> Connection:
     """A connection to a server, or to all nodes of a cluster by one of them."""
-    first = Connection(url)
+    first = _reached(url)
     try:
         ranges = first.call("CLUSTER", "SLOTS")
     except ServerError:  # it is in no cluster, or the user may not ask
@@ -40,7 +52,35 @@ def connect(url: str) -> Connection:
     except BaseException:
         first.close()
         raise
-    return Cluster(first, ranges)
+    cluster = Cluster(first, ranges)
+    _others[url] = _others[first.url]
+    return cluster
+
+
+def _reached(url: str) -> Connection:
+    """Raises ConnectionLost if neither the server answers nor another one of its cluster."""
+    try:
+        return Connection(url)
+    except ConnectionLost:
+        for other in _others.get(url, ()):
+            with suppress(ConnectionLost):
+                return Connection(other)
+        raise
+
+
+def following(connection: Connection, key: str, action: Callable[[Connection], T]) -> T:
+    """Do what takes several requests on the server that has a key, a transaction for one.
+
+    Where the slot has moved it is done once more, on the other node; while it moves, this waits.
+    So the action must have done nothing when it is redirected. Raises ServerError.
+    """
+    began = time.monotonic()
+    while True:
+        try:
+            return action(connection.of(key))
+        except ServerError as error:
+            connection.redirected(key, error, began)
+        time.sleep(PAUSE_S)
 
 
 def url_of(url: str, key: str) -> str:
@@ -67,6 +107,19 @@ def slot_of(key: str) -> int:
     return int(key_slot(key.encode()))
 
 
+def beside(prefix: str, key: str) -> str:
+    """The name of another key in the slot of `key`. `prefix`: without braces.
+
+    `prefix{key}`; for one with braces, `prefix{tag}:key`, with the tag of the key if it has one.
+    """
+    if key and "{" not in key and "}" not in key:
+        return f"{prefix}{{{key}}}"
+    tag, closed, _ = key.partition("{")[2].partition("}")
+    if not tag or not closed:
+        tag = tag_of_slot(slot_of(key))
+    return f"{prefix}{{{tag}}}:{key}"
+
+
 class Cluster(Connection):
     """All primaries of a cluster, connected when they are first needed."""
 
@@ -81,9 +134,12 @@ class Cluster(Connection):
     def _learn(self, ranges: Reply) -> None:
         self.changes += 1
         self._addresses.clear()
-        for begin, end, (host, port, *_), *_ in ranges:
-            address = self._address(host, port)
-            self._addresses |= dict.fromkeys(range(begin, end + 1), address)
+        known: set[tuple[str, int]] = set()
+        for begin, end, *nodes in ranges:
+            addresses = [self._address(host, port) for host, port, *_ in nodes]
+            self._addresses |= dict.fromkeys(range(begin, end + 1), addresses[0])
+            known.update(addresses)
+        _others[self.url] = [_at(self.url, address) for address in sorted(known)]
 
     def _address(self, host: bytes | None, port: int) -> tuple[str, int]:
         """A node that does not know its own name has that by which it was reached."""
@@ -95,13 +151,16 @@ class Cluster(Connection):
             self._connections[address] = Connection(_at(self.url, address))
         return self._connections[address]
 
+    def refresh(self) -> None:
+        self._learn(self._first.call("CLUSTER", "SLOTS"))
+
     # -- which node -------------------------------------------------------------------------------
 
     def of(self, key: str) -> Connection:
         """The node that has a key, as far as that is known."""
         slot = slot_of(key)
         if slot not in self._addresses:
-            self._learn(self._first.call("CLUSTER", "SLOTS"))
+            self.refresh()
         address = self._addresses.get(slot)
         if address is None:
             raise ServerError(f"CLUSTERDOWN no node has the slot {slot} of {key}")
@@ -195,6 +254,13 @@ class Cluster(Connection):
     @property
     def database(self) -> int:
         return 0
+
+    def reopen(self) -> None:
+        """New connections to all nodes, to those that are there now."""
+        self.close()
+        self._first = _reached(self.url)
+        self._connections.clear()
+        self.refresh()
 
     def close(self) -> None:
         for connection in (self._first, *self._connections.values()):

@@ -167,6 +167,9 @@ class Connection:
         """The slot of a key: what is changed together must be in one."""
         return None
 
+    def refresh(self) -> None:
+        """Ask once more which servers have keys."""
+
     def learn(self, error: ServerError) -> None:
         """Take note of where a slot is now, if this says so."""
 

@@ -40,7 +40,7 @@ from rillway.pipeline.archive.pins import Pin
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.schema import arrow_schema
-from rillway.pipeline.client.cluster import url_of
+from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import DEFAULT_URL, Connection
 from rillway.pipeline.client.facts import StreamFacts, read_facts
 from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, MIN_ID, format_id, ms_of
@@ -97,7 +97,7 @@ class History:
 
     def _live_batches(self) -> Iterator[pa.RecordBatch]:
         if self.live is not None:
-            with Connection(self.url) as connection:
+            with connect(self.url) as connection:
                 for batch in read_batches(connection, self.stream, *self.live):
                     yield history_batch(batch, self.epoch)
 
@@ -219,8 +219,7 @@ def open_history(
     if epochs not in EPOCH_CHOICES:
         raise ValueError(f"epochs is one of {', '.join(EPOCH_CHOICES)}, not {epochs!r}")
     table = ArchiveTable.open(archive, storage_options) if archive is not None else None
-    url = url_of(url, stream)
-    with Connection(url) as connection:
+    with connect(url) as connection:
         if fails_if_missing and (table is None or table.end(stream) is None):
             check_there(connection, stream)
         pin, found, facts = _pinned(connection, table, stream)

@@ -20,13 +20,14 @@ from rillway.pipeline.archive.groups import floor_of, read_groups
 from rillway.pipeline.archive.identity.scripts import PLACE, TRIM
 from rillway.pipeline.archive.identity.sources import is_there
 from rillway.pipeline.client.capabilities import Capabilities
+from rillway.pipeline.client.cluster import following
 from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word
 from rillway.pipeline.client.facts import group_infos, group_name, read_facts
 from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
+from rillway.pipeline.client.scripts import Scripts
 from rillway.pipeline.ranges.anchors import Anchor
 
 MAX_ATTEMPTS = 100
-SCRIPTS_AT_ONCE = 500
 # With ACKED, the server looks at each entry; others wait no longer than that takes.
 ACKED_ENTRIES_AT_ONCE = 10_000
 
@@ -85,19 +86,18 @@ class Guards:
 
     def __init__(self, connection: Connection, capabilities: Capabilities | None = None) -> None:
         self._connection = connection
-        self._capabilities = capabilities or Capabilities(connection)
-        self._may_run_scripts = True
+        self._scripts = Scripts(connection, capabilities)
 
     @property
     def runs_scripts(self) -> bool:
-        return self._may_run_scripts and self._capabilities.has_command("EVAL")
+        return self._scripts.are_there
 
     # -- place ------------------------------------------------------------------------------------
 
     def place_all(self, placings: Mapping[str, Placing]) -> dict[str, str]:
         """The outcome by stream, as of `place`; scripts run in pipelines. Raises ServerError."""
         words = {stream: _place_words(placing) for stream, placing in placings.items()}
-        replies = self._eval_all(PLACE, words)
+        replies = self._scripts.run_all(PLACE, words)
         return {
             stream: replies[stream].decode() if stream in replies else self.place(stream, placing)
             for stream, placing in placings.items()
@@ -105,45 +105,16 @@ class Guards:
 
     def place(self, stream: str, placing: Placing) -> str:
         """`OK`, or why not: a key of REASONS. Raises ServerError."""
-        if self.runs_scripts:
-            reply = self._eval(PLACE, stream, _place_words(placing))
-            if reply is not None:
-                return str(reply.decode())
+        reply = self._scripts.run(PLACE, stream, _place_words(placing))
+        if reply is not None:
+            return str(reply.decode())
         for _ in range(MAX_ATTEMPTS):
-            done = self._place_watched(stream, placing)
+            done = following(
+                self._connection, stream, lambda node: _Watched(node, stream).place(placing)
+            )
             if done is not None:
                 return done
         return ENTRY
-
-    def _place_watched(self, stream: str, placing: Placing) -> str | None:
-        self._connection.call("WATCH", stream)
-        reason = self._place_reason(stream, placing)
-        if reason != DONE:
-            self._connection.call("UNWATCH")
-            return reason
-        verb = "CREATE" if placing.expected is None else "SETID"
-        read = () if placing.n is None else ("ENTRIESREAD", placing.n)
-        words = ("XGROUP", verb, stream, placing.marker, format_id(placing.position), *read)
-        return None if self._exec(words) is None else DONE
-
-    def _place_reason(self, stream: str, placing: Placing) -> str:
-        if self._connection.call("TYPE", stream) != b"stream":
-            return MISSING
-        last = MIN_ID if placing.last is None else placing.last.id
-        if self._position(stream, placing.marker) != placing.expected:
-            return MARKER
-        if placing.last is not None and not self._has(stream, placing.last):
-            return ANCHOR
-        if last < placing.position and self._any(stream, last + 1, placing.position):
-            return ENTRY
-        if read_facts(self._connection, stream).last_id < placing.position:
-            return END
-        old = placing.old_anchor
-        if (old is None or not self._has(stream, old)) and self._any(
-            stream, MIN_ID, placing.old_end
-        ):
-            return OLD_ANCHOR
-        return DONE
 
     # -- trim -------------------------------------------------------------------------------------
 
@@ -156,7 +127,7 @@ class Guards:
             stream: _trim_words(trimming, ACKED_ENTRIES_AT_ONCE if trimming.acked else 0)
             for stream, trimming in trimmings.items()
         }
-        replies = self._eval_all(TRIM, words)
+        replies = self._scripts.run_all(TRIM, words)
         outcomes: dict[str, int | str] = {}
         for stream, trimming in trimmings.items():
             reply = replies.get(stream)
@@ -182,92 +153,100 @@ class Guards:
         return total
 
     def _trim_once(self, stream: str, trimming: Trimming, limit: int) -> int | str:
-        if self.runs_scripts:
-            reply = self._eval(TRIM, stream, _trim_words(trimming, limit))
-            if reply is not None:
-                return reply if isinstance(reply, int) else str(reply.decode())
+        reply = self._scripts.run(TRIM, stream, _trim_words(trimming, limit))
+        if reply is not None:
+            return reply if isinstance(reply, int) else str(reply.decode())
         for _ in range(MAX_ATTEMPTS):
-            done = self._trim_watched(stream, trimming, limit)
+            done = following(
+                self._connection, stream, lambda node: _Watched(node, stream).trim(trimming, limit)
+            )
             if done is not None:
                 return done
         return GROUP
 
-    def _trim_watched(self, stream: str, trimming: Trimming, limit: int) -> int | str | None:
-        self._connection.call("WATCH", stream)
-        reason = self._trim_reason(stream, trimming, limit)
+
+class _Watched:
+    """The same without scripts, of one stream on the server that has it."""
+
+    def __init__(self, node: Connection, stream: str) -> None:
+        self._node, self._stream = node, stream
+
+    def place(self, placing: Placing) -> str | None:
+        """None if the key has changed."""
+        self._node.call("WATCH", self._stream)
+        reason = self._place_reason(placing)
         if reason != DONE:
-            self._connection.call("UNWATCH")
+            self._node.call("UNWATCH")
             return reason
-        reply = self._exec(_xtrim(stream, trimming, limit))
+        verb = "CREATE" if placing.expected is None else "SETID"
+        read = () if placing.n is None else ("ENTRIESREAD", placing.n)
+        words = ("XGROUP", verb, self._stream, placing.marker, format_id(placing.position), *read)
+        return None if self._exec(words) is None else DONE
+
+    def _place_reason(self, placing: Placing) -> str:
+        if self._node.call("TYPE", self._stream) != b"stream":
+            return MISSING
+        last = MIN_ID if placing.last is None else placing.last.id
+        if self._position(placing.marker) != placing.expected:
+            return MARKER
+        if placing.last is not None and not self._has(placing.last):
+            return ANCHOR
+        if last < placing.position and self._any(last + 1, placing.position):
+            return ENTRY
+        if read_facts(self._node, self._stream).last_id < placing.position:
+            return END
+        old = placing.old_anchor
+        if (old is None or not self._has(old)) and self._any(MIN_ID, placing.old_end):
+            return OLD_ANCHOR
+        return DONE
+
+    def trim(self, trimming: Trimming, limit: int) -> int | str | None:
+        """None if the key has changed."""
+        self._node.call("WATCH", self._stream)
+        reason = self._trim_reason(trimming, limit)
+        if reason != DONE:
+            self._node.call("UNWATCH")
+            return reason
+        reply = self._exec(_xtrim(self._stream, trimming, limit))
         return None if reply is None else int(reply)
 
-    def _trim_reason(self, stream: str, trimming: Trimming, limit: int) -> str:
+    def _trim_reason(self, trimming: Trimming, limit: int) -> str:
         anchor, floor = trimming.anchor, trimming.floor
-        if self._connection.call("TYPE", stream) != b"stream":
+        if self._node.call("TYPE", self._stream) != b"stream":
             return MISSING
-        if self._position(stream, trimming.marker) != trimming.end:
+        if self._position(trimming.marker) != trimming.end:
             return MARKER
-        if not floor <= anchor.id <= trimming.end or not self._has(stream, anchor):
+        if not floor <= anchor.id <= trimming.end or not self._has(anchor):
             return ANCHOR
         if not limit:
-            groups = read_groups(self._connection, stream)
+            groups = read_groups(self._node, self._stream)
             if floor_of(groups, floor, trimming.ignored) < floor:
                 return GROUP
         return DONE
 
-    # -- both -------------------------------------------------------------------------------------
-
-    def _eval_all(self, script: str, words: Mapping[str, Sequence[Word]]) -> dict[str, Reply]:
-        """The script's replies by stream; none if there are no scripts. Raises ServerError."""
-        if not self.runs_scripts:
-            return {}
-        replies: list[Reply] = []
-        streams = list(words)
-        for begin in range(0, len(streams), SCRIPTS_AT_ONCE):
-            part = streams[begin : begin + SCRIPTS_AT_ONCE]
-            replies += self._connection.call_all(
-                [("EVAL", script, 1, stream, *words[stream]) for stream in part]
-            )
-        for reply in replies:
-            if isinstance(reply, ServerError):
-                if reply.code != "NOPERM":
-                    raise reply
-                self._may_run_scripts = False
-                return {}
-        return dict(zip(streams, replies, strict=True))
-
-    def _eval(self, script: str, stream: str, words: Sequence[Word]) -> Reply | None:
-        """The script's reply; None if the user may not run scripts."""
-        try:
-            return self._connection.call("EVAL", script, 1, stream, *words)
-        except ServerError as error:
-            if error.code != "NOPERM":
-                raise
-            self._may_run_scripts = False
-            return None
-
     def _exec(self, words: Sequence[Word]) -> Reply | None:
         """The reply to one write under WATCH; None if the key has changed. Raises ServerError."""
-        *_, reply = self._connection.call_all([("MULTI",), words, ("EXEC",)])
+        *queued, reply = self._node.call_all([("MULTI",), words, ("EXEC",)])
         if isinstance(reply, ServerError):
-            raise reply
+            # A command that is refused aborts the transaction: it says why.
+            raise next((each for each in queued if isinstance(each, ServerError)), reply)
         if reply is not None and isinstance(reply[0], ServerError):
             raise reply[0]
         return None if reply is None else reply[0]
 
-    def _position(self, stream: str, group: str) -> int | None:
-        for info in group_infos(self._connection, stream):
+    def _position(self, group: str) -> int | None:
+        for info in group_infos(self._node, self._stream):
             if group_name(info) == group:
                 return parse_id(info[b"last-delivered-id"])
         return None
 
-    def _has(self, stream: str, anchor: Anchor) -> bool:
+    def _has(self, anchor: Anchor) -> bool:
         bounds = format_id(anchor.id), format_id(anchor.id)
-        return is_there(anchor, self._connection.call("XRANGE", stream, *bounds))
+        return is_there(anchor, self._node.call("XRANGE", self._stream, *bounds))
 
-    def _any(self, stream: str, first: int, last: int) -> bool:
+    def _any(self, first: int, last: int) -> bool:
         bounds = format_id(first), format_id(last)
-        return bool(self._connection.call("XRANGE", stream, *bounds, "COUNT", 1))
+        return bool(self._node.call("XRANGE", self._stream, *bounds, "COUNT", 1))
 
 
 def _place_words(placing: Placing) -> list[Word]:

@@ -206,7 +206,7 @@ class _Recognition:
     def _is_known(self) -> bool:
         """True if the server is the one on record, or has taken over its replication."""
         stored = self.state.source
-        return stored is not None and self.seen.source.is_known_by(stored)
+        return stored is not None and self.seen.is_known_by(stored)
 
     def _is_same(self, marker: int) -> bool:
         """Return True if the marker is at the end, and an anchor or the live entries agree."""

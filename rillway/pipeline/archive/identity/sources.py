@@ -1,4 +1,7 @@
-"""A server's replies when a round begins: about itself, the stream, its markers and anchors."""
+"""What servers reply when a round begins: about themselves, streams, markers and anchors.
+
+In a cluster each stream is on one of several servers, and moves with its markers to another.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +27,23 @@ STREAMS_AT_ONCE = 500
 class Sighting:
     """A stream at one moment, as far as it concerns an archive.
 
-    `markers`: the archive's groups by name, with their positions; `anchors`: those of the asked
-    ones that are there with the same hash.
+    `source`: the server that has it; `sources`: all of its cluster. `markers`: the archive's groups
+    by name, with their positions; `anchors`: those of the asked ones that are there with the same
+    hash.
     """
 
     source: Source
+    sources: tuple[Source, ...]
     facts: StreamFacts
     markers: dict[str, int]
     anchors: tuple[Anchor, ...]
+
+    def is_known_by(self, stored: Source) -> bool:
+        """Return True if the server `stored` has it, or one that has taken over from that.
+
+        In a cluster, if such a server is in it: slots move between them.
+        """
+        return any(source.is_known_by(stored) for source in self.sources)
 
 
 def look(
@@ -41,7 +53,7 @@ def look(
 
     In few pipelines, however many streams there are. Raises ServerError.
     """
-    source = read_source(connection)
+    sources = {node: read_source(node) for node in connection.nodes()}
     found: dict[str, Sighting] = {}
     names = list(anchors)
     for begin in range(0, len(names), STREAMS_AT_ONCE):
@@ -60,7 +72,10 @@ def look(
                 for info in groups[name]
                 if is_own(group_name(info), group)
             }
-            found[name] = Sighting(source, all_of_them[name], markers, tuple(there[name]))
+            node = connection.of(name)
+            source = sources[node] = sources.get(node) or read_source(node)
+            known = tuple(sources.values())
+            found[name] = Sighting(source, known, all_of_them[name], markers, tuple(there[name]))
     return found
 
 
@@ -78,8 +93,15 @@ def is_there(anchor: Anchor, reply: Reply) -> bool:
     return isinstance(reply, list) and bool(reply) and entry_hash(reply[0][1]) == anchor.hash
 
 
+def read_run_ids(connection: Connection) -> frozenset[str]:
+    """The servers that have keys now; none where INFO is not allowed. Raises ServerError."""
+    connection.refresh()
+    found = {read_source(node).run_id for node in connection.nodes()}
+    return frozenset(found - {""})
+
+
 def read_source(connection: Connection) -> Source:
-    """Who the server is; no more than the database where INFO is not allowed."""
+    """Who one server is; no more than the database where INFO is not allowed."""
     replies = connection.call_all([("INFO", "server"), ("INFO", "replication")])
     fields: dict[str, str] = {}
     for reply in replies:

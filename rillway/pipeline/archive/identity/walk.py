@@ -6,6 +6,7 @@ it is done only where the marker gives no proof: after a crash, a failover, a re
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -15,7 +16,7 @@ from typing import TypeAlias
 from rillway.pipeline.archive.files.rows import raw_entries
 from rillway.pipeline.archive.identity.epochs import line_of
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection, ReplyTooLong, pack
+from rillway.pipeline.client.connection import Connection, ReplyTooLong, ServerError, pack
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, ms_of, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
 from rillway.pipeline.ranges.pages import PageSize
@@ -87,19 +88,24 @@ def _expired_ms(table: ArchiveTable, stream: str, epoch: int) -> Callable[[int],
 def live_identities(connection: Connection, stream: str, end: int) -> Iterator[Identity]:
     """Yield the ID and the hash of each entry of a stream up to `end`, in order."""
     size = PageSize()
+    node, began = connection.of(stream), time.monotonic()
     after = MIN_ID
     while after < end:
-        before = connection.received_bytes
+        before = node.received_bytes
         bounds = format_id(after + 1), format_id(end)
-        connection.send(pack("XRANGE", stream, *bounds, "COUNT", size.count))
+        node.send(pack("XRANGE", stream, *bounds, "COUNT", size.count))
         asked = size.count
         try:
-            page = connection.receive(size.max_bytes)
+            page = node.receive(size.max_bytes)
         except ReplyTooLong:
-            connection.reopen()
+            node.reopen()
             size.shrink()
             continue
-        size.seen(len(page), connection.received_bytes - before)
+        except ServerError as error:
+            node = connection.redirected(stream, error, began)
+            continue
+        began = time.monotonic()
+        size.seen(len(page), node.received_bytes - before)
         for entry_id, words in page:
             after = parse_id(entry_id)
             yield after, entry_hash(words)

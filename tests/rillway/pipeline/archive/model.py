@@ -307,6 +307,15 @@ class Story:
             # Before a row that did not expire, what is not archived may have expired.
             self.excepted |= copy.values & self.removed - before - self.archived_values()
 
+    def migrate(self) -> None:
+        """As with its slot to another node of a cluster: all of it goes, at one moment."""
+        key = self.chance.choice(KEYS)
+        dumped = self.link.call("DUMP", key)
+        if dumped is not None:
+            with self.by_a_client(f"migration of {key}"):
+                self.link.call("DEL", key)
+                self.link.call("RESTORE", key, 0, dumped)
+
     # -- what archivers do ------------------------------------------------------------------------
 
     def archive_step(self) -> None:
@@ -568,6 +577,7 @@ WEIGHTS = {
     "set_group": 1.5,
     "keep_copy": 6.0,
     "restore": 7.0,
+    "migrate": 1.5,
     "archive_step": 30.0,
     "archive_round": 18.0,
     "stop_archiver": 2.0,

@@ -11,6 +11,7 @@ from rillway.pipeline.archive.arguments import parse_options
 from rillway.pipeline.archive.command import main, passes
 from rillway.pipeline.archive.identity.epochs import Source
 from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 from rillway.testing.processes import RillwayCluster
 from tests.rillway.pipeline.archive.scene import DAY_MS, STREAM, add, add_many, live_ids
@@ -76,14 +77,23 @@ def test_all_streams_of_a_pattern_are_archived(
         main([*words, "--pattern", "orders:*"])
 
 
-def test_a_cluster_is_refused_before_anything_is_made(
+def test_a_pattern_finds_the_streams_of_all_nodes(
     rillway_cluster: RillwayCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--url", rillway_cluster.url, "--to", str(tmp_path / "a"), "--engine", "local"]
-    for chosen in (["--pattern", "*"], ["--stream", "s"]):
-        assert main([*words, *chosen]) == 1
-        assert "is a node of a cluster: streams of a cluster cannot be" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
+    names = [f"orders:{{{number}}}" for number in range(6)]
+    with connect(rillway_cluster.url) as cluster:
+        cluster.call_all([("XADD", name, "1-0", "n", "1") for name in names])
+    at = ["--url", rillway_cluster.url, "--to", str(tmp_path / "a")]
+    assert main(["--pattern", "orders:*", *at]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" archived")[0] for line in lines] == [
+        *(f"{name}: 1" for name in names),
+        "6 streams: 6",
+    ]
+    assert main(["status", *at]) == 0
+    assert (
+        "orders:{5}: 1 entries; archived up to 1-0; 1 in memory; 0 not" in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize("uri", ["ftp://host/x", "file:/x", "S5a://x"])
@@ -181,11 +191,10 @@ def test_epochs_are_listed(
 
 def be_another_server(patch: pytest.MonkeyPatch) -> None:
     """What the server says of itself is nothing that the archive has heard before."""
-    for module in ("identity.sources", "tasks"):
-        patch.setattr(
-            f"rillway.pipeline.archive.{module}.read_source",
-            lambda connection: Source(run_id="another"),
-        )
+    patch.setattr(
+        "rillway.pipeline.archive.identity.sources.read_source",
+        lambda connection: Source(run_id="another"),
+    )
 
 
 def test_a_refused_stream_is_an_error_and_the_others_go_on(

@@ -148,5 +148,5 @@ def test_the_last_archived_entry_has_to_be_there(
 def test_another_server_is_noticed(link: Connection, tmp_path: Path) -> None:
     add_many(link, 3, stream="s")
     with pytest.raises(ServerChanged):
-        run_task(replace(task(link, tmp_path, part("s", 0, 3)), run_id="another"))
+        run_task(replace(task(link, tmp_path, part("s", 0, 3)), run_ids=frozenset({"another"})))
     assert not list(tmp_path.rglob("*.parquet"))

@@ -16,8 +16,8 @@ from redis.crc import key_slot
 
 from rillway.client.partitions import Partitions
 from rillway.pipeline.client import cluster as pipeline_cluster
-from rillway.pipeline.client.cluster import Cluster, connect, slot_of, tag_of_slot
-from rillway.pipeline.client.connection import Connection, ServerError
+from rillway.pipeline.client.cluster import Cluster, beside, connect, slot_of, tag_of_slot
+from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 from rillway.pipeline.spark.group_formats import RedisStreamsGroups, RedisStreamsPending
 from rillway.pipeline.spark.options import sink_options
 from rillway.pipeline.spark.writer import EntryWriter
@@ -113,6 +113,34 @@ def test_an_answer_that_passes_is_waited_for(
         link.redirected("k", error, now - pipeline_cluster.PATIENCE_S - 1)
     with pytest.raises(ServerError, match="ERR"):
         link.redirected("k", ServerError("ERR no"), now)
+
+
+@pytest.mark.parametrize("key", ["orders", "orders:{7}", "a{}b", "{c", "d}", "{{e}f}", "g}{h}", ""])
+def test_a_key_beside_another_is_in_its_slot(key: str) -> None:
+    assert slot_of(beside("__lease:", key)) == slot_of(key)
+    others = ["{orders}", "7", "{7}", "7:orders:{7}", "orders"]
+    assert beside("__lease:", key) not in [beside("__lease:", one) for one in others if one != key]
+
+
+def test_a_cluster_is_reached_without_the_node_that_the_url_names(
+    link: Connection, made: nodes.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"redis://{made.nodes[0].address}"
+    connect(url).close()
+    real = Connection
+
+    def connection(asked: str) -> Connection:
+        if asked == url:
+            raise ConnectionLost(asked)
+        return real(asked)
+
+    monkeypatch.setattr(pipeline_cluster, "Connection", connection)
+    with connect(url) as found:
+        assert isinstance(found, Cluster) and found.url != url
+        assert found._first.call("CLUSTER", "SLOTS")
+    monkeypatch.setattr(pipeline_cluster, "_others", {})
+    with pytest.raises(ConnectionLost):
+        connect(url)
 
 
 @pytest.mark.parametrize("slot", [0, 1, 8191, 16_383])

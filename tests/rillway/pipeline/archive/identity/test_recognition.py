@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from rillway.pipeline.archive.identity.recognition import (
     Refused,
     SplitHistory,
 )
-from rillway.pipeline.archive.identity.sources import read_source
+from rillway.pipeline.archive.identity.sources import read_run_ids
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.client.capabilities import Capabilities
@@ -414,8 +414,7 @@ def test_of_two_copies_that_are_both_archived_the_first_one_is_refused(
     restore(scene.link, backup)
     scene.add(101, 105)
     with monkeypatch.context() as patch:
-        for module in (sources, tasks):
-            patch.setattr(module, "read_source", lambda _: Source(0, "another", ("f" * 40,)))
+        patch.setattr(sources, "read_source", lambda _: Source(0, "another", ("f" * 40,)))
         assert scene.archive().archived == 5
     assert (scene.epoch, scene.branch) == (2, "100-0")
     restore(scene.link, server)
@@ -440,13 +439,13 @@ def test_a_batch_that_two_servers_were_read_for_is_dropped(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A replica was promoted while it was read: the round begins again."""
-    asked: list[Source] = []
+    asked: list[frozenset[str]] = []
 
-    def another_once(connection: Connection) -> Source:
-        asked.append(read_source(connection))
-        return replace(asked[-1], run_id="another") if len(asked) == 2 else asked[-1]
+    def another_once(connection: Connection) -> frozenset[str]:
+        asked.append(read_run_ids(connection))
+        return frozenset({"another"}) if len(asked) == 2 else asked[-1]
 
-    monkeypatch.setattr(tasks, "read_source", another_once)
+    monkeypatch.setattr(tasks, "read_run_ids", another_once)
     scene.add(101, 110)
     version = scene.table.version
     assert scene.archive(keep_ms=0).archived == 10

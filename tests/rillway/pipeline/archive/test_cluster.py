@@ -1,0 +1,282 @@
+"""The archive of a cluster of three nodes, Rillway, Redis 7.0 and 8.2, whose slots move."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from rillway.client.partitions import Partitions
+from rillway.pipeline.archive.archiver import Archiver, Hooks, Outcome, Settings
+from rillway.pipeline.archive.engine import Engine, LocalEngine
+from rillway.pipeline.archive.identity.recognition import OtherSource
+from rillway.pipeline.archive.lease import lease_key
+from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.archive.tasks import WriteTask, Written, run_task
+from rillway.pipeline.archive.trim import TrimRules
+from rillway.pipeline.client.cluster import connect, slot_of
+from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.query.history import open_history
+from tests.rillway.pipeline.archive.scene import archived_ids, live_ids
+from tests.support.programs import cluster as nodes
+
+pytestmark = pytest.mark.integration
+
+ORDERS = Partitions("orders", 8)
+# One without a tag, and names that look as if they had one.
+STREAMS = [*ORDERS.streams, "clicks", "a{}b", "{c", "d}"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nodes.Cluster]:
+    found = nodes.Cluster(tmp_path_factory.mktemp("cluster"), ["rillway", "redis", "newer"])
+    try:
+        found.create(replicas=0)
+        yield found
+    finally:
+        found.close()
+
+
+@pytest.fixture
+def link(made: nodes.Cluster) -> Iterator[Connection]:
+    with connect(f"redis://{made.nodes[0].address}") as connection:
+        for node in connection.nodes():
+            node.call("FLUSHALL")
+        yield connection
+
+
+def move(made: nodes.Cluster, stream: str) -> None:
+    """Its slot to the next node. Nobody is told."""
+    slot = slot_of(stream)
+    (source,) = [node for node in made.nodes if slot in slots_of(node)]
+    target = made.nodes[(made.nodes.index(source) + 1) % len(made.nodes)]
+    nodes.move_slot(made, slot, source, target, 1)
+
+
+def slots_of(node: nodes.Node) -> set[int]:
+    with Connection(f"redis://{node.address}") as connection:
+        ranges = connection.call("CLUSTER", "SLOTS")
+    return {
+        slot
+        for begin, end, (_, port, *_), *_ in ranges
+        if port == node.server.port
+        for slot in range(begin, end + 1)
+    }
+
+
+def add(link: Connection, first: int, last: int, streams: Sequence[str] = STREAMS) -> None:
+    requests = [
+        ("XADD", stream, f"{number}-0", "n", number)
+        for number in range(first, last + 1)
+        for stream in streams
+    ]
+    assert b"%d-0" % last in link.call_all(requests)
+
+
+def ids(first: int, last: int) -> list[str]:
+    return [f"{number}-0" for number in range(first, last + 1)]
+
+
+def a_round(
+    link: Connection,
+    table: ArchiveTable,
+    hooks: Hooks | None = None,
+    engine: Engine | None = None,
+    **settings: object,
+) -> Outcome:
+    chosen = Settings(link.url, rules=TrimRules(), **settings)  # type: ignore[arg-type]
+    return Archiver(table, engine or LocalEngine(), chosen, hooks).round(STREAMS)
+
+
+def check(link: Connection, table: ArchiveTable, last: int) -> None:
+    """Each entry once, in order, and in memory the last one."""
+    for stream in STREAMS:
+        assert archived_ids(table, stream) == ids(1, last), stream
+        assert live_ids(link, stream) == ids(last, last), stream
+
+
+def test_all_nodes_are_archived_while_slots_move(
+    link: Connection, made: nodes.Cluster, table: ArchiveTable
+) -> None:
+    """One stream moves at each step of a round, and another one between the rounds."""
+    add(link, 1, 20)
+    assert len({link.place(stream) for stream in STREAMS}) == 3
+    moving = iter(STREAMS * 4)
+    hooks = Hooks(reached=lambda step: move(made, next(moving)))
+    outcome = a_round(link, table, hooks, batch_entries=100)
+    assert not outcome.failures and outcome.archived == 20 * len(STREAMS)
+    assert outcome.commits == 3
+    check(link, table, 20)
+    move(made, next(moving))
+    add(link, 21, 30)
+    assert a_round(link, table, hooks).commits == 1
+    check(link, table, 30)
+    assert not a_round(link, table).commits
+    for stream in STREAMS:
+        assert table.state(stream) is not None
+        assert slot_of(lease_key(table.group, stream)) == slot_of(stream)
+    assert link.call_all([("EXISTS", lease_key(table.group, one)) for one in STREAMS]) == [0] * len(
+        STREAMS
+    )
+
+
+def test_slots_move_all_the_time(
+    link: Connection, made: nodes.Cluster, table: ArchiveTable
+) -> None:
+    """Parts of one stream are read by several tasks, and pages of it come from two nodes."""
+    add(link, 1, 3_000, ["orders:{0}"])
+    add(link, 1, 300, STREAMS[1:])
+    ended = threading.Event()
+
+    def keep_moving() -> None:
+        while not ended.is_set():
+            for stream in ("orders:{0}", "orders:{1}", "clicks"):
+                move(made, stream)
+
+    thread = threading.Thread(target=keep_moving)
+    thread.start()
+    try:
+        for last in (310, 320, 330):
+            outcome = a_round(link, table, engine=Tasks(), batch_entries=1_500)
+            assert not outcome.failures
+            add(link, last - 9, last, STREAMS[1:])
+    finally:
+        ended.set()
+        thread.join()
+    add(link, 3_001, 3_001)
+    assert not a_round(link, table).failures
+    assert archived_ids(table, "orders:{0}") == ids(1, 3_001)
+    for stream in STREAMS[1:]:
+        assert archived_ids(table, stream) == [*ids(1, 330), "3001-0"]
+
+
+class Tasks:
+    """Several tasks in this process, as Spark's."""
+
+    parallelism = 3
+
+    def write(self, tasks: Sequence[WriteTask]) -> list[Written]:
+        return [run_task(task) for task in tasks]
+
+
+def test_without_scripts_each_stream_is_watched_where_it_is(
+    link: Connection, made: nodes.Cluster, table: ArchiveTable
+) -> None:
+    for node in link.nodes():
+        node.call("ACL", "SETUSER", "quiet", "on", ">secret", "~*", "+@all", "-eval", "-evalsha")
+    add(link, 1, 5)
+    with connect(link.url.replace("//", "//quiet:secret@")) as quiet:
+        moving = iter(STREAMS * 2)
+        hooks = Hooks(reached=lambda step: move(made, next(moving)))
+        assert not a_round(quiet, table, hooks).failures
+    check(link, table, 5)
+
+
+def test_what_groups_need_stays_on_every_node(link: Connection, table: ArchiveTable) -> None:
+    add(link, 1, 10)
+    for stream in STREAMS:
+        link.call("XGROUP", "CREATE", stream, "billing", "0")
+        read = ("XREADGROUP", "GROUP", "billing", "one", "COUNT", 4, "STREAMS", stream, ">")
+        link.of(stream).call(*read)
+        link.call("XACK", stream, "billing", "1-0", "2-0")
+    outcome = a_round(link, table)
+    for stream in STREAMS:
+        assert live_ids(link, stream) == ids(3, 10)
+        (holdup,) = outcome.reports[stream].holdups
+        assert (holdup.label, holdup.pending) == ("billing:pending", 2)
+
+
+def test_a_stream_that_is_made_again_is_known_by_its_cluster(
+    link: Connection, made: nodes.Cluster, table: ArchiveTable
+) -> None:
+    """Alone, and on another node than before: some server of the cluster is the one of before."""
+    add(link, 1, 10)
+    settings = Settings(link.url)
+    Archiver(table, LocalEngine(), settings).archive("clicks")
+    link.call("DEL", "clicks")
+    move(made, "clicks")
+    assert link.call("XADD", "clicks", "1-0", "n", "another") == b"1-0"
+    report = Archiver(table, LocalEngine(), settings).archive("clicks")
+    assert report.archived == 1 and "epoch 2 begins with the first entry" in report.notes[0]
+
+
+def test_a_stream_of_another_server_is_refused(
+    link: Connection, redis_link: Connection, table: ArchiveTable
+) -> None:
+    add(link, 1, 10)
+    assert not a_round(link, table).failures
+    redis_link.call("XADD", "clicks", "20-0", "n", "20")
+    with pytest.raises(OtherSource):
+        Archiver(table, LocalEngine(), Settings(redis_link.url)).archive("clicks")
+
+
+def test_a_query_holds_a_stream_whose_slot_moves(
+    link: Connection, made: nodes.Cluster, table: ArchiveTable
+) -> None:
+    add(link, 1, 10)
+    a_round(link, table)
+    add(link, 11, 20)
+    with open_history(link.url, "clicks", table.store.folder) as history:
+        move(made, "clicks")
+        a_round(link, table)
+        assert live_ids(link, "clicks") == ids(11, 20)
+        found = [one for batch in history.batches() for one in batch.column("id").to_pylist()]
+    assert found == ids(1, 20)
+    a_round(link, table)
+    check(link, table, 20)
+
+
+@pytest.mark.parametrize(
+    ("kind", "steps"),
+    [
+        ("redis", ["written"]),
+        pytest.param("redis", ["committed", "recognised"], marks=pytest.mark.thorough),
+        pytest.param("rillway", ["written", "committed"], marks=pytest.mark.thorough),
+    ],
+)
+def test_a_failover_while_it_is_archived(
+    tmp_path: Path, kind: str, steps: list[str], table: ArchiveTable
+) -> None:
+    """The primary dies by which the cluster is reached, then the one that has taken over."""
+    made = nodes.Cluster(tmp_path / "nodes", [kind] * 6)
+    try:
+        made.create(replicas=1)
+        url = f"redis://{made.nodes[0].address}"
+        dying = made.nodes[0]
+        for number, step in enumerate(steps):
+            with connect(url) as link:
+                add(link, 1 + 20 * number, 20 + 20 * number)
+            dying = fail_over(made, dying, table, url, step)
+        with connect(url) as link:
+            check(link, table, 20 * len(steps))
+    finally:
+        made.close()
+
+
+def fail_over(
+    made: nodes.Cluster, dying: nodes.Node, table: ArchiveTable, url: str, step: str
+) -> nodes.Node:
+    """Archive while a primary dies at a step, until that succeeds; the new primary."""
+    replica = made.replica_of(dying)
+    with Connection(f"redis://{dying.address}") as link:
+        assert link.call("WAIT", 1, 10_000) == 1
+
+    def reached(here: str) -> None:
+        if here == step and dying.server.process.poll() is None:
+            dying.kill()
+
+    def is_archived() -> bool:
+        archiver = Archiver(table, LocalEngine(), Settings(url, lease_ms=1_000))
+        try:
+            return not archiver.round(STREAMS, Hooks(reached=reached)).failures
+        except (ConnectionLost, ServerError):
+            return False
+
+    nodes.wait_until(is_archived, 60)
+    assert dying.server.process.poll() is not None and replica.role() == "master"
+    dying.start_again()
+    made.wait_until_agreed()
+    nodes.wait_until(lambda: made.knows_replica(replica, dying))
+    return replica
