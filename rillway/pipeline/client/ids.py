@@ -19,13 +19,13 @@ def parse_id(text: str | bytes) -> int:
     """`5-2`, or `5` for `5-0`. Raises ValueError for anything else, or beyond 64 bits."""
     if isinstance(text, bytes):
         text = text.decode("ascii", errors="replace")
-    ms, dash, seq = text.partition("-")
-    if not ms.isdecimal() or (dash and not seq.isdecimal()):
+    ms_text, dash, seq_text = text.partition("-")
+    if not ms_text.isdecimal() or (dash and not seq_text.isdecimal()):
         raise ValueError(f"'{text}' is no ID of an entry: expected MS or MS-SEQ")
-    parts = int(ms), int(seq or 0)
-    if max(parts) > MAX_SEQ:
+    ms, seq = int(ms_text), int(seq_text or 0)
+    if ms > MAX_SEQ or seq > MAX_SEQ:
         raise ValueError(f"'{text}' is no ID of an entry: its parts have 64 bits")
-    return make_id(*parts)
+    return ms << SEQ_BITS | seq
 
 
 def format_id(entry_id: int) -> str:
