@@ -18,8 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from rillway.pipeline.archive.batches import Batch, plan_tasks
+from rillway.pipeline.archive.batches import Batch, write_batch
 from rillway.pipeline.archive.engine import Engine
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.rows import INT64_MAX
@@ -419,9 +420,7 @@ class _Round:
         `changed`: streams without new entries of which the next commit is to have the state.
         """
         try:
-            tasks = self._tasks(waiting)
-            self._hooks.reached("planned")
-            batch = Batch(self._engine.write(tasks))
+            batch = self._write(waiting)
         except PartLost as loss:
             self._fail({loss.stream: DataLost(str(loss))})
             return self._going_on(waiting)
@@ -447,7 +446,7 @@ class _Round:
     def _going_on(self, waiting: Sequence[_Stream]) -> list[_Stream]:
         return [stream for stream in self._kept(waiting) if not stream.is_done]
 
-    def _tasks(self, waiting: Sequence[_Stream]) -> list[WriteTask]:
+    def _write(self, waiting: Sequence[_Stream]) -> Batch:
         settings = self._settings
         job = WriteTask(
             self._connection.url,
@@ -460,7 +459,8 @@ class _Round:
             settings.batch_bytes,
         )
         parts = [stream.part() for stream in waiting]
-        return plan_tasks(job, parts, self._planner, self._engine.parallelism)
+        planned = partial(self._hooks.reached, "planned")
+        return write_batch(self._engine, job, parts, self._planner, planned)
 
     def _steps(self, waiting: Sequence[_Stream], batch: Batch) -> list[_Step]:
         """The streams after a batch, without those that turn out to have lost entries."""

@@ -1,16 +1,19 @@
 """Batches: what is read at once into files that one commit names, and by how many tasks.
 
-One task reads parts of streams one after the other, until it has as many entries as a batch may
-have. Several tasks cannot wait for each other, so for them the end of a large stream is looked up
-before, and the stream is cut; small ones are put together until they are enough for a task.
+A batch is closed while it is read: there is no counting pass. One task reads parts of streams one
+after the other, until it has as many entries as a batch may have. Several tasks cannot wait for
+each other, so for them a large stream is cut by estimates, and each has a limit of its own. What
+comes after a cut that was not read to its end is dropped; where there was less than estimated, more
+tasks follow in the same batch, with estimates by what the ones before have found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
+from rillway.pipeline.archive.engine import Engine
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile, footer_facts
 from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.table import ArchiveError
@@ -19,6 +22,11 @@ from rillway.pipeline.ranges.plan import Planner, Range
 
 # A task for fewer entries than that costs more than it saves.
 MIN_TASK_ENTRIES = 10_000
+# A batch with a smaller share of what it may have is read on, a number of times at most.
+FULL_SHARE, MAX_WAVES = 0.5, 10
+# Estimates aim lower than the limit, as what is beyond it is read in vain; a task that finds more
+# than was estimated may read that many times as much.
+AIMED_SHARE, TASK_SLACK = 0.9, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,11 @@ class Batch:
         return found
 
     @property
+    def bytes(self) -> int:
+        """As the server has sent them."""
+        return sum(written.bytes for written in self.written)
+
+    @property
     def rows(self) -> int:
         return sum(read.rows for written in self.written for read in written.parts)
 
@@ -58,10 +71,84 @@ class Batch:
                 raise ArchiveError(f"{stream}: what the tasks have read leaves a gap")
 
 
+def write_batch(
+    engine: Engine,
+    job: WriteTask,
+    parts: Sequence[Part],
+    planner: Planner,
+    planned: Callable[[], None],
+) -> Batch:
+    """Read parts of streams into files until a batch is full, or all is read.
+
+    `job`: a task without parts, with the limits of a batch; `planned`: called before tasks run.
+    Raises what Engine.write does; no files are left then.
+    """
+    batch, room = Batch([]), job
+    try:
+        for _ in range(MAX_WAVES):
+            tasks = plan_tasks(room, parts, planner, engine.parallelism)
+            planned()
+            wave = Batch(list(_within(room, engine.write(tasks))))
+            batch = Batch([*batch.written, *wave.written])
+            room = replace(
+                job, max_entries=job.max_entries - batch.rows, max_bytes=job.max_bytes - batch.bytes
+            )
+            parts = list(_left(parts, wave))
+            is_full = (
+                batch.rows >= job.max_entries * FULL_SHARE
+                or batch.bytes >= job.max_bytes * FULL_SHARE
+            )
+            if not parts or is_full:
+                break
+    except BaseException:
+        _remove(job.store, batch.written)
+        raise
+    return batch
+
+
+def _within(job: WriteTask, written: Sequence[Written]) -> Iterator[Written]:
+    """What tasks have written, in order, within the limits and without gaps; else it is removed."""
+    rows = size = 0
+    ended: set[str] = set()
+    is_full = False
+    for one in written:
+        rows, size = rows + sum(read.rows for read in one.parts), size + one.bytes
+        # A task keeps the limits by itself, but for an entry that is larger.
+        is_full |= bool(rows > job.max_entries or size > job.max_bytes) and one is not written[0]
+        if is_full or not ended.isdisjoint(read.part.stream for read in one.parts):
+            _remove(job.store, [one])
+            continue
+        ended |= {read.part.stream for read in one.parts if read.end < read.part.last}
+        yield one
+
+
+def _remove(store: Store, written: Iterable[Written]) -> None:
+    for file in (file for one in written for file in one.files):
+        store.remove(file.path)
+
+
+def _left(parts: Sequence[Part], wave: Batch) -> Iterator[Part]:
+    """What tasks have left of their parts, with new estimates."""
+    reads = wave.reads
+    for part in parts:
+        found = reads.get(part.stream)
+        if found is None:
+            yield part
+        elif (end := found[-1].end) < part.last:
+            rows = sum(read.rows for read in found)
+            anchors = [read.anchors[0] for read in found if read.anchors]
+            anchor = anchors[-1] if anchors else part.anchor
+            # As dense as what was read.
+            span = max(end - max(part.first, part.after), 1)
+            estimate = max(rows * (part.last - end) // span, 1) if rows else part.estimate
+            first = part.first if anchor is None else anchor.id
+            yield replace(part, after=end, first=first, estimate=estimate, anchor=anchor)
+
+
 def plan_tasks(
     job: WriteTask, parts: Sequence[Part], planner: Planner, parallelism: int
 ) -> list[WriteTask]:
-    """Tasks for the next batch of some streams. `job`: a task without parts."""
+    """Tasks for some streams. `job`: a task without parts, with the limits of all together."""
     ordered = sorted(parts, key=lambda part: part.stream)
     if parallelism == 1:
         return [replace(job, parts=tuple(ordered))]
@@ -82,22 +169,26 @@ def plan_tasks(
                 packed = 0
             packs[-1].append(part)
             packed += part.estimate
-    free = replace(job, max_entries=NO_LIMIT, max_bytes=NO_LIMIT)
-    return [replace(free, parts=tuple(pack)) for pack in packs]
+    limited = replace(
+        job,
+        max_entries=min(TASK_SLACK * every, job.max_entries),
+        max_bytes=min(TASK_SLACK * ceil(job.max_bytes / len(packs)), job.max_bytes),
+    )
+    return [replace(limited, parts=tuple(pack)) for pack in packs]
 
 
 def _cut(part: Part, job: WriteTask, planner: Planner, every: int) -> list[Part]:
-    """A part in several, within the limits of a batch; as it is if nothing is there."""
-    # To keep a limit of bytes, all is read twice; so only where it may matter.
+    """A part in several, as far as a batch has room; as it is if nothing is there."""
     whole = Range(part.stream, part.after, part.last)
+    room = job.max_entries if planner.counts else int(job.max_entries * AIMED_SHARE)
     size = planner.sample_entry_bytes(whole)
-    max_bytes = job.max_bytes if 2 * size * job.max_entries > job.max_bytes else None
-    last, counted = planner.end_within(
-        part.stream, part.after, part.last, job.max_entries, max_bytes
-    )
-    if planner.found([Range(part.stream, last, part.last)]) == [None]:
+    if size * room > job.max_bytes:
+        room = max(int(job.max_bytes * AIMED_SHARE) // size, 1)
+    last = planner.reach(whole, estimate=part.estimate, entries=room)
+    if last < part.last and planner.found([Range(part.stream, last, part.last)]) == [None]:
         last = part.last  # the last entries may have been deleted
-    slices = planner.slices(Range(part.stream, part.after, last), estimate=counted, every=every)
+    wanted = Range(part.stream, part.after, last)
+    slices = planner.slices(wanted, estimate=min(part.estimate, room), every=every)
     if not slices:
         return [part]
     # Where there is nothing between two slices, the one before ends with the next one's beginning.

@@ -107,10 +107,14 @@ class PartRead:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The outcome of a task. Parts that the limits have left out are not there."""
+    """The outcome of a task. Parts that the limits have left out are not there.
+
+    `bytes`: of the entries, about as the server has sent them.
+    """
 
     files: list[ArchivedFile]
     parts: list[PartRead]
+    bytes: int = 0
 
 
 class ServerChanged(Exception):
@@ -165,10 +169,11 @@ def run_task(task: WriteTask) -> Written:
         FilesWriter(task.store, task.period) as writer,
     ):
         _check_servers(connection, task)
-        parts = _Task(task, connection, writer).run()
+        work = _Task(task, connection, writer)
+        parts = work.run()
         # Again: other connections may have been opened meanwhile.
         _check_servers(connection, task)
-        return Written(writer.finish(), parts)
+        return Written(writer.finish(), parts, work.bytes)
 
 
 def _check_servers(connection: Connection, task: WriteTask) -> None:

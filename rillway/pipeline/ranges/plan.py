@@ -127,10 +127,9 @@ class Planner:
 
     def _cuts_by_id(self, wanted: Range, number: int) -> tuple[int, ...]:
         """IDs at equal distances, and the entries that come next to them."""
-        found = self._connection.call("XRANGE", wanted.stream, *wanted.bounds(), "COUNT", 1)
-        if not found:
+        first = self._first(wanted)
+        if first is None:
             return ()
-        first = parse_id(found[0][0])
         step = (wanted.end - first) // number
         bound = format_id(wanted.end)
         replies = self._replies(
@@ -141,6 +140,10 @@ class Planner:
         )
         return tuple(sorted({parse_id(reply[0][0]) for reply in replies if reply} - {first}))
 
+    def _first(self, wanted: Range) -> int | None:
+        found = self._connection.call("XRANGE", wanted.stream, *wanted.bounds(), "COUNT", 1)
+        return parse_id(found[0][0]) if found else None
+
     # -- ends -------------------------------------------------------------------------------------
 
     def count(self, ranges: Sequence[Range]) -> list[int] | None:
@@ -148,6 +151,18 @@ class Planner:
         if not self.counts:
             return None
         return [found.entries or 0 if found else 0 for found in self.found(ranges)]
+
+    def reach(self, wanted: Range, *, estimate: int, entries: int) -> int:
+        """Up to which ID a range has about so many entries, exactly so if the server counts them.
+
+        `estimate`: about how many the whole range has.
+        """
+        if entries >= estimate:
+            return wanted.end
+        if self.counts:
+            return self.end_within(wanted.stream, wanted.after, wanted.end, entries, None)[0]
+        first = self._first(wanted)
+        return wanted.end if first is None else first + (wanted.end - first) * entries // estimate
 
     def end_within(
         self, stream: str, after: int, end: int, max_entries: int | None, max_bytes: int | None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 
-from rillway.pipeline.archive.batches import Batch, plan_tasks
+from rillway.pipeline.archive.batches import Batch, plan_tasks, write_batch
+from rillway.pipeline.archive.engine import Engine, EngineFailed, LocalEngine
 from rillway.pipeline.archive.files.parquet_files import write_files
 from rillway.pipeline.archive.files.store import store_of
 from rillway.pipeline.archive.table import ArchiveError
@@ -32,6 +34,24 @@ def planned(
 ) -> list[WriteTask]:
     job = WriteTask(link.url, store_of(folder), (), max_entries=entries)
     return plan_tasks(job, parts, Planner(link), parallelism)
+
+
+class TwoTasks(LocalEngine):
+    """They run here, one after the other."""
+
+    parallelism = 2
+    jobs = 0
+
+    def write(self, tasks: Sequence[WriteTask]) -> list[Written]:
+        self.jobs += 1
+        return super().write(tasks)
+
+
+def written(
+    link: Connection, folder: Path, parts: list[Part], entries: int, engine: Engine | None = None
+) -> Batch:
+    job = WriteTask(link.url, store_of(folder), (), max_entries=entries)
+    return write_batch(engine or TwoTasks(), job, parts, Planner(link), lambda: None)
 
 
 def test_one_task_has_all_streams_and_the_limits(link: Connection, tmp_path: Path) -> None:
@@ -61,9 +81,64 @@ def test_a_large_stream_is_cut_without_a_gap(link: Connection, tmp_path: Path) -
     assert first + second == 30_000 and abs(first - second) <= 20
     assert batch.reads["large"][-1].end == parse_id("30000-0")
     assert batch.rows == 30_010
-    # A batch that is full ends before the end.
+    # A batch that is full ends before the end; estimates aim at less than it may have.
     tasks = planned(link, tmp_path, parts[:1], 2, entries=20_000)
-    assert tasks[-1].parts[-1].last == parse_id("20000-0")
+    ends = {True: parse_id("20000-0"), False: (1 << 64) + (29_999 << 64) * 18 // 30}
+    assert tasks[-1].parts[-1].last == ends[Planner(link).counts]
+
+
+def add_uneven(link: Connection) -> list[Part]:
+    """30,000 entries, of which all but ten come within a thirtieth of the time."""
+    add_many(link, 29_990, stream="s")
+    add_many(link, 10, first_ms=90_000, step_ms=90_000, stream="s")
+    return [part("s", 0, 900_000, estimate=30_000)]
+
+
+def test_a_task_that_finds_more_than_estimated_ends_the_batch(
+    link: Connection, tmp_path: Path
+) -> None:
+    parts = add_uneven(link)
+    batch = written(link, tmp_path, parts, 20_000)
+    batch.check(store_of(tmp_path))
+    # What other tasks had read behind it is gone.
+    assert batch.rows == 20_000
+    assert batch.reads["s"][-1].end == parse_id("20000-0")
+    assert len(list(tmp_path.rglob("*.parquet"))) == len(batch.files)
+
+
+def test_tasks_follow_where_there_is_less_than_estimated(link: Connection, tmp_path: Path) -> None:
+    """Of few entries at first, and nearly all of them in the last half of the time."""
+    add_many(link, 1_000, step_ms=100, stream="s")
+    add_many(link, 29_000, first_ms=320_000, step_ms=10, stream="s")
+    engine = TwoTasks()
+    batch = written(link, tmp_path, [part("s", 0, 609_990, estimate=30_000)], 20_000, engine)
+    batch.check(store_of(tmp_path))
+    assert 10_000 <= batch.rows <= 20_000
+    if not Planner(link).counts:
+        assert engine.jobs > 1
+
+
+def test_a_stream_with_more_than_a_small_one_is_read_on(link: Connection, tmp_path: Path) -> None:
+    add_many(link, 9_000, stream="s")
+    add_many(link, 3, stream="t")
+    parts = [part("s", 0, 9_000, estimate=10), part("t", 0, 3)]
+    batch = written(link, tmp_path, parts, 20_000, LocalEngine())
+    batch.check(store_of(tmp_path))
+    assert batch.rows == 9_003
+    assert batch.reads["s"][-1].end == parse_id("9000-0")
+
+
+def test_nothing_is_left_of_a_batch_that_fails(link: Connection, tmp_path: Path) -> None:
+    class Failing(LocalEngine):
+        def write(self, tasks: Sequence[WriteTask]) -> list[Written]:
+            if tasks[0].parts[0].after:
+                raise EngineFailed("no more")
+            return super().write(tasks)
+
+    add_many(link, 9_000, stream="s")
+    with pytest.raises(EngineFailed):
+        written(link, tmp_path, [part("s", 0, 9_000, estimate=10)], 20_000, Failing())
+    assert not list(tmp_path.rglob("*.parquet"))
 
 
 def test_the_outcome_is_compared_with_the_files(tmp_path: Path) -> None:
