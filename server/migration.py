@@ -37,7 +37,7 @@ _Result = TypeVar("_Result")
 
 RECEIVE_BYTES = 65_536
 PAUSE_SECONDS = 0.01  # how often it is asked whether writes are still paused
-TURN_US = 1000  # how long keys are serialized before others have their turn
+TURN_US = 1000  # how long keys are serialized or sent before others have their turn
 CONNECTING = b"IOERR error or timeout connecting to the client"
 WRITING = b"IOERR error or timeout writing to target instance"
 # Of a server that does not know what a newer one has added to streams: it gets them without.
@@ -153,6 +153,19 @@ class Migrations:
         return len(keys) == len(moved)
 
 
+class _Turn:
+    """The time that a transfer has before others have their turn."""
+
+    def __init__(self) -> None:
+        self._end_us = clock.elapsed_us() + TURN_US
+
+    async def give_way(self) -> None:
+        """Let others have their turn, if this one is over."""
+        if clock.elapsed_us() > self._end_us:
+            await asyncio.sleep(0)
+            self._end_us = clock.elapsed_us() + TURN_US
+
+
 class _Transfer:
     """One MIGRATE. `moved`: what the other server has taken so far, by key."""
 
@@ -219,9 +232,11 @@ class _Transfer:
         writer.write(b"$%d\r\n" % sum(map(len, pieces)))
         pieces.append(b"\r\n")
         pieces.extend(map(replies.bulk, tail))
+        turn = _Turn()
         while pieces:
             writer.write(pieces.popleft())
             await self._within(writer.drain(), WRITING)
+            await turn.give_way()  # drain() does not, as long as the socket takes all
 
     async def _payload(self, key: bytes, options: SnapshotOptions) -> deque[bytes]:
         """The value, serialized in pieces: others have their turns in between.
@@ -231,15 +246,13 @@ class _Transfer:
         instance, value = self._instance, self._db.values.get(key)
         pieces: deque[bytes] = deque()
         limit_bytes, size = instance.config.proto_max_bulk_len, 0
-        begun_us = clock.elapsed_us()
+        turn = _Turn()
         for piece in dump_pieces(value, options, instance.now_ms) if value is not None else ():
             pieces.append(piece)
             size += len(piece)
             if size > limit_bytes:
                 raise _Failed(_TOO_LARGE % (key, limit_bytes))
-            if clock.elapsed_us() - begun_us > TURN_US:
-                await asyncio.sleep(0)
-                begun_us = clock.elapsed_us()
+            await turn.give_way()
             if self._db.values.get(key) is not value:
                 break
         if value is None or self._db.values.get(key) is not value:

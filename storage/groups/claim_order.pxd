@@ -27,6 +27,7 @@ cdef class ClaimOrder:
     cdef object _sweep
     cdef object _credit
     cdef object _released
+    cdef list _loaded
     cdef public dict releases
     cdef public entry_id_t _line_start
     cdef public entry_id_t _line_end

@@ -13,7 +13,6 @@ stream: storage/stream.py moves and reads them.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from itertools import compress
 
@@ -295,7 +294,11 @@ class Group:
 
     def nacked(self) -> Iterator[PendingEntry]:
         """The released entries, in the order of their releases."""
-        return (self.pending[entry_id] for entry_id in self._order.released())
+        return (self.pending[entry_id] for entry_id in self.nacked_ids())
+
+    def nacked_ids(self) -> Iterator[EntryID]:
+        """Their IDs, in the same order."""
+        return self._order.released()
 
     def claimable(self, now_ms: int, min_idle_ms: int) -> Iterator[Row]:
         """Iterate over the entries that XREADGROUP with CLAIM may take, in this order.
@@ -325,58 +328,69 @@ class Group:
         return None if oldest is None else oldest[2]
 
     # -- from a snapshot -----------------------------------------------------------------------
-    # In bulk: first all entries become pending, then each consumer gets its own, and the rest must
-    # have been released. In between, the group must not be used.
+    # First all entries become pending and are ordered, then consumers get their own, and the rest
+    # must have been released. In between, the group must not be used. Each call takes up to
+    # LOADED_AT_ONCE entries.
 
     def load_pending(
         self, ids: list[EntryID], deliveries_ms: list[int], delivery_counts: list[int]
     ) -> None:
-        """Make entries pending in a group without any. `ids` ascend."""
-        deque(self.load_pending_in_steps(ids, deliveries_ms, delivery_counts), maxlen=0)
+        """Make entries pending that are above all others. `ids` ascend.
 
-    def load_pending_in_steps(
+        All calls but the last should be of LOADED_AT_ONCE entries, which fill blocks.
+        """
+        if max(delivery_counts) > MAX_DELIVERIES:
+            delivery_counts = [min(count, MAX_DELIVERIES) for count in delivery_counts]
+        strays = self._order.load(deliveries_ms, ids)
+        self.pending.load(ids, deliveries_ms, delivery_counts, strays)
+
+    def load_strays(
         self, ids: list[EntryID], deliveries_ms: list[int], delivery_counts: list[int]
-    ) -> Iterator[None]:
-        """`load_pending`, LOADED_AT_ONCE of them in each step."""
-        strays_ms: list[int] = []
-        stray_ids: list[EntryID] = []
-        for start in range(0, len(ids), LOADED_AT_ONCE):
-            end = start + LOADED_AT_ONCE
-            some, times_ms = ids[start:end], deliveries_ms[start:end]
-            counts = delivery_counts[start:end]
-            if max(counts) > MAX_DELIVERIES:
-                counts = [min(count, MAX_DELIVERIES) for count in counts]
-            strays = self._order.load(times_ms, some)
-            self.pending.load(some, times_ms, counts, strays)
-            strays_ms.extend(compress(times_ms, strays))
-            stray_ids.extend(compress(some, strays))
-            yield
-        self._order.load_strays(strays_ms, stray_ids)
+    ) -> EntryID | None:
+        """Make entries pending that come in any order.
+
+        Returns an ID that is pending already; None if all is well.
+        """
+        for row in zip(ids, deliveries_ms, delivery_counts, strict=True):
+            entry_id, delivery_ms, count = row
+            if entry_id in self.pending:
+                return entry_id
+            entry = PendingEntry(entry_id, None, delivery_ms, min(count, MAX_DELIVERIES))
+            self.pending.add(entry, is_stray=True)
+        self._order.load_strays(deliveries_ms, ids)
+        return None
+
+    def order_pending(self) -> Iterator[None]:
+        """Order all entries that were made pending, incrementally."""
+        return self._order.list_strays()
 
     def load_owned(self, consumer: Consumer, ids: list[EntryID]) -> EntryID | None:
-        """Give `consumer` all of its entries. `ids` ascend.
+        """Give `consumer` entries of its own. `ids` ascend.
 
         Returns an ID that is not pending, or has an owner already; None if all is well.
         """
         return self.pending.give(consumer, ids)
 
     def load_released(self, ids: list[EntryID]) -> EntryID | None:
-        """Set the released entries, in the order of their releases.
+        """Set released entries, in the order of their releases.
 
-        Returns an ID that is not pending, or has an owner, or comes twice; or one that has no
-        owner and is not among them. None if all is well, and the group is complete.
+        Returns an ID that is not pending, or has an owner, or comes twice; None if all is well.
         """
-        released: set[EntryID] = set()
-        for entry_id in ids:
-            entry = self.pending.get(entry_id)
-            if entry is None or entry.consumer is not None or entry_id in released:
+        rows: dict[EntryID, Row] = {}
+        for entry_id, row in zip(ids, self.pending.rows_of(ids), strict=True):
+            is_released = entry_id in self._order.releases or entry_id in rows
+            if row is None or row[1] is not None or is_released:
                 return entry_id
-            released.add(entry_id)
-            self.release(entry, entry.delivery_count)
+            rows[entry_id] = row
+        if rows:
+            self.release_all(list(rows.values()), [row[3] for row in rows.values()])
+        return None
+
+    @property
+    def is_loaded(self) -> bool:
+        """True if each pending entry has an owner, or is released."""
         owned_count = sum(consumer.pending_count for consumer in self.consumers.values())
-        if owned_count + len(released) == len(self.pending):
-            return None
-        return next(i for i, e in self.pending.items() if not e.consumer and i not in released)
+        return owned_count + self.nacked_count == len(self.pending)
 
     # -- the whole -----------------------------------------------------------------------------
 

@@ -113,6 +113,10 @@ class PendingEntries:
         """(ID, consumer, time, count) of every ID >= `start`, ascending."""
         raise NotImplementedError
 
+    def lend(self, start: EntryID, end: EntryID) -> Iterator[Columns]:
+        """The blocks that can have IDs from `start` to `end`, as they are now."""
+        raise NotImplementedError
+
     def __iter__(self) -> Iterator[EntryID]:
         return (row[0] for row in self.rows_from(0))
 

@@ -25,7 +25,7 @@ from typing import TypeAlias, TypeVar
 
 from storage.entries.entry_id import MAX_ID, SEQ_BITS, EntryID, format_id
 from storage.groups.consumer import NEVER
-from storage.groups.group import UNKNOWN, Group
+from storage.groups.group import LOADED_AT_ONCE, UNKNOWN, Group
 from storage.groups.lag import estimate_entries_read
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
 from storage.nodes.listpack_node import DamagedNode, ListpackNode
@@ -44,6 +44,8 @@ from storage.stream import Stream
 _Result = TypeVar("_Result")
 # What is read in steps; its result is what was read.
 Steps: TypeAlias = Generator[None, None, _Result]
+# IDs, delivery times and delivery counts of pending entries.
+_Rows: TypeAlias = tuple[list[EntryID], list[int], list[int]]
 
 ID_BYTES = 16
 
@@ -60,7 +62,6 @@ _PENDING_IDS = struct.Struct(">QQ9x")
 _PENDING_TIMES = struct.Struct("<16xqx")
 _IDS = struct.Struct(">QQ")
 _ONE_BYTE_LENGTHS = bytes(range(64))
-_MAX_BATCH = 4096
 _NODES_IN_STEP = 128
 
 # The fewest bytes that something can take, of which a count follows.
@@ -151,7 +152,7 @@ def _set_ends(nodes: list[ListpackNode], positions: list[int], last_id: EntryID)
             raise CorruptSnapshot(position, "the key of a node is above what follows it")
         node.end = end
         end = node.key - 1
-        if not left % _MAX_BATCH:
+        if not left % LOADED_AT_ONCE:
             yield
 
 
@@ -203,7 +204,11 @@ def _id_lengths(cursor: Cursor) -> EntryID:
 
 
 def _read_group(cursor: Cursor, stream: Stream, stream_type: int) -> Steps[None]:
-    """Field 7: a group with its pending entries and consumers."""
+    """Field 7: a group with its pending entries and consumers.
+
+    Batch by batch they go to the group: no list has all of a million, which would take 10 ms to
+    free.
+    """
     start = cursor.position
     name = cursor.string()
     if name in stream.groups:
@@ -211,15 +216,14 @@ def _read_group(cursor: Cursor, stream: Stream, stream_type: int) -> Steps[None]
     group = Group(name, _id_lengths(cursor))
     stream.add_group(group)
     group.entries_read = _read_entries_read(cursor, stream, group, stream_type)
-    pending = yield from _read_pending(cursor)
-    yield from group.load_pending_in_steps(*pending)
+    yield from _read_pending(cursor, group)
     for _ in range(cursor.count(_CONSUMER_BYTES)):
         yield from _read_consumer(cursor, group, stream_type)
     start = cursor.position
-    released = (yield from _read_ids(cursor)) if stream_type >= TYPE_RELEASED else []
-    odd_id = group.load_released(released)
-    if odd_id is not None:
-        raise CorruptSnapshot(start, f"it is not clear who owns the pending {_text(odd_id)}")
+    if stream_type >= TYPE_RELEASED:
+        yield from _read_released(cursor, group)
+    if not group.is_loaded:
+        raise CorruptSnapshot(start, "it is not clear who owns some of the pending entries")
 
 
 def _read_entries_read(cursor: Cursor, stream: Stream, group: Group, stream_type: int) -> int:
@@ -244,76 +248,94 @@ def _read_consumer(cursor: Cursor, group: Group, stream_type: int) -> Steps[None
     consumer.active_ms = consumer.seen_ms
     if stream_type >= TYPE_ACTIVE_TIME:
         consumer.active_ms = max(cursor.milliseconds(), NEVER)
-    ids = yield from _read_ids(cursor)
-    if not (yield from _ascend(ids)):
-        ids.sort()
-        if not (yield from _ascend(ids)):
-            raise CorruptSnapshot(start, f"consumer {name!r} has a pending entry twice")
-    for at in range(0, len(ids), _MAX_BATCH):
-        odd_id = group.load_owned(consumer, ids[at : at + _MAX_BATCH])
+    for ids in _read_ids(cursor):
+        odd_id = group.load_owned(consumer, sorted(ids))
         if odd_id is not None:
             raise CorruptSnapshot(start, f"consumer {name!r} cannot own {_text(odd_id)}")
         yield
 
 
-def _read_pending(cursor: Cursor) -> Steps[tuple[list[EntryID], list[int], list[int]]]:
-    """(IDs, delivery times, delivery counts) of a group's pending entries, IDs ascending."""
-    start, earliest_ms = cursor.position, 0
-    total = cursor.count(PENDING_BYTES)
-    ids: list[EntryID] = []
-    deliveries_ms: list[int] = []
-    counts: list[int] = []
-    batch = _MAX_BATCH
-    while len(ids) < total:
+def _read_released(cursor: Cursor, group: Group) -> Steps[None]:
+    start = cursor.position
+    for ids in _read_ids(cursor):
+        odd_id = group.load_released(ids)
+        if odd_id is not None:
+            raise CorruptSnapshot(start, f"{_text(odd_id)} is not pending without an owner, once")
+        yield
+
+
+def _read_pending(cursor: Cursor, group: Group) -> Steps[None]:
+    """The pending entries of a group, LOADED_AT_ONCE at a time."""
+    start = cursor.position
+    rows: _Rows = ([], [], [])
+    for batch in _read_rows(cursor):
+        for column, more in zip(rows, batch, strict=True):
+            column.extend(more)
+        if len(rows[0]) >= LOADED_AT_ONCE:
+            some, rows = _cut(rows, LOADED_AT_ONCE)
+            _load_pending(group, some, start)
+        yield
+    while rows[0]:
+        some, rows = _cut(rows, LOADED_AT_ONCE)
+        _load_pending(group, some, start)
+        yield
+    yield from group.order_pending()
+
+
+def _read_rows(cursor: Cursor) -> Iterator[_Rows]:
+    """(IDs, delivery times, delivery counts) of pending entries, up to LOADED_AT_ONCE of them."""
+    left, batch = cursor.count(PENDING_BYTES), LOADED_AT_ONCE
+    while left:
         # As long as all counts are lengths of one byte, whole batches have a fixed form.
         position = cursor.position
-        chunk = cursor.raw(min(batch, total - len(ids)) * PENDING_BYTES)
+        chunk = cursor.raw(min(batch, left) * PENDING_BYTES)
         lengths = chunk[PENDING_BYTES - 1 :: PENDING_BYTES]
         fixed = len(lengths) - len(lengths.lstrip(_ONE_BYTE_LENGTHS))
         chunk = chunk[: fixed * PENDING_BYTES]
-        ids += [high << 64 | low for high, low in _PENDING_IDS.iter_unpack(chunk)]
+        ids = [high << 64 | low for high, low in _PENDING_IDS.iter_unpack(chunk)]
         times_ms = [delivery_ms for (delivery_ms,) in _PENDING_TIMES.iter_unpack(chunk)]
-        deliveries_ms += times_ms
-        counts += lengths[:fixed]
-        batch = min(2 * batch, _MAX_BATCH)
+        counts = list(lengths[:fixed])
+        batch = min(2 * batch, LOADED_AT_ONCE)
         if fixed < len(lengths):
             # One is not; how many more there are like it will show.
             cursor.position = position + len(chunk)
             ids.append(cursor.id())
             times_ms.append(cursor.milliseconds())
-            deliveries_ms.append(times_ms[-1])
             counts.append(cursor.length())
             batch = 1
-        earliest_ms = min(earliest_ms, *times_ms)
-        yield
-    if earliest_ms < 0:
+        left -= len(ids)
+        yield ids, times_ms, counts
+
+
+def _cut(rows: _Rows, count: int) -> tuple[_Rows, _Rows]:
+    """The first rows, up to `count` of them, and the others."""
+    ids, times_ms, counts = rows
+    first = (ids[:count], times_ms[:count], counts[:count])
+    return first, (ids[count:], times_ms[count:], counts[count:])
+
+
+def _load_pending(group: Group, rows: _Rows, start: int) -> None:
+    """Make entries pending. Their IDs ascend in what servers write, but in any order will do."""
+    ids, times_ms, counts = rows
+    if min(times_ms) < 0:
         raise CorruptSnapshot(start, "an entry cannot have been delivered before 1970")
-    if not (yield from _ascend(ids)):
-        rows = sorted(zip(ids, deliveries_ms, counts, strict=True))
-        ids, deliveries_ms, counts = (list(column) for column in zip(*rows, strict=True))
-        if not (yield from _ascend(ids)):
-            raise CorruptSnapshot(start, "an entry is pending twice in a group")
-    return ids, deliveries_ms, counts
+    last_id = group.pending.last_key()
+    if (last_id is None or last_id < ids[0]) and all(map(lt, ids, islice(ids, 1, None))):
+        group.load_pending(ids, times_ms, counts)
+        return
+    odd_id = group.load_strays(ids, times_ms, counts)
+    if odd_id is not None:
+        raise CorruptSnapshot(start, f"{_text(odd_id)} is pending twice in a group")
 
 
-def _read_ids(cursor: Cursor) -> Steps[list[EntryID]]:
-    ids: list[EntryID] = []
-    total = cursor.count(ID_BYTES)
-    while len(ids) < total:
-        data = cursor.raw(min(_MAX_BATCH, total - len(ids)) * ID_BYTES)
-        ids += [high << 64 | low for high, low in _IDS.iter_unpack(data)]
-        yield
-    return ids
-
-
-def _ascend(ids: list[EntryID]) -> Steps[bool]:
-    """Return True if each ID is greater than the one before it."""
-    for start in range(0, len(ids), _MAX_BATCH):
-        some = ids[start : start + _MAX_BATCH + 1]
-        if not all(map(lt, some, islice(some, 1, None))):
-            return False
-        yield
-    return True
+def _read_ids(cursor: Cursor) -> Iterator[list[EntryID]]:
+    """IDs in batches."""
+    left = cursor.count(ID_BYTES)
+    while left:
+        data = cursor.raw(min(LOADED_AT_ONCE, left) * ID_BYTES)
+        ids = [high << 64 | low for high, low in _IDS.iter_unpack(data)]
+        left -= len(ids)
+        yield ids
 
 
 def _text(entry_id: EntryID) -> str:

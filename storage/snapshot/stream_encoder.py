@@ -27,12 +27,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
 from operator import itemgetter
 from typing import TypeAlias
 
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
-from storage.groups.consumer import NEVER, Consumer
+from storage.groups.consumer import NEVER
 from storage.groups.group import UNKNOWN, Group
+from storage.groups.pending_block import Owner, PendingEntries
 from storage.idempotence import Idempotence
 from storage.redis_format.primitives import encode_length, encode_string
 from storage.snapshot.node_writer import NodeWriter, count_live
@@ -61,6 +63,7 @@ _encode_count = lru_cache(maxsize=256)(encode_length)
 
 # Nodes are written in pieces of this size, or little more.
 PIECE_BYTES = 64 * 1024
+_IDS_IN_PIECE = 4096
 
 
 def stream_type(stream: Stream) -> int:
@@ -118,7 +121,7 @@ def _group(group: Group, stream_type: int, compress: bool, now_ms: int) -> Itera
         yield encode_length(UNKNOWN_CODE if read == UNKNOWN else read)
     yield from _group_pending(group)
     owners: list[_Owner] = [
-        (c.name, c.seen_ms, c.active_ms, len(c.pending), _ids_of(c))
+        (c.name, c.seen_ms, c.active_ms, len(c.pending), _ids_of(c.pending, c))
         for c in group.consumers.values()
     ]
     if stream_type < TYPE_RELEASED and group.nacked_count:
@@ -131,8 +134,9 @@ def _group(group: Group, stream_type: int, compress: bool, now_ms: int) -> Itera
             yield _MILLISECONDS.pack(active_ms)
         yield from _ids(count, ids)
     if stream_type >= TYPE_RELEASED:
-        released = [entry.entry_id for entry in group.nacked()]
-        yield from _ids(len(released), [released])
+        released = group.nacked_ids()
+        batches = iter(lambda: list(islice(released, _IDS_IN_PIECE)), [])
+        yield from _ids(group.nacked_count, batches)
 
 
 def _group_pending(group: Group) -> Iterator[bytes]:
@@ -148,19 +152,19 @@ def _group_pending(group: Group) -> Iterator[bytes]:
 
 def _with_nobody(owners: list[_Owner], group: Group, now_ms: int) -> list[_Owner]:
     """The owners, with a nameless one for the released entries (see the module)."""
-    ids = [entry.entry_id for entry in group.nacked()]
     nobody = group.consumers.get(NOBODY)
+    ids = _ids_of(group.pending, None, nobody)
     if nobody is None:
-        return [*owners, (NOBODY, now_ms, NEVER, len(ids), [sorted(ids)])]
-    ids += nobody.pending
+        return [*owners, (NOBODY, now_ms, NEVER, group.nacked_count, ids)]
+    count = group.nacked_count + nobody.pending_count
     others = [owner for owner in owners if owner[0] != NOBODY]
-    return [*others, (NOBODY, nobody.seen_ms, nobody.active_ms, len(ids), [sorted(ids)])]
+    return [*others, (NOBODY, nobody.seen_ms, nobody.active_ms, count, ids)]
 
 
-def _ids_of(consumer: Consumer) -> Iterator[list[EntryID]]:
-    """The IDs of what a consumer has, those of a block at a time."""
-    for ids, owners, _, _ in consumer.pending.lend(MIN_ID, MAX_ID):
-        yield [entry_id for entry_id, owner in zip(ids, owners, strict=True) if owner is consumer]
+def _ids_of(pending: PendingEntries, *owners: Owner | None) -> Iterator[list[EntryID]]:
+    """The IDs of what these consumers have, ascending, those of a block at a time."""
+    for ids, names, _, _ in pending.lend(MIN_ID, MAX_ID):
+        yield [entry_id for entry_id, name in zip(ids, names, strict=True) if name in owners]
 
 
 def _ids(count: int, batches: Iterable[list[EntryID]]) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import islice, pairwise
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from storage.entries.entry_ids import EntryIDs
 from storage.groups import claim_order
 from storage.groups.claim_order import PART_IDS, SPARE_IDS
 from storage.groups.consumer import Consumer
-from storage.groups.group import Group
+from storage.groups.group import LOADED_AT_ONCE, Group
 from tests.storage.groups.changes import set_delivery
 
 
@@ -315,13 +315,17 @@ def test_a_copy_has_the_same_order(group: Group) -> None:
 
 
 @pytest.mark.parametrize("step", [0, 1, 7, -3])
-def test_an_order_that_is_loaded_at_once_goes_on_as_any_other(group: Group, step: int) -> None:
+def test_an_order_that_is_loaded_in_parts_goes_on_as_any_other(group: Group, step: int) -> None:
     count = 3 * PART_IDS
     ids = list(range(1, count + 1))
     times = [10**5 + step * entry_id // 2 for entry_id in ids]
-    group.load_pending(ids, times, [1] * count)
+    for start in range(0, count, LOADED_AT_ONCE):
+        end = start + LOADED_AT_ONCE
+        group.load_pending(ids[start:end], times[start:end], [1] * len(ids[start:end]))
+    steps = [listed(group) for _ in group.order_pending()]
+    assert all(later - earlier <= PART_IDS for earlier, later in pairwise([0, *steps]))
     assert group.load_owned(alice(group), ids) is None
-    assert group.load_released([]) is None
+    assert group.is_loaded
     expected = sorted(ids, key=lambda entry_id: (times[entry_id - 1], entry_id))
     assert claimable(group) == expected
     assert listed(group) == (count - 1 if step < 0 else 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections import deque
 from collections.abc import Callable
 
 import pytest
@@ -263,13 +264,18 @@ def test_delivery_counts_stop_at_the_greatest_number() -> None:
     assert pending.delivery_count == MAX_DELIVERIES
 
 
-def test_a_group_is_loaded_in_three_steps() -> None:
+def test_a_group_is_loaded_part_by_part() -> None:
     group = Group(b"readers", 8)
     alice, bob = (group.create_consumer(name, 5) for name in (b"alice", b"bob"))
-    group.load_pending([1, 2, 3, 4, 5], [50, 40, 0, 30, 0], [1, 2, 3, 4, 2**64 - 1])
+    group.load_pending([1, 2, 3, 5], [50, 40, 0, 0], [1, 2, 3, 2**64 - 1])
+    assert group.load_strays([4], [30], [4]) is None
+    assert group.load_strays([5], [30], [4]) == 5
+    deque(group.order_pending(), maxlen=0)
     assert group.load_owned(alice, [1, 4]) is None
     assert group.load_owned(bob, [2]) is None
+    assert not group.is_loaded
     assert group.load_released([5, 3]) is None
+    assert group.is_loaded
     assert (owned(alice), owned(bob), group.nacked_count) == ([1, 4], [2], 2)
     assert list(alice.pending.values()) == [group.pending[1], group.pending[4]]
     assert [row[0] for row in group.claimable(100, 0)] == [5, 3, 4, 2, 1]
@@ -290,4 +296,6 @@ def test_a_group_is_not_loaded_with_an_entry_that_has_no_owner_or_two() -> None:
 
     group = Group(b"readers", 8)
     group.load_pending([1, 2, 3], [5, 5, 5], [1, 1, 1])
-    assert group.load_released([3, 1]) == 2
+    assert group.load_released([3, 1]) is None
+    assert not group.is_loaded
+    assert group.load_released([1]) == 1

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.entries.entry_id import MAX_ID, MIN_ID, make_id
-from storage.groups.group import MAX_DELIVERIES, UNKNOWN
+from storage.groups.group import LOADED_AT_ONCE, MAX_DELIVERIES, UNKNOWN
 from storage.nodes.listpack_node import DamagedNode, ListpackNode
 from storage.redis_format.listpack import Element
-from storage.redis_format.primitives import CorruptSnapshot, encode_length
+from storage.redis_format.primitives import CorruptSnapshot, Cursor, encode_length
+from storage.snapshot.options import Reading
+from storage.snapshot.stream_decoder import stream_steps
 from storage.stream import Stream
 from tests.storage.snapshot.bodies import (
+    NOW_MS,
     ONLY_KEY,
     ConsumerFields,
     GroupFields,
@@ -28,6 +33,9 @@ from tests.storage.snapshot.drawn_streams import describe, drawn_plain_streams, 
 from tests.support.consistency import contradictions
 
 TYPES = [15, 19, 21, 26, 27]
+
+# What a pending entry takes at most while it is read, in the batch and where it is kept.
+ROW_MOST_BYTES = 400
 
 
 @given(drawn_streams(), st.booleans(), st.booleans())
@@ -309,3 +317,29 @@ def first_damaged(stream: Stream) -> ListpackNode | None:
             except DamagedNode:
                 return node
     return None
+
+
+@pytest.mark.parametrize("kind", ["delivered", "claimed", "released", "in any order"])
+def test_no_step_allocates_or_frees_more_than_a_batch(kind: str) -> None:
+    """A server that freed a list of all pending entries at once would not answer meanwhile."""
+    count = 8 * LOADED_AT_ONCE
+    ids = [make_id(number, 0) for number in range(1, count + 1)]
+    times = [count - at // 100 if kind == "claimed" else at for at in range(count)]
+    pending = [PendingFields(i, ms) for i, ms in zip(ids, times, strict=True)]
+    if kind == "in any order":
+        pending.reverse()
+    is_released = kind == "released"
+    consumers = [ConsumerFields(b"c", pending=() if is_released else ids)]
+    released = ids if is_released else []
+    group = GroupFields(pending=pending, consumers=consumers, released=released)
+    cursor = Cursor(StreamFields(groups=[group]).body(), 0)
+    steps = stream_steps(cursor, 27, Reading(NOW_MS, NOW_MS))
+    tracemalloc.start()
+    held = [tracemalloc.get_traced_memory()[0] for _ in steps]
+    tracemalloc.stop()
+    assert cursor.left == 0
+    changes = [later - earlier for earlier, later in pairwise(held)]
+    # The table of released entries alone grows as a whole.
+    most_rows = count if is_released else LOADED_AT_ONCE
+    assert max(changes) < most_rows * ROW_MOST_BYTES
+    assert min(changes) > -LOADED_AT_ONCE * ROW_MOST_BYTES
