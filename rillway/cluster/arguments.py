@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
+from typing import NoReturn
 
 from rillway.cluster.ports import MAX_PORT
 from rillway.command_line.arguments import from_one, from_zero, whole_number
@@ -40,6 +42,7 @@ def make_parser() -> Parser:
         "A Redis Cluster on this machine, a process for each core. Options: rillway cluster start "
         "--help, and so on.",
         usage="rillway cluster start --nodes N [OPTION ...] [-- DIRECTIVES]\n"
+        "       rillway cluster remove [OPTION ...] NODE\n"
         "       rillway cluster status|add|stop [OPTION ...]",
     )
 
@@ -49,6 +52,11 @@ class StartParser(Parser):
 
     def _instead_of(self, name: str) -> str:
         return super()._instead_of(name) or f" Those of the nodes follow --: -- {name}"
+
+    def error(self, message: str) -> NoReturn:
+        """A number alone is that of the nodes."""
+        found = re.fullmatch(r"unrecognized arguments: (\d+)", message)
+        super().error(f"{message}. Did you mean --nodes {found[1]}?" if found else message)
 
 
 def start_parser() -> Parser:
@@ -102,6 +110,18 @@ def add_parser() -> Parser:
     )
 
 
+def remove_parser() -> Parser:
+    parser = Parser(
+        "cluster remove",
+        "Move the slots of a primary to the others, while clients go on, and end it with its "
+        "replicas; or end a replica. If it is cut, run it again: it goes on where it was.",
+    )
+    parser.add_argument(
+        "node", metavar="NODE", help="its port, its address or its ID, as status shows them"
+    )
+    return _with_folder(parser)
+
+
 def stop_parser() -> Parser:
     return _with_folder(
         Parser("cluster stop", "End all nodes cleanly. Their files stay, for the next start.")
@@ -123,5 +143,6 @@ JOBS = {
     "start": start_parser,
     "status": status_parser,
     "add": add_parser,
+    "remove": remove_parser,
     "stop": stop_parser,
 }

@@ -1,4 +1,4 @@
-"""`rillway cluster start|status|add|stop`.
+"""`rillway cluster start|status|add|remove|stop`.
 
 Exits with 0 if it is done and the cluster is sound, 1 if not, 2 for wrong arguments.
 """
@@ -27,7 +27,8 @@ def main(arguments: list[str]) -> int:
         print(f"rillway cluster: {failure}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print(f"\nInterrupted. `rillway cluster {job}` goes on.", file=sys.stderr)
+        again = f"{job} {options.node}" if job == "remove" else job
+        print(f"\nInterrupted. `rillway cluster {again}` goes on.", file=sys.stderr)
         return 128 + signal.SIGINT
 
 
@@ -80,6 +81,15 @@ def add(options: argparse.Namespace) -> int:
     return show(folder)
 
 
+def remove(options: argparse.Namespace) -> int:
+    """One node less; its slots go to the others."""
+    folder = ClusterFolder(options.dir)
+    folder.existing()
+    with folder.locked():
+        Launch(folder, say).remove(options.node)
+    return show(folder)
+
+
 def stop(options: argparse.Namespace) -> int:
     """End all nodes, and say which ended."""
     folder = ClusterFolder(options.dir)
@@ -89,4 +99,4 @@ def stop(options: argparse.Namespace) -> int:
     return 0
 
 
-JOBS = {"start": start, "status": status, "add": add, "stop": stop}
+JOBS = {"start": start, "status": status, "add": add, "remove": remove, "stop": stop}

@@ -31,13 +31,15 @@ RESERVED = (
 @dataclass
 class Plan:
     """What cluster.json has. `ports`: of the primaries first, then of their replicas, then those
-    that were added. `adding`: of nodes that `add` has begun to take in."""
+    that were added. `adding` and `removing`: of nodes that `add` has begun to take in, and `remove`
+    to take out; they are not among `ports`."""
 
     primaries: int
     replicas: int
     ports: list[int]
     options: list[str]
     adding: list[int] = field(default_factory=list)
+    removing: list[int] = field(default_factory=list)
     is_created: bool = False
 
     @property
@@ -115,9 +117,9 @@ class ClusterFolder:
         return NodeProcess(self.path / str(port), port)
 
     def processes(self) -> list[NodeProcess]:
-        """Of all nodes, those that are being added included."""
+        """Of all nodes, those that are being added or removed included."""
         plan = self.existing()
-        return [self.process(port) for port in (*plan.ports, *plan.adding)]
+        return [self.process(port) for port in (*plan.ports, *plan.adding, *plan.removing)]
 
     def member(self, port: int) -> Member:
         return Member(port, password=self.existing().password)

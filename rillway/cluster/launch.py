@@ -1,4 +1,4 @@
-"""Starts and stops the nodes of a cluster's folder, and takes in one more."""
+"""Starts and stops the nodes of a cluster's folder, takes in one more, and takes one out."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from typing import Any
 from rillway.cluster.creation import create, follow, introduce, knows, wait_for_agreement
 from rillway.cluster.failure import ClusterFailed
 from rillway.cluster.folder import ClusterFolder, Plan
-from rillway.cluster.member import Member
+from rillway.cluster.member import Member, Node
 from rillway.cluster.ports import check_free
 from rillway.cluster.process import NodeProcess
-from rillway.cluster.resharding import Resharding
+from rillway.cluster.removal import forget, leaving_ports
+from rillway.cluster.resharding import Resharding, fair_share, parting_shares
+from rillway.pipeline.cli.progress import Progress
 
 MIN_FOR_FAILOVER = 3
+NO_FAILOVER = (
+    "note: there is no failover with fewer than three primaries: when one fails, no majority is "
+    "left to vote for a replica"
+)
 # MIGRATE of a large value takes its time.
 MOVE_SECONDS = 120.0
 
@@ -47,10 +53,7 @@ class Launch:
         check_free(ports, "Others are chosen by --port.")
         self._folder.save(Plan(wish.primaries, replicas, ports, wish.options))
         if replicas and wish.primaries < MIN_FOR_FAILOVER:
-            self._say(
-                "note: there is no failover with fewer than three primaries: when one fails, no "
-                "majority is left to vote for a replica"
-            )
+            self._say(NO_FAILOVER)
 
     def check(self, wish: Wish) -> None:
         """Compare with the cluster that is there; take over other options. Raises ClusterFailed."""
@@ -83,7 +86,7 @@ class Launch:
         Raises ClusterFailed.
         """
         plan = self._folder.existing()
-        if self._started(plan.ports) == 0 and plan.is_created:
+        if self._started([*plan.ports, *plan.removing]) == 0 and plan.is_created:
             self._say("all nodes run already")
         members = self._members(plan.ports)
         if plan.is_created:
@@ -109,16 +112,20 @@ class Launch:
 
     def stop(self) -> None:
         """Send SIGTERM to all nodes and wait for their ends. Raises ClusterFailed."""
+        if not self._end(self._folder.processes()):
+            self._say("no node runs")
+
+    def _end(self, processes: Sequence[NodeProcess]) -> int:
+        """End those that run, and return their number."""
         ended: list[tuple[NodeProcess, int | None]] = []
-        for process in self._folder.processes():
+        for process in processes:
             pid = process.pid
             if process.ask_to_end():
                 ended.append((process, pid))
         for process, pid in ended:
             process.wait_for_its_end()
             self._say(f"127.0.0.1:{process.port} (pid {pid}) ended")
-        if not ended:
-            self._say("no node runs")
+        return len(ended)
 
     # -- one more ------------------------------------------------------------------------------
 
@@ -127,11 +134,11 @@ class Launch:
 
         Raises ClusterFailed.
         """
-        plan = self._folder.existing()
-        down = [str(p.port) for p in map(self._folder.process, plan.ports) if p.pid is None]
-        if down or not plan.is_created:
-            what = f"down: {', '.join(down)}" if down else "not made to the end"
-            raise ClusterFailed(f"the cluster is {what}. First: rillway cluster start")
+        plan = self._whole()
+        if plan.removing:
+            raise ClusterFailed(
+                f"a node is being removed. First: rillway cluster remove {plan.removing[0]}"
+            )
         if not plan.adding:
             first = max(plan.ports) + 1
             ports = list(range(first, first + 1 + plan.replicas))
@@ -153,21 +160,86 @@ class Launch:
         plan.ports, plan.adding = [*plan.ports, *plan.adding], []
         self._folder.save(plan)
 
+    def _whole(self) -> Plan:
+        """The plan of a cluster that was made to the end, and runs. Raises ClusterFailed."""
+        plan = self._folder.existing()
+        down = [str(p.port) for p in map(self._folder.process, plan.ports) if p.pid is None]
+        if down or not plan.is_created:
+            what = f"down: {', '.join(down)}" if down else "not made to the end"
+            raise ClusterFailed(f"the cluster is {what}. First: rillway cluster start")
+        return plan
+
     def _others(self, ours: Sequence[Member]) -> list[Member]:
         """The nodes that were not started here, but for those that have failed."""
+        plan = self._folder.existing()
         ids = {member.id for member in ours}
-        ids |= {self._folder.member(port).id for port in self._folder.existing().adding}
+        ids |= {self._folder.member(port).id for port in (*plan.adding, *plan.removing)}
         found = [node for node in ours[0].nodes() if node.id not in ids and not node.has_failed]
         return [self._member(node.port, host=node.host, bus_port=node.bus_port) for node in found]
 
     def _move_slots_to(self, target: Member, members: Sequence[Member]) -> None:
         """The target's share, of all primaries that there are: those of others give as well."""
-        self._say(f"moving slots to {target.address}; clients go on meanwhile")
-        moved: list[int] = []
-        owners = {node.id for node in target.nodes() if node.is_primary and node.slots}
-        primaries = [member for member in members if member.id in owners]
-        Resharding(target, [*primaries, target], moved=moved.append).run()
-        self._say(f"{sum(moved):,} slots moved")
+        what = f"moving slots to {target.address}"
+        self._say(f"{what}; clients go on meanwhile")
+        nodes = target.nodes()
+        total = sum(map(len, fair_share(nodes, target.id).values()))
+        primaries = [*_owners(nodes, members), target]
+        with Progress(what, total, unit="slots") as progress:
+            Resharding(target, primaries, moved=progress.advance).run()
+        self._say(f"{progress.done:,} slots moved")
+
+    # -- one less ------------------------------------------------------------------------------
+
+    def remove(self, name: str) -> None:
+        """Take out a primary with its replicas, or a replica; or go on with the one of before.
+
+        `name`: its port, address or ID. Raises ClusterFailed.
+        """
+        plan = self._whole()
+        if plan.adding:
+            raise ClusterFailed("a node is being added. First: rillway cluster add")
+        if not plan.removing:
+            plan.removing = leaving_ports(name, self._members(plan.ports))
+            plan.ports = [port for port in plan.ports if port not in plan.removing]
+            self._folder.save(plan)
+        elif name not in self._names(plan.removing[0]):
+            first = f"First: rillway cluster remove {plan.removing[0]}"
+            raise ClusterFailed(f"another node is being removed. {first}")
+        self._started(plan.removing)
+        ours, leaving = self._members(plan.ports), self._members(plan.removing)
+        staying = [*ours, *self._others(ours)]
+        self._take_slots_from(leaving[0], staying)
+        forget(leaving, staying)
+        wait_for_agreement(staying)
+        self._end([self._folder.process(port) for port in plan.removing])
+        plan.removing = []
+        self._folder.save(plan)
+
+    def _names(self, port: int) -> list[str]:
+        """How a node may be called that is being removed."""
+        ids = [node.id for node in self._folder.saved_nodes(port) if node.is_myself]
+        return [str(port), f"127.0.0.1:{port}", *ids]
+
+    def _take_slots_from(self, source: Member, staying: Sequence[Member]) -> None:
+        """Divide the source's slots among all other primaries that have some."""
+        primaries = _owners(staying[0].nodes(), staying)
+        total = sum(map(len, parting_shares(primaries[0].nodes(), source.id).values()))
+        if not total:
+            return
+        what = f"moving slots from {source.address}"
+        self._say(f"{what}; clients go on meanwhile")
+        with Progress(what, total, unit="slots") as progress:
+            moves = {
+                target.id: Resharding(target, [*primaries, source], moved=progress.advance)
+                for target in primaries
+            }
+            for resharding in moves.values():
+                resharding.finish()
+            for target_id, slots in parting_shares(primaries[0].nodes(), source.id).items():
+                moves[target_id].take(source.id, slots)
+        self._say(f"{progress.done:,} slots moved")
+        if self._folder.existing().replicas and len(primaries) < MIN_FOR_FAILOVER:
+            self._say(NO_FAILOVER)
 
     def _members(self, ports: Sequence[int]) -> list[Member]:
         return [self._member(port) for port in ports]
@@ -176,3 +248,9 @@ class Launch:
         """A connection that waits for a MIGRATE of a large value."""
         password = self._folder.existing().password
         return Member(port, password=password, answer_seconds=MOVE_SECONDS, **address)
+
+
+def _owners(nodes: Sequence[Node], members: Sequence[Member]) -> list[Member]:
+    """The members that are primaries with slots."""
+    ids = {node.id for node in nodes if node.is_primary and node.slots}
+    return [member for member in members if member.id in ids]

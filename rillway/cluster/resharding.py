@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from rillway.cluster.failure import ClusterFailed
+from rillway.cluster.failure import ClusterFailed, NotReady
 from rillway.cluster.member import SLOT_COUNT, Member, Node
 
 SLOTS_AT_ONCE = 64
@@ -34,6 +34,23 @@ def fair_share(nodes: Sequence[Node], target_id: str) -> dict[str, list[int]]:
     return gifts
 
 
+def parting_shares(nodes: Sequence[Node], source_id: str) -> dict[str, list[int]]:
+    """All slots of the source, divided among the other primaries with slots, by their IDs.
+
+    Those who have least get most, so that all have the same in the end, but for a rounded-off slot.
+    """
+    slots = [slot for node in nodes if node.id == source_id for slot in node.each_slot()]
+    takers = {node.id: node.slot_count for node in nodes if node.is_primary and node.slots}
+    takers.pop(source_id, None)
+    fair = -(-(sum(takers.values()) + len(slots)) // max(len(takers), 1))
+    shares: dict[str, list[int]] = {}
+    for target_id, number in sorted(takers.items(), key=lambda item: item[1]):
+        missing = max(fair - number, 0)
+        if slots and missing:
+            shares[target_id], slots = slots[:missing], slots[missing:]
+    return shares
+
+
 class Resharding:
     """Moves slots to `target`. `primaries`: all that have slots, the target included."""
 
@@ -51,12 +68,16 @@ class Resharding:
 
     def run(self) -> None:
         """Move a fair share. Raises ClusterFailed; it can be run again."""
-        self._finish()
+        self.finish()
         for source_id, slots in fair_share(self._target.nodes(), self._target.id).items():
-            for first in range(0, len(slots), SLOTS_AT_ONCE):
-                self.move(self._source(source_id), slots[first : first + SLOTS_AT_ONCE])
+            self.take(source_id, slots)
 
-    def _finish(self) -> None:
+    def take(self, source_id: str, slots: Sequence[int]) -> None:
+        """Move slots of one source, some at a time. Raises ClusterFailed."""
+        for first in range(0, len(slots), SLOTS_AT_ONCE):
+            self.move(self._source(source_id), slots[first : first + SLOTS_AT_ONCE])
+
+    def finish(self) -> None:
         """Move the slots that a run before has marked."""
         nodes = self._target.nodes()
         owners = {slot: node.id for node in nodes for slot in node.each_slot()}
@@ -89,9 +110,17 @@ class Resharding:
             source.ask_all((*migrate, *keys) for keys in found)
 
     def _give(self, slots: Sequence[int], members: Iterable[Member]) -> None:
-        """The target is told first: if the command ends there, it announces it to the others."""
+        """The target is told first: if the command ends there, it announces it to the others.
+
+        A source that has lost its last slot, and heard of it from the target, is a replica by now,
+        and has nothing to be told.
+        """
         for member in members:
-            member.ask_all([("CLUSTER", "SETSLOT", s, "NODE", self._target.id) for s in slots])
+            try:
+                member.ask_all([("CLUSTER", "SETSLOT", s, "NODE", self._target.id) for s in slots])
+            except NotReady:
+                if member.myself().is_primary:
+                    raise
 
     def _source(self, node_id: str) -> Member:
         if node_id not in self._primaries:

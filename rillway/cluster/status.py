@@ -90,7 +90,7 @@ def read_status(folder: ClusterFolder) -> Status:
     if len({division(view) for view in views.values()}) > 1:
         sentences.append("the nodes do not agree who has which slots (yet)")
     sentences += _of_plan(folder)
-    in_use = [a for a in answers if a.view and a.port not in folder.existing().adding]
+    in_use = [a for a in answers if a.view and a.port in folder.existing().ports]
     is_ok = bool(in_use) and all(answer.is_ok for answer in in_use)
     return Status(tuple(statuses), is_ok, tuple(sentences))
 
@@ -150,6 +150,9 @@ def _of_plan(folder: ClusterFolder) -> list[str]:
         return ["it was not made to the end: `rillway cluster start` goes on"]
     if plan.adding:
         return [f"a node is being added ({plan.adding[0]}): `rillway cluster add` goes on"]
+    if plan.removing:
+        port = plan.removing[0]
+        return [f"a node is being removed ({port}): `rillway cluster remove {port}` goes on"]
     return []
 
 

@@ -149,6 +149,32 @@ def test_a_node_is_added_under_load_although_the_command_is_cut(cluster: Command
     assert document["problems"] == []
 
 
+def test_a_node_is_removed_under_load_although_the_command_is_cut(cluster: Command) -> None:
+    leaving = str(cluster.port + 1)
+    with cluster.client() as client:
+        load = Load(client)
+        load.start()
+        try:
+            removing = cluster.begin("remove", leaving)
+            assert removing.stdout is not None
+            for line in removing.stdout:
+                if line.startswith("moving slots"):
+                    break
+            removing.send_signal(signal.SIGINT)
+            printed = removing.communicate(timeout=60)[0]
+            assert f"`rillway cluster remove {leaving}` goes on" in printed
+            assert "a node is being removed" in cluster.run("status", status=1)
+            assert "First: rillway cluster remove" in cluster.run("add", status=1)
+            cluster.run("remove", leaving)
+        finally:
+            load.check()
+        assert all(client.get(f"key:{number}") == str(number) for number in range(100))
+    document = cluster.status()
+    assert [node["port"] - cluster.port for node in document["nodes"]] == [0, 2, 3]
+    assert [slot_count(node) // 10 for node in document["nodes"]] == [546] * 3
+    assert document["problems"] == []
+
+
 def stop_when(process: subprocess.Popen[str], holds: Callable[[], bool]) -> None:
     """Let a process run for a few milliseconds at a time, until it holds."""
     process.send_signal(signal.SIGSTOP)
@@ -183,7 +209,7 @@ def test_a_redis_server_joins_by_redis_cli_and_gives_slots_to_the_next_node(
         wait_until_sound(cluster)
         cluster.run("add")
         document = cluster.status()
-        assert {slot_count(node) // 10 for node in document["nodes"]} == {273}
+        assert {slot_count(node) // 10 for node in document["nodes"]} == {327}
         with cluster.client() as client:
             assert all(client.get(f"key:{number}") == str(number) for number in range(100))
             assert all(client.xlen(f"orders:{number}") for number in range(100))

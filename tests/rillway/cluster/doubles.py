@@ -19,6 +19,7 @@ class FakeCluster:
         self.changes: list[tuple[Any, ...]] = []
         self.keys: dict[int, dict[bytes, FakeMember]] = {}
         self.fail_after = fail_after
+        self.demotes = False  # whether who loses its last slot follows the one that took it
 
     def change(self, member: FakeMember, words: Sequence[Any]) -> None:
         if self.fail_after is not None and len(self.changes) >= self.fail_after:
@@ -95,6 +96,15 @@ class FakeMember(Member):
     def do_replicate(self, node_id: str) -> None:
         self.primary_id = node_id
 
+    def do_forget(self, node_id: str) -> None:
+        [port] = [member.port for member in self.cluster.members if member.node_id == node_id]
+        assert port != self.port and node_id != self.primary_id
+        self.known.remove(port)
+
+    def do_reset(self, how: str) -> None:
+        assert self not in self.cluster.owners
+        self.known, self.primary_id, self.node_id = {self.port}, None, f"{self.port:040d}"
+
     def do_setslot(self, slot: int, what: str, node_id: str) -> None:
         cluster, [other] = self.cluster, [m for m in self.cluster.members if m.node_id == node_id]
         if what == "IMPORTING":
@@ -104,8 +114,12 @@ class FakeMember(Member):
             assert cluster.owners[slot] is self
             self.migrating[slot] = node_id
         else:
+            if self.primary_id:
+                raise NotReady("Please use SETSLOT only with masters.")
             assert self is other or self not in cluster.keys.get(slot, {}).values()
-            cluster.owners[slot] = other
+            former, cluster.owners[slot] = cluster.owners[slot], other
+            if cluster.demotes and former and former is not other and former not in cluster.owners:
+                former.primary_id = node_id
             self.migrating.pop(slot, None)
             self.importing.pop(slot, None)
 

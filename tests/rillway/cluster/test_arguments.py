@@ -18,7 +18,7 @@ def test_what_follows_two_dashes_is_the_nodes() -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        ([], "expected one of: start, status, add, stop"),
+        ([], "expected one of: start, status, add, remove, stop"),
         (["stats"], "there is no job 'stats'. Did you mean 'status'?"),
         (["start", "--nodes", "0"], "--nodes takes a number from 1 up"),
         (["start", "--port", "60000"], "--port takes a number from 1 to 55,535"),
@@ -29,6 +29,8 @@ def test_what_follows_two_dashes_is_the_nodes() -> None:
             "Those of the nodes follow --: -- --save",
         ),
         (["start", "--node", "3"], "there is no option --node. Did you mean --nodes?"),
+        (["start", "3"], "unrecognized arguments: 3. Did you mean --nodes 3?"),
+        (["remove"], "required: NODE"),
     ],
 )
 def test_mistakes_are_reported(

@@ -63,6 +63,9 @@ def test_a_cluster_of_one_starts_stops_and_has_its_data_again(run: Run, tmp_path
         assert client.config_get("appendfsync")["appendfsync"] == "always"
     refused = run("start", "--", "--appendfsync", "no")
     assert "other options than before need all nodes to start again" in refused.stderr
+    refused = run("remove", str(port))
+    assert f"127.0.0.1:{port} is the only primary" in refused.stderr
+    assert "the cluster has no node 1:" in run("remove", "1").stderr
     for words in (["--nodes", "2"], ["--replicas", "1"], ["--port", "1"]):
         refused = run("start", *words)
         assert refused.returncode == 1
@@ -122,9 +125,9 @@ def test_a_password_is_used_for_all_nodes(run: Run) -> None:
         client.ping()
 
 
-@pytest.mark.parametrize("job", ["status", "stop", "add", "start"])
+@pytest.mark.parametrize("job", ["status", "stop", "add", "start", "remove 7000"])
 def test_without_a_cluster_each_job_says_what_to_do(run: Run, job: str, tmp_path: Path) -> None:
-    refused = run(job)
+    refused = run(*job.split())
     assert refused.returncode == 1
     assert refused.stderr.startswith(f"rillway cluster: there is no cluster in {tmp_path}")
     assert "--nodes" in refused.stderr

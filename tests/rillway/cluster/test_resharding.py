@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import pytest
 
 from rillway.cluster.failure import ClusterFailed
 from rillway.cluster.member import Node
-from rillway.cluster.resharding import Resharding, fair_share
+from rillway.cluster.resharding import Resharding, fair_share, parting_shares
 from tests.rillway.cluster.doubles import FakeCluster
 
 IDS = ["a" * 40, "b" * 40, "c" * 40]
@@ -34,6 +36,17 @@ def test_a_target_that_has_its_share_gets_nothing() -> None:
 def test_who_has_too_little_gives_nothing() -> None:
     nodes = [node(IDS[0], (0, 99)), node(IDS[1], (100, 16383)), node(IDS[2])]
     assert list(fair_share(nodes, IDS[2])) == [IDS[1]]
+
+
+def test_who_has_least_gets_most_of_what_is_given_up() -> None:
+    nodes = [node(IDS[0], (0, 99)), node(IDS[1], (100, 8191)), node(IDS[2], (8192, 16383))]
+    shares = parting_shares(nodes, IDS[2])
+    assert {target: len(slots) for target, slots in shares.items()} == {
+        IDS[0]: 16384 // 2 - 100,
+        IDS[1]: 100,
+    }
+    assert sorted(chain(*shares.values())) == list(range(8192, 16384))
+    assert parting_shares(nodes[2:], IDS[2]) == {}
 
 
 @pytest.fixture
@@ -76,6 +89,17 @@ def test_a_move_that_is_cut_is_finished(cluster: FakeCluster, changes: int) -> N
     cluster.fail_after = None
     Resharding(cluster.members[2], cluster.members).run()
     assert is_done(cluster)
+
+
+def test_a_source_that_follows_who_took_its_last_slot_needs_to_hear_no_more(
+    cluster: FakeCluster,
+) -> None:
+    source, _, target = cluster.members
+    cluster.demotes = True
+    Resharding(target, cluster.members).take(source.id, list(source.myself().each_slot()))
+    assert source.primary_id == target.id
+    assert not source.myself().slots
+    assert all(holder is target for held in cluster.keys.values() for holder in held.values())
 
 
 def test_a_source_that_cannot_be_reached_is_named(cluster: FakeCluster) -> None:
