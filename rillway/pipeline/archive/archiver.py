@@ -522,7 +522,7 @@ class _Round:
                 self._fail(errors)
                 return False
             changed = {name: self._merged(name, step.record) for name, step in by_name.items()}
-            number = self._table.write_state(changed)
+            number = self._table.write_state(changed, files)
             self._hooks.reached("stated")
             try:
                 self._table.append(number, files, note)

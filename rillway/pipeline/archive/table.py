@@ -13,13 +13,15 @@ second looks again. Where the table may lie: see store.py.
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
@@ -50,9 +52,18 @@ from rillway.pipeline.archive.identity.epochs import (
 )
 from rillway.pipeline.archive.identity.state_files import (
     StateUnreadable,
+    Written,
     read_records,
     remove_old,
     write_records,
+)
+from rillway.pipeline.archive.repair.log_files import (
+    ACTIONS,
+    LOG_FOLDER,
+    check_readable,
+    check_version,
+    log_damaged,
+    no_archive_sentence,
 )
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, ms_of
 from rillway.pipeline.ranges.offsets import Position
@@ -61,7 +72,6 @@ from rillway.pipeline.ranges.offsets import Position
 CAUSE_MARK = "\x1b[31m↳\x1b[0m"
 NAME = "rillway-archive"
 DESCRIPTION = "Entries of streams, archived by Rillway"
-LOG_FOLDER = "_delta_log"
 # Newer ones have deletion vectors or renamed columns: files that are not what they seem.
 MAX_READER_VERSION = 1
 PERIOD_PROPERTY = "rillway.partitionBy"
@@ -74,6 +84,7 @@ PROPERTIES = {
     "delta.logRetentionDuration": "interval 1 days",
 }
 ORPHAN_HOURS = 24
+MAX_COMMIT_ATTEMPTS = 20
 STATE = "rillway:state"
 # Of the first of two commits; see upkeep/upgrade.py.
 UPGRADE = "rillway:upgrade"
@@ -81,6 +92,10 @@ ARCHIVE_GROUP_PREFIX = "__archive:"
 # Longer text is cut in the log's statistics.
 STATISTICS_CHARACTERS = 32
 LAST_CHARACTER = "\U0010ffff"
+
+
+class NoArchive(ArchiveError):
+    """There is no table at all."""
 
 
 class OldLayout(ArchiveError):
@@ -174,7 +189,7 @@ class ArchiveTable:
         try:
             self._delta.update_incremental()
         except (DeltaError, OSError) as error:
-            raise ArchiveError(f"{self.store}: {first_line(error)}") from None
+            raise log_damaged(self.store, first_line(error)) from None
 
     # -- what it says -----------------------------------------------------------------------------
 
@@ -282,7 +297,10 @@ class ArchiveTable:
     ) -> list[ArchivedFile]:
         """The files that may hold entries of a time, the earliest first."""
         if self._files is None or self._files[0] != self.version:
-            actions = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
+            try:
+                actions = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
+            except (DeltaError, OSError) as error:
+                raise log_damaged(self.store, first_line(error)) from None
             files = sorted(map(_file, actions), key=lambda file: (file.first_ms, file.last_ms))
             self._files = self.version, files
         return [file for file in self._files[1] if file.may_hold(stream, first_ms, last_ms)]
@@ -322,17 +340,25 @@ class ArchiveTable:
 
     # -- commits ----------------------------------------------------------------------------------
 
-    def write_state(self, changed: Mapping[str, StreamRecord]) -> int:
+    def write_state(
+        self, changed: Mapping[str, StreamRecord], files: Sequence[ArchivedFile] = ()
+    ) -> int:
         """Have a state with some records in place of those of before on the disk.
 
-        Returns the number by which `append` names it. Raises ArchiveError.
+        Returns the number by which `append` names it, with the same files. Raises ArchiveError.
         """
-        records = {**self.records, **changed}
+        return self.write_whole_state({**self.records, **changed}, files)
+
+    def write_whole_state(
+        self, records: Mapping[str, StreamRecord], files: Sequence[ArchivedFile] = ()
+    ) -> int:
+        """The same with all records. Raises ArchiveError."""
+        written = Written(self.id, self.version + 1, tuple(files))
         try:
-            number = write_records(self.store, records)
+            number = write_records(self.store, records, written)
         except OSError as error:
             raise ArchiveError(f"{self.store}: {first_line(error)}") from None
-        self._records[number] = records
+        self._records[number] = dict(records)
         return number
 
     def append(
@@ -352,7 +378,11 @@ class ArchiveTable:
         self._commit([*added, *removed], None, {"rillway.operation": "compact"})
 
     def expire(
-        self, old: Iterable[ArchivedFile], kept: Iterable[ArchivedFile], state_number: int
+        self,
+        old: Iterable[ArchivedFile],
+        kept: Iterable[ArchivedFile],
+        state_number: int | None,
+        operation: str = "expire",
     ) -> None:
         """Commit that of the rows of `old` only those in `kept` are left.
 
@@ -361,7 +391,7 @@ class ArchiveTable:
         now_ms = int(time.time() * 1000)
         removed = [_removed(file, now_ms, data_change=True) for file in old]
         added = [_added(file) for file in kept]
-        self._commit([*added, *removed], state_number, {"rillway.operation": "expire"})
+        self._commit([*added, *removed], state_number, {"rillway.operation": operation})
 
     def _commit(
         self,
@@ -377,7 +407,7 @@ class ArchiveTable:
                 self._delta.schema(),
                 list(PARTITIONED_BY),
                 commit_properties=CommitProperties(
-                    custom_metadata=dict(note),
+                    custom_metadata={**note, ACTIONS: str(len(actions) + len(named))},
                     # A commit that comes second is not tried again on top of another: whether it
                     # still makes sense is for the caller to find out.
                     max_commit_retries=0,
@@ -392,6 +422,14 @@ class ArchiveTable:
         sync_log(self.store, self.version)
 
     # -- upkeep -----------------------------------------------------------------------------------
+
+    def checkpoint(self) -> None:
+        """Have a checkpoint of this version, and on the disk. Raises ArchiveError."""
+        try:
+            self._delta.create_checkpoint()
+        except (DeltaError, OSError) as error:
+            raise ArchiveError(f"{self.store}: {first_line(error)}") from None
+        sync_log(self.store, self.version)
 
     def tidy(self) -> None:
         """Delete states that nothing names any more, each time that the log has a checkpoint."""
@@ -424,17 +462,35 @@ class ArchiveTable:
 
 
 def open_delta(store: Store) -> DeltaTable:
-    """Raises ArchiveError if there is no table, or none that can be read."""
+    """Raises NoArchive, or LogDamaged if the table cannot be read."""
     if not is_table(store):
-        raise ArchiveError(f"{store}: there is no archive")
+        raise NoArchive(no_archive_sentence(store))
     try:
-        return DeltaTable(store.uri, storage_options=store.delta_options)
+        with _quiet():
+            delta = DeltaTable(store.uri, storage_options=store.delta_options)
+        check_version(store, delta.version())
+        return delta
     except (DeltaError, OSError) as error:
-        raise ArchiveError(f"{store}: {first_line(error)}") from None
+        raise log_damaged(store, first_line(error)) from None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what Rust itself prints where a damaged checkpoint makes it panic."""
+    with open(os.devnull, "wb") as nothing:
+        before = os.dup(2)
+        os.dup2(nothing.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
 
 
 def is_table(store: Store) -> bool:
-    """Raises ArchiveError where an object store cannot be asked."""
+    """Raises ArchiveError where an object store cannot be asked, or a folder cannot be read."""
+    if store.folder is not None and (reason := check_readable(store.folder)):
+        raise ArchiveError(f"{store}: {reason}")
     try:
         return bool(DeltaTable.is_deltatable(store.uri, store.delta_options))
     except (DeltaError, OSError, ValueError) as error:
@@ -453,6 +509,8 @@ def _check_empty(store: Store) -> None:
     else:
         listed = store.filesystem.get_file_info(FileSelector("", allow_not_found=True))
         names = [entry.base_name for entry in listed]
+    if any(name.startswith(f"{DATE}=") for name in names):
+        raise NoArchive(no_archive_sentence(store))
     if any(name != LOG_FOLDER for name in names):
         raise ArchiveError(f"{store}: not empty, and no archive")
 
@@ -481,6 +539,29 @@ def _file(action: Mapping[str, Any]) -> ArchivedFile:
 
 
 def _added(file: ArchivedFile, *, data_change: bool = True) -> AddAction:
+    return AddAction(
+        path=file.path,
+        size=file.size_bytes,
+        partition_values=_partition(file.date),
+        modification_time=int(time.time() * 1000),
+        data_change=data_change,
+        stats=_statistics(file),
+    )
+
+
+def add_content(file: ArchivedFile) -> dict[str, Any]:
+    """The same as it stands in the log: the path encoded as in a URL."""
+    return {
+        "path": quote(file.path, safe="/="),
+        "partitionValues": _partition(file.date),
+        "size": file.size_bytes,
+        "modificationTime": int(time.time() * 1000),
+        "dataChange": True,
+        "stats": _statistics(file),
+    }
+
+
+def _statistics(file: ArchivedFile) -> str:
     last_stream = file.last_stream
     if len(last_stream) > STATISTICS_CHARACTERS:
         # The cut one comes before a name that goes on with that character.
@@ -492,15 +573,8 @@ def _added(file: ArchivedFile, *, data_change: bool = True) -> AddAction:
         "maxValues": {STREAM: last_stream, EPOCH: file.last_epoch, "ms": file.last_ms},
         "nullCount": {STREAM: 0, EPOCH: 0, "ms": 0},
     }
-    return AddAction(
-        path=file.path,
-        size=file.size_bytes,
-        partition_values=_partition(file.date),
-        modification_time=int(time.time() * 1000),
-        data_change=data_change,
-        # deltalake 1.6 reads the escape of U+20000 as U+10000.
-        stats=json.dumps(stats, ensure_ascii=False),
-    )
+    # deltalake 1.6 reads the escape of U+20000 as U+10000.
+    return json.dumps(stats, ensure_ascii=False)
 
 
 def _removed(file: ArchivedFile, now_ms: int, *, data_change: bool) -> RemoveAction:

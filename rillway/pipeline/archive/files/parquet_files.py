@@ -181,6 +181,8 @@ class _NewFile:
             use_dictionary=DICTIONARIES,
             column_encoding=ENCODINGS,
             write_page_index=True,
+            # Three bytes in a page: without them a flipped bit is mostly another value.
+            write_page_checksum=True,
         )
         self._held: list[pa.RecordBatch] = []
         self._held_rows = self._held_bytes = 0

@@ -25,7 +25,7 @@ from rillway.pipeline.archive.files.parquet_files import (
     id_at,
     statistics,
 )
-from rillway.pipeline.archive.files.store import ArchiveError, Store
+from rillway.pipeline.archive.files.store import ArchiveError, Store, reason_of
 from rillway.pipeline.arrow.decoder import RawEntry
 from rillway.pipeline.arrow.schema import arrow_schema
 from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, MIN_ID, ms_of
@@ -218,11 +218,15 @@ def overlapping(files: Iterable[F]) -> Iterator[list[F]]:
 def open_file(store: Store, file: ArchivedFile) -> Iterator[pq.ParquetFile]:
     """Raises ArchiveError if it is missing or damaged, also while it is read."""
     try:
-        with pq.ParquetFile(file.path, filesystem=store.filesystem) as parquet:
+        with pq.ParquetFile(
+            file.path, filesystem=store.filesystem, page_checksum_verification=True
+        ) as parquet:
             yield parquet
     except (OSError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ArchiveError(f"{store}: {file.path}, which the log names: {reason}") from None
+        raise ArchiveError(
+            f"{store}: {file.path}, which the log names: {reason_of(error)} (`rillway archive "
+            f"verify --to {store}` lists what is damaged)"
+        ) from None
 
 
 def bounded_batches(

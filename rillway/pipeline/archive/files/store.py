@@ -10,6 +10,7 @@ In a folder, what is written is synced before it is named; an object is durable 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from pathlib import Path
 import pyarrow.fs as pafs
 
 URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
+MAX_REASON = 120
 SCHEMES = ("s3", "s3a", "gs", "abfs", "abfss", "az", "adl")
 # How the names of the environment variables begin that deltalake takes for options.
 VARIABLES = ("AWS_", "AZURE_", "GOOGLE_")
@@ -27,6 +29,14 @@ VARIABLES = ("AWS_", "AZURE_", "GOOGLE_")
 
 class ArchiveError(Exception):
     """The archive is missing, is none, or cannot be used; the text says which and why."""
+
+
+class LogDamaged(ArchiveError):
+    """The log cannot be read. `reason`: what deltalake says, empty if it takes it for whole."""
+
+    def __init__(self, text: str, reason: str = "") -> None:
+        super().__init__(text)
+        self.reason = reason
 
 
 class UnknownStore(ValueError):
@@ -111,6 +121,30 @@ def store_of(place: str | Path | Store, options: Mapping[str, str] | None = None
             f"{place}: an archive is a local folder, or one of {', '.join(SCHEMES[:5])}://"
         )
     return Store(str(place).rstrip("/"), tuple(sorted((options or {}).items())))
+
+
+def reason_of(error: BaseException) -> str:
+    """What is wrong with a file, as a short part of a sentence."""
+    text = str(error) or type(error).__name__
+    if isinstance(error, FileNotFoundError):
+        return "it is not there"
+    if isinstance(error, PermissionError) or "Permission denied" in text:
+        return "it cannot be read: permission denied"
+    is_cut = isinstance(error, json.JSONDecodeError | UnicodeDecodeError)
+    if is_cut or "Parquet magic bytes" in text or "Parquet file size" in text:
+        return "it is cut off or overwritten"
+    first = text.splitlines()[0].split(". ")[0].rstrip(".")
+    return first if len(first) <= MAX_REASON else first[:MAX_REASON] + "..."
+
+
+def os_sentence(error: OSError) -> str:
+    """`PATH: Permission denied`; Arrow has both in a text of its own."""
+    found = re.search(r"'([^']+)'.*\[errno \d+\] (.+)", str(error))
+    if found:
+        return f"{found[1]}: {found[2]}"
+    if error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def sync(path: Path) -> None:

@@ -2,21 +2,26 @@
 
 A commit names one by the transaction `rillway:state`, 63 random bits; the file is
 `_rillway/state-<the bits in hexadecimal>.parquet` and has a row for each stream. It never changes
-and is on the disk before the commit. Two archivers write two files, and the log names one.
+and is on the disk before the commit. Two archivers write two files, and the log names one. In its
+metadata it names the commit in turn: the table, the version, and the files that it adds, with which
+`rillway archive repair` can make a version of the log again.
 deltalake's vacuum leaves folders alone that begin with an underscore, so old ones are removed here.
 """
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.fs import FileInfo, FileSelector, FileType
 
-from rillway.pipeline.archive.files.store import Store
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile
+from rillway.pipeline.archive.files.store import Store, reason_of
 from rillway.pipeline.archive.identity.epochs import StreamRecord, from_row, to_row
 
 FOLDER = "_rillway"
@@ -60,45 +65,99 @@ class StateUnreadable(Exception):
     """A file that the log names is missing or holds something else; the text says which."""
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The commit that a state was written for. `files`: those that it adds."""
+
+    table: str
+    version: int
+    files: tuple[ArchivedFile, ...] = ()
+
+
 def path_of(number: int) -> str:
     return f"{FOLDER}/{PREFIX}{number:016x}{SUFFIX}"
 
 
-def write_records(store: Store, records: Mapping[str, StreamRecord]) -> int:
+def write_records(
+    store: Store, records: Mapping[str, StreamRecord], written: Written | None = None
+) -> int:
     """The number by which a commit names the file. Raises OSError."""
     number = secrets.randbits(BITS)
     rows = [{"stream": stream, **to_row(records[stream])} for stream in sorted(records)]
+    schema = SCHEMA if written is None else SCHEMA.with_metadata(_as_metadata(written))
     store.make_parent(path_of(number))
-    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), path_of(number), filesystem=store.filesystem)
+    pq.write_table(
+        pa.Table.from_pylist(rows, schema),
+        path_of(number),
+        filesystem=store.filesystem,
+        write_page_checksum=True,
+    )
     store.settle(path_of(number))
     return number
+
+
+def _as_metadata(written: Written) -> dict[str, str]:
+    files = [asdict(file) for file in written.files]
+    return {
+        "rillway.table": written.table,
+        "rillway.version": str(written.version),
+        "rillway.files": json.dumps(files, default=date.isoformat),
+    }
 
 
 def read_records(store: Store, number: int) -> dict[str, StreamRecord]:
     """By stream. Raises StateUnreadable."""
     path = path_of(number)
     try:
-        rows = pq.ParquetFile(path, filesystem=store.filesystem).read().to_pylist()
+        with pq.ParquetFile(
+            path, filesystem=store.filesystem, page_checksum_verification=True
+        ) as parquet:
+            rows = parquet.read().to_pylist()
         return {row["stream"]: from_row(row) for row in rows}
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise StateUnreadable(f"{store}: {path}, which the log names: {reason}") from None
+        raise StateUnreadable(
+            f"{store}: {path}, which the log names: {reason_of(error)} (`rillway archive repair "
+            f"--to {store}` makes it again from the rows)"
+        ) from None
+
+
+def read_written(store: Store, number: int) -> Written | None:
+    """For which commit a state was written; None if it is unreadable, or of an earlier release."""
+    try:
+        found = pq.read_schema(path_of(number), filesystem=store.filesystem).metadata or {}
+        files = [
+            ArchivedFile(**{**item, "date": date.fromisoformat(item["date"])})
+            for item in json.loads(found[b"rillway.files"])
+        ]
+        table, version = found[b"rillway.table"].decode(), int(found[b"rillway.version"])
+        return Written(table, version, tuple(files))
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):
+        return None
+
+
+def numbers(store: Store) -> list[int]:
+    """Of all states that are there, the newest file first. Raises OSError."""
+    names = [info.base_name for info in _listed(store)]
+    return [int(name[len(PREFIX) : -len(SUFFIX)], 16) for name in names]
 
 
 def remove_old(store: Store, named: int | None, now: datetime | None = None) -> int:
     """Delete all but the one that the log names, the newest ones and those of the last day."""
-    listed = store.filesystem.get_file_info(FileSelector(FOLDER, allow_not_found=True))
-    files = [info for info in listed if info.type == FileType.File and _is_state(info)]
-    files.sort(key=lambda info: info.mtime_ns or 0, reverse=True)
     before = (now or datetime.now(UTC)) - KEPT_TIME
     kept = None if named is None else path_of(named)
     removed = 0
-    for info in files[KEPT_FILES:]:
+    for info in _listed(store)[KEPT_FILES:]:
         is_old = info.mtime is not None and info.mtime < before
         if is_old and (kept is None or not info.path.endswith(kept)):
             store.filesystem.delete_file(info.path)
             removed += 1
     return removed
+
+
+def _listed(store: Store) -> list[FileInfo]:
+    listed = store.filesystem.get_file_info(FileSelector(FOLDER, allow_not_found=True))
+    files = [info for info in listed if info.type == FileType.File and _is_state(info)]
+    return sorted(files, key=lambda info: info.mtime_ns or 0, reverse=True)
 
 
 def _is_state(info: FileInfo) -> bool:

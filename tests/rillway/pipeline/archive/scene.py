@@ -87,7 +87,7 @@ def commit(
     record = StreamRecord(state, end)
     if (before := table.record(stream)) is not None:
         record = replace(before, state=state, end=end)
-    table.append(table.write_state({stream: record}), files, {})
+    table.append(table.write_state({stream: record}, files), files, {})
 
 
 def live_ids(connection: Connection, stream: str = STREAM) -> list[str]:

@@ -92,7 +92,7 @@ def test_what_goes_wrong_is_one_line(
     words = ["--stream", STREAM, "--url", link.url, "--archive", str(tmp_path / "nothing")]
     assert query.main(words) == 1
     assert capsys.readouterr().err == (
-        f"rillway query: {tmp_path / 'nothing'}: there is no archive\n"
+        f"rillway query: {tmp_path / 'nothing'}: there is no archive: there is no such folder\n"
     )
 
 

@@ -1,0 +1,266 @@
+"""The log of a table as files: which versions and checkpoints are whole.
+
+deltalake opens a table or does not: what it says is about its own parser, and a version that is
+empty, or was cut off after a line, it takes for one that says little. Here each file is read by
+itself, so that an error can say which one is damaged, what is still right, and what to do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow.fs import FileSelector, FileType
+
+from rillway.pipeline.archive.files.store import MAX_REASON, LogDamaged, Store, reason_of
+
+LOG_FOLDER = "_delta_log"
+LAST_CHECKPOINT = f"{LOG_FOLDER}/_last_checkpoint"
+VERSION = re.compile(r"(\d{20})\.json")
+CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
+# In the commits of this release: the number of actions besides `commitInfo`.
+ACTIONS = "rillway.actions"
+MAX_NAMED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A file of the log that is not what it should be. `reason` is a part of a sentence."""
+
+    version: int
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogFiles:
+    """What there is of a log, and what is wrong with it.
+
+    `versions`, `checkpoints`: those that are whole; `damaged`: versions that are not, or are
+    missing between others, and that no checkpoint stands in for, the first one first;
+    `damaged_checkpoints`: among them a hint at one that is not there.
+    """
+
+    versions: tuple[int, ...]
+    checkpoints: tuple[int, ...]
+    damaged: tuple[Damage, ...]
+    damaged_checkpoints: tuple[Damage, ...]
+
+    @property
+    def last(self) -> int:
+        """The last version that there is, whole or not; -1 if there is none."""
+        return max([*self.versions, *(one.version for one in self.damaged)], default=-1)
+
+    @property
+    def last_whole(self) -> int:
+        """Up to which version the log can be read; -1 if it cannot be at all."""
+        if self.damaged:
+            return self.damaged[0].version - 1
+        return max([*self.versions, *self.checkpoints], default=-1)
+
+    @property
+    def is_damaged(self) -> bool:
+        return bool(self.damaged or self.damaged_checkpoints)
+
+    @property
+    def ends_with_damage(self) -> bool:
+        """Return True if only the last version is damaged."""
+        return [one.version for one in self.damaged] == [self.last]
+
+
+def version_path(version: int) -> str:
+    return f"{LOG_FOLDER}/{version:020d}.json"
+
+
+def checkpoint_path(version: int) -> str:
+    return f"{LOG_FOLDER}/{version:020d}.checkpoint.parquet"
+
+
+def read_log(store: Store, error: str = "") -> LogFiles:
+    """Read all files of the log that matter. Raises OSError.
+
+    `error`: why deltalake does not open it. Where nothing else is damaged, that is the checkpoint:
+    it reads these more strictly than Arrow.
+    """
+    log = _read_log(store, frozenset())
+    if error and not log.is_damaged and log.checkpoints:
+        damage = Damage(log.checkpoints[-1], checkpoint_path(log.checkpoints[-1]), error)
+        log = _read_log(store, frozenset([damage.version]))
+        log = replace(log, damaged_checkpoints=(damage, *log.damaged_checkpoints))
+    return log
+
+
+def _read_log(store: Store, rejected: frozenset[int]) -> LogFiles:
+    """`rejected`: checkpoints that are damaged for all that Arrow knows."""
+    listed = store.filesystem.get_file_info(FileSelector(LOG_FOLDER, allow_not_found=True))
+    names = [info.base_name for info in listed if info.type == FileType.File]
+    versions = sorted(int(found[1]) for name in names if (found := VERSION.fullmatch(name)))
+    checkpoints = sorted(int(found[1]) for name in names if (found := CHECKPOINT.fullmatch(name)))
+    reasons = {version: _checkpoint_damage(store, version) for version in checkpoints}
+    whole = [v for v, reason in reasons.items() if not reason and v not in rejected]
+    damaged_checkpoints = [
+        Damage(version, checkpoint_path(version), reason)
+        for version, reason in reasons.items()
+        if reason and not any(other > version for other in whole)
+    ]
+    damaged_checkpoints += _hint_damage(store, checkpoints)
+    first = max(whole, default=-1) + 1
+    there = set(versions)
+    damaged = []
+    if first not in there and first < min(versions, default=0):
+        first_there = min(versions)
+        reason = f"it is not there, nor are those up to version {first_there - 1}"
+        damaged.append(Damage(first, version_path(first), reason))
+        first = first_there
+    for version in range(first, max(versions, default=-1) + 1):
+        reason = version_damage(store, version) if version in there else "it is not there"
+        if reason:
+            damaged.append(Damage(version, version_path(version), reason))
+    unwhole = {one.version for one in damaged}
+    kept = tuple(version for version in versions if version not in unwhole)
+    return LogFiles(kept, tuple(whole), tuple(damaged), tuple(damaged_checkpoints))
+
+
+def version_damage(store: Store, version: int) -> str:
+    """What is wrong with a version; empty if it is whole."""
+    try:
+        actions = read_version(store, version)
+    except (OSError, ValueError) as error:
+        return reason_of(error)
+    info = next((action["commitInfo"] for action in actions if "commitInfo" in action), None)
+    if info is None:
+        return "it is empty" if not actions else "it has no commitInfo"
+    expected = info.get(ACTIONS)
+    if expected is not None and int(expected) != len(actions) - 1:
+        return f"it has {len(actions) - 1} of {expected} actions"
+    return ""
+
+
+def read_version(store: Store, version: int) -> list[Mapping[str, Any]]:
+    """The actions of a version. Raises OSError, ValueError."""
+    with store.filesystem.open_input_stream(version_path(version)) as file:
+        lines = file.read().decode().splitlines()
+    actions = [json.loads(line) for line in lines if line]
+    if not all(isinstance(action, dict) for action in actions):
+        raise ValueError("it holds something else")
+    return actions
+
+
+def _checkpoint_damage(store: Store, version: int) -> str:
+    try:
+        path = checkpoint_path(version)
+        with pq.ParquetFile(path, filesystem=store.filesystem) as parquet:
+            if not parquet.read(columns=["protocol", "metaData", "add"]).num_rows:
+                return "it is empty"
+    except (OSError, pa.ArrowException, ValueError) as error:
+        return reason_of(error)
+    return ""
+
+
+def _hint_damage(store: Store, checkpoints: Sequence[int]) -> list[Damage]:
+    """A `_last_checkpoint` that names one that is not there; deltalake passes over a torn one."""
+    try:
+        with store.filesystem.open_input_stream(LAST_CHECKPOINT) as file:
+            version = json.loads(file.read())["version"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    if version in checkpoints:
+        return []
+    return [Damage(version, LAST_CHECKPOINT, f"it names version {version}, of which there is none")]
+
+
+# -- as sentences ---------------------------------------------------------------------------------
+
+
+def log_damaged(store: Store, error: str) -> LogDamaged:
+    """Why a log cannot be read. `error`: what deltalake says."""
+    return LogDamaged(log_sentence(store, error), error)
+
+
+def check_version(store: Store, version: int) -> None:
+    """Whether the last version is whole: deltalake takes one that is empty, or cut off after a
+    line, for one that says little. Raises LogDamaged.
+    """
+    is_there = store.filesystem.get_file_info(version_path(version)).type == FileType.File
+    if is_there and version_damage(store, version):
+        raise LogDamaged(log_sentence(store, ""))
+
+
+def log_sentence(store: Store, error: str) -> str:
+    """Say why a log cannot be read: where, what is safe, how to repair it.
+
+    `error`: what deltalake says, where the log itself shows nothing.
+    """
+    try:
+        log = read_log(store, error[:MAX_REASON])
+    except OSError as failure:
+        return f"{store}: the log cannot be read: {reason_of(failure)}"
+    if not log.is_damaged:
+        return f"{store}: {error[: 2 * MAX_REASON]}"
+    found = (*log.damaged_checkpoints, *log.damaged)
+    where = "; ".join(f"{one.path}: {one.reason}" for one in found[:MAX_NAMED])
+    more = f"; and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
+    return (
+        f"{store}: the log is damaged: {where}{more}. The files with the rows are apart from it; "
+        f"{_remedy(store, log)}"
+    )
+
+
+def _remedy(store: Store, log: LogFiles) -> str:
+    repair = f"`rillway archive repair --to {store}`"
+    if log.last_whole < 0:
+        return f"restore {LOG_FOLDER} from a backup, as nothing before the damage is left of it"
+    if not log.damaged:
+        return f"all versions up to {log.last} are whole, and {repair} makes a new checkpoint"
+    if log.ends_with_damage:
+        return f"{repair} makes version {log.last} again, or goes back to {log.last_whole}"
+    return (
+        f"what came up to version {log.last_whole} is whole: restore the others from a backup, or "
+        f"{repair} makes again what it can"
+    )
+
+
+def no_archive_sentence(store: Store) -> str:
+    """Say what is there where a table was expected."""
+    folder = store.folder
+    if folder is None:
+        return f"{store}: there is no archive"
+    if not folder.exists():
+        return f"{store}: there is no archive: there is no such folder"
+    if not folder.is_dir():
+        return f"{store}: there is no archive: it is a file"
+    files = sum(1 for _ in folder.glob("date=*/*.parquet"))
+    if not files:
+        return f"{store}: there is no archive: the folder has no {LOG_FOLDER}"
+    return (
+        f"{store}: there is no archive: {LOG_FOLDER} is gone or empty, and {files:,} files with "
+        "rows are still there; restore it from a backup"
+    )
+
+
+def check_readable(folder: Path) -> str:
+    """Why a log in a folder cannot be listed; empty if it can be, or is not there."""
+    for path in (folder, folder / LOG_FOLDER):
+        try:
+            os.listdir(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return ""
+        except OSError as error:
+            return f"{path}: {error.strerror}{_owner(path)}"
+    return ""
+
+
+def _owner(path: Path) -> str:
+    try:
+        names = [pwd.getpwuid(number).pw_name for number in (path.stat().st_uid, os.geteuid())]
+    except (OSError, KeyError):
+        return ""
+    return f": it belongs to {names[0]}, and this is {names[1]}" if names[0] != names[1] else ""

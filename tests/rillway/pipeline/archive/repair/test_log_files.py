@@ -1,0 +1,97 @@
+"""Sentences about a log that deltalake cannot read, or reads although it is damaged."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from rillway.pipeline.archive.files.store import LogDamaged, store_of
+from rillway.pipeline.archive.repair.log_files import read_log
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, NoArchive
+from tests.rillway.pipeline.archive.repair.damages import (
+    LAST,
+    Harm,
+    beginning_lost,
+    checkpoint,
+    clean_up,
+    cut,
+    cut_after_a_line,
+    flip,
+    log,
+)
+
+
+def test_a_whole_log_is_whole(root: Path) -> None:
+    found = read_log(store_of(root))
+    assert not found.is_damaged and found.last == found.last_whole == LAST
+    assert found.checkpoints == (4,)
+    clean_up(root)
+    assert not read_log(store_of(root)).is_damaged
+    log(root, 2).write_bytes(b"")
+    assert not read_log(store_of(root)).is_damaged
+    assert ArchiveTable.open(root).version == LAST
+
+
+@pytest.mark.parametrize(
+    ("harm", "reason", "remedy"),
+    [
+        (
+            lambda root: cut(log(root)),
+            "6.json: it is cut off",
+            "6 again, or goes back to 5",
+        ),
+        (lambda root: cut_after_a_line(log(root)), "it has 0 of 2 actions", "goes back to 5"),
+        (lambda root: log(root).write_bytes(b""), "it is empty", "goes back to 5"),
+        (lambda root: log(root).write_bytes(bytes(99)), "it is cut off", "goes back to 5"),
+        (lambda root: cut(log(root, 5)), "5.json: it is cut off", "up to version 4 is whole"),
+        (lambda root: log(root, 5).unlink(), "5.json: it is not there", "version 4 is whole"),
+        (lambda root: cut(checkpoint(root)), "it is cut off", "makes a new checkpoint"),
+        (lambda root: flip(checkpoint(root), -20), "Parquet error", "makes a new checkpoint"),
+        (lambda root: checkpoint(root).unlink(), "it names version 4", "makes a new checkpoint"),
+        (beginning_lost, "up to version 3", "from a backup"),
+    ],
+)
+def test_damage_is_a_sentence(root: Path, harm: Harm, reason: str, remedy: str) -> None:
+    """It says where, what is safe, and what to do."""
+    harm(root)
+    with pytest.raises(LogDamaged) as raised:
+        ArchiveTable.open(root)
+    text = str(raised.value)
+    assert text.startswith(f"{root}: the log is damaged: _delta_log/") and "\n" not in text
+    assert reason in text and "The files with the rows are apart from it" in text
+    assert remedy in text and len(text) < 700
+
+
+def test_a_version_that_is_damaged_while_a_table_is_open_is_one_too(root: Path) -> None:
+    table = ArchiveTable.open(root)
+    log(root, LAST + 1).write_bytes(b'{"add":')
+    with pytest.raises(LogDamaged, match=r"7\.json: it is cut off"):
+        table.refresh()
+
+
+def remove_contents(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("harm", "text"),
+    [
+        (shutil.rmtree, "there is no such folder"),
+        (remove_contents, "the folder has no _delta_log"),
+        (lambda root: shutil.rmtree(root / "_delta_log"), "6 files with rows are still there"),
+        (lambda root: remove_contents(root / "_delta_log"), "6 files with rows are still there"),
+    ],
+)
+def test_a_table_that_is_gone_is_a_sentence(root: Path, harm: Harm, text: str) -> None:
+    harm(root)
+    with pytest.raises(NoArchive, match=text):
+        ArchiveTable.open(root)
+
+
+def test_no_archive_is_begun_among_the_files_of_another(root: Path) -> None:
+    shutil.rmtree(root / "_delta_log")
+    with pytest.raises(ArchiveError, match="6 files with rows are still there"):
+        ArchiveTable.open_or_create(root)
