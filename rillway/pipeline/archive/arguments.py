@@ -12,6 +12,7 @@ from rillway.command_line.arguments import (
     duration,
     from_one,
     interval,
+    server_url,
     size_in_bytes,
 )
 from rillway.command_line.parser import Parser
@@ -48,7 +49,7 @@ def make_parser() -> Parser:
     parser = Parser(
         "archive",
         usage="rillway archive --stream S|--pattern GLOB --to PATH [OPTION ...]\n"
-        "       rillway archive compact|epochs|expire|iceberg|status|upgrade --to PATH [...]",
+        f"       rillway archive {'|'.join(JOBS)} --to PATH [OPTION ...]",
         description="Move entries from streams to a Delta table, exactly once, and trim the "
         "streams: never past an entry that a group has not read or not acknowledged.",
     )
@@ -213,6 +214,52 @@ def iceberg_parser() -> Parser:
     return parser
 
 
+def verify_parser() -> Parser:
+    parser = Parser(
+        "archive verify",
+        "Check the archive: its log, what it knows of the streams, and each file by its size and "
+        "footer. A line for each finding; exits with 1 if there is one.",
+    )
+    _add_place(parser)
+    parser.add_argument(
+        "--deep",
+        action="store_true",
+        help="read all rows as well: each entry once, in order, the last ones unchanged",
+    )
+    parser.add_argument(
+        "--url",
+        type=server_url,
+        help="compare what is in memory and archived as well, at this server",
+    )
+    parser.add_argument("--json", action="store_true", help="an object for each finding, and one")
+    return parser
+
+
+def repair_parser() -> Parser:
+    parser = Parser(
+        "archive repair",
+        "Put right what `archive verify` finds: a damaged log or checkpoint, a lost state. What is "
+        "damaged is moved to _rillway/damaged, and never deleted. No archiver may run meanwhile.",
+    )
+    _add_place(parser)
+    parser.add_argument(
+        "--drop-files",
+        action="store_true",
+        help="take files that are gone or damaged out of the table; their rows are lost",
+    )
+    parser.add_argument(
+        "--deep",
+        action="store_true",
+        help="read all rows, to find files that are damaged although their footers are not",
+    )
+    parser.add_argument(
+        "--go-back",
+        action="store_true",
+        help="give up all versions of the log from a damaged one on that cannot be made again",
+    )
+    return parser
+
+
 def upgrade_parser() -> Parser:
     parser = Parser(
         "archive upgrade",
@@ -229,8 +276,10 @@ JOBS = {
     "epochs": epochs_parser,
     "expire": expire_parser,
     "iceberg": iceberg_parser,
+    "repair": repair_parser,
     "status": status_parser,
     "upgrade": upgrade_parser,
+    "verify": verify_parser,
 }
 
 

@@ -27,8 +27,11 @@ from rillway.pipeline.archive.archiver import (
 )
 from rillway.pipeline.archive.arguments import parse_options
 from rillway.pipeline.archive.engine import Engine, EngineFailed, LocalEngine, SparkEngine
+from rillway.pipeline.archive.files.store import os_sentence
 from rillway.pipeline.archive.iceberg.follower import Follower, open_mirror
 from rillway.pipeline.archive.identity.epochs import epoch_as_json
+from rillway.pipeline.archive.repair.commands import repair_main, verify_main, warn_of_damage
+from rillway.pipeline.archive.repair.findings import check_files
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, place_of
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep.compaction import Upkeep, compact, compact_due
@@ -44,9 +47,10 @@ from rillway.pipeline.ranges.discovery import find_streams
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, spark_session
 
 EXPECTED_ERRORS = (ArchiveError, ConnectionLost, EngineFailed, PipelineUnavailable, ServerError)
-# What a later round of --every may find mended; of errors of the server, those of a failover: it
-# is a replica now, has none yet, or is about to begin.
-PASSING_ERRORS = (ConnectionLost, EngineFailed, ServerError)
+# What a later round of --every may find mended: OSError is a full disk, or a folder without rights;
+# of errors of the server, those of a failover: it is a replica now, has none yet, or is about to
+# begin.
+PASSING_ERRORS = (ConnectionLost, EngineFailed, OSError, ServerError)
 PASSING_CODES = ("READONLY", "NOREPLICAS", "MASTERDOWN", "LOADING")
 
 
@@ -62,6 +66,9 @@ def main(arguments: list[str]) -> int:
         return JOBS[job](options)
     except EXPECTED_ERRORS as error:
         print(f"rillway archive: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"rillway archive: {os_sentence(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("rillway archive: interrupted; what was committed stays", file=sys.stderr)
@@ -109,7 +116,8 @@ def archive_main(options: argparse.Namespace) -> int:
             except PASSING_ERRORS as error:
                 if not passes(error):
                     raise
-                print(f"rillway archive: {error}; next try in {options.every:g} s", file=sys.stderr)
+                text = os_sentence(error) if isinstance(error, OSError) else str(error)
+                print(f"rillway archive: {text}; next try in {options.every:g} s", file=sys.stderr)
             interruption.wait(max(options.every - (time.monotonic() - began), 0))
         return 1 if rounds.has_failed else 0
 
@@ -322,8 +330,10 @@ def status_main(options: argparse.Namespace) -> int:
     """Print what the archive holds of each stream. Returns the exit status."""
     table = ArchiveTable.open(options.to, options.storage_options)
     streams = options.stream or table.streams()
+    damaged = dict(check_files(table.store, table.files()))
+    sound = [file for file in table.files() if file not in damaged]
     counted: Counter[str] = Counter()
-    for (stream, _), (rows, _) in rows_by_stream(table.store, table.files()).items():
+    for (stream, _), (rows, _) in rows_by_stream(table.store, sound).items():
         counted[stream] += rows
     with connect(options.url) as connection:
         facts = all_facts(connection, streams)
@@ -344,7 +354,8 @@ def status_main(options: argparse.Namespace) -> int:
             f"{len(streams):,} streams in {len(files):,} files, "
             f"{sum(file.size_bytes for file in files):,} bytes, {days[0]} to {days[-1]}"
         )
-    return 0
+    warn_of_damage(table, damaged)
+    return 1 if damaged else 0
 
 
 # -- epochs ---------------------------------------------------------------------------------------
@@ -384,6 +395,8 @@ JOBS = {
     "epochs": epochs_main,
     "expire": expire_main,
     "iceberg": iceberg_main,
+    "repair": repair_main,
     "status": status_main,
     "upgrade": upgrade_main,
+    "verify": verify_main,
 }

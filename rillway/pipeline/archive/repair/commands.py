@@ -1,0 +1,129 @@
+"""`rillway archive verify` and `rillway archive repair`.
+
+Verify prints a line for each finding and exits with 1 if there is one. Repair prints what it has
+done, and on standard error what is left, for which it exits with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile
+from rillway.pipeline.archive.files.store import LogDamaged, Store
+from rillway.pipeline.archive.repair.findings import (
+    Finding,
+    check_log,
+    check_table,
+    file_finding,
+)
+from rillway.pipeline.archive.repair.repairs import repair
+from rillway.pipeline.archive.repair.rows import RowsCheck, check_live
+from rillway.pipeline.archive.table import (
+    ArchiveError,
+    ArchiveTable,
+    first_line,
+    open_delta,
+    place_of,
+)
+from rillway.pipeline.cli.progress import Progress
+from rillway.pipeline.client.connection import Connection
+
+
+def verify_main(options: argparse.Namespace) -> int:
+    """Check the archive. Returns the exit status."""
+    store = place_of(options.to, options.storage_options)
+    try:
+        findings, facts = _verified(store, options)
+    except OSError as error:
+        raise ArchiveError(f"{store}: {first_line(error)}") from None
+    for finding in findings:
+        print(json.dumps(asdict(finding)) if options.json else finding)
+    if options.json:
+        print(json.dumps({**facts, "findings": len(findings)}))
+    else:
+        print(_summary(store, findings, facts))
+    return 1 if findings else 0
+
+
+def _verified(store: Store, options: argparse.Namespace) -> tuple[list[Finding], dict[str, Any]]:
+    """Raises ArchiveError, OSError, ServerError, ConnectionLost."""
+    try:
+        delta = open_delta(store)
+    except LogDamaged as error:
+        if findings := check_log(store, error.reason):
+            return findings, {}
+        raise
+    table = ArchiveTable(store, delta)
+    findings, sound = check_table(table)
+    files = table.files()
+    facts = {
+        "version": table.version,
+        "files": len(files),
+        "rows": sum(file.rows for file in files),
+        "bytes": sum(file.size_bytes for file in files),
+    }
+    knows_streams = not any(finding.kind == "state" for finding in findings)
+    if options.deep and knows_streams:
+        findings += _rows_checked(table, sound)
+    # What is missing from the rows is said already.
+    if options.url is not None and not findings:
+        with Connection(options.url) as connection:
+            findings += check_live(connection, table)
+    return findings, facts
+
+
+def _rows_checked(table: ArchiveTable, files: list[ArchivedFile]) -> list[Finding]:
+    with Progress("verifying", sum(file.rows for file in files), unit="rows") as progress:
+        is_whole = len(files) == len(table.files())
+        check = RowsCheck(table, advanced=progress.advance, is_whole=is_whole)
+        check.run(files)
+    return check.findings
+
+
+def _summary(store: Store, findings: list[Finding], facts: dict[str, Any]) -> str:
+    what = "the log cannot be read"
+    if facts:
+        what = (
+            f"version {facts['version']}, {facts['files']:,} files, {facts['rows']:,} rows, "
+            f"{facts['bytes']:,} bytes"
+        )
+    if not findings:
+        return f"{store}: {what}: nothing is wrong"
+    return (
+        f"{store}: {what}: {len(findings):,} findings; `rillway archive repair --to {store}` puts "
+        "right what it can (with --deep what only --deep finds)"
+    )
+
+
+def repair_main(options: argparse.Namespace) -> int:
+    """Put right what can be. Returns the exit status."""
+    store = place_of(options.to, options.storage_options)
+    outcome = repair(
+        store,
+        drops_files=options.drop_files,
+        goes_back=options.go_back,
+        reads_rows=options.deep,
+    )
+    for text in outcome.done:
+        print(text)
+    for text in outcome.left:
+        print(f"rillway archive: {text}", file=sys.stderr)
+    if not outcome.done and not outcome.left:
+        print(f"{store}: nothing to repair")
+    return 1 if outcome.left else 0
+
+
+def warn_of_damage(table: ArchiveTable, damaged: dict[ArchivedFile, str]) -> None:
+    """For `archive status`."""
+    for file, reason in damaged.items():
+        print(f"rillway archive: {file_finding(file, reason)}", file=sys.stderr)
+    if damaged:
+        print(
+            f"rillway archive: {len(damaged):,} of {len(table.files()):,} files of the table are "
+            f"gone or damaged: `rillway archive repair --to {table.store}` says what can be done",
+            file=sys.stderr,
+        )

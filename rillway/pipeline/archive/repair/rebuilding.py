@@ -1,0 +1,99 @@
+"""What an archive knew of its streams, again: from an older state and the rows.
+
+The rows say up to where each epoch is archived. An older state says what the epochs are; where none
+is left, their numbers are all that is known, and each is taken to follow from the one before. No
+record that is made here has a token or anchors, so the archiver compares each stream with the rows
+before it goes on (identity/walk.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile, id_at
+from rillway.pipeline.archive.files.rows import KEYS, READ_ROWS, open_file
+from rillway.pipeline.archive.files.store import Store
+from rillway.pipeline.archive.identity.epochs import Epoch, StreamRecord, StreamState
+from rillway.pipeline.archive.identity.state_files import (
+    StateUnreadable,
+    numbers,
+    read_records,
+    read_written,
+)
+from rillway.pipeline.archive.repair.rows import Run, runs_of
+from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.client.ids import MIN_ID
+from rillway.pipeline.ranges.offsets import Position
+
+REASON = "known from its rows, after the state was lost"
+
+
+def unproven(record: StreamRecord) -> StreamRecord:
+    """A record that the marker proves nothing of: the stream is compared with the rows."""
+    present = replace(record.state.present, token="")
+    state = replace(record.state, epochs=(*record.state.epochs[:-1], present), anchors=())
+    return replace(record, state=state, end=Position(record.end.id, None))
+
+
+def rebuilt(table: ArchiveTable) -> tuple[dict[str, StreamRecord], int | None]:
+    """By stream, and the version of the state that was the beginning, None without one.
+
+    Raises ArchiveError, OSError.
+    """
+    older, version = latest_state(table)
+    found = runs(table.store, table.files())
+    streams = sorted(found.keys() | older.keys())
+    records = {name: _record(older.get(name), found.get(name, {})) for name in streams}
+    return records, version
+
+
+def latest_state(table: ArchiveTable) -> tuple[dict[str, StreamRecord], int | None]:
+    """The latest one that a commit of the log may have named and that can be read."""
+    candidates = []
+    for number in numbers(table.store):
+        written = read_written(table.store, number)
+        if written and written.table == table.id and written.version <= table.version:
+            candidates.append((written.version, number))
+    for version, number in sorted(candidates, reverse=True):
+        try:
+            return read_records(table.store, number), version
+        except StateUnreadable:
+            continue
+    return {}, None
+
+
+def runs(store: Store, files: Sequence[ArchivedFile]) -> dict[str, dict[int, Run]]:
+    """By stream and epoch. Raises ArchiveError."""
+    found: dict[str, dict[int, Run]] = {}
+    for file in files:
+        with open_file(store, file) as parquet:
+            for batch in parquet.iter_batches(READ_ROWS, columns=KEYS):
+                for stream, epoch, first, last in runs_of(batch):
+                    run = found.setdefault(stream, {}).setdefault(epoch, Run())
+                    run.add(id_at(batch, first), id_at(batch, last))
+    return found
+
+
+def _record(older: StreamRecord | None, found: Mapping[int, Run]) -> StreamRecord:
+    epochs = [] if older is None else list(older.state.epochs)
+    end = MIN_ID if older is None else older.end.id
+    for number in range(len(epochs) + 1, max(found, default=0) + 1):
+        run = found.get(number, Run())
+        parent, branch = 0, MIN_ID
+        if epochs:
+            epochs[-1] = replace(epochs[-1], end=_end(found, len(epochs), end))
+            parent, branch = len(epochs), min(epochs[-1].end or MIN_ID, max(run.first - 1, MIN_ID))
+        epochs.append(Epoch(number, "", parent, branch, REASON))
+        end = MIN_ID
+    present = _end(found, len(epochs), end)
+    state = StreamState(tuple(epochs), (), None if older is None else older.state.source)
+    record = StreamRecord(state, Position(present, None))
+    if older is not None:
+        record = replace(record, expired_before_ms=older.expired_before_ms, expired=older.expired)
+    return unproven(record)
+
+
+def _end(found: Mapping[int, Run], epoch: int, known: int) -> int:
+    """Entries that were deleted before they could be archived may be the last ones."""
+    return max(known, found.get(epoch, Run()).last)

@@ -1,0 +1,249 @@
+"""The check of all rows: each entry once, in order, up to where the archive says; then of memory.
+
+Files are read as a compaction reads them, sorted as one by stream, epoch and ID. So a row that is
+not after the one before it is there twice, or is not where it belongs. Only one part of each file
+is in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rillway.pipeline.archive.files.merge import merged
+from rillway.pipeline.archive.files.parquet_files import (
+    EPOCH,
+    SORTED_BY,
+    STREAM,
+    ArchivedFile,
+    id_at,
+)
+from rillway.pipeline.archive.files.rows import overlapping, raw_entries
+from rillway.pipeline.archive.files.store import ArchiveError
+from rillway.pipeline.archive.identity.epochs import StreamRecord
+from rillway.pipeline.archive.identity.recognition import Refused, Rules, recognise_all
+from rillway.pipeline.archive.identity.walk import walk
+from rillway.pipeline.archive.repair.findings import ANCHOR, LIVE, ROWS, Finding
+from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.arrow.decoder import timestamps
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, ms_of
+from rillway.pipeline.ranges.anchors import entry_hash
+
+# Of one stream: what follows is most likely the same.
+MAX_FINDINGS = 5
+
+
+@dataclass(slots=True)
+class Run:
+    """The first and the last row of one epoch of a stream."""
+
+    first: int = MAX_ID
+    last: int = MIN_ID
+
+    def add(self, first: int, last: int) -> None:
+        self.first, self.last = min(self.first, first), max(self.last, last)
+
+
+@dataclass(slots=True)
+class RowsCheck:
+    """The check of the rows of one snapshot.
+
+    `runs`: by stream and epoch; `is_whole`: False if files are missing, with which anchors may be.
+    """
+
+    table: ArchiveTable
+    advanced: Callable[[int], None] = lambda rows: None
+    findings: list[Finding] = field(default_factory=list)
+    runs: dict[str, dict[int, Run]] = field(default_factory=dict)
+    hashes: dict[tuple[str, int, str], str] = field(default_factory=dict)
+    is_whole: bool = True
+
+    def run(self, files: Sequence[ArchivedFile]) -> None:
+        """Raises ArchiveError if the state cannot be read."""
+        records = self.table.records
+        ids = {format_id(a.id) for record in records.values() for a in record.state.anchors}
+        anchors = pa.array(sorted(ids), pa.string())
+        for group in overlapping(sorted(files, key=lambda file: (file.first_ms, file.last_ms))):
+            self._check_group(group, anchors)
+        for stream, record in records.items():
+            self._check_record(stream, record)
+        for stream in sorted(self.runs.keys() - records.keys()):
+            self._add(ROWS, stream, "has rows, and the state does not know it")
+
+    def _add(self, kind: str, subject: str, text: str) -> None:
+        found = Finding(kind, subject, text)
+        is_one_of_many = sum(one.subject == subject for one in self.findings) >= MAX_FINDINGS
+        if not is_one_of_many and found not in self.findings:
+            self.findings.append(found)
+
+    # -- rows -------------------------------------------------------------------------------------
+
+    def _check_group(self, files: Sequence[ArchivedFile], anchors: pa.Array) -> None:
+        """Files that may share a millisecond; those that cannot be read are left out."""
+        try:
+            self._check_rows(files, anchors)
+        except ArchiveError:
+            sound = [file for file in files if self._can_be_read(file)]
+            if len(sound) == len(files):
+                raise
+            self._check_rows(sound, anchors)
+
+    def _check_rows(self, files: Sequence[ArchivedFile], anchors: pa.Array) -> None:
+        before: pa.RecordBatch | None = None
+        for batch in merged(self.table.store, files):
+            if before is None:
+                self._check_order(batch)
+            else:
+                # With the last row of before.
+                self._check_order(pa.Table.from_batches([before, batch]).combine_chunks())
+            for stream, epoch, first, last in runs_of(batch):
+                run = self.runs.setdefault(stream, {}).setdefault(epoch, Run())
+                run.add(id_at(batch, first), id_at(batch, last))
+            self._check_columns(batch)
+            self._remember(batch, anchors)
+            before = batch.slice(len(batch) - 1)
+            self.advanced(len(batch))
+
+    def _can_be_read(self, file: ArchivedFile) -> bool:
+        if reason := unreadable(self.table, file):
+            self._add(ROWS, file.path, reason)
+            self.is_whole = False
+        return not reason
+
+    def _check_order(self, rows: pa.RecordBatch | pa.Table) -> None:
+        """Each row is after the one before it."""
+        if len(rows) < 2:
+            return
+        is_after: pa.Array | None = None
+        for name in reversed(SORTED_BY):
+            column = rows.column(name)
+            one, other = column.slice(0, len(rows) - 1), column.slice(1)
+            greater = pc.greater(other, one)
+            if is_after is not None:
+                greater = pc.or_(greater, pc.and_(pc.equal(other, one), is_after))
+            is_after = greater
+        if pc.all(is_after).as_py():
+            return
+        for index in pc.indices_nonzero(pc.invert(is_after)).to_pylist()[:MAX_FINDINGS]:
+            one, other = (
+                rows.slice(index, 1).to_pylist()[0],
+                rows.slice(index + 1, 1).to_pylist()[0],
+            )
+            is_same = all(one[name] == other[name] for name in SORTED_BY)
+            text = "is there twice" if is_same else f"comes after {one['id']}"
+            self._add(ROWS, other[STREAM], f"{other['id']} of epoch {other[EPOCH]} {text}")
+
+    def _check_columns(self, batch: pa.RecordBatch) -> None:
+        """The columns of an ID say the same."""
+        text = pc.binary_join_element_wise(
+            batch.column("ms").cast(pa.string()), batch.column("seq").cast(pa.string()), "-"
+        )
+        # Null where an ID is of a later time than there is.
+        ts = pc.fill_null(batch.column("ts").cast(pa.int64()), -1)
+        times = pc.fill_null(timestamps(batch.column("ms")).cast(pa.int64()), -1)
+        is_same = pc.and_(pc.equal(text, batch.column("id")), pc.equal(times, ts))
+        index = pc.index(pc.fill_null(is_same, False), False).as_py()
+        if index >= 0:
+            row = batch.slice(index, 1).to_pylist()[0]
+            self._add(ROWS, row[STREAM], f"{row['id']}: its columns ms, seq, ts say another ID")
+
+    def _remember(self, batch: pa.RecordBatch, anchors: pa.Array) -> None:
+        """The hashes of rows that may be anchors."""
+        chosen = batch.filter(pc.is_in(batch.column("id"), anchors))
+        keys = zip(chosen.column(STREAM).to_pylist(), chosen.column(EPOCH).to_pylist(), strict=True)
+        for (stream, epoch), (entry_id, words) in zip(keys, raw_entries(chosen), strict=True):
+            self.hashes[stream, epoch, entry_id.decode()] = entry_hash(words)
+
+    # -- what the state says of them --------------------------------------------------------------
+
+    def _check_record(self, stream: str, record: StreamRecord) -> None:
+        numbers = {epoch.number for epoch in record.state.epochs}
+        runs = self.runs.get(stream, {})
+        for number in sorted(runs.keys() - numbers):
+            text = f"has rows of epoch {number}, which the state does not know"
+            self._add(ROWS, stream, text)
+        for epoch in record.state.epochs:
+            run = runs.get(epoch.number, Run())
+            end = record.end.id if epoch.end is None else epoch.end
+            if run.last > end:
+                text = f"has rows up to {format_id(run.last)}, and is archived up to "
+                self._add(ROWS, stream, text + f"{format_id(end)} in epoch {epoch.number}")
+            if run.first <= epoch.branch:
+                text = f"has the row {format_id(run.first)} in epoch {epoch.number}, which begins "
+                self._add(ROWS, stream, text + f"after {format_id(epoch.branch)}")
+        self._check_anchors(stream, record)
+
+    def _check_anchors(self, stream: str, record: StreamRecord) -> None:
+        for anchor in record.state.anchors:
+            entry_id = format_id(anchor.id)
+            found = {
+                self.hashes[stream, epoch.number, entry_id]
+                for epoch in record.state.epochs
+                if (stream, epoch.number, entry_id) in self.hashes
+            }
+            present = record.state.present.number
+            if (
+                not found
+                and self.is_whole
+                and ms_of(anchor.id) > self.table.expired_ms(stream, present)
+            ):
+                self._add(ANCHOR, stream, f"no row has the archived entry {entry_id}")
+            elif found and anchor.hash not in found:
+                self._add(ANCHOR, stream, f"the row {entry_id} is not what was archived")
+
+
+def unreadable(table: ArchiveTable, file: ArchivedFile) -> str:
+    """Why a file cannot be read to its end, of which no footer speaks; empty if it can be."""
+    try:
+        for _ in merged(table.store, [file]):
+            pass
+    except ArchiveError as error:
+        return str(error).removeprefix(f"{table.store}: {file.path}, which the log names: ")
+    return ""
+
+
+def runs_of(batch: pa.RecordBatch) -> Iterator[tuple[str, int, int, int]]:
+    """The stream, the epoch, the first and the last row of each run in sorted rows."""
+    if not len(batch):
+        return
+    changes = [0]
+    if len(batch) > 1:
+        size = len(batch) - 1
+        pairs = [(c.slice(0, size), c.slice(1)) for c in map(batch.column, (STREAM, EPOCH))]
+        is_other = pc.or_(*(pc.not_equal(one, other) for one, other in pairs))
+        changes += [index + 1 for index in pc.indices_nonzero(is_other).to_pylist()]
+    for first, end in zip(changes, [*changes[1:], len(batch)], strict=True):
+        yield (
+            batch.column(STREAM)[first].as_py(),
+            batch.column(EPOCH)[first].as_py(),
+            first,
+            end - 1,
+        )
+
+
+# -- memory ---------------------------------------------------------------------------------------
+
+
+def check_live(connection: Connection, table: ArchiveTable) -> list[Finding]:
+    """Entries in memory up to the archived end that no row has; streams that would be refused.
+
+    Raises ArchiveError, ServerError, ConnectionLost.
+    """
+    findings = []
+    for stream, found in recognise_all(connection, table, table.streams(), Rules(), 0).items():
+        if isinstance(found, Refused):
+            text = str(found).removeprefix(f"{stream}: ")
+            findings.append(Finding(LIVE, stream, f"would be refused: {text}"))
+            continue
+        record = table.record(stream)
+        if found is None or record is None:
+            continue
+        walked = walk(connection, table, stream, record.state.present.number, record.end.id)
+        if walked.lacking is not None:
+            text = f"{format_id(walked.lacking)} is in memory, and no row of this history is it"
+            findings.append(Finding(LIVE, stream, text))
+    return findings

@@ -1,0 +1,167 @@
+"""Repairs, and that archiving goes on after them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rillway.pipeline.archive.files.store import LogDamaged, store_of
+from rillway.pipeline.archive.repair.findings import check_table
+from rillway.pipeline.archive.repair.repairs import repair
+from rillway.pipeline.archive.repair.rows import check_live
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
+from rillway.pipeline.client.connection import Connection
+from tests.rillway.pipeline.archive.repair.damages import (
+    LAST,
+    Harm,
+    beginning_lost,
+    checkpoint,
+    cut,
+    cut_after_a_line,
+    first_file,
+    flip,
+    flip_in_a_page,
+    log,
+    state_file,
+)
+from tests.rillway.pipeline.archive.scene import STREAM, add_many, archive, archived_ids
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda root: cut(log(root)),
+        lambda root: cut_after_a_line(log(root)),
+        lambda root: log(root).write_bytes(b""),
+        lambda root: cut(log(root, 5)),
+        lambda root: log(root, 5).unlink(),
+        lambda root: cut(checkpoint(root)),
+        lambda root: flip(checkpoint(root), -20),
+        lambda root: checkpoint(root).unlink(),
+        lambda root: state_file(root).unlink(),
+        lambda root: cut(state_file(root)),
+    ],
+)
+def test_nothing_is_lost_that_is_known_twice(root: Path, harm: Harm) -> None:
+    """Versions are made again from states, checkpoints from versions, states from rows."""
+    before = ArchiveTable.open(root)
+    expected = archived_ids(before), before.files(), before.end(STREAM)
+    harm(root)
+    outcome = repair(store_of(root))
+    assert outcome.done and not outcome.left
+    table = ArchiveTable.open(root)
+    assert check_table(table)[0] == []
+    assert (archived_ids(table), table.files()) == expected[:2]
+    end = table.end(STREAM)
+    assert end is not None and expected[2] is not None and end.id == expected[2].id
+    assert repair(store_of(root)).done == []
+
+
+def test_a_commit_that_nothing_else_knows_is_given_up(root: Path) -> None:
+    state_file(root).unlink()
+    cut(log(root))
+    outcome = repair(store_of(root))
+    assert "the table is what it was in version 5" in outcome.done[0]
+    table = ArchiveTable.open(root)
+    assert table.version == LAST - 1 and len(table.files()) == 5 and check_table(table)[0] == []
+    assert (root / "_rillway" / "damaged" / f"_delta_log.{LAST:020d}.json").is_file()
+
+
+def test_versions_after_a_damaged_one_are_only_given_up_if_that_is_wanted(root: Path) -> None:
+    state_file(root, behind=1).unlink()
+    cut(log(root, 5))
+    outcome = repair(store_of(root))
+    assert not outcome.done and "--go-back gives up versions 5 to 6" in outcome.left[0]
+    assert repair(store_of(root), goes_back=True).left == []
+    assert ArchiveTable.open(root).version == 4
+
+
+def test_a_state_of_which_a_file_is_gone_makes_no_version_again(root: Path) -> None:
+    table = ArchiveTable.open(root)
+    (root / table.files("payments")[-1].path).unlink()
+    cut(log(root))
+    assert "the table is what it was in version 5" in repair(store_of(root)).done[0]
+    assert check_table(ArchiveTable.open(root))[0] == []
+
+
+def test_a_log_without_its_beginning_is_left_as_it_is(root: Path) -> None:
+    beginning_lost(root)
+    outcome = repair(store_of(root))
+    assert not outcome.done and "from a backup" in outcome.left[0]
+    assert checkpoint(root).is_file()
+    with pytest.raises(LogDamaged):
+        ArchiveTable.open(root)
+
+
+@pytest.mark.parametrize(
+    ("harm", "reads_rows"),
+    [
+        (lambda path: path.unlink(), False),
+        (cut, False),
+        (lambda path: flip(path, -30), False),
+        (flip_in_a_page, True),
+    ],
+)
+def test_files_go_only_if_that_is_wanted(root: Path, harm: Harm, *, reads_rows: bool) -> None:
+    path = first_file(root)
+    harm(path)
+    was_there = path.is_file()
+    outcome = repair(store_of(root), reads_rows=reads_rows)
+    assert not outcome.done and "3 rows of orders, IDs from 1-* to 3-*" in outcome.left[0]
+    assert "--drop-files" in outcome.left[1]
+    assert len(ArchiveTable.open(root).files()) == 6
+    outcome = repair(store_of(root), drops_files=True, reads_rows=reads_rows)
+    assert not outcome.left and "3 rows of orders" in outcome.done[0]
+    table = ArchiveTable.open(root)
+    assert len(table.files()) == 5 and len(archived_ids(table)) == 6
+    aside = root / "_rillway" / "damaged" / f"date=1970-01-01.{path.name}"
+    assert aside.is_file() == was_there
+
+
+def test_a_lost_state_and_a_lost_file_are_put_right_in_order(root: Path) -> None:
+    state_file(root).unlink()
+    first_file(root).unlink()
+    outcome = repair(store_of(root))
+    assert "it can be made again when all files are there" in outcome.left[-1]
+    assert repair(store_of(root), drops_files=True).left == []
+    assert check_table(ArchiveTable.open(root))[0] == []
+
+
+def test_a_folder_that_is_gone_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match="there is no such folder"):
+        repair(store_of(tmp_path / "archive"))
+
+
+def test_archiving_goes_on_with_a_state_that_was_made_again(
+    redis_link: Connection, table: ArchiveTable
+) -> None:
+    add_many(redis_link, 10)
+    archive(redis_link, table)
+    add_many(redis_link, 10, 11)
+    archive(redis_link, table)
+    state_file(table.root).unlink()
+    repair(store_of(table.root))
+    add_many(redis_link, 10, 21)
+    again = ArchiveTable.open(table.root)
+    report = archive(redis_link, again)
+    assert (report.archived, report.remaining) == (10, 1)
+    assert archived_ids(again) == [f"{n}-0" for n in range(1, 31)]
+    state = again.state(STREAM)
+    assert state is not None and len(state.epochs) == 1
+
+
+def test_entries_of_a_lost_file_that_are_in_memory_are_archived_again(
+    redis_link: Connection, table: ArchiveTable
+) -> None:
+    add_many(redis_link, 10)
+    archive(redis_link, table, trims=False)
+    add_many(redis_link, 10, 11)
+    archive(redis_link, table, trims=False)
+    (table.root / table.files()[1].path).unlink()
+    assert repair(store_of(table.root), drops_files=True).left == []
+    again = ArchiveTable.open(table.root)
+    assert "11-0 is in memory, and no row" in check_live(redis_link, again)[0].text
+    assert archive(redis_link, again).archived == 10
+    assert archived_ids(again) == [f"{n}-0" for n in range(1, 21)]
+    assert check_live(redis_link, again) == []
