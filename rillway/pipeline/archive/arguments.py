@@ -150,15 +150,10 @@ def compact_parser() -> Parser:
         "meanwhile.",
     )
     _add_place(parser)
-    parser.add_argument(
-        "--target-size",
-        type=size_in_bytes,
-        default=TARGET_BYTES,
-        metavar="SIZE",
-        help="how large a file is to become at most (default: 256mb)",
-    )
+    _add_target_size(parser)
     _add_vacuum(parser)
     _add_partition_by(parser)
+    _add_needless_url(parser)
     return parser
 
 
@@ -178,6 +173,7 @@ def expire_parser() -> Parser:
     )
     which.add_argument("--before", type=_date, metavar="DATE", help="days before 2026-01-31")
     _add_vacuum(parser)
+    _add_needless_url(parser)
     return parser
 
 
@@ -195,6 +191,7 @@ def epochs_parser() -> Parser:
     )
     _add_table(parser)
     parser.add_argument("--json", action="store_true", help="a JSON object for each epoch")
+    _add_needless_url(parser)
     return parser
 
 
@@ -257,6 +254,27 @@ def repair_parser() -> Parser:
         action="store_true",
         help="give up all versions of the log from a damaged one on that cannot be made again",
     )
+    _add_needless_url(parser)
+    return parser
+
+
+def upkeep_parser() -> Parser:
+    parser = Parser(
+        "archive upkeep",
+        "What an archive needs from time to time: look at each file, merge small ones, remove rows "
+        "that are older than it keeps them, delete what nothing names any more, tidy up the log. "
+        "An archiver may run meanwhile.",
+    )
+    _add_place(parser)
+    parser.add_argument(
+        "--expire-after",
+        type=duration,
+        metavar="TIME",
+        help="how long rows are kept, such as 90d, and 0s for ever; kept with the archive",
+    )
+    _add_target_size(parser)
+    _add_vacuum(parser)
+    _add_needless_url(parser)
     return parser
 
 
@@ -279,6 +297,7 @@ JOBS = {
     "repair": repair_parser,
     "status": status_parser,
     "upgrade": upgrade_parser,
+    "upkeep": upkeep_parser,
     "verify": verify_parser,
 }
 
@@ -327,6 +346,21 @@ def _add_partition_by(parser: argparse.ArgumentParser) -> None:
         help="a file holds entries of one day, month or year, in UTC, or of any time; kept with "
         "the archive (default: what it has, and a day at first)",
     )
+
+
+def _add_target_size(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--target-size",
+        type=size_in_bytes,
+        default=TARGET_BYTES,
+        metavar="SIZE",
+        help="how large a file is to become at most (default: 256mb)",
+    )
+
+
+def _add_needless_url(parser: argparse.ArgumentParser) -> None:
+    """So that it may be given to all jobs alike."""
+    parser.add_argument("--url", type=server_url, help="not needed: the server is not asked")
 
 
 def _add_vacuum(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from rillway.pipeline.archive.archiver import (
@@ -34,8 +34,9 @@ from rillway.pipeline.archive.repair.commands import repair_main, verify_main, w
 from rillway.pipeline.archive.repair.findings import check_files
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, place_of
 from rillway.pipeline.archive.trim import TrimRules
-from rillway.pipeline.archive.upkeep.compaction import Upkeep, compact, compact_due
-from rillway.pipeline.archive.upkeep.expiry import expire, rows_by_stream
+from rillway.pipeline.archive.upkeep.commands import compact_main, expire_main, upkeep_main
+from rillway.pipeline.archive.upkeep.compaction import compact_due
+from rillway.pipeline.archive.upkeep.expiry import rows_by_stream
 from rillway.pipeline.archive.upkeep.upgrade import upgrade
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
@@ -252,49 +253,6 @@ def total(outcome: Outcome, seconds: float) -> str:
 # -- upkeep ---------------------------------------------------------------------------------------
 
 
-def compact_main(options: argparse.Namespace) -> int:
-    """Merge small files."""
-    table = ArchiveTable.open(options.to, options.storage_options)
-    if options.partition_by is not None:
-        table.set_period(options.partition_by)
-    with Interruption() as interruption, Progress("compacting", unit="rows") as progress:
-        done = compact(
-            table,
-            target_bytes=options.target_size,
-            vacuum_after_hours=round(options.vacuum_after / 3600),
-            advanced=progress.advance,
-            is_interrupted=lambda: interruption.requested,
-        )
-    print(
-        f"{done.files_before:,} files became {done.files_after:,}; {done.rows:,} rows, "
-        f"{done.bytes_before:,} bytes became {done.bytes_after:,}; {_vacuumed(done)}"
-    )
-    return interruption.exit_status
-
-
-def expire_main(options: argparse.Namespace) -> int:
-    """Remove old days."""
-    table = ArchiveTable.open(options.to, options.storage_options)
-    before = options.before
-    if before is None:
-        before = (datetime.now(UTC) - timedelta(seconds=options.older_than)).date()
-    done = expire(
-        table,
-        options.stream,
-        before,
-        vacuum_after_hours=round(options.vacuum_after / 3600),
-    )
-    print(
-        f"{done.rows:,} rows from before {before} removed, {done.files_before:,} files, "
-        f"{done.bytes_before:,} bytes; {_vacuumed(done)}"
-    )
-    return 0
-
-
-def _vacuumed(done: Upkeep) -> str:
-    return f"{done.vacuumed:,} files deleted that nothing names any more"
-
-
 def iceberg_main(options: argparse.Namespace) -> int:
     """Bring the mirror up to date."""
     mirror = open_mirror(
@@ -398,5 +356,6 @@ JOBS = {
     "repair": repair_main,
     "status": status_main,
     "upgrade": upgrade_main,
+    "upkeep": upkeep_main,
     "verify": verify_main,
 }

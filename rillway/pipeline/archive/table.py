@@ -75,6 +75,7 @@ DESCRIPTION = "Entries of streams, archived by Rillway"
 # Newer ones have deletion vectors or renamed columns: files that are not what they seem.
 MAX_READER_VERSION = 1
 PERIOD_PROPERTY = "rillway.partitionBy"
+EXPIRE_PROPERTY = "rillway.expireAfterSeconds"
 LAYOUT_PROPERTY, LAYOUT = "rillway.layout", "2"
 # A round is a commit, so the log grows fast; a commit reads it from the last checkpoint on.
 CHECKPOINT_INTERVAL = 20
@@ -225,6 +226,17 @@ class ArchiveTable:
         """For files that are written from now on. Raises ArchiveError."""
         if period != self.period:
             self._set_properties({PERIOD_PROPERTY: period})
+
+    @property
+    def expire_after(self) -> float | None:
+        """For how many seconds rows are kept; None: for ever."""
+        found: str = self._delta.metadata().configuration.get(EXPIRE_PROPERTY, "")
+        return float(found) if found else None
+
+    def set_expire_after(self, seconds: float | None) -> None:
+        """For the regular upkeep from now on. Raises ArchiveError."""
+        if seconds != self.expire_after:
+            self._set_properties({EXPIRE_PROPERTY: "" if seconds is None else f"{seconds:g}"})
 
     def set_layout(self) -> None:
         """After an upgrade: what a new table has from the beginning. Raises ArchiveError."""

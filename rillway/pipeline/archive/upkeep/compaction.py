@@ -44,11 +44,14 @@ def compact(
     table: ArchiveTable,
     *,
     target_bytes: int = TARGET_BYTES,
-    vacuum_after_hours: int = VACUUM_AFTER_HOURS,
+    vacuum_after_hours: int | None = VACUUM_AFTER_HOURS,
     advanced: Callable[[int], None] = lambda rows: None,
     is_interrupted: Callable[[], bool] = lambda: False,
 ) -> Upkeep:
-    """Merge the files of each period that are not one sorted run. Raises ArchiveError."""
+    """Merge the files of each period that are not one sorted run. Raises ArchiveError.
+
+    `vacuum_after_hours`: None deletes nothing.
+    """
     done = Upkeep()
     # Again: of a period with very many files, so many at once.
     while groups := mergeable(table, target_bytes):
@@ -59,7 +62,8 @@ def compact(
             advanced(sum(file.rows for file in group))
         if is_interrupted() or max(map(len, groups)) < MAX_FILES:
             break
-    done.vacuumed = table.vacuum(vacuum_after_hours)
+    if vacuum_after_hours is not None:
+        done.vacuumed = table.vacuum(vacuum_after_hours)
     return done
 
 

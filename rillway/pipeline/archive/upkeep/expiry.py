@@ -35,11 +35,11 @@ def expire(
     streams: Collection[str] | None,
     before: date,
     *,
-    vacuum_after_hours: int = VACUUM_AFTER_HOURS,
+    vacuum_after_hours: int | None = VACUUM_AFTER_HOURS,
 ) -> Upkeep:
     """Remove the rows of some streams, or of all, in files wholly before a date.
 
-    Raises ArchiveError.
+    `vacuum_after_hours`: None deletes nothing. Raises ArchiveError.
     """
     done = Upkeep()
     for _ in range(MAX_COMMIT_ATTEMPTS):
@@ -50,7 +50,8 @@ def expire(
             table.refresh()
     else:
         raise ArchiveError(f"{table.store}: others commit all the time")
-    done.vacuumed = table.vacuum(vacuum_after_hours)
+    if vacuum_after_hours is not None:
+        done.vacuumed = table.vacuum(vacuum_after_hours)
     return done
 
 
