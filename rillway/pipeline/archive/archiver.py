@@ -56,6 +56,7 @@ from rillway.pipeline.client.facts import (
     read_facts,
 )
 from rillway.pipeline.client.ids import MIN_ID, ms_of
+from rillway.pipeline.client.places import record_place
 from rillway.pipeline.ranges.anchors import Anchor, extended
 from rillway.pipeline.ranges.discovery import StreamMissing, check_there, kinds_of
 from rillway.pipeline.ranges.loss import DataLost, check_count
@@ -170,6 +171,7 @@ class Archiver:
             Leases(settings.url, keys, what, settings.lease_ms) as leases,
             connect(settings.url) as connection,
         ):
+            record_place(connection, group, self._table.store.uri)
             run = _Round(
                 connection, leases, self._table, self._engine, settings, hooks or self._hooks
             )

@@ -104,6 +104,11 @@ def make_parser() -> Parser:
         help="where a stream is refused because it is not the one that was archived: archive it as "
         "a history of its own, beside the old one",
     )
+    parser.add_argument(
+        "--new-archive",
+        action="store_true",
+        help="make an archive although the streams say that there was one at --to",
+    )
     add_allow_missing(parser)
     parser.add_argument(
         "--batch",
@@ -211,6 +216,17 @@ def iceberg_parser() -> Parser:
     return parser
 
 
+def forget_parser() -> Parser:
+    parser = Parser(
+        "archive forget",
+        "Remove an archive's groups from the streams of a server, so that they hold up no trims: "
+        "of an archive that is gone, or that is to be continued no more.",
+    )
+    _add_table(parser)
+    add_url(parser)
+    return parser
+
+
 def verify_parser() -> Parser:
     parser = Parser(
         "archive verify",
@@ -293,6 +309,7 @@ JOBS = {
     "compact": compact_parser,
     "epochs": epochs_parser,
     "expire": expire_parser,
+    "forget": forget_parser,
     "iceberg": iceberg_parser,
     "repair": repair_parser,
     "status": status_parser,

@@ -30,9 +30,10 @@ from rillway.pipeline.archive.engine import Engine, EngineFailed, LocalEngine, S
 from rillway.pipeline.archive.files.store import os_sentence
 from rillway.pipeline.archive.iceberg.follower import Follower, open_mirror
 from rillway.pipeline.archive.identity.epochs import epoch_as_json
+from rillway.pipeline.archive.identity.lost import check_not_lost, forget_main
 from rillway.pipeline.archive.repair.commands import repair_main, verify_main, warn_of_damage
 from rillway.pipeline.archive.repair.findings import check_files
-from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, place_of
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, is_table, place_of
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep.commands import compact_main, expire_main, upkeep_main
 from rillway.pipeline.archive.upkeep.compaction import compact_due
@@ -44,6 +45,7 @@ from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import ConnectionLost, ServerError
 from rillway.pipeline.client.facts import all_facts
 from rillway.pipeline.client.ids import MIN_ID, format_id
+from rillway.pipeline.client.places import archive_of, gone_sentences, read_markers
 from rillway.pipeline.ranges.discovery import find_streams
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, spark_session
 
@@ -99,7 +101,12 @@ def archive_main(options: argparse.Namespace) -> int:
         allows_missing=options.allow_missing or options.pattern is not None,
         lease_ms=max(round(options.lease * 1000), 1),
     )
-    table = ArchiveTable.open_or_create(options.to, options.storage_options)
+    store = place_of(options.to, options.storage_options)
+    if not options.new_archive and not is_table(store):
+        with connect(options.url) as connection:
+            streams = find_streams(connection, tuple(options.stream), options.pattern)
+            check_not_lost(connection, store, streams)
+    table = ArchiveTable.open_or_create(store)
     if options.partition_by is not None:
         table.set_period(options.partition_by)
     # Spark sets a handler of signals of its own, so it comes before ours.
@@ -182,11 +189,13 @@ class _Rounds:
             if self._follower is not None:
                 hooks.committed = self._follower.committed
             outcome = self._archiver.round(streams, hooks)
+            gone = self._gone(outcome)
             for report in outcome.reports.values():
                 for text in [f"note: {note}" for note in report.notes]:
                     progress.note(text)
                 for holdup in report.holdups:
-                    progress.note(holdup.sentence())
+                    of_gone = gone.get((report.stream, holdup.group))
+                    progress.note(of_gone or holdup.sentence())
         seconds = time.monotonic() - began
         for report in outcome.reports.values():
             print(summary(report))
@@ -212,6 +221,17 @@ class _Rounds:
             self._table.tidy()
         except ArchiveError as error:
             complain(f"not compacted: {error}")
+
+    def _gone(self, outcome: Outcome) -> dict[tuple[str, str], str]:
+        """What to say of groups that hold up trims for an archive that is gone."""
+        groups = {
+            report.stream: [one.group for one in report.holdups if archive_of(one.group)]
+            for report in outcome.reports.values()
+        }
+        if not any(groups.values()):
+            return {}
+        with connect(self._settings.url) as connection:
+            return gone_sentences(connection, groups)
 
     def _streams(self) -> list[str]:
         if self._pattern is None:
@@ -295,6 +315,9 @@ def status_main(options: argparse.Namespace) -> int:
         counted[stream] += rows
     with connect(options.url) as connection:
         facts = all_facts(connection, streams)
+        for marker in read_markers(connection, streams):
+            if text := marker.gone_sentence(options.url):
+                complain(text)
     for stream in streams:
         end = table.end(stream)
         behind = ""
@@ -352,6 +375,7 @@ JOBS = {
     "compact": compact_main,
     "epochs": epochs_main,
     "expire": expire_main,
+    "forget": forget_main,
     "iceberg": iceberg_main,
     "repair": repair_main,
     "status": status_main,

@@ -7,6 +7,7 @@
 `facts`          length, last ID and entries added of streams
 `pending`        pending entries of consumer groups, page by page
 `sampling`       drives a sampler (rillway/sampler) over a connection
+`places`         where the archives are whose groups streams have
 `ids`            entry IDs as pairs of numbers and as text
 `quantities`     times, durations and sizes as users write them
 """

@@ -34,6 +34,7 @@ from rillway.pipeline.cli.progress import duration as in_words
 from rillway.pipeline.cli.text_table import text_table
 from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import ConnectionLost, ServerError
+from rillway.pipeline.client.places import archive_of, gone_sentences
 from rillway.pipeline.client.sampling import group_sampler, sample_groups
 from rillway.pipeline.lag.limits import LagUnknown, Limits
 from rillway.pipeline.lag.plot import draw
@@ -62,6 +63,7 @@ def main(arguments: list[str]) -> int:
             recording = record(options, file, interruption)
         if not options.json:
             print(table(recording))
+        warn_of_gone(recording, options.url)
         if options.plot is not None:
             draw(recording, options.plot, "lag")
         return status(recording, options)
@@ -70,6 +72,18 @@ def main(arguments: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def warn_of_gone(recording: Recording, url: str) -> None:
+    """Groups of archives that are gone look like ones that never catch up."""
+    groups: dict[str, list[str]] = {}
+    for stream, group in recording.series:
+        if archive_of(group):
+            groups.setdefault(stream, []).append(group)
+    if groups:
+        with connect(url) as connection:
+            for text in gone_sentences(connection, groups).values():
+                print(f"rillway lag: {text}", file=sys.stderr)
 
 
 def record(

@@ -1,0 +1,77 @@
+"""Archives that are gone although streams have their markers; and `rillway archive forget`.
+
+A folder that is not mounted, or was deleted, looks like one where there has never been an archive.
+To begin a new one there would be to archive the rest of each stream beside what is lost, and the
+old marker would hold up trims for ever. The markers, and where their archives were, tell the two
+apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from rillway.pipeline.archive.files.store import Store
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, is_table, place_of
+from rillway.pipeline.client.cluster import connect
+from rillway.pipeline.client.connection import Connection, ServerError, public_url
+from rillway.pipeline.client.ids import format_id
+from rillway.pipeline.client.places import archive_of, place_key, read_markers
+from rillway.pipeline.ranges.discovery import find_streams, kinds_of
+
+
+def check_not_lost(connection: Connection, store: Store, streams: Sequence[str]) -> None:
+    """Before a new archive is made. Raises ArchiveError if there was one, or may have been."""
+    there = [name for name, kind in kinds_of(connection, streams).items() if kind == "stream"]
+    markers = read_markers(connection, there)
+    lost = [one for one in markers if one.place is not None and one.place.uri == store.uri]
+    unknown = [one for one in markers if one.place is None]
+    for found in (lost, unknown):
+        if not found:
+            continue
+        names = sorted({one.stream for one in found})
+        what = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} other streams"
+        where, remedy = (
+            "there",
+            (
+                "Mount or restore the folder; or `rillway archive forget --to "
+                f"{store} --url {public_url(connection.url)}` gives it up"
+            ),
+        )
+        if found is unknown:
+            where = "somewhere, by an earlier release"
+            remedy = (
+                f"Give the right --to; or XGROUP DESTROY {names[0]} {found[0].group} gives it up"
+            )
+        raise ArchiveError(
+            f"{store}: there is no archive, and {what} was archived {where} up to "
+            f"{format_id(found[0].end)}. {remedy}, and --new-archive begins another one beside it"
+        )
+
+
+def forget_main(options: argparse.Namespace) -> int:
+    """Remove an archive's markers from the streams of a server."""
+    store = place_of(options.to, options.storage_options)
+    own = ArchiveTable.open(store).group if is_table(store) else None
+    with connect(options.url) as connection:
+        streams = options.stream or find_streams(connection, (), "*")
+        found = [
+            one
+            for one in read_markers(connection, streams)
+            if archive_of(one.group) == own or (one.place and one.place.uri == store.uri)
+        ]
+        requests: list[tuple[str, ...]] = [
+            ("XGROUP", "DESTROY", one.stream, one.group) for one in found
+        ]
+        if not options.stream:
+            archives = {archive for one in found if (archive := archive_of(one.group))}
+            requests += [("DEL", place_key(archive)) for archive in sorted(archives)]
+        for reply in connection.call_all(requests):
+            if isinstance(reply, ServerError):
+                raise reply
+    names = {one.stream for one in found}
+    if found:
+        print(f"{store}: {len(found):,} groups removed from {len(names):,} streams")
+    else:
+        print(f"{store}: no stream has a group of an archive there")
+    return 0

@@ -1,0 +1,133 @@
+"""Where archives lie, as the servers know it whose streams they have.
+
+A marker in a stream names its archive, `__archive:<table>:<token>`, but not the folder. So an
+archiver writes down where that is in a key beside its leases, `__archive:<table>:place`. If the
+folder is gone, the marker is still there, and holds up every trim: this is how to say so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rillway.pipeline.client.connection import Connection, ServerError, public_url
+from rillway.pipeline.client.facts import all_group_infos, group_name
+from rillway.pipeline.client.ids import format_id, parse_id
+
+MARKER = re.compile(r"(__archive:[0-9a-f]{8})(:[0-9a-f]*)?")
+LOG_FOLDER = "_delta_log"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an archive lies. `host`: of the archiver, for which a folder has its meaning."""
+
+    uri: str
+    host: str
+
+    @property
+    def is_gone(self) -> bool:
+        """True if it is certain that there is no archive any more: of folders of this machine."""
+        if ":/" in self.uri or self.host != socket.gethostname():
+            return False
+        try:
+            return not (Path(self.uri) / LOG_FOLDER).is_dir()
+        except OSError:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A group by which an archive marks a stream. `place`: None if an earlier release made it."""
+
+    stream: str
+    group: str
+    end: int
+    place: Place | None
+
+    def gone_sentence(self, url: str) -> str | None:
+        """What to do about it if its archive is gone; None if it is not known to be."""
+        if self.place is None or not self.place.is_gone:
+            return None
+        return (
+            f"{self.stream}: the archive at {self.place.uri} is gone, and its group {self.group} "
+            f"still holds up trims at {format_id(self.end)}: `rillway archive forget --to "
+            f"{self.place.uri} --url {public_url(url)}` removes it"
+        )
+
+
+def archive_of(group: str) -> str | None:
+    """The common part of the names of an archive's markers; None for other groups."""
+    found = MARKER.fullmatch(group)
+    return found[1] if found else None
+
+
+def place_key(archive: str) -> str:
+    return f"{archive}:place"
+
+
+def record_place(connection: Connection, archive: str, uri: str) -> None:
+    """Have the server know where an archive lies, as far as its user may write to that key."""
+    content = json.dumps({"uri": uri, "host": socket.gethostname()})
+    key = place_key(archive)
+    [known] = connection.call_all([("GET", key)])
+    if known != content.encode():
+        connection.call_all([("SET", key, content)])
+
+
+def read_places(connection: Connection, archives: Iterable[str]) -> dict[str, Place]:
+    """Of those archives of which it is known."""
+    names = sorted(set(archives))
+    found = {}
+    replies = connection.call_all([("GET", place_key(name)) for name in names])
+    for name, reply in zip(names, replies, strict=True):
+        if isinstance(reply, bytes):
+            try:
+                content = json.loads(reply)
+                found[name] = Place(str(content["uri"]), str(content["host"]))
+            except (ValueError, KeyError, TypeError):
+                continue
+    return found
+
+
+def read_markers(connection: Connection, streams: Sequence[str]) -> list[Marker]:
+    """All that archives have made in some streams. Raises ServerError."""
+    groups = [
+        (stream, group_name(info), parse_id(info[b"last-delivered-id"]))
+        for stream, infos in all_group_infos(connection, streams).items()
+        for info in infos
+    ]
+    archives = {group: archive for _, group, _ in groups if (archive := archive_of(group))}
+    places = read_places(connection, archives.values())
+    return [
+        Marker(stream, group, end, places.get(archives[group]))
+        for stream, group, end in groups
+        if group in archives
+    ]
+
+
+def gone_sentences(
+    connection: Connection, groups: Mapping[str, Iterable[str]]
+) -> dict[tuple[str, str], str]:
+    """What to do about groups of archives that are gone, by stream and group.
+
+    `groups`: by stream, the names that are asked about.
+    """
+    wanted = {
+        (stream, name) for stream, names in groups.items() for name in names if archive_of(name)
+    }
+    if not wanted:
+        return {}
+    try:
+        markers = read_markers(connection, sorted({stream for stream, _ in wanted}))
+    except ServerError:  # a key that is a stream no more
+        return {}
+    return {
+        (one.stream, one.group): text
+        for one in markers
+        if (one.stream, one.group) in wanted and (text := one.gone_sentence(connection.url))
+    }
