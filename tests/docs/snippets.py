@@ -40,6 +40,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.duckdb_extensions import install_extensions
+
 ROOT = Path(__file__).parents[2]
 PORTS = ("6379", "6380", "7000", "7001", "7002", "9121", "26379")
 TIMEOUT_SECONDS = 180
@@ -68,7 +70,7 @@ VARYING = re.compile(r"(?<![{\\])\d[\d,]*(\\\.\d+)?(?:ms\b|[smhkMG]\b)?(?![}\d])
 WRAPPERS = {
     "redis-cli": 'exec "{redis_cli}" -p "$PAGE_PORT" "$@"',
     "rillway": """case "$1 $2" in
-    serve*|check*|-*|"archive compact"|"archive epochs"|"archive expire")
+    serve*|check*|-*|"archive compact"|"archive epochs"|"archive expire"|"archive iceberg")
         exec "{python}" -m rillway "$@" ;;
     "archive status") words=2 ;;
     *) words=1 ;;
@@ -317,16 +319,19 @@ class Page:
         port = self._ports["6379"]
         binaries = Path(sys.executable).parent
         return {
-            **{
-                name: os.environ[name]
-                for name in ("HOME", "LANG", "JAVA_HOME")
-                if name in os.environ
-            },
+            **{name: os.environ[name] for name in ("LANG", "JAVA_HOME") if name in os.environ},
+            "HOME": str(self._make_home()),
             "PATH": f"{wrappers}:{binaries}:{os.environ['PATH']}",
             "PAGE_PORT": port,
             "PYTHONPATH": str(ROOT),
             "TERM": "dumb",
         }
+
+    def _make_home(self) -> Path:
+        """Of a reader who has installed what examples use, if it comes otherwise than by pip."""
+        home = self._folder / ".home"
+        install_extensions(home / ".duckdb/extensions")
+        return home
 
     def _with_ports(self, text: str) -> str:
         return re.sub(rf"\b({'|'.join(PORTS)})\b", lambda found: self._ports[found[1]], text)

@@ -28,7 +28,9 @@ PROPERTIES = {
     TableProperties.COMMIT_NUM_RETRIES: "0",
     # A commit is a manifest, and a reader reads them all.
     TableProperties.MANIFEST_MERGE_ENABLED: "true",
+    # All that the metadata holds is copied several times for each commit.
     TableProperties.METADATA_DELETE_AFTER_COMMIT_ENABLED: "true",
+    TableProperties.METADATA_PREVIOUS_VERSIONS_MAX: "30",
 }
 
 

@@ -142,7 +142,8 @@ class _Step:
     def _commit_files(self, transaction: Transaction) -> None:
         summary = {VERSION: str(self._archive.version), ARCHIVE: self._archive.id}
         snapshot = transaction.update_snapshot(snapshot_properties=summary)
-        added = [self._described(file, transaction.table_metadata) for file in self.change.added]
+        metadata = transaction.table_metadata  # a deep copy
+        added = [self._described(file, metadata) for file in self.change.added]
         with snapshot.overwrite() if self.change.removed else snapshot.merge_append() as files:
             for data_file in added:
                 files.append_data_file(data_file)

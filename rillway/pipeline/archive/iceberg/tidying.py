@@ -16,7 +16,7 @@ from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.table import ORPHAN_HOURS
 
 # They are expired down to the first number when there are more than the second.
-KEPT_SNAPSHOTS, MAX_SNAPSHOTS = 100, 200
+KEPT_SNAPSHOTS, MAX_SNAPSHOTS = 10, 30
 METADATA = "_iceberg/metadata"
 
 
