@@ -4,7 +4,8 @@ A batch is closed while it is read: there is no counting pass. One task reads pa
 after the other, until it has as many entries as a batch may have. Several tasks cannot wait for
 each other, so for them a large stream is cut by estimates, and each has a limit of its own. What
 comes after a cut that was not read to its end is dropped; where there was less than estimated, more
-tasks follow in the same batch, with estimates by what the ones before have found.
+tasks follow in the same batch, with estimates by what the ones before have found. A task has
+streams of one node of a cluster.
 """
 
 from __future__ import annotations
@@ -152,6 +153,8 @@ def plan_tasks(
     ordered = sorted(parts, key=lambda part: part.stream)
     if parallelism == 1:
         return [replace(job, parts=tuple(ordered))]
+    places = {part.stream: planner.place(part.stream) for part in ordered}
+    ordered.sort(key=lambda part: str(places[part.stream]))
     every = max(ceil(job.max_entries / parallelism), MIN_TASK_ENTRIES)
     every = max(min(every, ceil(sum(p.estimate for p in ordered) / parallelism)), MIN_TASK_ENTRIES)
     packs: list[list[Part]] = []
@@ -164,7 +167,8 @@ def plan_tasks(
             packs += [[one] for one in _cut(part, job, planner, every)]
             packed = NO_LIMIT
         else:
-            if not packs or packed + part.estimate > every:
+            is_elsewhere = packs and places[packs[-1][0].stream] != places[part.stream]
+            if not packs or is_elsewhere or packed + part.estimate > every:
                 packs.append([])
                 packed = 0
             packs[-1].append(part)

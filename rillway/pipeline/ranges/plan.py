@@ -81,6 +81,10 @@ class Planner:
         """True if the server can count entries without sending them."""
         return self._capabilities.has_command(XSPLIT)
 
+    def place(self, stream: str) -> object:
+        """What is the same for streams that are on one node of a cluster."""
+        return self._connection.place(stream)
+
     # -- slices -----------------------------------------------------------------------------------
 
     def slices(self, wanted: Range, *, estimate: int, every: int) -> list[Slice]:

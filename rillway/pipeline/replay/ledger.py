@@ -3,19 +3,25 @@
 It is named after the stream that is written to, so that two replays into one stream find each
 other, and holds what is replayed, how, and up to which ID. Each chunk of entries is one transaction
 with the ledger's next value, and is only run if the ledger has not changed since
-(client/watched_key.py).
+(client/watched_key.py). In a cluster both are in one slot: while that moves nothing is written, and
+then the replay goes on at the node that has it.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import TypeVar
 
 from rillway.pipeline.archive.identity.epochs import ALL, CURRENT, FIRST
+from rillway.pipeline.client.cluster import beside, following, is_redirection
 from rillway.pipeline.client.connection import Connection, Reply, ServerError
 from rillway.pipeline.client.facts import as_map
 from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
 from rillway.pipeline.client.watched_key import WatchedKey
+
+T = TypeVar("T")
 
 PREFIX = "__replay:"
 
@@ -62,9 +68,10 @@ class Progress:
     epoch: int = FIRST
 
 
-def key_of(into: str) -> str:
-    """Shares the stream's hash slot."""
-    return f"{PREFIX}{{{into}}}"
+def key_of(connection: Connection, into: str) -> str:
+    """In a cluster, a key in the stream's slot."""
+    is_single = connection.slot(into) is None
+    return f"{PREFIX}{{{into}}}" if is_single else beside(PREFIX, into)
 
 
 def encode(plan: Plan, progress: Progress) -> bytes:
@@ -121,24 +128,55 @@ class Ledger:
     """
 
     def __init__(self, connection: Connection, into: str, plan: Plan, *, appends: bool) -> None:
-        """`appends`: others may have written to the stream. Raises ReplayRefused."""
-        self.key = key_of(into)
+        """`appends`: others may have written to the stream. Raises ReplayRefused, ServerError."""
+        self.key = key_of(connection, into)
+        self._connection = connection
         self._into = into
         self._plan = plan
         self.progress = Progress()
-        self._key = WatchedKey(
-            connection,
-            self.key,
-            others=[into] if plan.keeps_ids else [],
-            looks=[("XINFO", "STREAM", into), ("XINFO", "GROUPS", into)],
-        )
-        found = self._understood(self._key.value, self._key.seen)
-        self._watched: Watched | None = found
+        # The server on which the key is watched, until the next chunk is written.
+        self._node: Connection | None = None
+        self._watched: Watched | None = None
+        self._stored: bytes | None = None
+        found = self._following(self._found)
+        self._stored = found.ledger
+        self.groups = found.groups
         if found.ledger is not None:
             self._go_on(found)
         elif found.last_id != MIN_ID and (plan.keeps_ids or not appends):
             hint = "" if plan.keeps_ids else ", or --append to write after what is there"
             raise ReplayRefused(f"{into} exists, and no replay made it: use another stream{hint}")
+
+    def _following(self, action: Callable[[], T]) -> T:
+        """Do it where the ledger is, which is watched there."""
+
+        def attempt(node: Connection) -> T:
+            try:
+                if self._node is not node:
+                    self._watch(node)
+                return action()
+            except ServerError:
+                node.reopen()  # there may be more replies to come
+                self._node = None
+                raise
+
+        return following(self._connection, self._into, attempt)
+
+    def _watch(self, node: Connection) -> None:
+        self._key = WatchedKey(
+            node,
+            self.key,
+            others=[self._into] if self._plan.keeps_ids else [],
+            looks=[("XINFO", "STREAM", self._into), ("XINFO", "GROUPS", self._into)],
+        )
+        self._node = node
+        self._watched = self._understood(self._key.value, self._key.seen)
+
+    def _found(self) -> Watched:
+        """What is there since the last chunk was written."""
+        if self._watched is None:
+            self._watched = self._understood(*self._key.look())
+        return self._watched
 
     def _go_on(self, found: Watched) -> None:
         assert found.ledger is not None
@@ -154,11 +192,6 @@ class Ledger:
             raise ReplayRefused(f"{self._into} was deleted after it was replayed into: {again}")
         self._check_unchanged(found)
 
-    @property
-    def groups(self) -> list[str]:
-        """The groups that the stream had at the beginning."""
-        return self._watched.groups if self._watched is not None else []
-
     def write(
         self, requests: bytes | memoryview, rows: int, epoch: int, at: int, last_written: int
     ) -> None:
@@ -167,29 +200,32 @@ class Ledger:
         `epoch`, `at`: of its last entry in the archive; `last_written`: the last ID that the chunk
         has in the stream, with kept IDs.
         """
-        if self._watched is None:
-            self._watched = self._understood(*self._key.look())
-        self._check_unchanged(self._watched)
-        following = Progress(at, self.progress.rows + rows, last_written, epoch)
-        value = encode(self._plan, following)
+        reached = Progress(at, self.progress.rows + rows, last_written, epoch)
+        value = encode(self._plan, reached)
+        self._following(lambda: self._transact(requests, rows, value))
+        self.progress, self._stored = reached, value
+
+    def _transact(self, requests: bytes | memoryview, rows: int, value: bytes) -> None:
+        self._check_unchanged(self._found())
         try:
             done = self._key.transact([requests], rows, value)
             for reply in done or ():
                 if isinstance(reply, ServerError):
                     raise reply
         except ServerError as error:
+            if is_redirection(error):
+                raise
             raise ReplayRefused(f"the server refused an entry: {error}") from None
         if done is None:
             raise ReplayRefused(f"another client writes to {self._into}, or replays into it")
-        self.progress, self._watched = following, None
+        self._watched = None
 
     def finish(self) -> None:
         """Receive what is still on its way."""
-        if self._watched is None:
-            self._watched = self._understood(*self._key.look())
+        self._following(self._found)
 
     def _check_unchanged(self, found: Watched) -> None:
-        if found.ledger != self._key.value:
+        if found.ledger != self._stored:
             raise ReplayRefused(f"another replay writes to {self._into}")
         if self._plan.keeps_ids and found.last_id != self.progress.last_written:
             raise ReplayRefused(
@@ -201,6 +237,8 @@ class Ledger:
     def _understood(self, ledger: bytes | None, seen: list[Reply]) -> Watched:
         stream, groups = seen
         if isinstance(stream, ServerError) or isinstance(groups, ServerError):
+            if is_redirection(stream):
+                raise stream
             if "no such key" not in str(stream):
                 raise ReplayRefused(f"{self._into}: {stream}")
             return Watched(ledger, MIN_ID, [])

@@ -15,7 +15,7 @@ from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.encoder import Encoder, data_of
 from rillway.pipeline.arrow.schema import PAIRS
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id
 from rillway.pipeline.replay.ledger import Ledger, Plan, Progress, ReplayRefused
 from rillway.pipeline.replay.pace import MAX_WAIT_SECONDS, MIN_WAIT_SECONDS, AtOnce, Pace
@@ -86,7 +86,7 @@ class Replayer:
             self._marks_origin,
             self._epochs,
         )
-        with Connection(self._url) as connection, paused_collector():
+        with connect(self._url) as connection, paused_collector():
             ledger = Ledger(connection, self._into, plan, appends=self._appends)
             if any(name.startswith(self._table.group) for name in ledger.groups):
                 raise ReplayRefused(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,10 @@ from rillway.pipeline.archive.lease import lease_key
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.tasks import WriteTask, Written, run_task
 from rillway.pipeline.archive.trim import TrimRules
-from rillway.pipeline.client.cluster import connect, slot_of
+from rillway.pipeline.client.cluster import PAUSE_S, connect, slot_of
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 from rillway.pipeline.query.history import open_history
+from rillway.pipeline.replay.replayer import Replayer
 from tests.rillway.pipeline.archive.scene import archived_ids, live_ids
 from tests.support.programs import cluster as nodes
 
@@ -53,6 +55,26 @@ def move(made: nodes.Cluster, stream: str) -> None:
     (source,) = [node for node in made.nodes if slot in slots_of(node)]
     target = made.nodes[(made.nodes.index(source) + 1) % len(made.nodes)]
     nodes.move_slot(made, slot, source, target, 1)
+
+
+@contextmanager
+def moving(made: nodes.Cluster, *streams: str) -> Iterator[None]:
+    """One after the other, all the time."""
+    ended = threading.Event()
+
+    def keep_moving() -> None:
+        # What waits for the end of a move looks as often.
+        while not ended.wait(PAUSE_S):
+            for stream in streams:
+                move(made, stream)
+
+    thread = threading.Thread(target=keep_moving)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def slots_of(node: nodes.Node) -> set[int]:
@@ -128,23 +150,11 @@ def test_slots_move_all_the_time(
     """Parts of one stream are read by several tasks, and pages of it come from two nodes."""
     add(link, 1, 3_000, ["orders:{0}"])
     add(link, 1, 300, STREAMS[1:])
-    ended = threading.Event()
-
-    def keep_moving() -> None:
-        while not ended.is_set():
-            for stream in ("orders:{0}", "orders:{1}", "clicks"):
-                move(made, stream)
-
-    thread = threading.Thread(target=keep_moving)
-    thread.start()
-    try:
+    with moving(made, "orders:{0}", "orders:{1}", "clicks"):
         for last in (310, 320, 330):
             outcome = a_round(link, table, engine=Tasks(), batch_entries=1_500)
             assert not outcome.failures
             add(link, last - 9, last, STREAMS[1:])
-    finally:
-        ended.set()
-        thread.join()
     add(link, 3_001, 3_001)
     assert not a_round(link, table).failures
     assert archived_ids(table, "orders:{0}") == ids(1, 3_001)
@@ -152,12 +162,26 @@ def test_slots_move_all_the_time(
         assert archived_ids(table, stream) == [*ids(1, 330), "3001-0"]
 
 
+def test_a_task_has_streams_of_one_node(link: Connection, table: ArchiveTable) -> None:
+    add(link, 1, 10)
+    tasks = Tasks()
+    assert not a_round(link, table, engine=tasks).failures
+    assert sorted(tasks.streams[0] + tasks.streams[1] + tasks.streams[2]) == sorted(STREAMS)
+    for streams in tasks.streams:
+        assert len({link.place(stream) for stream in streams}) == 1
+        assert streams == sorted(streams)
+
+
 class Tasks:
     """Several tasks in this process, as Spark's."""
 
     parallelism = 3
 
+    def __init__(self) -> None:
+        self.streams: list[list[str]] = []
+
     def write(self, tasks: Sequence[WriteTask]) -> list[Written]:
+        self.streams += [[part.stream for part in task.parts] for task in tasks]
         return [run_task(task) for task in tasks]
 
 
@@ -226,6 +250,21 @@ def test_a_query_holds_a_stream_whose_slot_moves(
     assert found == ids(1, 20)
     a_round(link, table)
     check(link, table, 20)
+
+
+@pytest.mark.parametrize(("into", "keeps_ids"), [("again", True), ("again:{7}", False)])
+def test_a_replay_goes_on_while_its_slot_moves(
+    link: Connection, made: nodes.Cluster, table: ArchiveTable, into: str, keeps_ids: bool
+) -> None:
+    add(link, 1, 2_500, ["clicks"])
+    Archiver(table, LocalEngine(), Settings(link.url)).archive("clicks")
+    again = Replayer(link.url, table, "clicks", into, keeps_ids=keeps_ids)
+    with moving(made, into):
+        assert again.run().rows == 2_500
+    entries = link.call("XRANGE", into, "-", "+")
+    assert [int(words[1]) for _, words in entries] == list(range(1, 2_501))
+    assert (live_ids(link, into) == ids(1, 2_500)) is keeps_ids
+    assert again.run().before == 2_500
 
 
 @pytest.mark.parametrize(

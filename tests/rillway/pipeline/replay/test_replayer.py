@@ -163,7 +163,7 @@ def test_a_stream_that_is_gone_since_is_refused(link: Connection, table: Archive
     link.call("DEL", INTO)
     with pytest.raises(ReplayRefused, match="was deleted"):
         replay(link, table)
-    link.call("DEL", key_of(INTO))
+    link.call("DEL", key_of(link, INTO))
     assert replay(link, table).rows == COUNT
 
 
