@@ -13,6 +13,7 @@
 `lease`      keeps a second archiver away
 `upkeep`     compaction, expiry, upgrade
 `iceberg`    a mirror of the table for readers of Iceberg
+`report`     what is told of rounds and streams, for programs too
 `limits`     default sizes of batches and files
 `arguments`  the arguments of `rillway archive`
 `command`    `rillway archive`

@@ -87,7 +87,9 @@ class Settings:
 
 @dataclass(slots=True)
 class Report:
-    """The outcome of archiving one stream. `batches`: those that had entries of it."""
+    """The outcome of archiving one stream. `batches`: those that had entries of it; `lag`: about
+    how many entries were not archived at the end, None if that was not looked at.
+    """
 
     stream: str
     archived: int = 0
@@ -96,6 +98,8 @@ class Report:
     trimmed_by: str = ""
     end: int = MIN_ID
     remaining: int = 0
+    epoch: int = 0
+    lag: int | None = None
     is_complete: bool = True
     is_missing: bool = False
     holdups: list[Holdup] = field(default_factory=list)
@@ -106,7 +110,7 @@ class Report:
 class Outcome:
     """The outcome of a round: a report for each stream, or the error for which it was left out.
 
-    `commits`, `files` and `bytes`: of all streams together.
+    `commits`, `files` and `bytes`: of all streams together; `conflicts`: commits that came second.
     """
 
     reports: dict[str, Report] = field(default_factory=dict)
@@ -114,6 +118,7 @@ class Outcome:
     commits: int = 0
     files: int = 0
     bytes: int = 0
+    conflicts: int = 0
 
     @property
     def archived(self) -> int:
@@ -529,6 +534,7 @@ class _Round:
             try:
                 self._table.append(number, files, note)
             except CommitConflict:
+                self.outcome.conflicts += 1
                 self._table.refresh()
                 if not self._is_named(number, files):
                     continue
@@ -618,8 +624,9 @@ class _Round:
         groups = all_group_infos(self._connection, names)
         facts = all_facts(self._connection, names)
         for stream in streams:
-            stream.report.end = stream.at.id
-            stream.report.remaining = facts[stream.name].length
+            report, now = stream.report, facts[stream.name]
+            report.end, report.epoch = stream.at.id, stream.record.state.present.number
+            report.remaining, report.lag = now.length, backlog(stream.at.id, stream.at.n, now)
         if self._settings.trims:
             self._trim(streams, archived)
         # Last: as long as they are there, they show which history the streams had.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from datetime import date
+from pathlib import Path
 
 from rillway.command_line.arguments import (
     add_allow_missing,
@@ -145,6 +146,16 @@ def make_parser() -> Parser:
         action="store_true",
         help="do not merge small files after a round, for which it takes a quarter of its time",
     )
+    parser.add_argument(
+        "--json", action="store_true", help="a JSON object for each round, instead of lines"
+    )
+    parser.add_argument(
+        "--metrics-file",
+        type=Path,
+        metavar="FILE.prom",
+        help="write metrics of the rounds there, for the textfile collector of Prometheus's "
+        "node_exporter",
+    )
     return parser
 
 
@@ -183,9 +194,12 @@ def expire_parser() -> Parser:
 
 
 def status_parser() -> Parser:
-    parser = Parser("archive status", "What is archived, and how much is not yet.")
+    parser = Parser(
+        "archive status", "What is archived, how much is not yet, and what holds up or is refused."
+    )
     _add_table(parser)
     add_url(parser)
+    parser.add_argument("--json", action="store_true", help="a JSON object for each stream")
     return parser
 
 

@@ -1,9 +1,9 @@
 """`rillway archive`: streams go to a table of Parquet files, and then out of memory.
 
-Standard output has one line for each stream at the end of each round; progress, and what holds up a
-trim, goes to standard error. Exits with 0 when it is done, or was ended in --every by a signal;
-1 if it cannot go on, 2 for a bad argument, 128 + N if signal N came before all was archived. It may
-be started again at any time, whatever ended it.
+Standard output has one line for each stream at the end of each round, or an object with `--json`;
+progress, and what holds up a trim, goes to standard error. Exits with 0 when it is done, or was
+ended in --every by a signal; 1 if it cannot go on, 2 for a bad argument, 128 + N if signal N came
+before all was archived. It may be started again at any time, whatever ended it.
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ import argparse
 import json
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from rillway.pipeline.archive.archiver import (
     Archiver,
     Hooks,
     Outcome,
-    Report,
     Settings,
 )
 from rillway.pipeline.archive.arguments import parse_options
@@ -33,6 +32,9 @@ from rillway.pipeline.archive.identity.epochs import epoch_as_json
 from rillway.pipeline.archive.identity.lost import check_not_lost, forget_main
 from rillway.pipeline.archive.repair.commands import repair_main, verify_main, warn_of_damage
 from rillway.pipeline.archive.repair.findings import check_files
+from rillway.pipeline.archive.report.metrics import MetricsFile
+from rillway.pipeline.archive.report.rounds import Round, Stopwatch, as_json, summary, total
+from rillway.pipeline.archive.report.status import as_total, find_status
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, is_table, place_of
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep.commands import compact_main, expire_main, upkeep_main
@@ -43,7 +45,6 @@ from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import ConnectionLost, ServerError
-from rillway.pipeline.client.facts import all_facts
 from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.client.places import archive_of, gone_sentences, read_markers
 from rillway.pipeline.ranges.discovery import find_streams
@@ -54,7 +55,10 @@ EXPECTED_ERRORS = (ArchiveError, ConnectionLost, EngineFailed, PipelineUnavailab
 # of errors of the server, those of a failover: it is a replica now, has none yet, or is about to
 # begin.
 PASSING_ERRORS = (ConnectionLost, EngineFailed, OSError, ServerError)
-PASSING_CODES = ("READONLY", "NOREPLICAS", "MASTERDOWN", "LOADING")
+PASSING_CODES = (
+    *("READONLY", "NOREPLICAS", "MASTERDOWN", "LOADING"),
+    *("CLUSTERDOWN", "MOVED", "ASK", "TRYAGAIN"),
+)
 
 
 def passes(error: Exception) -> bool:
@@ -163,6 +167,8 @@ class _Rounds:
         self._compacts = not options.no_compact
         self._interruption = interruption
         self._archiver = Archiver(table, engine, settings)
+        self._is_json: bool = options.json
+        self._metrics = MetricsFile(options.metrics_file) if options.metrics_file else None
         self._follower: Follower | None = None
         if options.iceberg is not None:
             mirror = open_mirror(table.store, options.iceberg, options.iceberg_table)
@@ -177,33 +183,15 @@ class _Rounds:
     def run(self) -> None:
         """Raises EXPECTED_ERRORS."""
         self._failed = 0
-        streams = self._streams()
-        what = streams[0] if len(streams) == 1 else f"{len(streams):,} streams"
-        began = time.monotonic()
-        with Progress(f"archiving {what}") as progress:
-            hooks = Hooks(
-                planned=progress.set_total,
-                advanced=progress.advance,
-                is_interrupted=lambda: self._interruption.requested,
-            )
-            if self._follower is not None:
-                hooks.committed = self._follower.committed
-            outcome = self._archiver.round(streams, hooks)
-            gone = self._gone(outcome)
-            for report in outcome.reports.values():
-                for text in [f"note: {note}" for note in report.notes]:
-                    progress.note(text)
-                for holdup in report.holdups:
-                    of_gone = gone.get((report.stream, holdup.group))
-                    progress.note(of_gone or holdup.sentence())
+        watch, began, began_ms = Stopwatch(), time.monotonic(), time.time_ns() // 1_000_000
+        try:
+            outcome = self._archived(watch)
+        except EXPECTED_ERRORS as error:
+            seconds = time.monotonic() - began
+            self._record(Round(began_ms, seconds, watch.by_phase, error=str(error)))
+            raise
         seconds = time.monotonic() - began
-        for report in outcome.reports.values():
-            print(summary(report))
-        if sum(report.archived > 0 for report in outcome.reports.values()) > 1:
-            print(total(outcome, seconds))
-        sys.stdout.flush()
-        for error in outcome.failures.values():
-            complain(str(error))
+        self._print(outcome, seconds)
         self._failed = len(outcome.failures)
         reports = outcome.reports.values()
         self.was_cut_short = self._interruption.requested and not all(
@@ -211,8 +199,59 @@ class _Rounds:
         )
         if outcome.commits and self._compacts and not self._interruption.requested:
             self._keep_up(seconds)
+            watch.reached("compacted")
         if self._follower is not None:
             self._follower.round_ended()
+            watch.reached("mirrored")
+        self._record(Round(began_ms, seconds, watch.by_phase, outcome))
+
+    def _archived(self, watch: Stopwatch) -> Outcome:
+        """Raises EXPECTED_ERRORS."""
+        streams = self._streams()
+        what = streams[0] if len(streams) == 1 else f"{len(streams):,} streams"
+        with Progress(f"archiving {what}") as progress:
+            hooks = Hooks(
+                planned=progress.set_total,
+                advanced=progress.advance,
+                reached=watch.reached,
+                is_interrupted=lambda: self._interruption.requested,
+            )
+            if self._follower is not None:
+                hooks.committed = partial(self._mirror, self._follower, watch)
+            outcome = self._archiver.round(streams, hooks)
+            watch.reached("ended")
+            gone = self._gone(outcome)
+            for report in outcome.reports.values():
+                for text in [f"note: {note}" for note in report.notes]:
+                    progress.note(text)
+                for holdup in report.holdups:
+                    of_gone = gone.get((report.stream, holdup.group))
+                    progress.note(of_gone or holdup.sentence())
+        return outcome
+
+    def _mirror(self, follower: Follower, watch: Stopwatch) -> None:
+        follower.committed()
+        watch.reached("mirrored")
+
+    def _print(self, outcome: Outcome, seconds: float) -> None:
+        if not self._is_json:
+            for report in outcome.reports.values():
+                print(summary(report))
+            if sum(report.archived > 0 for report in outcome.reports.values()) > 1:
+                print(total(outcome, seconds))
+            sys.stdout.flush()
+        for error in outcome.failures.values():
+            complain(str(error))
+
+    def _record(self, one: Round) -> None:
+        """For programs."""
+        if self._is_json:
+            print(json.dumps(as_json(one)), flush=True)
+        if self._metrics is not None:
+            try:
+                self._metrics.add(one)
+            except OSError as error:
+                complain(f"no metrics are written: {error}")
 
     def _keep_up(self, seconds: float) -> None:
         """For a quarter of the time at most."""
@@ -242,32 +281,6 @@ class _Rounds:
 
 def complain(text: str) -> None:
     print(f"rillway archive: {text}", file=sys.stderr)
-
-
-def summary(report: Report) -> str:
-    """Return a summary of a report in one line."""
-    parts = [f"{report.archived:,} archived"]
-    if report.archived:
-        parts[0] += f" in {report.batches} batches"
-    parts.append(f"{report.trimmed:,} trimmed")
-    parts.append(f"{report.remaining:,} in memory")
-    if report.is_missing:
-        parts.append("not in memory at all")
-    if report.end != MIN_ID:
-        parts.append(f"archived up to {format_id(report.end)}")
-    if report.holdups:
-        parts.append("held up by " + ", ".join(holdup.label for holdup in report.holdups))
-    return f"{report.stream}: " + "; ".join(parts)
-
-
-def total(outcome: Outcome, seconds: float) -> str:
-    """Return a summary of a round of several streams in one line."""
-    rate = outcome.archived / max(seconds, 1e-9)
-    return (
-        f"{len(outcome.reports):,} streams: {outcome.archived:,} archived in {outcome.commits:,} "
-        f"commits, {outcome.files:,} files, {outcome.bytes:,} bytes; {seconds:.1f} s, "
-        f"{rate:,.0f} a second"
-    )
 
 
 # -- upkeep ---------------------------------------------------------------------------------------
@@ -305,36 +318,20 @@ def upgrade_main(options: argparse.Namespace) -> int:
 
 
 def status_main(options: argparse.Namespace) -> int:
-    """Print what the archive holds of each stream. Returns the exit status."""
+    """Print where each stream is. Returns the exit status."""
     table = ArchiveTable.open(options.to, options.storage_options)
-    streams = options.stream or table.streams()
     damaged = dict(check_files(table.store, table.files()))
     sound = [file for file in table.files() if file not in damaged]
-    counted: Counter[str] = Counter()
-    for (stream, _), (rows, _) in rows_by_stream(table.store, sound).items():
-        counted[stream] += rows
+    streams = options.stream or table.streams()
     with connect(options.url) as connection:
-        facts = all_facts(connection, streams)
+        found = find_status(connection, table, streams, sound)
         for marker in read_markers(connection, streams):
             if text := marker.gone_sentence(options.url):
                 complain(text)
-    for stream in streams:
-        end = table.end(stream)
-        behind = ""
-        if end is not None and end.n is not None:
-            behind = f"; {max(facts[stream].entries_added - end.n, 0):,} not archived yet"
-        print(
-            f"{stream}: {counted[stream]:,} entries; archived up to "
-            f"{'nothing' if end is None else format_id(end.id)}; "
-            f"{facts[stream].length:,} in memory{behind}"
-        )
-    files = table.files()
-    if files:
-        days = sorted(file.date for file in files)
-        print(
-            f"{len(streams):,} streams in {len(files):,} files, "
-            f"{sum(file.size_bytes for file in files):,} bytes, {days[0]} to {days[-1]}"
-        )
+    for one in found:
+        print(json.dumps(one.as_json()) if options.json else one.line())
+    if not options.json and (files := as_total(table, len(found))) is not None:
+        print(files)
     warn_of_damage(table, damaged)
     return 1 if damaged else 0
 

@@ -228,9 +228,13 @@ def make_parser() -> Parser:
         "lag",
         "How far consumer groups are behind, how fast they read, and when they will be through.",
     )
-    which = parser.add_mutually_exclusive_group(required=True)
+    which = parser.add_mutually_exclusive_group()
     which.add_argument("--stream", action="append", help="a stream; may be given again")
-    which.add_argument("--pattern", help="all streams whose names match, such as 'orders:*'")
+    which.add_argument(
+        "--pattern",
+        help="all streams whose names match, such as 'orders:*' (default: all, unless some are "
+        "named)",
+    )
     parser.add_argument(
         "--group", action="append", help="a group; may be given again (default: all groups)"
     )
@@ -268,6 +272,8 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     """Exits with status 2 if they are wrong."""
     parser = make_parser()
     options = parser.parse_args(arguments)
+    if options.stream is None and options.pattern is None:
+        options.pattern = "*"
     if options.samples is None and Limits(options.fail_above, options.oldest_above).are_set:
         options.samples = 1
     return options

@@ -14,8 +14,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from rillway.pipeline.archive.files.periods import LAST_DAY, MS_PER_DAY
-from rillway.pipeline.archive.table import LOG_FOLDER, ArchiveTable
+from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.ids import MAX_ID, ms_of
+from rillway.pipeline.client.places import LOG_FOLDER
 
 
 @dataclass(frozen=True, slots=True)

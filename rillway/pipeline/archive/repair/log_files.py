@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from pyarrow.fs import FileSelector, FileType
 
 from rillway.pipeline.archive.files.store import MAX_REASON, LogDamaged, Store, reason_of
+from rillway.pipeline.client.places import LOG_FOLDER
 
-LOG_FOLDER = "_delta_log"
 LAST_CHECKPOINT = f"{LOG_FOLDER}/_last_checkpoint"
 VERSION = re.compile(r"(\d{20})\.json")
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")

@@ -41,6 +41,42 @@ def test_it_says_what_it_did(
     )
 
 
+def test_programs_are_told_of_rounds_and_streams(
+    link: Connection, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_many(link, 20)
+    link.call("XGROUP", "CREATE", STREAM, "slow", "12-0")
+    told = [*words, "--keep", "0", "--json", "--metrics-file", str(tmp_path / "archive.prom")]
+    assert main(told) == 0
+    [line] = capsys.readouterr().out.splitlines()
+    found = json.loads(line)
+    assert (found["entries"], found["commits"], found["error"]) == (20, 1, None)
+    assert found["streams"][0]["held_up"][0]["group"] == "slow"
+    phases = found["seconds_by_phase"]
+    assert phases["write"] > 0 and phases["mirror"] == 0
+    assert main([*told, "--stream", "missing"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["left_out"][0]["reason"] == "StreamMissing"
+    lines = (tmp_path / "archive.prom").read_text().splitlines()
+    assert "rillway_archive_rounds_total 2" in [line.removesuffix(".0") for line in lines]
+    assert main(["status", *words[2:6], "--json"]) == 0
+    status = json.loads(capsys.readouterr().out)
+    assert (status["end"], status["lag"], status["refused"]) == ("20-0", 0, None)
+    assert [each["group"] for each in status["held_up"]] == ["slow"]
+
+
+def test_a_round_that_fails_is_told_too(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    away = [*words[:4], "--url", "redis://127.0.0.1:1", "--json"]
+    assert main([*away, "--metrics-file", str(tmp_path / "archive.prom")]) == 1
+    assert "127.0.0.1:1" in json.loads(capsys.readouterr().out)["error"]
+    text = (tmp_path / "archive.prom").read_text()
+    assert "\nrillway_archive_failed_rounds_total 1" in text
+    assert main([*away, "--metrics-file", str(tmp_path / "nowhere" / "archive.prom")]) == 1
+    assert "no metrics are written: " in capsys.readouterr().err
+
+
 def test_ten_minutes_are_kept_unless_it_is_told_otherwise(
     link: Connection, words: list[str]
 ) -> None:

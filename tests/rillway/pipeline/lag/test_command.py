@@ -83,10 +83,14 @@ def test_a_stream_that_is_missing_is_an_error(link: Connection, capsys: Capture)
     assert capsys.readouterr().err == f"rillway lag: there is no stream ordres at {link.url}\n"
 
 
-def test_one_of_stream_and_pattern_is_needed(capsys: Capture) -> None:
-    with pytest.raises(SystemExit):
-        main(["--samples", "1"])
-    assert "one of the arguments --stream --pattern is required" in capsys.readouterr().err
+def test_all_streams_are_taken_if_none_is_named(link: Connection, capsys: Capture) -> None:
+    for stream in ("clicks", "orders"):
+        link.call("XADD", stream, "1-0", "n", "1")
+        link.call("XGROUP", "CREATE", stream, "g", "0")
+    link.call("SET", "other", "1")
+    assert main(["--url", link.url, "--samples", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" ")[1] for line in lines[:2]] == ["clicks/g:", "orders/g:"]
 
 
 def series(*samples: GroupSample) -> Series:

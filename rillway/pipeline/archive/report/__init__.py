@@ -1,0 +1,6 @@
+"""What an archiver tells of its rounds and streams: to people, programs and Prometheus.
+
+`rounds`   a round as lines, and as one object
+`metrics`  rounds in a file for Prometheus
+`status`   where the streams of an archive are
+"""

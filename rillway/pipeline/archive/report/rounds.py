@@ -1,0 +1,144 @@
+"""A round as lines for people, and as one JSON object for programs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rillway.pipeline.archive.archiver import Outcome, Report
+from rillway.pipeline.archive.groups import Holdup
+from rillway.pipeline.client.ids import MIN_ID, format_id
+
+# By the step that an archiver has reached (Hooks.reached): what it did until then.
+PHASES = {
+    "recognised": "recognise",  # with the leases
+    "marked": "mark",
+    "planned": "plan",
+    "written": "write",  # read, decoded and written to files
+    "stated": "state",
+    "committed": "commit",
+    "mirrored": "mirror",
+    "placed": "place",
+    "trimmed": "trim",
+    "ended": "end",  # leases and groups are given back
+    "compacted": "compact",
+}
+
+
+class Stopwatch:
+    """The seconds of a round by phase. `reached` is called at the end of each."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._since = clock()
+        self.by_phase = dict.fromkeys(PHASES.values(), 0.0)
+
+    def reached(self, step: str) -> None:
+        now = self._clock()
+        phase = PHASES.get(step, step)
+        self.by_phase[phase] = self.by_phase.get(phase, 0.0) + now - self._since
+        self._since = now
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round that is over. `error`: what ended it; then it has no outcome.
+
+    `began_ms`: in Unix time; `seconds`: of the round, without compaction.
+    """
+
+    began_ms: int
+    seconds: float
+    by_phase: Mapping[str, float]
+    outcome: Outcome = field(default_factory=Outcome)
+    error: str = ""
+
+    @property
+    def trimmed(self) -> int:
+        return sum(report.trimmed for report in self.outcome.reports.values())
+
+
+def as_json(one: Round) -> dict[str, Any]:
+    """A round as plain values; what is unknown is None."""
+    outcome = one.outcome
+    return {
+        "time_ms": one.began_ms,
+        "seconds": round(one.seconds, 6),
+        "seconds_by_phase": {name: round(value, 6) for name, value in one.by_phase.items()},
+        "entries": outcome.archived,
+        "trimmed": one.trimmed,
+        "commits": outcome.commits,
+        "conflicts": outcome.conflicts,
+        "files": outcome.files,
+        "bytes": outcome.bytes,
+        "streams": [_report_as_json(report) for report in outcome.reports.values()],
+        "left_out": [
+            {"stream": stream, **failure_as_json(failure)}
+            for stream, failure in outcome.failures.items()
+        ],
+        "error": one.error or None,
+    }
+
+
+def _report_as_json(report: Report) -> dict[str, Any]:
+    return {
+        "stream": report.stream,
+        "archived": report.archived,
+        "trimmed": report.trimmed,
+        "in_memory": report.remaining,
+        "end": None if report.end == MIN_ID else format_id(report.end),
+        "epoch": report.epoch or None,
+        "lag": report.lag,
+        "missing": report.is_missing,
+        "complete": report.is_complete,
+        "held_up": list(map(holdup_as_json, report.holdups)),
+        "notes": report.notes,
+    }
+
+
+def failure_as_json(failure: Exception) -> dict[str, str]:
+    """Why a stream was left out: `OtherSource`, `DataLost`, `LeaseTaken`..., and the sentence."""
+    return {"reason": type(failure).__name__, "text": str(failure)}
+
+
+def holdup_as_json(holdup: Holdup) -> dict[str, Any]:
+    """A group that holds up a trim."""
+    return {
+        "group": holdup.group,
+        "reason": "pending" if holdup.is_pending else "unread",
+        "first_needed": format_id(holdup.first_needed),
+        "pending": holdup.pending,
+        "unread": holdup.unread,
+        "since_ms": holdup.since_ms,
+    }
+
+
+# -- lines ----------------------------------------------------------------------------------------
+
+
+def summary(report: Report) -> str:
+    """Return a summary of a report in one line."""
+    parts = [f"{report.archived:,} archived"]
+    if report.archived:
+        parts[0] += f" in {report.batches} batches"
+    parts.append(f"{report.trimmed:,} trimmed")
+    parts.append(f"{report.remaining:,} in memory")
+    if report.is_missing:
+        parts.append("not in memory at all")
+    if report.end != MIN_ID:
+        parts.append(f"archived up to {format_id(report.end)}")
+    if report.holdups:
+        parts.append("held up by " + ", ".join(holdup.label for holdup in report.holdups))
+    return f"{report.stream}: " + "; ".join(parts)
+
+
+def total(outcome: Outcome, seconds: float) -> str:
+    """Return a summary of a round of several streams in one line."""
+    rate = outcome.archived / max(seconds, 1e-9)
+    return (
+        f"{len(outcome.reports):,} streams: {outcome.archived:,} archived in {outcome.commits:,} "
+        f"commits, {outcome.files:,} files, {outcome.bytes:,} bytes; {seconds:.1f} s, "
+        f"{rate:,.0f} a second"
+    )

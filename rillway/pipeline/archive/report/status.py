@@ -1,0 +1,183 @@
+"""Where the streams of an archive are: archived up to where, what is missing, what is in the way.
+
+Nothing is written: the streams are recognised as an archiver would do it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile
+from rillway.pipeline.archive.groups import Holdup, find_holdups, read_all_groups
+from rillway.pipeline.archive.identity.recognition import (
+    Recognised,
+    Refused,
+    Rules,
+    recognise_all,
+)
+from rillway.pipeline.archive.identity.sources import is_own
+from rillway.pipeline.archive.report.rounds import failure_as_json, holdup_as_json
+from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.archive.trim import server_time_ms
+from rillway.pipeline.archive.upkeep.expiry import rows_by_stream
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.facts import StreamFacts, all_facts
+from rillway.pipeline.client.ids import format_id
+from rillway.pipeline.ranges.offsets import BEGINNING
+from rillway.pipeline.ranges.plan import backlog
+
+# An archiver may move table and stream on between two looks.
+MAX_LOOKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStatus:
+    """A stream of one moment. `entries`: in the archive, of all epochs; `end`: the archived end.
+
+    `lag`: how many entries are not archived yet, about so many unless `is_counted`; `epoch`: 0 if
+    nothing was archived. `holdups`: groups that need archived entries; `refusal`: for which the
+    archiver would leave it out.
+    """
+
+    stream: str
+    entries: int
+    end: int
+    lag: int
+    is_counted: bool
+    in_memory: int
+    is_missing: bool
+    epoch: int
+    holdups: list[Holdup] = field(default_factory=list)
+    refusal: Refused | None = None
+
+    def line(self) -> str:
+        """For people."""
+        end = format_id(self.end) if self.epoch else "nothing"
+        about = "" if self.is_counted else "about "
+        parts = [
+            f"{self.entries:,} entries",
+            f"archived up to {end}",
+            "not in memory at all" if self.is_missing else f"{self.in_memory:,} in memory",
+            f"{about}{self.lag:,} not archived yet",
+        ]
+        if self.epoch > 1:
+            parts.append(f"epoch {self.epoch}")
+        if self.holdups:
+            parts.append("held up by " + ", ".join(holdup.label for holdup in self.holdups))
+        if self.refusal is not None:
+            parts.append(f"refused: {str(self.refusal).removeprefix(f'{self.stream}: ')}")
+        return f"{self.stream}: " + "; ".join(parts)
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs; what is unknown is None."""
+        return {
+            "stream": self.stream,
+            "entries": self.entries,
+            "end": format_id(self.end) if self.epoch else None,
+            "epoch": self.epoch or None,
+            "lag": self.lag,
+            "lag_is_exact": self.is_counted,
+            "in_memory": self.in_memory,
+            "missing": self.is_missing,
+            "held_up": list(map(holdup_as_json, self.holdups)),
+            "refused": None if self.refusal is None else failure_as_json(self.refusal),
+        }
+
+
+def find_status(
+    connection: Connection,
+    table: ArchiveTable,
+    streams: Sequence[str],
+    files: Sequence[ArchivedFile],
+) -> list[StreamStatus]:
+    """Of each stream, in few pipelines; `files`: those of the table that can be read.
+
+    Raises ArchiveError, ServerError, ConnectionLost.
+    """
+    archived = [name for name in streams if table.record(name) is not None]
+    recognised = _recognised(connection, table, archived)
+    counted: Counter[str] = Counter()
+    for (name, _), (rows, _) in rows_by_stream(table.store, files).items():
+        counted[name] += rows
+    facts = all_facts(connection, streams)
+    holdups = _holdups(connection, table, recognised)
+    return [
+        _status(
+            table, name, counted[name], facts[name], holdups.get(name, []), recognised.get(name)
+        )
+        for name in streams
+    ]
+
+
+def _status(
+    table: ArchiveTable,
+    stream: str,
+    entries: int,
+    facts: StreamFacts,
+    holdups: list[Holdup],
+    found: Recognised | Refused | None,
+) -> StreamStatus:
+    record = table.record(stream)
+    end = BEGINNING if record is None else record.end
+    return StreamStatus(
+        stream,
+        entries,
+        end.id,
+        backlog(end.id, end.n, facts),
+        end.n is not None or facts.last_id <= end.id,
+        facts.length,
+        facts.is_missing,
+        0 if record is None else record.state.present.number,
+        holdups,
+        found if isinstance(found, Refused) else None,
+    )
+
+
+def _recognised(
+    connection: Connection, table: ArchiveTable, streams: Sequence[str]
+) -> dict[str, Recognised | Refused | None]:
+    """Refusals only of a stream and a table of one moment."""
+    found: dict[str, Recognised | Refused | None] = {}
+    names = list(streams)
+    for _ in range(MAX_LOOKS):
+        looked_at = {name: table.record(name) for name in names}
+        found |= recognise_all(connection, table, names, Rules(), now_ms=0)
+        names = [name for name in names if isinstance(found[name], Refused)]
+        if names:
+            table.refresh()
+        names = [name for name in names if table.record(name) != looked_at[name]]
+        if not names:
+            break
+    return found
+
+
+def _holdups(
+    connection: Connection, table: ArchiveTable, found: dict[str, Recognised | Refused | None]
+) -> dict[str, list[Holdup]]:
+    """What a trim up to the last archived entry would be held up by."""
+    goals = {
+        name: one.anchor.id
+        for name, one in found.items()
+        if isinstance(one, Recognised) and one.anchor is not None
+    }
+    now_ms = server_time_ms(connection)
+    holdups = {}
+    for name, groups in read_all_groups(connection, goals).items():
+        others = [group for group in groups if not is_own(group.name, table.group)]
+        holdups[name] = find_holdups(connection, name, others, goals[name], now_ms)
+    return holdups
+
+
+def as_total(table: ArchiveTable, streams: int) -> str | None:
+    """The files of the archive in one line; None if there are none."""
+    files = table.files()
+    if not files:
+        return None
+    days = sorted(file.date for file in files)
+    return (
+        f"{streams:,} streams in {len(files):,} files, "
+        f"{sum(file.size_bytes for file in files):,} bytes, {days[0]} to {days[-1]}"
+    )
