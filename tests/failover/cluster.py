@@ -20,6 +20,7 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
+from rillway.pipeline.client.connection import Connection
 from tests.support.programs import processes
 from tests.support.programs.ports import free_port
 from tests.support.programs.servers import RunningServer, begin_rillway
@@ -202,6 +203,29 @@ class Cluster:
 
     def wait_until_whole(self) -> None:
         wait_for(self.is_whole, "the set does not become whole")
+
+
+def url_of(node: Node) -> str:
+    return f"redis://127.0.0.1:{node.port}"
+
+
+def cut_off(link: Connection, replicas: list[Node]) -> None:
+    """The replicas get no more from this primary, which takes writes all the same."""
+    link.call("CONFIG", "SET", "min-replicas-to-write", 0)
+    for node in replicas:
+        with node.client() as client:
+            client.config_set("masterauth", "wrong")
+    link.call("CLIENT", "KILL", "TYPE", "replica")
+    wait_for(
+        lambda: all(node.replication()["master_link_status"] == "down" for node in replicas),
+        "the replicas are not cut off",
+    )
+
+
+def let_follow(replicas: list[Node]) -> None:
+    for node in replicas:
+        with node.client() as client:
+            client.config_set("masterauth", "")
 
 
 def direct_client(port: int) -> Any:

@@ -24,7 +24,15 @@ from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.query import command as query
 from rillway.pipeline.ranges.loss import DataLost
-from tests.failover.cluster import DOWN_AFTER_MS, Cluster, Node, wait_for
+from tests.failover.cluster import (
+    DOWN_AFTER_MS,
+    Cluster,
+    Node,
+    cut_off,
+    let_follow,
+    url_of,
+    wait_for,
+)
 from tests.rillway.pipeline.scene import ids_of, stream_reader
 
 LAST = 120
@@ -79,29 +87,6 @@ SHAPES = [
     (10, 3, 0, True),
     (0, 0, 25, False),
 ]
-
-
-def url_of(node: Node) -> str:
-    return f"redis://127.0.0.1:{node.port}"
-
-
-def cut_off(link: Connection, replicas: list[Node]) -> None:
-    """The replicas get no more from this primary, which takes writes all the same."""
-    link.call("CONFIG", "SET", "min-replicas-to-write", 0)
-    for node in replicas:
-        with node.client() as client:
-            client.config_set("masterauth", "wrong")
-    link.call("CLIENT", "KILL", "TYPE", "replica")
-    wait_for(
-        lambda: all(node.replication()["master_link_status"] == "down" for node in replicas),
-        "the replicas are not cut off",
-    )
-
-
-def let_follow(replicas: list[Node]) -> None:
-    for node in replicas:
-        with node.client() as client:
-            client.config_set("masterauth", "")
 
 
 def primary_of(cluster: Cluster, *, but: Node | None = None) -> Node:
