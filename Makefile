@@ -171,7 +171,7 @@ stop: ## stop the server that `make demo` left running
 # -- development ----------------------------------------------------------------------------------
 
 # Where the servers that these start have their modules: see tests/support/programs/servers.py.
-test browser-test cluster-crash compat crash failover fuzz: export SERVED := $(COMPILED)
+test archive-spark browser-test cluster-crash compat crash failover fuzz pipeline-chaos: export SERVED := $(COMPILED)
 
 .PHONY: test
 test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus shells systemd java node ## run all tests, beside a real redis-server: about twelve minutes
@@ -328,6 +328,14 @@ compiled-test: $(VENV)/.dev compiled redis-server prometheus shells ## test what
 .PHONY: archive-crash
 archive-crash: $(VENV)/.dev compiled redis-server java ## kill driver, workers and server while an archive is written
 	@PYTHONPATH=. $(BIN)/python tests/pipeline_crash/run.py $(ARGS)
+
+.PHONY: archive-spark
+archive-spark: $(VENV)/.dev compiled redis-server java ## kill Spark's executors and the primary at each step while 500 streams are archived
+	@$(BIN)/python -m tests.pipeline_crash.spark_rounds $(ARGS)
+
+.PHONY: pipeline-chaos
+pipeline-chaos: $(VENV)/.dev compiled redis-sentinel java ## two archivers of 500 streams, while primaries, executors and archivers die: ARGS="--seconds 3600"
+	@$(BIN)/python -m tests.pipeline_crash.chaos $(ARGS)
 
 .PHONY: archive-model
 archive-model: $(VENV)/.dev redis-server ## random stories of failovers and archivers, for ten minutes

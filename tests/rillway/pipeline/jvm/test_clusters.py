@@ -1,4 +1,6 @@
-"""The jobs on a standalone cluster, and the formats through Spark Connect: `make cluster-test`."""
+"""The jobs on a standalone cluster, whose tasks write into an object store; the archive on another
+one, whose executors are killed; and the formats through Spark Connect: `make cluster-test`.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,10 @@ import pytest
 
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
+from tests.pipeline_crash.spark_rounds import play
 from tests.rillway.pipeline.scene import add_many, stream_ids
 from tests.support.programs.servers import ROOT, RunningServer
+from tests.support.stores.object_store import BUCKET, s3_server
 
 pytestmark = pytest.mark.cluster
 
@@ -126,7 +130,8 @@ sys.exit(max(statuses))
 def test_the_jobs_run_on_a_standalone_cluster(
     master: str, link: Connection, tmp_path: Path
 ) -> None:
-    out, archive = tmp_path / "out", tmp_path / "archive"
+    """Only the driver's environment says how the object store is reached."""
+    out, archive = tmp_path / "out", f"s3://{BUCKET}/archive"
     script = tmp_path / "jobs.py"
     script.write_text(JOBS)
     settings = {
@@ -140,15 +145,25 @@ def test_the_jobs_run_on_a_standalone_cluster(
     }
     confs = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     submit = [str(BIN / "spark-submit"), "--master", master, *confs, str(script)]
-    printed = run(tmp_path, *submit, link.url, str(out), str(archive), **MACHINE)
+    with s3_server() as options:
+        variables = {name.upper(): value for name, value in options.items()}
+        words = [link.url, str(out), archive]
+        printed = run(tmp_path, *submit, *words, **MACHINE, **variables)
+        files = ArchiveTable.open(archive, options).files(STREAM)
     assert f"30,000 entries in {out}" in printed
     assert "30,000 rows" in printed
     assert "orders: 30,000 archived" in printed
     assert len(stream_ids(link, "copy")) == ENTRIES
     assert stream_ids(link, STREAM) == ["30000-0"]  # the anchor, which proves the history
-    files = ArchiveTable.open(archive).files(STREAM)
     # Two tasks, one for each worker: they have one core each.
     assert [file.rows for file in files] == [15_000, 15_000]
+
+
+def test_an_archive_outlives_executors_and_a_primary(tmp_path: Path) -> None:
+    """A small run of `make archive-spark`."""
+    verdict = play("redis", tmp_path, streams=60, each=20, passes=1, seed=1)
+    assert verdict.problems == []
+    assert verdict.held >= 60 * 20 * 5
 
 
 CONNECTED = """
