@@ -45,9 +45,9 @@ from rillway.pipeline.archive.tasks import (
     ServerChanged,
     WriteTask,
 )
-from rillway.pipeline.archive.trim import Archived, Trimmer, TrimRules, server_time_ms
+from rillway.pipeline.archive.trim import Archived, Trimmed, Trimmer, TrimRules, server_time_ms
 from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.connection import Connection, ServerError
 from rillway.pipeline.client.facts import (
     StreamFacts,
     all_facts,
@@ -215,6 +215,11 @@ class _Stream:
         return self.at.id >= self.end.id
 
     @property
+    def is_moved(self) -> bool:
+        """True if it has a marker that it did not have when it was recognised."""
+        return not self.found.is_proven or self.at.id != self.found.end.id
+
+    @property
     def facts(self) -> StreamFacts:
         return self.found.seen.facts
 
@@ -331,19 +336,24 @@ class _Round:
     def _recognised(self, names: Sequence[str]) -> list[_Stream]:
         """Those that go on; the others are reported."""
         settings = self._settings
-        names = self._there(names)
         rules = Rules(settings.opens_new_epoch, self._source_is_known)
         now_ms = server_time_ms(self._connection)
-        found = recognise_all(self._connection, self._table, names, rules, now_ms)
-        streams = []
+        try:
+            found = recognise_all(self._connection, self._table, names, rules, now_ms)
+        except ServerError as error:
+            if error.code != "WRONGTYPE":
+                raise
+            names = [name for name in names if self._is_stream(name)]
+            found = recognise_all(self._connection, self._table, names, rules, now_ms)
+        streams, records = [], self._table.records
         for name, one in found.items():
             report = self.outcome.reports[name]
-            before = self._table.record(name)
+            before = records.get(name)
             report.end = MIN_ID if before is None else before.end.id
             if isinstance(one, Refused):
                 self._fail({name: one})
             elif one is None:
-                report.is_missing = True
+                report.is_missing = self._is_stream(name)
             else:
                 self._source_is_known |= one.is_proven
                 report.notes += one.notes
@@ -353,20 +363,19 @@ class _Round:
                     self._fail({name: error})
         return streams
 
-    def _there(self, names: Sequence[str]) -> list[str]:
-        """Without keys that are no streams, and missing ones that were never archived if that is an
-        error.
+    def _is_stream(self, name: str) -> bool:
+        """False for a key of another type, and for a missing one that was never archived if that is
+        an error: these are reported.
         """
-        kept = []
-        for name, kind in kinds_of(self._connection, names).items():
-            may_be_missing = self._settings.allows_missing or self._table.record(name) is not None
-            try:
-                if kind != "stream" and not (kind == "none" and may_be_missing):
-                    check_there(self._connection, name)
-                kept.append(name)
-            except StreamMissing as error:
-                self._fail({name: error})
-        return kept
+        may_be_missing = self._settings.allows_missing or self._table.record(name) is not None
+        try:
+            [kind] = kinds_of(self._connection, [name]).values()
+            if kind != "none" or not may_be_missing:
+                check_there(self._connection, name)
+        except StreamMissing as error:
+            self._fail({name: error})
+            return False
+        return True
 
     def _stream(self, name: str, before: StreamRecord | None, found: Recognised) -> _Stream:
         """Raises DataLost if entries are missing after what is archived, ArchiveError for IDs that
@@ -620,28 +629,30 @@ class _Round:
             stream.name: Archived(self._marker(stream), stream.at.id, stream.anchor, group)
             for stream in streams
         }
-        names = list(archived)
-        groups = all_group_infos(self._connection, names)
-        facts = all_facts(self._connection, names)
+        # Those that have not moved were looked at when they were recognised.
+        moved = [stream.name for stream in streams if stream.is_moved]
+        groups = {stream.name: stream.found.seen.groups for stream in streams}
+        facts = {stream.name: stream.facts for stream in streams}
+        groups |= all_group_infos(self._connection, moved)
+        facts |= all_facts(self._connection, moved)
         for stream in streams:
             report, now = stream.report, facts[stream.name]
             report.end, report.epoch = stream.at.id, stream.record.state.present.number
             report.remaining, report.lag = now.length, backlog(stream.at.id, stream.at.n, now)
         if self._settings.trims:
-            self._trim(streams, archived)
+            self._report_trims(streams, self._trimmer.trim_all(archived, facts, groups))
         # Last: as long as they are there, they show which history the streams had.
         self._connection.call_all(
             [
                 ("XGROUP", "DESTROY", name, stale)
-                for name in names
+                for name in archived
                 if name not in self._changed
                 for stale in map(group_name, groups[name])
                 if archived[name].is_stale(stale)
             ]
         )
 
-    def _trim(self, streams: Sequence[_Stream], archived: Mapping[str, Archived]) -> None:
-        done = self._trimmer.trim_all(archived)
+    def _report_trims(self, streams: Sequence[_Stream], done: Mapping[str, Trimmed]) -> None:
         for stream in streams:
             trimmed, report = done[stream.name], stream.report
             if trimmed.refused:

@@ -6,7 +6,7 @@ of its consumers. One number expresses both: the first ID that it needs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from rillway.pipeline.client.connection import Connection, Reply, ServerError
@@ -45,17 +45,18 @@ class Group:
 
 def read_groups(connection: Connection, stream: str) -> list[Group]:
     """Empty for a stream that is not there."""
-    return read_all_groups(connection, [stream])[stream]
+    return read_all_groups(connection, all_group_infos(connection, [stream]))[stream]
 
 
-def read_all_groups(connection: Connection, streams: Iterable[str]) -> dict[str, list[Group]]:
-    """The groups of several streams, in two pipelines. Raises ServerError."""
-    listed = [
-        (stream, info)
-        for stream, infos in all_group_infos(connection, streams).items()
-        for info in infos
-    ]
-    found: dict[str, list[Group]] = {stream: [] for stream in streams}
+def read_all_groups(
+    connection: Connection, infos: Mapping[str, Sequence[dict[bytes, Reply]]]
+) -> dict[str, list[Group]]:
+    """The groups of several streams, in one pipeline. Raises ServerError.
+
+    `infos`: XINFO GROUPS by stream.
+    """
+    listed = [(stream, info) for stream, them in infos.items() for info in them]
+    found: dict[str, list[Group]] = {stream: [] for stream in infos}
     # Most have neither: the archive's own, and those of streams that all have read.
     asked = [(stream, info) for stream, info in listed if info[b"pending"] or info[b"consumers"]]
     words = [(stream, info[b"name"]) for stream, info in asked]

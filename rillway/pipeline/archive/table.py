@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -194,7 +195,7 @@ class ArchiveTable:
 
     # -- what it says -----------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def id(self) -> str:
         """The permanent ID of the table; copies of the table keep it."""
         return str(self._delta.metadata().id)

@@ -29,8 +29,8 @@ from rillway.pipeline.archive.identity.guards import GROUP, MISSING, REASONS, Gu
 from rillway.pipeline.archive.identity.sources import is_own
 from rillway.pipeline.archive.pins import expired_pins
 from rillway.pipeline.client.capabilities import Capabilities
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.facts import StreamFacts, all_facts
+from rillway.pipeline.client.connection import Connection, Reply
+from rillway.pipeline.client.facts import StreamFacts, all_facts, all_group_infos
 from rillway.pipeline.client.ids import MIN_ID, make_id, ms_of
 from rillway.pipeline.ranges.anchors import Anchor
 
@@ -99,16 +99,23 @@ class Trimmer:
 
     def trim(self, stream: str, archived: Archived) -> Trimmed:
         """As trim_all, of one stream."""
-        return self.trim_all({stream: archived})[stream]
+        facts = all_facts(self._connection, [stream])
+        infos = all_group_infos(self._connection, [stream])
+        return self.trim_all({stream: archived}, facts, infos)[stream]
 
-    def trim_all(self, streams: Mapping[str, Archived]) -> dict[str, Trimmed]:
+    def trim_all(
+        self,
+        streams: Mapping[str, Archived],
+        facts: Mapping[str, StreamFacts],
+        infos: Mapping[str, Sequence[dict[bytes, Reply]]],
+    ) -> dict[str, Trimmed]:
         """Remove what is before the anchor, is older than what is kept, and no group needs.
 
-        By stream, in few pipelines for all of them. Raises ServerError.
+        By stream, in few pipelines for all of them. `facts`, `infos`: XINFO STREAM and GROUPS of
+        some time ago; what is removed is checked again in the same step. Raises ServerError.
         """
         now_ms = server_time_ms(self._connection)
-        facts = all_facts(self._connection, streams)
-        groups = read_all_groups(self._connection, streams)
+        groups = read_all_groups(self._connection, infos)
         self._drop_pins(groups, now_ms)
         plans = {
             stream: self._plan(archived, facts[stream], groups[stream])

@@ -117,21 +117,18 @@ def recognise_all(
 
     If one of them shows that the server is the one of before, that counts for all.
     """
-    states = {stream: table.state(stream) for stream in streams}
-    seen = look(
-        connection,
-        table.group,
-        {name: () if state is None else state.anchors for name, state in states.items()},
-    )
+    known = table.records
+    anchors = {name: known[name].state.anchors if name in known else () for name in streams}
+    seen = look(connection, table.group, anchors)
     found = {
         name: _recognised(connection, table, name, sighting, rules, now_ms)
         for name, sighting in seen.items()
     }
     is_proven = any(isinstance(one, Recognised) and one.is_proven for one in found.values())
     if is_proven and not rules.source_is_known:
-        known = replace(rules, source_is_known=True)
+        better = replace(rules, source_is_known=True)
         for name in [name for name, one in found.items() if isinstance(one, OtherSource)]:
-            found[name] = _recognised(connection, table, name, seen[name], known, now_ms)
+            found[name] = _recognised(connection, table, name, seen[name], better, now_ms)
     return found
 
 

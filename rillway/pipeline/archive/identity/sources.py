@@ -27,14 +27,15 @@ STREAMS_AT_ONCE = 500
 class Sighting:
     """A stream at one moment, as far as it concerns an archive.
 
-    `source`: the server that has it; `sources`: all of its cluster. `markers`: the archive's groups
-    by name, with their positions; `anchors`: those of the asked ones that are there with the same
-    hash.
+    `source`: the server that has it; `sources`: all of its cluster. `groups`: XINFO GROUPS;
+    `markers`: the archive's own by name, with their positions. `anchors`: the last of the asked
+    ones if it is there with the same hash, else those of all that are.
     """
 
     source: Source
     sources: tuple[Source, ...]
     facts: StreamFacts
+    groups: list[dict[bytes, Reply]]
     markers: dict[str, int]
     anchors: tuple[Anchor, ...]
 
@@ -60,12 +61,9 @@ def look(
         part = names[begin : begin + STREAMS_AT_ONCE]
         all_of_them = all_facts(connection, part)
         groups = all_group_infos(connection, part)
-        wanted = [(name, anchor) for name in part for anchor in anchors[name]]
-        replies = connection.call_all([_entry_request(name, a.id) for name, a in wanted])
-        there: dict[str, list[Anchor]] = {name: [] for name in part}
-        for (name, anchor), reply in zip(wanted, replies, strict=True):
-            if is_there(anchor, reply):
-                there[name].append(anchor)
+        there = _found(connection, {name: anchors[name][:1] for name in part})
+        lacking = [name for name in part if anchors[name][1:] and not there[name]]
+        there |= _found(connection, {name: anchors[name][1:] for name in lacking})
         for name in part:
             markers = {
                 group_name(info): parse_id(info[b"last-delivered-id"])
@@ -75,7 +73,22 @@ def look(
             node = connection.of(name)
             source = sources[node] = sources.get(node) or read_source(node)
             known = tuple(sources.values())
-            found[name] = Sighting(source, known, all_of_them[name], markers, tuple(there[name]))
+            found[name] = Sighting(
+                source, known, all_of_them[name], groups[name], markers, tuple(there[name])
+            )
+    return found
+
+
+def _found(
+    connection: Connection, wanted: Mapping[str, Sequence[Anchor]]
+) -> dict[str, list[Anchor]]:
+    """Those that are there, by stream."""
+    asked = [(name, anchor) for name, anchors in wanted.items() for anchor in anchors]
+    replies = connection.call_all([_entry_request(name, one.id) for name, one in asked])
+    found: dict[str, list[Anchor]] = {name: [] for name in wanted}
+    for (name, anchor), reply in zip(asked, replies, strict=True):
+        if is_there(anchor, reply):
+            found[name].append(anchor)
     return found
 
 
