@@ -45,8 +45,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "rillway/pipeline/archive/groups.py": "test_trim.py beside it",
     "rillway/pipeline/archive/identity/sources.py": "test_recognition.py beside it",
     "rillway/pipeline/archive/pins.py": "test_trim.py beside it, and test_history.py",
-    "rillway/pipeline/jobs/parquet_to_stream.py": "jvm/test_clusters.py",
-    "rillway/pipeline/jobs/streams_to_parquet.py": "jvm/test_clusters.py",
     "rillway/pipeline/latency/spark_journal.py": "tests/rillway/pipeline/jvm/test_journal.py",
     "rillway/pipeline/spark/frames.py": "jvm/test_stream_frame.py, jvm/test_oldest_spark.py",
     "rillway/pipeline/replay/command.py": "test_replayer.py beside it",

@@ -12,6 +12,7 @@ import argparse
 import sys
 
 from rillway.pipeline.jobs.options import add_options, one_line_errors
+from rillway.pipeline.spark.options import sink_options
 from rillway.pipeline.spark.spark_session import spark_session
 
 
@@ -24,6 +25,7 @@ def main(arguments: list[str]) -> int:
     add_options(parser)
     options = parser.parse_args(arguments)
     with one_line_errors("parquet_to_stream") as outcome:
+        sink_options(options.option, streaming=False)
         spark = spark_session("parquet_to_stream")
         frame = spark.read.parquet(options.source)
         writer = frame.write.format("redis-streams").options(**options.option)

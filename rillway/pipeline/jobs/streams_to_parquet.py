@@ -12,6 +12,7 @@ import argparse
 import sys
 
 from rillway.pipeline.jobs.options import add_options, one_line_errors
+from rillway.pipeline.spark.frames import check_source
 from rillway.pipeline.spark.spark_session import spark_session
 
 # Bytes, duplicates and order of the fields, unless schemaMode is among the options.
@@ -27,8 +28,10 @@ def main(arguments: list[str]) -> int:
     add_options(parser)
     options = parser.parse_args(arguments)
     with one_line_errors("streams_to_parquet") as outcome:
+        chosen = AS_THEY_ARE | options.option
+        check_source(chosen)
         spark = spark_session("streams_to_parquet")
-        frame = spark.read.format("redis-streams").options(**AS_THEY_ARE | options.option).load()
+        frame = spark.read.format("redis-streams").options(**chosen).load()
         frame.write.parquet(options.out)
         rows = spark.read.parquet(options.out).count()
         print(f"{rows:,} entries in {options.out}")

@@ -5,13 +5,14 @@ Only what is certain is taken: of comparisons with AND between them, those of an
 its condition; whoever reads it applies the condition to what comes.
 
 Leaves out: parsing SQL. A condition is cut at its ANDs; where another word could give them another
-meaning (OR, CASE, BETWEEN), nothing is taken.
+meaning (OR, CASE, BETWEEN), nothing is taken. What a time may look like besides ISO 8601 is for the
+engine to say that evaluates the condition.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
@@ -28,7 +29,14 @@ FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "==": "=="}
 EQUAL = ("=", "==")
 ID = re.compile(r"(\d{1,19})-\d+")
 TIME = re.compile(r"(\d{4}-\d\d-\d\d)([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?)?")
+NUMBER = re.compile(r"\s*[+-]?\d+(\.\d*)?\s*")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# What is expected of a text that a column is compared with.
+EXAMPLES = {
+    "id": "the ID of an entry, such as '1700000000000-0'",
+    "ms": "milliseconds since 1970, such as 1700000000000",
+    "ts": "a time, such as '2026-01-31T12:00:00Z'",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,29 @@ class Token:
         return self.text.upper() if self.kind == "word" else ""
 
 
+class UnreadableLiteral(ValueError):
+    """A text that is compared with a column and is none of its values; a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How names and literals are read.
+
+    `zone`: of times that name none; None if it is not known. `prefix`: what the names of the
+    columns `id`, `ms` and `ts` begin with. `instant`: Unix ms of a time that is not written as ISO
+    8601, None for a text that is no time; without it, any text may be one.
+    """
+
+    zone: tzinfo | None
+    prefix: str = ""
+    instant: Callable[[str], int | None] | None = None
+
+    def column(self, name: Token) -> str:
+        """`id`, `ms`, `ts` or another name; empty if it is none, or lacks the prefix."""
+        is_ours = name.is_name and name.text.startswith(self.prefix)
+        return name.text[len(self.prefix) :] if is_ours else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """Unix ms, both included; None: open."""
@@ -63,14 +94,17 @@ def names_in(condition: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if used is None or name.lower() in used]
 
 
-def bounds(condition: str, zone: tzinfo | None, *, prefix: str = "") -> Bounds:
+def bounds(condition: str, reading: Reading) -> Bounds:
     """The range of time outside of which the condition is true for no entry.
 
-    `zone`: of times that name none; None if it is not known. `prefix`: what the names of the
-    columns `id`, `ms` and `ts` begin with.
+    Raises UnreadableLiteral: a comparison with such a text is true for no entry, or an error only
+    when the condition is applied.
     """
     found = _tokens(condition)
-    each = [] if found is None else list(_bounds(found, zone, prefix))
+    if found is None:
+        return Bounds()
+    _check_literals(found, reading)
+    each = list(_bounds(found, reading))
     firsts = [one.first_ms for one in each if one.first_ms is not None]
     lasts = [one.last_ms for one in each if one.last_ms is not None]
     return Bounds(max(firsts, default=None), min(lasts, default=None))
@@ -91,7 +125,7 @@ def _tokens(condition: str) -> list[Token] | None:
     return found
 
 
-def _bounds(found: Sequence[Token], zone: tzinfo | None, prefix: str) -> Iterator[Bounds]:
+def _bounds(found: Sequence[Token], reading: Reading) -> Iterator[Bounds]:
     """Those of each comparison that says something."""
     parts: list[list[Token]] = [[]]
     depth = 0
@@ -106,11 +140,11 @@ def _bounds(found: Sequence[Token], zone: tzinfo | None, prefix: str) -> Iterato
             parts[-1].append(token)
     if len(parts) > 1:
         for part in parts:
-            yield from _bounds(part, zone, prefix)
+            yield from _bounds(part, reading)
     elif _is_enclosed(found):
-        yield from _bounds(found[1:-1], zone, prefix)
+        yield from _bounds(found[1:-1], reading)
     else:
-        yield _comparison(found, zone, prefix)
+        yield _comparison(found, reading)
 
 
 def _is_enclosed(found: Sequence[Token]) -> bool:
@@ -124,7 +158,7 @@ def _is_enclosed(found: Sequence[Token]) -> bool:
     return False
 
 
-def _comparison(found: Sequence[Token], zone: tzinfo | None, prefix: str) -> Bounds:
+def _comparison(found: Sequence[Token], reading: Reading) -> Bounds:
     """Open bounds for whatever is no comparison of such a column with a literal."""
     signs = [place for place, each in enumerate(found) if each.kind == "sign"]
     if len(signs) != 1 or found[signs[0]].text not in FLIPPED:
@@ -132,10 +166,8 @@ def _comparison(found: Sequence[Token], zone: tzinfo | None, prefix: str) -> Bou
     left, sign, right = found[: signs[0]], found[signs[0]].text, found[signs[0] + 1 :]
     if not (len(left) == 1 and left[0].is_name):
         left, sign, right = right, FLIPPED[sign], left
-    if not (len(left) == 1 and left[0].is_name and left[0].text.startswith(prefix)):
-        return Bounds()
-    column = left[0].text[len(prefix) :]
-    ms = _milliseconds(column, right, zone)
+    column = reading.column(left[0]) if len(left) == 1 else ""
+    ms = _milliseconds(column, right, reading)
     if ms is None or not 0 <= ms < MAX_SEQ or (column == "id" and sign not in EQUAL):
         return Bounds()
     is_exact = column == "ms"
@@ -145,7 +177,7 @@ def _comparison(found: Sequence[Token], zone: tzinfo | None, prefix: str) -> Bou
     )
 
 
-def _milliseconds(column: str, literal: Sequence[Token], zone: tzinfo | None) -> int | None:
+def _milliseconds(column: str, literal: Sequence[Token], reading: Reading) -> int | None:
     """The millisecond that a literal lies in; None for any other literal."""
     *types, value = literal or [Token("", "")]
     kinds = [each.keyword for each in types]
@@ -156,12 +188,14 @@ def _milliseconds(column: str, literal: Sequence[Token], zone: tzinfo | None) ->
     if column == "id" and not types and (found := ID.fullmatch(value.text)):
         return int(found[1])
     if column == "ts" and kinds in ([], ["TIMESTAMP"], ["DATE"]):
-        return _instant(value.text, zone, is_date=kinds == ["DATE"])
+        return _instant(value.text, reading, is_date=kinds == ["DATE"])
     return None
 
 
-def _instant(text: str, zone: tzinfo | None, *, is_date: bool) -> int | None:
+def _instant(text: str, reading: Reading, *, is_date: bool) -> int | None:
     found = TIME.fullmatch(text)
+    if found is None and not is_date and reading.instant is not None:
+        return reading.instant(text)
     if found is None or (is_date and found[2]):
         return None
     try:
@@ -169,7 +203,33 @@ def _instant(text: str, zone: tzinfo | None, *, is_date: bool) -> int | None:
     except ValueError:
         return None
     if moment.tzinfo is None:
-        if zone is None:
+        if reading.zone is None:
             return None
-        moment = moment.replace(tzinfo=zone)
+        moment = moment.replace(tzinfo=reading.zone)
     return (moment - EPOCH) // timedelta(milliseconds=1)
+
+
+def _check_literals(found: Sequence[Token], reading: Reading) -> None:
+    """Of comparisons of a column with a text, wherever they stand. Raises UnreadableLiteral."""
+    for left, sign, right in zip(found, found[1:], found[2:], strict=False):
+        if sign.text not in FLIPPED or sign.kind != "sign":
+            continue
+        name, literal = (right, left) if left.kind == "string" else (left, right)
+        column = reading.column(name)
+        if literal.kind == "string" and not _is_readable(column, sign.text, literal.text, reading):
+            raise UnreadableLiteral(
+                f"{name.text} {sign.text} '{literal.text}' is true for no entry: expected "
+                + EXAMPLES[column]
+            )
+
+
+def _is_readable(column: str, sign: str, text: str, reading: Reading) -> bool:
+    if column == "id":
+        return sign not in EQUAL or ID.fullmatch(text) is not None
+    if column == "ms":
+        return NUMBER.fullmatch(text) is not None
+    if column == "ts" and reading.instant is not None:
+        return (
+            _instant(text, reading, is_date=False) is not None or reading.instant(text) is not None
+        )
+    return True

@@ -7,13 +7,20 @@ and the columns are taken where a DataFrame is made, and become options of the f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from rillway.pipeline.arrow.schema import COLUMNS, ORIGIN, ORIGIN_PREFIX, OWN_SCHEMA_MODES
-from rillway.pipeline.ranges.conditions import Bounds, bounds, names_in
+from rillway.pipeline.ranges.conditions import (
+    Bounds,
+    Reading,
+    UnreadableLiteral,
+    bounds,
+    names_in,
+)
+from rillway.pipeline.spark.datasource import RedisStreams
 from rillway.pipeline.spark.options import OptionError, parse_names
 
 if TYPE_CHECKING:
@@ -21,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 FORMAT = "redis-streams"
+INSTANT = "SELECT unix_millis(try_cast(:text AS TIMESTAMP))"
 
 
 def stream_frame(
@@ -36,8 +44,9 @@ def stream_frame(
 
     `where`: a condition in SQL; comparisons of `id` (=), `ms` and `ts` with literals, with AND
     between them, bound what is read, unless an option does. `columns`: those that are wanted.
-    `schema`: as for `schemaMode=columns` and `json`. Raises OptionError for a column that there is
-    not; the format refuses other options when the DataFrame is read.
+    `schema`: as for `schemaMode=columns` and `json`. Raises OptionError, here and not out of Spark,
+    for options, a schema or columns that are refused, and for a comparison with what is no time,
+    number or ID. Spark's own words are times, such as `yesterday`.
     """
     given = {name.lower(): _text(value) for name, value in options.items()}
     if stream is not None:
@@ -45,13 +54,42 @@ def stream_frame(
     if isinstance(columns, str):
         columns = parse_names(columns)
     if where is not None:
-        prefix = ORIGIN_PREFIX if _has_own_schema(given) else ""
-        given |= _range_options(bounds(where, _zone(spark), prefix=prefix), given)
+        given |= _range_options(_bounds(spark, where, given), given)
     reader = spark.read.format(FORMAT)
     read = schema if columns is None else _pruned(spark, given, schema, columns, where)
+    check_source(given, read)
     frame = (reader if read is None else reader.schema(read)).options(**given).load()
     frame = frame if where is None else frame.where(where)
     return frame if columns is None else frame.select(*(_quoted(name) for name in columns))
+
+
+def check_source(options: Mapping[str, str], schema: StructType | str | None = None) -> None:
+    """Raises ValueError for what the format refuses without asking a server.
+
+    Out of Spark the same sentence comes after a hundred lines of Java.
+    """
+    from pyspark.sql.types import StructType
+
+    source = RedisStreams(dict(options))
+    whole = StructType.fromDDL(schema) if isinstance(schema, str) else schema
+    if whole is None:
+        whole = source.schema()
+    if isinstance(whole, StructType):
+        source.reader(whole)
+
+
+def _bounds(spark: SparkSession, where: str, given: dict[str, str]) -> Bounds:
+    """Raises OptionError."""
+
+    def instant(text: str) -> int | None:
+        row = spark.sql(INSTANT, args={"text": text}).first()
+        return None if row is None else row[0]
+
+    prefix = ORIGIN_PREFIX if _has_own_schema(given) else ""
+    try:
+        return bounds(where, Reading(_zone(spark), prefix, instant))
+    except UnreadableLiteral as error:
+        raise OptionError(f"where: {error}") from None
 
 
 def _pruned(

@@ -88,3 +88,24 @@ def test_a_range_that_the_user_has_set_stays(spark: SparkSession, link: Connecti
     add_many(link, "s", 10)
     start = '{"s": "4-0"}'
     assert frame(spark, link, where="ms < 9 AND ms > 2", startingOffsets=start).count() == 4
+
+
+def test_what_is_refused_is_refused_before_spark_is_asked(
+    spark: SparkSession, link: Connection
+) -> None:
+    """In a sentence, where the DataFrame is made."""
+    add_many(link, "s", 10)
+    for wrong, sentence in (
+        ({"where": "ts >= 'yesterdy'"}, "where: ts >= 'yesterdy' is true for no entry"),
+        ({"minPartitons": 3}, "there is no option minpartitons: did you mean minPartitions"),
+        ({"pageSize": 0}, "option pageSize: expected a number from 1 up"),
+        ({"schema": "at INTERVAL DAY", "schemaMode": "columns"}, "cannot be read from text"),
+        ({"schema": "item STRING"}, "needs schemaMode"),
+        ({"schemaMode": "columns"}, "needs a schema"),
+    ):
+        with pytest.raises(ValueError, match=sentence) as caught:
+            frame(spark, link, **wrong)
+        assert str(caught.value).count("\n") == 0
+    # Spark's own words are times.
+    assert frame(spark, link, where="ts >= 'yesterday'").count() == 0
+    assert frame(spark, link, where="ts < 'yesterday' AND ts > '1970'").count() == 10

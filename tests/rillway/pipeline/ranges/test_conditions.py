@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rillway.pipeline.ranges.conditions import Bounds, bounds, names_in
+from rillway.pipeline.ranges.conditions import Bounds, Reading, UnreadableLiteral, bounds, names_in
 
 NOON = 1_767_355_200_000  # 2026-01-02T12:00:00Z
 
@@ -60,18 +60,41 @@ NOON = 1_767_355_200_000  # 2026-01-02T12:00:00Z
 def test_comparisons_with_and_between_them_bound_the_range(
     condition: str, first: int | None, last: int | None
 ) -> None:
-    assert bounds(condition, UTC) == Bounds(first, last)
+    assert bounds(condition, Reading(UTC)) == Bounds(first, last)
 
 
 def test_columns_may_have_a_prefix() -> None:
-    assert bounds("_ms > 5 AND ms > 9", UTC, prefix="_") == Bounds(6, None)
+    assert bounds("_ms > 5 AND ms > 9", Reading(UTC, "_")) == Bounds(6, None)
 
 
 def test_times_are_of_the_zone_that_is_given() -> None:
     berlin = ZoneInfo("Europe/Berlin")
-    assert bounds("ts >= '2026-01-02 13:00'", berlin).first_ms == NOON
-    assert bounds("ts >= '2026-01-02 13:00'", None) == Bounds()
-    assert bounds("ts >= '2026-01-02 12:00Z'", None).first_ms == NOON
+    assert bounds("ts >= '2026-01-02 13:00'", Reading(berlin)).first_ms == NOON
+    assert bounds("ts >= '2026-01-02 13:00'", Reading(None)) == Bounds()
+    assert bounds("ts >= '2026-01-02 12:00Z'", Reading(None)).first_ms == NOON
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "ts >= 'yesterdy'",
+        "'2026-13-01' < ts",
+        "item = 'x' OR (ts = 'soon' AND ms > 5)",
+        "ms > 'a while ago'",
+        "id = 'x-5'",
+        "id = '5'",
+    ],
+)
+def test_a_literal_that_no_entry_can_have_is_refused(condition: str) -> None:
+    with pytest.raises(UnreadableLiteral, match="is true for no entry: expected"):
+        bounds(condition, Reading(UTC, instant={"yesterday": NOON}.get))
+
+
+def test_times_that_the_engine_knows_bound_the_range() -> None:
+    reading = Reading(UTC, instant={"yesterday": NOON}.get)
+    assert bounds("ts >= 'yesterday'", reading) == Bounds(NOON, None)
+    for condition in ("id >= '17'", "ms > '5'", "item = 'yesterdy'", "id LIKE '5'", "'a' = 'b'"):
+        assert bounds(condition, reading) == Bounds()
 
 
 def test_the_names_that_a_condition_uses() -> None:
@@ -121,7 +144,7 @@ CONDITIONS: st.SearchStrategy[Condition] = st.recursive(
 @given(CONDITIONS)
 def test_no_entry_for_which_a_condition_is_true_is_left_out(condition: Condition) -> None:
     text, holds = condition
-    found = bounds(text, UTC)
+    found = bounds(text, Reading(UTC))
     true_for = [ms for ms in range(14) if holds(ms)]
     assert found.first_ms is None or all(ms >= found.first_ms for ms in true_for)
     assert found.last_ms is None or all(ms <= found.last_ms for ms in true_for)
