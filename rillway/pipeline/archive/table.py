@@ -60,13 +60,13 @@ from rillway.pipeline.archive.identity.state_files import (
 )
 from rillway.pipeline.archive.repair.log_files import (
     ACTIONS,
-    LOG_FOLDER,
     check_readable,
     check_version,
     log_damaged,
     no_archive_sentence,
 )
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, ms_of
+from rillway.pipeline.client.places import LOG_FOLDER
 from rillway.pipeline.ranges.offsets import Position
 
 # deltalake draws it in red.

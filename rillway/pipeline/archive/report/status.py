@@ -24,7 +24,7 @@ from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import server_time_ms
 from rillway.pipeline.archive.upkeep.expiry import rows_by_stream
 from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.facts import StreamFacts, all_facts
+from rillway.pipeline.client.facts import StreamFacts, all_facts, all_group_infos
 from rillway.pipeline.client.ids import format_id
 from rillway.pipeline.ranges.offsets import BEGINNING
 from rillway.pipeline.ranges.plan import backlog
@@ -165,7 +165,8 @@ def _holdups(
     }
     now_ms = server_time_ms(connection)
     holdups = {}
-    for name, groups in read_all_groups(connection, goals).items():
+    infos = all_group_infos(connection, list(goals))
+    for name, groups in read_all_groups(connection, infos).items():
         others = [group for group in groups if not is_own(group.name, table.group)]
         holdups[name] = find_holdups(connection, name, others, goals[name], now_ms)
     return holdups
