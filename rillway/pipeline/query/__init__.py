@@ -1,6 +1,7 @@
 """Queries over archive and memory.
 
 `history`    a range of entries, from the archive and the stream, each once
+`filters`    conditions that need no Spark
 `output`     entries as a table, JSON, CSV or a Parquet file
 `arguments`  the arguments of `rillway query`
 `command`    `rillway query`

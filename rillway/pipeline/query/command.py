@@ -1,7 +1,7 @@
 """`rillway query`: entries of a time, wherever they are now.
 
-Without --where nothing of Spark is needed: archive and stream are read in order, and the first
-entries are there at once. --where is Spark's SQL, so Spark evaluates it.
+Archive and stream are read in order, and the first entries are there at once. --where is Spark's
+SQL. What is simple of it is evaluated here (filters.py); for the rest Spark is started.
 
 Entries go to standard output or to a file; progress goes to standard error. Exits with 0, 1 if it
 cannot go on, 2 for a bad argument, 128 + N after signal N.
@@ -29,9 +29,12 @@ from rillway.pipeline.arrow.decoder import timestamps
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.connection import ConnectionLost, ServerError
+from rillway.pipeline.client.ids import MAX_SEQ, make_id
 from rillway.pipeline.query.arguments import parse_options
+from rillway.pipeline.query.filters import Expression, make_filter
 from rillway.pipeline.query.history import HISTORY_SCHEMA, open_history
 from rillway.pipeline.query.output import Output, open_output
+from rillway.pipeline.ranges.conditions import Reading, UnreadableLiteral, bounds
 from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.pipeline.ranges.loss import DataLost
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, root_cause, spark_session
@@ -59,6 +62,12 @@ BATCH_ROWS = 1000
 SPARK_SETTINGS = {"spark.sql.mapKeyDedupPolicy": "LAST_WIN"}
 
 
+STARTING_SPARK = (
+    "starting Spark for this condition, which takes ten seconds or more; comparisons with "
+    "literals, IN, LIKE, AND, OR and NOT need none"
+)
+
+
 class QueryFailed(Exception):
     """Spark could not answer; the text is one line."""
 
@@ -83,7 +92,12 @@ def run(options: argparse.Namespace) -> int:
     """Read, and write what was read."""
     with contextlib.ExitStack() as stack:
         spark = None
-        if options.where is not None:
+        chosen = None if options.where is None else make_filter(options.where)
+        first, last = options.first, options.last
+        if chosen is not None:
+            first, last = narrowed(options.where, first, last)
+        elif options.where is not None:
+            print(f"rillway query: {STARTING_SPARK}", file=sys.stderr)
             spark = spark_session("rillway query", conf=SPARK_SETTINGS, quick=True)
             stack.callback(spark.stop)
         file = sys.stdout
@@ -95,8 +109,8 @@ def run(options: argparse.Namespace) -> int:
                 options.url,
                 options.stream,
                 options.archive,
-                options.first,
-                options.last,
+                first,
+                last,
                 epochs=options.epochs,
                 fails_if_missing=not options.allow_missing,
                 storage_options=options.storage_options,
@@ -106,7 +120,9 @@ def run(options: argparse.Namespace) -> int:
         for note in history.notes:
             progress.note(f"note: {note}")
         output = open_output(options.format, file, options.output, options.columns)
-        if spark is None:
+        if chosen is not None:
+            batches = filtered(history.batches(), chosen)
+        elif spark is None:
             batches = history.batches()
         else:
             if history.is_remote or str(spark.sparkContext.master).startswith("local["):
@@ -125,6 +141,25 @@ def run(options: argparse.Namespace) -> int:
         if options.output is not None or not sys.stdout.isatty():
             progress.note(progress.summary())
     return 0
+
+
+def filtered(batches: Iterator[pa.RecordBatch], chosen: Expression) -> Iterator[pa.RecordBatch]:
+    """The entries for which a condition holds."""
+    for batch in batches:
+        yield batch.filter(chosen(batch))
+
+
+def narrowed(where: str, first: int, last: int) -> tuple[int, int]:
+    """The range of IDs outside of which the condition holds for no entry. Raises QueryFailed."""
+    try:
+        found = bounds(where, Reading(zone=None))
+    except UnreadableLiteral as error:
+        raise QueryFailed(str(error)) from None
+    if found.first_ms is not None:
+        first = max(first, make_id(found.first_ms))
+    if found.last_ms is not None:
+        last = min(last, make_id(max(found.last_ms, 0), MAX_SEQ))
+    return first, last
 
 
 def write_all(

@@ -89,7 +89,7 @@ class Bounds:
 
 def names_in(condition: str, names: Iterable[str]) -> list[str]:
     """Those of `names` that a condition may use: all of them if that is not certain."""
-    found = _tokens(condition)
+    found = tokens(condition)
     used = None if found is None else {each.text.lower() for each in found if each.is_name}
     return [name for name in names if used is None or name.lower() in used]
 
@@ -100,7 +100,7 @@ def bounds(condition: str, reading: Reading) -> Bounds:
     Raises UnreadableLiteral: a comparison with such a text is true for no entry, or an error only
     when the condition is applied.
     """
-    found = _tokens(condition)
+    found = tokens(condition)
     if found is None:
         return Bounds()
     _check_literals(found, reading)
@@ -110,7 +110,7 @@ def bounds(condition: str, reading: Reading) -> Bounds:
     return Bounds(max(firsts, default=None), min(lasts, default=None))
 
 
-def _tokens(condition: str) -> list[Token] | None:
+def tokens(condition: str) -> list[Token] | None:
     """None for what is not known well enough: escapes, fractions, other quotes, comments."""
     found: list[Token] = []
     place = 0

@@ -14,8 +14,9 @@ from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.tasks import Part, PartLost, WriteTask
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import parse_id
-from rillway.pipeline.query.command import QueryFailed, select
+from rillway.pipeline.query.command import AS_TEXT, QueryFailed, select
 from rillway.pipeline.query.history import open_history, read_history
+from tests.rillway.pipeline.query.test_filters import CONDITIONS, ENTRIES
 from tests.rillway.pipeline.scene import add_many, ids_of
 
 if TYPE_CHECKING:
@@ -65,6 +66,26 @@ def test_a_data_frame_spans_archive_and_stream(
         assert list(select(history.data_frame(spark), where, None)) == batches
         with pytest.raises(QueryFailed, match="nonsense"):
             list(select(history.data_frame(spark), "nonsense = 1", None))
+
+
+def test_conditions_mean_without_spark_what_they_mean_with_it(
+    link: Connection, spark: SparkSession
+) -> None:
+    for entry_id, words in ENTRIES:
+        link.call("XADD", "s", entry_id, *(words or [b"x", b""]))
+    spark.conf.set("spark.sql.mapKeyDedupPolicy", "LAST_WIN")
+    with open_history(link.url, "s", None) as history:
+        frame = history.data_frame(spark).selectExpr("*", f"{AS_TEXT} AS texts")
+        columns = [
+            "id",
+            *(
+                condition.replace("fields[", "texts[").replace("FIELDS[", "texts[")
+                for condition in CONDITIONS
+            ),
+        ]
+        rows = sorted(frame.selectExpr(*columns).collect(), key=lambda row: parse_id(row[0]))
+    for number, (condition, ids) in enumerate(CONDITIONS.items(), 1):
+        assert [row[0] for row in rows if row[number]] == ids.split(), condition
 
 
 def test_errors_of_tasks_are_one_line(

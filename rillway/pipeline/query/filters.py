@@ -1,0 +1,215 @@
+"""Conditions of `rillway query --where` that need no Spark, whose start takes ten seconds.
+
+A part of Spark's SQL, with its meaning: comparisons of texts (`stream`, `id`, `fields['name']`) and
+of numbers (`ms`, `epoch`) with literals or one another, IN, LIKE, IS NULL, AND, OR, NOT. A field
+that an entry does not have is null, and so is what is compared with it. Texts are compared as
+bytes, as Spark does. Of a name that is there twice the last one counts.
+
+Whatever else a condition has, functions, arithmetic, a number compared with a text, is Spark's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rillway.pipeline.archive.files.parquet_files import EPOCH
+from rillway.pipeline.ranges.conditions import Token, tokens
+
+# A column of a batch: of texts as bytes, of numbers, or of truth values.
+Expression: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
+TEXT, NUMBER = "text", "number"
+TEXTS, NUMBERS = ("stream", "id"), ("ms", EPOCH)
+COMPARISONS = {
+    "=": pc.equal,
+    "==": pc.equal,
+    "!=": pc.not_equal,
+    "<>": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+LAST_NUMBER = (1 << 63) - 1
+
+
+class NeedsSpark(Exception):
+    """The condition has something that is not understood here."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    kind: str
+    of: Expression
+
+
+def make_filter(condition: str) -> Expression | None:
+    """What keeps the entries for which a condition holds; None if it takes Spark to say."""
+    found = tokens(condition)
+    if found is None:
+        return None
+    try:
+        parser = _Parser(found)
+        chosen = parser.condition()
+        parser.expect_end()
+    except NeedsSpark:
+        return None
+    return chosen
+
+
+class _Parser:
+    """One condition. All methods raise NeedsSpark."""
+
+    def __init__(self, found: Sequence[Token]) -> None:
+        self._found = found
+        self._place = 0
+
+    def expect_end(self) -> None:
+        if self._place < len(self._found):
+            raise NeedsSpark
+
+    def condition(self) -> Expression:
+        chosen = self._conjunction()
+        while self._takes("OR"):
+            chosen = _joined(pc.or_kleene, chosen, self._conjunction())
+        return chosen
+
+    def _conjunction(self) -> Expression:
+        chosen = self._negation()
+        while self._takes("AND"):
+            chosen = _joined(pc.and_kleene, chosen, self._negation())
+        return chosen
+
+    def _negation(self) -> Expression:
+        """Of what may be in parentheses."""
+        if self._takes("NOT"):
+            return _negated(self._negation())
+        if self._takes("("):
+            chosen = self.condition()
+            self._expect(")")
+            return chosen
+        return self._predicate()
+
+    def _predicate(self) -> Expression:
+        left = self._value()
+        if self._takes("IS"):
+            is_negated = self._takes("NOT")
+            self._expect("NULL")
+            return lambda batch: (pc.is_valid if is_negated else pc.is_null)(left.of(batch))
+        is_negated = self._takes("NOT")
+        if self._takes("IN"):
+            chosen = self._membership(left)
+        elif self._takes("LIKE"):
+            chosen = self._likeness(left)
+        elif is_negated:
+            raise NeedsSpark
+        else:
+            return self._comparison(left)
+        return _negated(chosen) if is_negated else chosen
+
+    def _comparison(self, left: _Value) -> Expression:
+        compare = COMPARISONS.get(self._next().text)
+        right = self._value()
+        if compare is None or left.kind != right.kind:
+            raise NeedsSpark
+        return lambda batch: compare(left.of(batch), right.of(batch))
+
+    def _membership(self, left: _Value) -> Expression:
+        self._expect("(")
+        chosen = [self._literal(left.kind)]
+        while self._takes(","):
+            chosen.append(self._literal(left.kind))
+        self._expect(")")
+        members = pa.array(chosen, pa.binary() if left.kind == TEXT else pa.int64())
+
+        def is_member(batch: pa.RecordBatch) -> pa.Array:
+            values = left.of(batch)
+            return pc.if_else(pc.is_valid(values), pc.is_in(values, members), None)
+
+        return is_member
+
+    def _likeness(self, left: _Value) -> Expression:
+        pattern = self._literal(TEXT)
+        # `_` stands for a character, and what is compared here are bytes.
+        if left.kind != TEXT or not isinstance(pattern, bytes) or b"_" in pattern:
+            raise NeedsSpark
+        return lambda batch: pc.match_like(left.of(batch), pattern)
+
+    def _value(self) -> _Value:
+        token = self._peek()
+        if not token.is_name:
+            kind = TEXT if token.kind == "string" else NUMBER
+            scalar = pa.scalar(self._literal(kind))
+            return _Value(kind, lambda batch: pa.repeat(scalar, len(batch)))
+        name = self._next().text.lower()
+        if name in TEXTS:
+            return _Value(TEXT, lambda batch: batch.column(name).cast(pa.binary()))
+        if name in NUMBERS:
+            return _Value(NUMBER, lambda batch: batch.column(name).cast(pa.int64()))
+        if name != "fields":
+            raise NeedsSpark
+        self._expect("[")
+        field = self._literal(TEXT)
+        self._expect("]")
+        return _Value(TEXT, lambda batch: field_column(batch, field))
+
+    def _literal(self, kind: str) -> bytes | int:
+        token = self._next()
+        if kind == TEXT and token.kind == "string":
+            return token.text.encode()
+        if kind == NUMBER and token.kind == "number" and int(token.text) <= LAST_NUMBER:
+            return int(token.text)
+        raise NeedsSpark
+
+    def _peek(self) -> Token:
+        if self._place == len(self._found):
+            raise NeedsSpark
+        return self._found[self._place]
+
+    def _next(self) -> Token:
+        token = self._peek()
+        self._place += 1
+        return token
+
+    def _takes(self, text: str) -> bool:
+        """A keyword or a sign, if it comes next."""
+        is_next = self._place < len(self._found) and text in (
+            self._found[self._place].keyword,
+            self._found[self._place].text if self._found[self._place].kind == "sign" else "",
+        )
+        self._place += is_next
+        return is_next
+
+    def _expect(self, text: str) -> None:
+        if not self._takes(text):
+            raise NeedsSpark
+
+
+def _joined(
+    join: Callable[[pa.Array, pa.Array], pa.Array], one: Expression, other: Expression
+) -> Expression:
+    return lambda batch: join(one(batch), other(batch))
+
+
+def _negated(chosen: Expression) -> Expression:
+    return lambda batch: pc.invert(chosen(batch))
+
+
+def field_column(batch: pa.RecordBatch, name: bytes | int) -> pa.Array:
+    """The values of one field; null for entries that do not have it."""
+    fields = batch.column("fields")
+    pairs = fields.flatten()
+    is_named = pc.equal(pairs.field("name"), pa.scalar(name, pa.binary()))
+    entries = pc.list_parent_indices(fields).filter(is_named)
+    values = pairs.field("value").filter(is_named)
+    if len(entries) > 1:
+        # The last one of each entry.
+        is_last = pc.not_equal(entries.slice(0, len(entries) - 1), entries.slice(1))
+        is_last = pa.concat_arrays([is_last, pa.array([True])])
+        entries, values = entries.filter(is_last), values.filter(is_last)
+    rows = pa.array(range(len(batch)), entries.type)
+    return values.take(pc.index_in(rows, entries))

@@ -1,0 +1,91 @@
+"""Conditions without Spark. That they mean what Spark says: jvm/test_commands.py."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from rillway.pipeline.arrow.decoder import RawEntry, fields_decoder
+from rillway.pipeline.query.filters import make_filter
+from rillway.pipeline.query.history import history_batch
+
+ENTRIES: list[RawEntry] = [
+    [b"1-0", [b"carrier", b"UA", b"delay", b"7"]],
+    [b"2-0", [b"carrier", b"AA"]],
+    [b"2-5", []],
+    [b"3-0", [b"carrier", b"AA", b"carrier", b"UA"]],
+    [b"4-0", [b"carrier", b"\xff\n\xfe", b"", b"it"]],
+    [b"5-0", [b"Carrier", b"UA"]],
+]
+CONDITIONS = {
+    "fields['carrier'] = 'UA'": "1-0 3-0",
+    "'UA' == FIELDS['carrier']": "1-0 3-0",
+    "fields['carrier'] <> 'UA'": "2-0 4-0",
+    "NOT fields['carrier'] = 'UA'": "2-0 4-0",
+    "not (fields['carrier'] = 'UA' or ms > 3)": "2-0",
+    "fields['carrier'] > 'B'": "1-0 3-0 4-0",
+    "fields['carrier'] = fields['delay'] or id = '2-5'": "2-5",
+    "fields['carrier'] IN ('AA', 'B')": "2-0",
+    "fields['carrier'] NOT IN ('AA')": "1-0 3-0 4-0",
+    "fields['carrier'] IS NULL": "2-5 5-0",
+    "fields['carrier'] IS NOT NULL AND ms >= 3": "3-0 4-0",
+    "fields['carrier'] LIKE '%A'": "1-0 2-0 3-0",
+    "fields['carrier'] NOT LIKE 'A%'": "1-0 3-0 4-0",
+    "fields[''] = 'it'": "4-0",
+    "ms = 2 AND id != '2-0'": "2-5",
+    "(ms < 2 OR ms >= 5) AND stream = 's'": "1-0 5-0",
+    "`ms` IN (1, 5, 9)": "1-0 5-0",
+    "epoch = 1 AND ms <= 1": "1-0",
+    "id IN ('1-0', '2-5')": "1-0 2-5",
+    "ms < 2 OR fields['delay'] = '8'": "1-0",
+}
+
+
+def batch(entries: list[RawEntry]) -> pa.RecordBatch:
+    return history_batch(fields_decoder("s")(entries), 1)
+
+
+@pytest.mark.parametrize(("condition", "ids"), CONDITIONS.items())
+def test_entries_are_chosen(condition: str, ids: str) -> None:
+    chosen = make_filter(condition)
+    assert chosen is not None
+    whole = batch(ENTRIES)
+    assert whole.filter(chosen(whole)).column("id").to_pylist() == ids.split()
+    part = whole.slice(1, 4)
+    expected = [entry_id for entry_id in ids.split() if entry_id not in ("1-0", "5-0")]
+    assert part.filter(chosen(part)).column("id").to_pylist() == expected
+    empty = whole.slice(0, 0)
+    assert len(empty.filter(chosen(empty))) == 0
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "fields['delay'] > 5",
+        "ms > '5'",
+        "ms > -5",
+        "ms + 1 > 5",
+        "length(id) > 3",
+        "carrier = 'UA'",
+        "fields.carrier = 'UA'",
+        "fields['carrier'] LIKE '_A'",
+        "fields['carrier'] LIKE 'A%' ESCAPE '/'",
+        "fields['carrier'] <=> 'UA'",
+        "fields['a'] = 'it''s'",
+        "ms BETWEEN 1 AND 5",
+        "ms IN (1, 'b')",
+        "ms = 99999999999999999999",
+        "ms NOT = 5",
+        "seq = 0",
+        "ts > '2020-01-01'",
+        "ms",
+        "(ms = 1",
+        "ms = 1)",
+        "ms = 1 AND",
+        "true",
+        "",
+        'fields["carrier"] = "UA"',
+    ],
+)
+def test_whatever_else_is_for_spark(condition: str) -> None:
+    assert make_filter(condition) is None
