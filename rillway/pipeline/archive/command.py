@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from rillway.pipeline.archive.archiver import (
@@ -105,17 +105,9 @@ def archive_main(options: argparse.Namespace) -> int:
         allows_missing=options.allow_missing or options.pattern is not None,
         lease_ms=max(round(options.lease * 1000), 1),
     )
-    store = place_of(options.to, options.storage_options)
-    if not options.new_archive and not is_table(store):
-        with connect(options.url) as connection:
-            streams = find_streams(connection, tuple(options.stream), options.pattern)
-            check_not_lost(connection, store, streams)
-    table = ArchiveTable.open_or_create(store)
-    if options.partition_by is not None:
-        table.set_period(options.partition_by)
     # Spark sets a handler of signals of its own, so it comes before ours.
     with open_engine(options.engine) as engine, Interruption() as interruption:
-        rounds = _Rounds(table, engine, settings, options, interruption)
+        rounds = _Rounds(engine, settings, options, interruption)
         if options.every is None:
             rounds.run()
             if rounds.was_cut_short:
@@ -154,27 +146,44 @@ class _Rounds:
 
     def __init__(
         self,
-        table: ArchiveTable,
         engine: Engine,
         settings: Settings,
         options: argparse.Namespace,
         interruption: Interruption,
     ) -> None:
-        self._table = table
+        self._engine = engine
         self._settings = settings
+        self._options = options
         self._names: Sequence[str] = options.stream
         self._pattern: str | None = options.pattern
         self._compacts = not options.no_compact
         self._interruption = interruption
-        self._archiver = Archiver(table, engine, settings)
         self._is_json: bool = options.json
         self._metrics = MetricsFile(options.metrics_file) if options.metrics_file else None
         self._follower: Follower | None = None
-        if options.iceberg is not None:
-            mirror = open_mirror(table.store, options.iceberg, options.iceberg_table)
-            self._follower = Follower(mirror, complain)
         self.was_cut_short = False
         self._failed = 0
+
+    @cached_property
+    def _archiver(self) -> Archiver:
+        return Archiver(self._table, self._engine, self._settings)
+
+    @cached_property
+    def _table(self) -> ArchiveTable:
+        """Opened by the first round that can: before it is made, the streams are looked at."""
+        options = self._options
+        store = place_of(options.to, options.storage_options)
+        if not options.new_archive and not is_table(store):
+            with connect(options.url) as connection:
+                streams = find_streams(connection, tuple(options.stream), options.pattern)
+                check_not_lost(connection, store, streams)
+        table = ArchiveTable.open_or_create(store)
+        if options.partition_by is not None:
+            table.set_period(options.partition_by)
+        if options.iceberg is not None:
+            mirror = open_mirror(store, options.iceberg, options.iceberg_table)
+            self._follower = Follower(mirror, complain)
+        return table
 
     @property
     def has_failed(self) -> bool:
@@ -207,6 +216,7 @@ class _Rounds:
 
     def _archived(self, watch: Stopwatch) -> Outcome:
         """Raises EXPECTED_ERRORS."""
+        archiver = self._archiver
         streams = self._streams()
         what = streams[0] if len(streams) == 1 else f"{len(streams):,} streams"
         with Progress(f"archiving {what}") as progress:
@@ -218,7 +228,7 @@ class _Rounds:
             )
             if self._follower is not None:
                 hooks.committed = partial(self._mirror, self._follower, watch)
-            outcome = self._archiver.round(streams, hooks)
+            outcome = archiver.round(streams, hooks)
             watch.reached("ended")
             gone = self._gone(outcome)
             for report in outcome.reports.values():
