@@ -92,9 +92,9 @@ def _summary(store: Store, findings: list[Finding], facts: dict[str, Any]) -> st
             f"{facts['bytes']:,} bytes"
         )
     if not findings:
-        return f"{store}: {what}: nothing is wrong"
+        return f"{what}: nothing is wrong"
     return (
-        f"{store}: {what}: {len(findings):,} findings; `rillway archive repair --to {store}` puts "
+        f"{what}: {len(findings):,} findings; `rillway archive repair --to {store}` puts "
         "right what it can (with --deep what only --deep finds)"
     )
 

@@ -102,7 +102,7 @@ def test_verify_prints_a_line_for_each_finding(
 ) -> None:
     words = ["verify", "--to", str(root), "--deep"]
     assert main(words) == 0
-    assert capsys.readouterr().out.startswith(f"{root}: version {LAST}, 6 files, 18 rows, ")
+    assert capsys.readouterr().out.startswith(f"version {LAST}, 6 files, 18 rows, ")
     first_file(root).unlink()
     cut(state_file(root))
     assert main(words) == 1
