@@ -11,7 +11,8 @@
 `groups`     which entries consumer groups still need
 `pins`       groups that hold a stream while it is read
 `lease`      keeps a second archiver away
-`upkeep`     compaction, expiry, upgrade
+`upkeep`     compaction, expiry, all of it regularly, upgrade
+`repair`     what is damaged, and how it is put right
 `iceberg`    a mirror of the table for readers of Iceberg
 `report`     what is told of rounds and streams, for programs too
 `limits`     default sizes of batches and files
