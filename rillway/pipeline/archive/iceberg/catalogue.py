@@ -21,7 +21,9 @@ from rillway.pipeline.archive.table import ArchiveTable
 
 CATALOGUE = "rillway"
 FOLDER = "_iceberg"
-TS, DAY_FIELD = "ts", "day"
+TS = "ts"
+# A name that no other column of an archive has.
+DAY_FIELD = DATE
 LOCATION = "rillway.location"
 PROPERTIES = {
     # Who comes second looks again, and does not commit on top of what it has not seen.

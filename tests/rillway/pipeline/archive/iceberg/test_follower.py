@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,32 @@ def test_what_fails_is_not_asked_again_in_the_round() -> None:
     follower.committed()
     follower.round_ended()
     assert failing.calls == 4 and not follower.failed and len(reported) == 1
+
+
+class Hanging(Mirror):
+    """Answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.calls, self.may_answer = 0, threading.Event()
+
+    def follow(self) -> Followed:
+        self.calls += 1
+        self.may_answer.wait()
+        return Followed(1)
+
+
+def test_a_catalogue_that_does_not_answer_is_not_waited_for() -> None:
+    reported: list[str] = []
+    hanging = Hanging()
+    follower = Follower(hanging, reported.append, patience_seconds=0.001)
+    for _ in range(3):
+        follower.committed()
+        follower.round_ended()
+    assert follower.failed and hanging.calls == 1
+    assert reported == ["not mirrored: the catalogue does not answer"] * 3
+    hanging.may_answer.set()
+    while follower.failed:
+        follower.round_ended()
 
 
 def test_without_pyiceberg_it_says_what_to_install(

@@ -209,7 +209,7 @@ def test_days_that_become_months_end_the_partition(
     for day in (1, 2, 3, 33, 70):
         append(table, f"{day * DAY_MS}-0")
     mirror.follow()
-    assert [field.name for field in mirrored.table.spec().fields] == ["day"]
+    assert [field.name for field in mirrored.table.spec().fields] == ["date"]
     table.set_period("month")
     compact(table)
     append(table, f"{71 * DAY_MS}-0", f"{72 * DAY_MS}-0")
@@ -230,19 +230,53 @@ def test_ids_that_are_no_dates_are_shown(
     assert mirrored.ids() == archived_ids(table)
 
 
-def add_column(table: ArchiveTable, amount: pa.Array) -> None:
-    """A commit whose file has one more column, which the log has as well."""
-    DeltaTable(table.root).alter.add_columns([Field.from_json(
-        '{"name": "amount", "type": "decimal(10,2)", "nullable": true, "metadata": {}}'
-    )])  # fmt: skip
+# Types as Delta and as Arrow have them.
+TYPED = {
+    "tiny": ('"byte"', pa.array([1, None], pa.int8())),
+    "small": ('"short"', pa.array([1, None], pa.int16())),
+    "plain": ('"integer"', pa.array([1, None], pa.int32())),
+    "big": ('"long"', pa.array([1, None], pa.int64())),
+    "single": ('"float"', pa.array([0.5, None], pa.float32())),
+    "double": ('"double"', pa.array([0.5, None], pa.float64())),
+    "flag": ('"boolean"', pa.array([True, None])),
+    "raw": ('"binary"', pa.array([b"\xff", None])),
+    "day": ('"date"', pa.array([date(2026, 1, 31), None])),
+    "at": ('"timestamp"', pa.array([0, None], pa.timestamp("us", "UTC"))),
+    "far": ('"timestamp"', pa.array([1 << 60, None], pa.timestamp("us", "UTC"))),
+    "local": ('"timestamp_ntz"', pa.array([0, None], pa.timestamp("us"))),
+    "list": (
+        '{"type": "array", "elementType": "string", "containsNull": true}',
+        pa.array([["x", None], None], pa.list_(pa.field("element", pa.string()))),
+    ),
+    "struct": (
+        '{"type": "struct", "fields": [{"name": "x", "type": "long", "nullable": true, '
+        '"metadata": {}}]}',
+        pa.array([{"x": 1}, None]),
+    ),
+    "map": (
+        '{"type": "map", "keyType": "string", "valueType": "long", "valueContainsNull": true}',
+        pa.array([[("x", 1)], None], pa.map_(pa.string(), pa.int64())),
+    ),
+}
+
+
+def add_columns(table: ArchiveTable, added: dict[str, tuple[str, pa.Array]]) -> None:
+    """A commit whose file has more columns, which the log has as well."""
+    fields = [
+        Field.from_json(f'{{"name": "{name}", "type": {kind}, "nullable": true, "metadata": {{}}}}')
+        for name, (kind, _) in added.items()
+    ]
+    DeltaTable(table.root).alter.add_columns(fields)
     table.refresh()
     [file] = table.files()
     rows = pq.read_table(table.root / file.path, partitioning=None)
-    path = file.path.replace("part-", "part-with-amount-")
-    pq.write_table(rows.append_column("amount", amount), table.root / path)
+    for name, (_, values) in added.items():
+        rows = rows.append_column(name, values)
+    path = file.path.replace("part-", "part-with-more-")
+    pq.write_table(rows, table.root / path)
     size = (table.root / path).stat().st_size
-    added = ArchivedFile(path, file.date, size, file.rows, STREAM, STREAM, 1, 2, 1, 1)
-    commit(table, Position(parse_id("3-0"), 3), [added])
+    new = ArchivedFile(path, file.date, size, file.rows, STREAM, STREAM, 1, 2, 1, 1)
+    commit(table, Position(parse_id("3-0"), 3), [new])
 
 
 def test_new_columns_come_with_the_archives(
@@ -250,15 +284,19 @@ def test_new_columns_come_with_the_archives(
 ) -> None:
     append(table, "1-0", "2-0")
     mirror.follow()
-    amounts = pa.array([None, 3], pa.decimal128(10, 2))
-    add_column(table, amounts)
+    add_columns(table, TYPED)
     mirror.follow()
-    rows = mirrored.table.scan().to_arrow()
-    assert rows.schema.field("amount").type == amounts.type
-    assert sorted(map(str, rows.column("amount").to_pylist())) == ["3.00", "None", "None", "None"]
-    place = mirrored.table.metadata_location
-    asked = f"SELECT count(*), sum(amount) FROM iceberg_scan('{place}')"
-    assert connect(ICEBERG).execute(asked).fetchall() == [(4, 3)]
+    rows = mirrored.table.scan().to_arrow().drop_columns("far")
+    for name, (_, values) in TYPED.items():
+        if name != "far":
+            found = [value for value in rows.column(name).to_pylist() if value is not None]
+            assert found == [values[0].as_py()]
+    asked = "SELECT count(*), sum(big), count(far) FROM iceberg_scan('{}')"
+    found = connect(ICEBERG).execute(asked.format(mirrored.table.metadata_location)).fetchall()
+    assert found == [(4, 1, 1)]
+    assert (
+        mirrored.table.scan(row_filter="tiny = 1 and day = '2026-01-31'").to_arrow().num_rows == 1
+    )
 
 
 def test_an_older_copy_of_the_archive_is_shown(
