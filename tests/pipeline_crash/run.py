@@ -8,7 +8,8 @@ While a producer, a consumer and somebody who deletes at random never stop, `ril
 started and one of the three named above is ended by SIGKILL at a random moment; then it is run once
 more, to its end. What must hold after each round: archive and stream together have every entry
 whose XADD was answered, once and in order, but for some of those that were deleted; and all that
-the group was not given or has not acknowledged is in the stream. With another `--store` the
+the group was not given or has not acknowledged is in the stream; and the mirror in an Iceberg
+catalogue, brought up to date, has what the archive has. With another `--store` the
 archive is in an object store on this machine; see tests/support/stores/object_store.py.
 
 Then `--queries` queries, while an archiver that trims everything never stops: each has to be
@@ -37,7 +38,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from rillway.pipeline.archive.archiver import Archiver, Settings
+from rillway.pipeline.archive.arguments import DEFAULT_ICEBERG_TABLE
 from rillway.pipeline.archive.engine import LocalEngine
+from rillway.pipeline.archive.iceberg.catalogue import open_catalogue
+from rillway.pipeline.archive.iceberg.mirror import Mirror
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
@@ -83,6 +87,7 @@ class Scene:
         """`bucket`: where the archive is; None: in the folder."""
         self.server = DurableServer(kind, folder / "server")
         self.archive = f"{bucket}/{folder.name}" if bucket else str(folder / "archive")
+        self.catalogue = f"sqlite:///{folder}/catalogue.db"
         self.log = folder / "archiver.log"
         self.traffic = Traffic(lambda: self.server.url, seed)
 
@@ -91,6 +96,7 @@ class Scene:
         program = program.replace("main()", "main(sys.argv[1:])")
         words = ["--stream", STREAM, "--to", self.archive, "--url", self.server.url]
         words += ["--keep", "0", "--batch", str(BATCH), "--lease", LEASE, "--engine", engine]
+        words += ["--iceberg", self.catalogue]
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-c", program, *words],
@@ -205,9 +211,24 @@ def check(scene: Scene) -> list[str]:
     found += [
         (entry[0].decode(), int(entry[1][1])) for entry in live if parse_id(entry[0]) > archived_end
     ]
-    return list(
-        problems(scene.traffic, found, live_ids, needed([entry_id for entry_id, _ in found]))
-    )
+    told = problems(scene.traffic, found, live_ids, needed([entry_id for entry_id, _ in found]))
+    return told + mirror_problems(scene, table)
+
+
+def mirror_problems(scene: Scene, table: ArchiveTable) -> list[str]:
+    """Of what was mirrored before the kill, and of what is when it has caught up."""
+    catalogue = open_catalogue(scene.catalogue, table.store)
+    mirror = Mirror(table.store, scene.catalogue, DEFAULT_ICEBERG_TABLE)
+    followed = mirror.follow()
+    shown = catalogue.load_table(DEFAULT_ICEBERG_TABLE)
+    names = [task.file.file_path.rpartition("/")[2] for task in shown.scan().plan_files()]
+    expected = [file.path.rpartition("/")[2] for file in table.files()]
+    told = [] if sorted(names) == sorted(expected) else ["the mirror names other files"]
+    rows = shown.scan(selected_fields=("id",)).to_arrow().num_rows
+    if rows != sum(file.rows for file in table.files()):
+        told.append(f"the mirror has {rows:,} rows")
+    print(f"        the mirror lagged by {followed.added:,} files", flush=True)
+    return told
 
 
 def numbers_of(batch: pa.RecordBatch) -> list[int]:

@@ -27,7 +27,7 @@ from rillway.pipeline.archive.archiver import (
 from rillway.pipeline.archive.arguments import parse_options
 from rillway.pipeline.archive.engine import Engine, EngineFailed, LocalEngine, SparkEngine
 from rillway.pipeline.archive.files.store import os_sentence
-from rillway.pipeline.archive.iceberg.follower import Follower, open_mirror
+from rillway.pipeline.archive.iceberg.follower import Follower, check_installed, open_mirror
 from rillway.pipeline.archive.identity.epochs import epoch_as_json
 from rillway.pipeline.archive.identity.lost import check_not_lost, forget_main
 from rillway.pipeline.archive.repair.commands import repair_main, verify_main, warn_of_damage
@@ -161,6 +161,8 @@ class _Rounds:
         self._is_json: bool = options.json
         self._metrics = MetricsFile(options.metrics_file) if options.metrics_file else None
         self._follower: Follower | None = None
+        if options.iceberg is not None:
+            check_installed()
         self.was_cut_short = False
         self._failed = 0
 
@@ -181,8 +183,8 @@ class _Rounds:
         if options.partition_by is not None:
             table.set_period(options.partition_by)
         if options.iceberg is not None:
-            mirror = open_mirror(store, options.iceberg, options.iceberg_table)
-            self._follower = Follower(mirror, complain)
+            place = store, options.iceberg, options.iceberg_table
+            self._follower = Follower(lambda: open_mirror(*place), complain)
         return table
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rillway.pipeline.archive.files.store import ArchiveError, Store
@@ -18,13 +19,17 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 60.0
 
 
+def check_installed() -> None:
+    """Raises ArchiveError if pyiceberg is not. To load it takes a second, which may come later."""
+    if find_spec("pyiceberg") is None:
+        raise ArchiveError("pyiceberg is missing: pip install 'rillway[iceberg]'")
+
+
 def open_mirror(store: Store, uri: str, name: str) -> Mirror:
     """Raises ArchiveError if pyiceberg is not installed."""
-    try:
-        from rillway.pipeline.archive.iceberg.mirror import Mirror
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        raise ArchiveError(f"{package} is missing: pip install 'rillway[iceberg]'") from None
+    check_installed()
+    from rillway.pipeline.archive.iceberg.mirror import Mirror
+
     return Mirror(store, uri, name)
 
 
@@ -37,11 +42,12 @@ class Follower:
 
     def __init__(
         self,
-        mirror: Mirror,
+        opened: Callable[[], Mirror],
         report: Callable[[str], None],
         patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
-        self._mirror = mirror
+        self._open = opened
+        self._mirror: Mirror | None = None
         self._report = report
         self._patience_seconds = patience_seconds
         self._attempt: _Attempt | None = None
@@ -63,24 +69,29 @@ class Follower:
     def _failure(self) -> Exception | None:
         """Follow. Why it could not, or None."""
         if self._attempt is None or not self._attempt.is_alive():
-            self._attempt = _Attempt(self._mirror)
+            self._attempt = _Attempt(self._follow)
             self._attempt.start()
             self._attempt.join(self._patience_seconds)
         if self._attempt.is_alive():
             return TimeoutError("the catalogue does not answer")
         return self._attempt.failure
 
+    def _follow(self) -> None:
+        if self._mirror is None:
+            self._mirror = self._open()
+        self._mirror.follow()
+
 
 class _Attempt(threading.Thread):
-    """Of a mirror to follow. The process does not wait for it when it ends."""
+    """To follow. The process does not wait for it when it ends."""
 
-    def __init__(self, mirror: Mirror) -> None:
+    def __init__(self, follow: Callable[[], None]) -> None:
         super().__init__(daemon=True)
-        self._mirror = mirror
+        self._follow = follow
         self.failure: Exception | None = None
 
     def run(self) -> None:
         try:
-            self._mirror.follow()
+            self._follow()
         except Exception as failure:
             self.failure = failure

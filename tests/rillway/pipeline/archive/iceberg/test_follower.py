@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
 from rillway.pipeline.archive.archiver import Hooks
+from rillway.pipeline.archive.iceberg import follower as module
 from rillway.pipeline.archive.iceberg.catalogue import MirrorFailed
 from rillway.pipeline.archive.iceberg.follower import Follower, open_mirror
 from rillway.pipeline.archive.iceberg.mirror import VERSION, Followed, Mirror
@@ -34,7 +35,7 @@ def test_it_follows_each_commit_of_a_round(
     rillway_link: Connection, table: ArchiveTable, mirror: Mirror, mirrored: Mirrored
 ) -> None:
     add(rillway_link, *(f"{n}-0" for n in range(1, 10)))
-    follower = Follower(mirror, print)
+    follower = Follower(lambda: mirror, print)
     hooks = Hooks(committed=follower.committed)
     archive(rillway_link, table, hooks=hooks, batch_entries=3)
     assert [summary[VERSION] for summary in mirrored.summaries] == ["1", "2", "3"]
@@ -46,13 +47,13 @@ def test_killed_before_the_mirror_it_catches_up(
     rillway_link: Connection, table: ArchiveTable, mirror: Mirror, mirrored: Mirrored, step: str
 ) -> None:
     add(rillway_link, "1-0")
-    archive(rillway_link, table, hooks=Hooks(committed=Follower(mirror, print).committed))
+    archive(rillway_link, table, hooks=Hooks(committed=Follower(lambda: mirror, print).committed))
     add(rillway_link, "2-0")
     with pytest.raises(Killed):
         archive(rillway_link, table, hooks=kill_at(step))
     assert mirrored.ids() == ["1-0"]
     archive(rillway_link, table)
-    follower = Follower(mirror, print)
+    follower = Follower(lambda: mirror, print)
     follower.round_ended()
     assert mirrored.ids() == archived_ids(table) == ["1-0", "2-0"]
     assert not follower.failed
@@ -85,7 +86,7 @@ class Failing(Mirror):
 def test_what_fails_is_not_asked_again_in_the_round() -> None:
     reported: list[str] = []
     failing = Failing(2)
-    follower = Follower(failing, reported.append)
+    follower = Follower(lambda: failing, reported.append)
     for _ in range(5):
         follower.committed()
     assert failing.calls == 1 and not reported
@@ -111,7 +112,7 @@ class Hanging(Mirror):
 def test_a_catalogue_that_does_not_answer_is_not_waited_for() -> None:
     reported: list[str] = []
     hanging = Hanging()
-    follower = Follower(hanging, reported.append, patience_seconds=0.001)
+    follower = Follower(lambda: hanging, reported.append, patience_seconds=0.001)
     for _ in range(3):
         follower.committed()
         follower.round_ended()
@@ -123,9 +124,16 @@ def test_a_catalogue_that_does_not_answer_is_not_waited_for() -> None:
 
 
 def test_without_pyiceberg_it_says_what_to_install(
-    table: ArchiveTable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    table: ArchiveTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, Mirror.__module__)
-    monkeypatch.setitem(sys.modules, "pyiceberg.catalog", None)
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(ArchiveError, match=r"pyiceberg is missing: pip install 'rillway\[iceberg"):
-        open_mirror(table.store, f"sqlite:///{tmp_path}/c.db", "a.b")
+        open_mirror(table.store, "sqlite:///c.db", "a.b")
+
+
+def test_pyiceberg_is_loaded_with_the_first_mirror() -> None:
+    program = (
+        "import sys; from rillway.pipeline.archive import command; "
+        "assert 'pyiceberg' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
