@@ -93,12 +93,22 @@ class Node:
 
 
 class Cluster:
-    """The six processes. Ends them with the `with` block."""
+    """The six processes. Ends them with the `with` block.
 
-    def __init__(self, folder: Path, kinds: Sequence[str] = ("rillway",) * 3) -> None:
+    `down_after_ms`: Sentinel promotes no replica that had lost its primary for ten times that long
+    before the primary went down.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        kinds: Sequence[str] = ("rillway",) * 3,
+        down_after_ms: int = DOWN_AFTER_MS,
+    ) -> None:
         if shutil.which("redis-sentinel") is None:
             raise Failed(INSTALL_SENTINEL)
         self.folder = folder
+        self._down_after_ms = down_after_ms
         first = Node(kinds[0], folder / "node-1", None)
         others = enumerate(kinds[1:], 2)
         self.nodes = [first, *(Node(k, folder / f"node-{n}", first.port) for n, k in others)]
@@ -137,7 +147,7 @@ class Cluster:
             "bind 127.0.0.1",
             f"dir {folder}",
             f"sentinel monitor {NAME} 127.0.0.1 {self.nodes[0].port} {QUORUM}",
-            f"sentinel down-after-milliseconds {NAME} {DOWN_AFTER_MS}",
+            f"sentinel down-after-milliseconds {NAME} {self._down_after_ms}",
             f"sentinel failover-timeout {NAME} {FAILOVER_TIMEOUT_MS}",
             f"sentinel parallel-syncs {NAME} 1",
         ]

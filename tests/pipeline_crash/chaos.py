@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -37,7 +38,16 @@ from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.upkeep.compaction import compact
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
-from tests.failover.cluster import NAME, Cluster, Node, cut_off, let_follow, url_of, wait_for
+from tests.failover.cluster import (
+    NAME,
+    Cluster,
+    Failed,
+    Node,
+    cut_off,
+    let_follow,
+    url_of,
+    wait_for,
+)
 from tests.pipeline_crash.executors import EXECUTOR_SETTINGS, MASTER, kill_executor
 from tests.pipeline_crash.population import Gaps, Population, Verdict
 from tests.support.programs.network import Network
@@ -49,10 +59,14 @@ WAIT_SECONDS = 300.0
 POLL_SECONDS = 0.1
 # Before a primary is seen to be replaced: what it may have taken that no other server has.
 GAP_SECONDS = 30.0
+DOWN_AFTER_MS = 3000
+# How long replicas are cut off. After ten times the above Sentinel would take none of them.
+CUT_SECONDS, MAX_CUT_SECONDS = 6.0, 15.0
 LEASE = "3s"
 EVERY = "1s"
 KEEP = "5s"
 MAX_ROUNDS = 100
+COMMITS = re.compile(rb"archived in ([0-9,]+) commits")
 
 
 class Address:
@@ -94,7 +108,7 @@ class Archiving:
 
     def __init__(self, engine: str, archive: str, url: str, folder: Path) -> None:
         self.engine = engine
-        self.starts = 0
+        self.starts = self.commits = 0
         self._archive, self._url = archive, url
         self._log = folder / f"{engine}.log"
         self._environment = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -118,11 +132,19 @@ class Archiving:
                 [sys.executable, "-c", program, *words],
                 cwd=ROOT,
                 env=self._environment,
-                stdout=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
                 stderr=log,
                 start_new_session=True,
             )
         self.starts += 1
+        threading.Thread(target=self._listen, args=(self.process,), daemon=True).start()
+
+    def _listen(self, process: subprocess.Popen[bytes]) -> None:
+        """Count commits: a line for each stream of a round is too much to keep."""
+        assert process.stdout is not None
+        for line in process.stdout:
+            if found := COMMITS.search(line):
+                self.commits += int(found[1].replace(b",", b""))
 
     def _go_on(self) -> None:
         while not self._ended.wait(POLL_SECONDS):
@@ -131,8 +153,14 @@ class Archiving:
                 self._start()
 
     def kill(self) -> None:
-        """With the JVM that it may have."""
+        """With the JVM that it may have. Returns when the next one has committed."""
+        before = self.commits
         self._end_session()
+        with suppress(Failed):  # the other one has had all streams in each of its rounds
+            wait_for(lambda: self.commits > before, "it does not commit", WAIT_SECONDS)
+
+    def kill_executor(self) -> bool:
+        return kill_executor(self.process.pid)
 
     def _end_session(self) -> None:
         with suppress(ProcessLookupError):
@@ -161,7 +189,9 @@ class Chaos:
         self._stack = ExitStack()
         self.done: Counter[str] = Counter()
         with ExitStack() as stack:
-            self.cluster = stack.enter_context(Cluster(folder / "set", (kind,) * SERVERS))
+            self.cluster = stack.enter_context(
+                Cluster(folder / "set", (kind,) * SERVERS, DOWN_AFTER_MS)
+            )
             network = Network()
             stack.callback(network.close)
             self.address = Address(self.cluster, network)
@@ -188,9 +218,11 @@ class Chaos:
         self.population.begin(self.archive)
         try:
             for name in names:
+                began = time.monotonic()
                 getattr(self, name)()
                 self.done[name] += 1
                 self._heal()
+                print(f"{name}: healed after {time.monotonic() - began:.1f} s", flush=True)
                 time.sleep(self._chance.uniform(0.0, 2.0))
         finally:
             self.population.end()
@@ -201,19 +233,25 @@ class Chaos:
     # -- wounds -----------------------------------------------------------------------------------
 
     def kill_primary(self) -> None:
-        self._replace(self._primary())
+        old = self._primary()
+        old.signal(signal.SIGKILL)
+        self._replace(old)
 
     def lose_tail(self) -> None:
         """The primary takes for a while what no replica gets, and may be archived."""
         old = self._primary()
         replicas = [node for node in self.cluster.nodes if node is not old]
-        self.table.refresh()
-        version = self.table.version
+        began = time.monotonic()
         with Connection(url_of(old)) as connection:
             cut_off(connection, replicas)
-        began = time.monotonic()
-        self._wait_for_commit(version)
-        self.address.gaps.cuts.append((began, time.monotonic()))
+            is_cut = time.monotonic()
+            self._wait_for_commit(CUT_SECONDS)
+            if time.monotonic() - began > MAX_CUT_SECONDS:
+                let_follow(replicas)
+                connection.call("CONFIG", "SET", "min-replicas-to-write", 1)
+                return
+        old.signal(signal.SIGKILL)
+        self.address.gaps.cuts.append((is_cut, time.monotonic()))
         self._replace(old, replicas)
 
     def switch(self) -> None:
@@ -228,7 +266,7 @@ class Chaos:
     def kill_executor(self) -> None:
         for archiver in self.archivers:
             if archiver.engine == "spark":
-                kill_executor(archiver.process.pid)
+                wait_for(archiver.kill_executor, "there is no executor", WAIT_SECONDS)
 
     def kill_archiver(self) -> None:
         self._chance.choice(self.archivers).kill()
@@ -247,8 +285,7 @@ class Chaos:
         return found
 
     def _replace(self, old: Node, cut: Sequence[Node] = ()) -> None:
-        """Kill a primary, and start it again as a replica of the next one."""
-        old.signal(signal.SIGKILL)
+        """Start a primary again that was killed, as a replica of the next one."""
         let_follow(list(cut))
         wait_for(lambda: self._is_replaced(old), "no replica takes over", WAIT_SECONDS)
         old.start()
@@ -257,9 +294,11 @@ class Chaos:
         primary = self.cluster.primary()
         return primary is not None and primary is not old
 
-    def _wait_for_commit(self, version: int) -> None:
-        """One that was begun after this."""
-        deadline = time.monotonic() + WAIT_SECONDS
+    def _wait_for_commit(self, seconds: float) -> None:
+        """One that was begun after this; for so long at most."""
+        self.table.refresh()
+        version = self.table.version
+        deadline = time.monotonic() + seconds
         while self.table.version < version + 2 and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
             self.table.refresh()
@@ -287,11 +326,11 @@ class Chaos:
 
     def line(self) -> str:
         done = ", ".join(f"{count} {name}" for name, count in sorted(self.done.items()))
-        starts = sum(archiver.starts for archiver in self.archivers)
-        return (
-            f"{done}; {self.address.changes - 1} new primaries, {starts} starts of archivers, "
-            f"version {self.table.version} of the table"
+        archivers = ", ".join(
+            f"{archiver.engine} {archiver.commits} commits in {archiver.starts} lives"
+            for archiver in self.archivers
         )
+        return f"{done}; {self.address.changes - 1} new primaries; archivers: {archivers}"
 
 
 def for_seconds(seconds: float, names: Sequence[str], chance: random.Random) -> Iterator[str]:
