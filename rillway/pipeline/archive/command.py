@@ -57,7 +57,7 @@ EXPECTED_ERRORS = (ArchiveError, ConnectionLost, EngineFailed, PipelineUnavailab
 PASSING_ERRORS = (ConnectionLost, EngineFailed, OSError, ServerError)
 PASSING_CODES = (
     *("READONLY", "NOREPLICAS", "MASTERDOWN", "LOADING"),
-    *("CLUSTERDOWN", "MOVED", "ASK", "TRYAGAIN"),
+    *("CLUSTERDOWN", "ASK", "TRYAGAIN"),
 )
 
 

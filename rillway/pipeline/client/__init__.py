@@ -2,7 +2,7 @@
 
 `connection`     a socket: requests out, parsed replies in, several in flight at once
 `cluster`        the nodes of a Redis Cluster as one connection
-`scripts`       a check and a write in one step, where the server has scripts
+`scripts`        a check and a write in one step, where the server has scripts
 `watched_key`    a key that is set in one transaction with what it counts
 `capabilities`   which commands the server has beyond Redis 7.0
 `facts`          length, last ID and entries added of streams

@@ -283,11 +283,13 @@ def test_a_failover_while_it_is_archived(
     try:
         made.create(replicas=1)
         url = f"redis://{made.nodes[0].address}"
-        dying = made.nodes[0]
+        primary, dead = made.nodes[0], None
         for number, step in enumerate(steps):
+            if dead is not None:
+                start_again(made, dead, primary)
             with connect(url) as link:
                 add(link, 1 + 20 * number, 20 + 20 * number)
-            dying = fail_over(made, dying, table, url, step)
+            dead, primary = primary, fail_over(made, primary, table, url, step)
         with connect(url) as link:
             check(link, table, 20 * len(steps))
     finally:
@@ -315,7 +317,11 @@ def fail_over(
 
     nodes.wait_until(is_archived, 60)
     assert dying.server.process.poll() is not None and replica.role() == "master"
-    dying.start_again()
-    made.wait_until_agreed()
-    nodes.wait_until(lambda: made.knows_replica(replica, dying))
     return replica
+
+
+def start_again(made: nodes.Cluster, died: nodes.Node, primary: nodes.Node) -> None:
+    """As a replica."""
+    died.start_again()
+    made.wait_until_agreed()
+    nodes.wait_until(lambda: made.knows_replica(primary, died))
