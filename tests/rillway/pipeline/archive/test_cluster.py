@@ -278,22 +278,44 @@ def test_a_replay_goes_on_while_its_slot_moves(
 def test_a_failover_while_it_is_archived(
     tmp_path: Path, kind: str, steps: list[str], table: ArchiveTable
 ) -> None:
-    """The primary dies by which the cluster is reached, then the one that has taken over."""
+    """A primary hands over, which drops a batch; then one dies after the other.
+
+    The first one is that by which the cluster is reached.
+    """
     made = nodes.Cluster(tmp_path / "nodes", [kind] * 6)
     try:
         made.create(replicas=1)
         url = f"redis://{made.nodes[0].address}"
-        primary, dead = made.nodes[0], None
+        primary, dead = hand_over(made, made.nodes[0], table, url), None
         for number, step in enumerate(steps):
             if dead is not None:
                 start_again(made, dead, primary)
             with connect(url) as link:
-                add(link, 1 + 20 * number, 20 + 20 * number)
+                add(link, 21 + 20 * number, 40 + 20 * number)
             dead, primary = primary, fail_over(made, primary, table, url, step)
         with connect(url) as link:
-            check(link, table, 20 * len(steps))
+            check(link, table, 20 + 20 * len(steps))
     finally:
         made.close()
+
+
+def hand_over(
+    made: nodes.Cluster, primary: nodes.Node, table: ArchiveTable, url: str
+) -> nodes.Node:
+    """To its replica, between plan and read; that."""
+    replica = made.replica_of(primary)
+
+    def reached(here: str) -> None:
+        if here == "planned" and replica.role() != "master":
+            replica.client.execute_command("CLUSTER FAILOVER")
+            nodes.wait_until(lambda: (replica.role(), primary.role()) == ("master", "slave"))
+
+    with connect(url) as link:
+        add(link, 1, 20)
+        assert not a_round(link, table, Hooks(reached=reached)).failures
+    assert replica.role() == "master"
+    nodes.wait_until(lambda: made.knows_replica(replica, primary))
+    return replica
 
 
 def fail_over(
