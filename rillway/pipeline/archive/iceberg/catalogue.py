@@ -58,11 +58,27 @@ def open_table(catalogue: Catalog, name: str, archive: ArchiveTable) -> Table:
             if not catalogue.table_exists(name):
                 raise
         table = catalogue.load_table(name)
+    check_own(table, name, archive.store)
+    return table
+
+
+def drop_table(catalogue: Catalog, name: str, store: Store) -> None:
+    """Also if its files are gone. Raises MirrorFailed for what is no mirror of this archive."""
+    try:
+        check_own(catalogue.load_table(name), name, store)
+    except NoSuchTableError:
+        return
+    except FileNotFoundError:
+        pass
+    catalogue.drop_table(name)
+
+
+def check_own(table: Table, name: str, store: Store) -> None:
+    """Raises MirrorFailed if it is no mirror of the archive in a store."""
     location = table.properties.get(LOCATION)
-    if location != archive.store.uri:
+    if location != store.uri:
         other = "is no mirror" if location is None else f"is the mirror of {location}"
         raise MirrorFailed(f"the table {name} of the catalogue {other}: --iceberg-table NAME")
-    return table
 
 
 def columns(archive: ArchiveTable) -> pa.Schema:

@@ -7,6 +7,7 @@ compared.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -80,12 +81,28 @@ def compared_change(table: ArchiveTable, mirrored: Collection[str]) -> Change:
     return Change(added, set(mirrored) - files.keys())
 
 
+def commit_hash(table: ArchiveTable, version: int) -> str | None:
+    """Of a version in the log, whose number alone does not say which history it is of; None if it
+    is not there.
+    """
+    try:
+        return hashlib.sha1(_logged(table, version), usedforsecurity=False).hexdigest()
+    except FileNotFoundError:
+        return None
+
+
 def _actions(table: ArchiveTable, version: int) -> Iterator[dict[str, Any]]:
     """Raises FileNotFoundError if that version was cleaned up."""
+    for line in _logged(table, version).decode().splitlines():
+        yield json.loads(line)
+
+
+def _logged(table: ArchiveTable, version: int) -> bytes:
+    """Raises FileNotFoundError."""
     path = f"{LOG_FOLDER}/{version:020d}.json"
     with table.store.filesystem.open_input_file(path) as file:
-        for line in file.read().decode().splitlines():
-            yield json.loads(line)
+        content: bytes = file.read()
+        return content
 
 
 def _named(added: Mapping[str, Any]) -> NamedFile:

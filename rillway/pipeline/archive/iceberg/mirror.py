@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io.pyarrow import parquet_file_to_data_file
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, TableProperties, Transaction
@@ -28,12 +28,14 @@ from rillway.pipeline.archive.iceberg.catalogue import (
     TS,
     MirrorFailed,
     columns,
+    drop_table,
     open_catalogue,
     open_table,
 )
 from rillway.pipeline.archive.iceberg.changes import (
     Change,
     NamedFile,
+    commit_hash,
     compared_change,
     logged_change,
 )
@@ -43,7 +45,7 @@ from rillway.pipeline.archive.table import ArchiveTable, first_line
 MAX_COMMIT_ATTEMPTS = 20
 TIMES = (DateType, TimestampType, TimestamptzType)
 # In a snapshot's summary.
-VERSION, ARCHIVE = "rillway.delta-version", "rillway.archive"
+VERSION, COMMIT = "rillway.delta-version", "rillway.delta-commit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +69,20 @@ class Mirror:
         """Bring it to the archive's version. Raises MirrorFailed, or the archive's ArchiveError."""
         try:
             return self._follow()
-        except ArchiveError:
-            raise
         # pyiceberg's errors have no base of their own, and a catalogue has those of its client.
         except Exception as error:
+            # The next time both are opened again: another one may be in its place by then.
+            self._archive = self._catalogue = None
+            if isinstance(error, ArchiveError):
+                raise
             raise MirrorFailed(f"{self._name}: {first_line(error)}") from error
 
     def drop(self) -> None:
         """Take it out of the catalogue; `follow` makes it again. Raises MirrorFailed."""
         try:
-            self._opened_catalogue().drop_table(self._name)
-        except NoSuchTableError:
-            pass
+            drop_table(self._opened_catalogue(), self._name, self._store)
+        except MirrorFailed:
+            raise
         except Exception as error:  # as above
             raise MirrorFailed(f"{self._name}: {first_line(error)}") from error
 
@@ -140,7 +144,8 @@ class _Step:
                 self._commit_files(transaction)
 
     def _commit_files(self, transaction: Transaction) -> None:
-        summary = {VERSION: str(self._archive.version), ARCHIVE: self._archive.id}
+        version = self._archive.version
+        summary = {VERSION: str(version), COMMIT: commit_hash(self._archive, version) or ""}
         snapshot = transaction.update_snapshot(snapshot_properties=summary)
         metadata = transaction.table_metadata  # a deep copy
         added = [self._described(file, metadata) for file in self.change.added]
@@ -176,15 +181,15 @@ class _Step:
         return f"{self._archive.store.uri}/"
 
     def _mirrored_version(self) -> int | None:
-        """None if its snapshot is not of this archive, or of a later version: an older copy of the
-        archive was put in its place.
+        """None if the archive's log does not have, or not any more, the commit that its snapshot
+        shows: an older copy of the archive was put in its place, and may have gone on since.
         """
         snapshot = self._table.current_snapshot()
         said = {} if snapshot is None or snapshot.summary is None else snapshot.summary
-        version = said.get(VERSION)
-        if version is None or said.get(ARCHIVE) != self._archive.id:
+        version, commit = said.get(VERSION), said.get(COMMIT)
+        if version is None or commit is None:
             return None
-        return int(version) if int(version) <= self._archive.version else None
+        return int(version) if commit_hash(self._archive, int(version)) == commit else None
 
     def _data_files(self) -> dict[str, DataFile]:
         """What the mirror names, by the path below the archive's folder."""

@@ -313,6 +313,24 @@ def test_an_older_copy_of_the_archive_is_shown(
     assert mirrored.ids() == ["1-0"]
 
 
+def test_an_older_copy_that_has_gone_on_is_shown(
+    table: ArchiveTable, mirror: Mirror, mirrored: Mirrored, uri: str, tmp_path: Path
+) -> None:
+    """Its version is beyond the mirror's by then, and is of another history."""
+    append(table, "1-0")
+    shutil.copytree(table.root, tmp_path / "backup")
+    append(table, "2-0")
+    append(table, "3-0")
+    mirror.follow()
+    shutil.rmtree(table.root / "_delta_log")
+    shutil.copytree(tmp_path / "backup", table.root, dirs_exist_ok=True)
+    restored = ArchiveTable.open(table.root)
+    for n in range(5, 8):
+        append(restored, f"{n}-0")
+    Mirror(table.store, uri, DEFAULT_ICEBERG_TABLE).follow()
+    assert mirrored.ids() == archived_ids(restored) == ["1-0", "5-0", "6-0", "7-0"]
+
+
 def test_another_archive_needs_another_name(
     table: ArchiveTable, mirror: Mirror, mirrored: Mirrored, uri: str, tmp_path: Path
 ) -> None:
@@ -322,6 +340,8 @@ def test_another_archive_needs_another_name(
     append(other, "2-0")
     with pytest.raises(MirrorFailed, match=f"is the mirror of {table.root}: --iceberg-table NAME"):
         Mirror(other.store, uri, DEFAULT_ICEBERG_TABLE).follow()
+    with pytest.raises(MirrorFailed, match="is the mirror of"):
+        Mirror(other.store, uri, DEFAULT_ICEBERG_TABLE).drop()
     Mirror(other.store, uri, "rillway.other").follow()
     assert mirrored.ids() == ["1-0"]
 
@@ -336,6 +356,19 @@ def test_it_is_made_again(table: ArchiveTable, mirror: Mirror, mirrored: Mirrore
     with pytest.raises(MirrorFailed, match=r"rillway\.archive: .*No such file"):
         mirror.follow()
     mirror.drop()
+    mirror.follow()
+    assert mirrored.ids() == ["1-0", "2-0"]
+
+
+def test_it_goes_on_in_a_catalogue_that_was_made_again(
+    table: ArchiveTable, mirror: Mirror, mirrored: Mirrored, tmp_path: Path
+) -> None:
+    append(table, "1-0")
+    mirror.follow()
+    (tmp_path / "catalogue.db").unlink()
+    append(table, "2-0")
+    with pytest.raises(MirrorFailed):
+        mirror.follow()
     mirror.follow()
     assert mirrored.ids() == ["1-0", "2-0"]
 
