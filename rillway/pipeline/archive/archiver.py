@@ -492,7 +492,7 @@ class _Round:
 
     def _step(self, stream: _Stream, reads: Sequence[PartRead]) -> _Step:
         """Raises DataLost."""
-        state, at = stream.record.state, stream.at
+        state = stream.record.state
         anchors, rows = state.anchors, sum(read.rows for read in reads)
         for read in reads:
             anchors = extended(anchors, read.rows, read.anchors)
@@ -502,10 +502,20 @@ class _Round:
             position = stream.end
             self._check_whole(stream, stream.counted + rows)
         else:
-            known = stream.counts_are_exact and at.n is not None
-            position = Position(end, (at.n or 0) + rows if known else None)
+            position = Position(end, self._counted(stream, rows))
         state = replace(state, anchors=anchors, source=stream.found.seen.source)
         return _Step(stream, replace(stream.record, state=state, end=position), rows)
+
+    def _counted(self, stream: _Stream, rows: int) -> int | None:
+        """The entries ever added up to where a batch ends within a stream, None if unknown.
+
+        XDEL may have taken some before they were read, also since the stream was recognised.
+        """
+        n = stream.at.n
+        if n is None or not stream.counts_are_exact:
+            return None
+        facts = read_facts(self._connection, stream.name)
+        return n + rows if facts.max_deleted_id <= stream.start.id else None
 
     def _check_whole(self, stream: _Stream, counted: int) -> None:
         """Compare the entries counted with those ever added. Raises DataLost."""

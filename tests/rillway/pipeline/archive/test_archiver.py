@@ -197,6 +197,26 @@ def test_deleted_entries_are_no_loss(link: Connection, table: ArchiveTable) -> N
     assert archive(link, table).notes == []
 
 
+def test_entries_that_are_deleted_while_a_batch_is_read_are_no_loss_later(
+    link: Connection, table: ArchiveTable
+) -> None:
+    """The round ends within the stream: what it counts up to there is not what was added."""
+    add_many(link, 1)
+    archive(link, table)
+    add_many(link, 20, 2)
+
+    def reached(step: str) -> None:
+        if step == "planned":
+            link.call("XDEL", STREAM, "5-0")
+        if step == "placed":
+            raise Crash
+
+    with pytest.raises(Crash):
+        archive(link, table, hooks=Hooks(reached=reached), batch_entries=10)
+    assert archive(link, table).archived == 9
+    assert archived_ids(table) == [f"{n}-0" for n in range(1, 22) if n != 5]
+
+
 def test_what_had_gone_before_the_first_round_is_a_note(
     link: Connection, table: ArchiveTable
 ) -> None:
