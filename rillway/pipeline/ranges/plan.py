@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.client.capabilities import Capabilities
 from rillway.pipeline.client.connection import (
     Connection,
@@ -181,7 +182,8 @@ class Planner:
         if self.counts and max_bytes is None and max_entries is not None:
             runs = self._split(Range(stream, after, end), max_entries, max_entries)
             return (runs[-1][1], runs[-1][2]) if runs else (after, 0)
-        return self._page_until(stream, after, end, max_entries, max_bytes)
+        with paused_collector():
+            return self._page_until(stream, after, end, max_entries, max_bytes)
 
     def _page_until(
         self, stream: str, after: int, end: int, max_entries: int | None, max_bytes: int | None

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -291,6 +292,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ends = dict(targets)
         for name, size in backlogs.items():
             position, target = positions[name], targets[name]
+            if max_bytes is None and added_between(position, target) <= entries[name]:
+                continue  # all of them, so none need be read to find the end
             share_bytes = None if max_bytes is None else max(max_bytes * size // total, 1)
             last, counted = planner.end_within(
                 name, position.id, target.id, entries.get(name), share_bytes
@@ -464,6 +467,11 @@ def partitions(
 def begun(start: Offset, streams: Iterable[str], facts: dict[str, StreamFacts]) -> Offset:
     """Where each of the streams begins."""
     return {name: start.get(name) or beginning(facts[name]) for name in streams}
+
+
+def added_between(position: Position, target: Position) -> float:
+    """How many entries there are between the two at most."""
+    return inf if position.n is None or target.n is None else target.n - position.n
 
 
 def has_news(position: Position, facts: StreamFacts) -> bool:

@@ -16,6 +16,7 @@ from rillway.pipeline.arrow.schema import arrow_schema, spark_schema
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.pipeline.ranges.loss import DataLost
+from rillway.pipeline.ranges.plan import Planner
 from rillway.pipeline.spark import source
 from rillway.pipeline.spark.options import OptionError
 from rillway.pipeline.spark.shadow_group import read_groups
@@ -265,6 +266,17 @@ def test_a_limit_is_shared_in_proportion_to_what_each_stream_has(link: Connectio
     )
     end = reader.latestOffset(reader.initialOffset(), ReadMaxRows(10))
     assert reached(end) == {"big": {"id": "9-0", "n": 9}, "small": {"id": "1-0", "n": 1}}
+
+
+def test_no_entry_is_read_to_find_an_end_that_is_within_the_limit(
+    link: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_many(link, "s", 90)
+    reader = stream_reader(link, stream="s", startingOffsets="earliest", maxEntriesPerTrigger=60)
+    middle = reader.latestOffset(reader.initialOffset(), ReadMaxRows(60))
+    monkeypatch.setattr(Planner, "end_within", None)
+    end = reader.latestOffset(middle, ReadMaxRows(60))
+    assert (reached(middle), reached(end)) == (at(60), at(90))
 
 
 def test_a_stream_that_appears_is_read_from_its_beginning(link: Connection) -> None:
