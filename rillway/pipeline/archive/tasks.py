@@ -21,7 +21,6 @@ import pyarrow as pa
 from rillway.pipeline.archive.files.parquet_files import (
     EPOCH,
     FILE_SCHEMA,
-    STREAM,
     ArchivedFile,
     FilesWriter,
 )
@@ -30,7 +29,7 @@ from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.identity.epochs import FIRST
 from rillway.pipeline.archive.identity.sources import is_there, read_run_ids
 from rillway.pipeline.arrow.collector import paused_collector
-from rillway.pipeline.arrow.decoder import RawEntry, fields_decoder
+from rillway.pipeline.arrow.decoder import RawEntry, fields_decoder, repeated
 from rillway.pipeline.client.cluster import connect, is_redirection
 from rillway.pipeline.client.connection import Connection, ReplyTooLong, ServerError, pack
 from rillway.pipeline.client.facts import read_facts
@@ -381,20 +380,9 @@ def _after(page: list[RawEntry], after: int) -> list[RawEntry]:
 def decoded(runs: Sequence[tuple[Part, list[RawEntry]]]) -> pa.RecordBatch:
     """Entries of several parts, decoded together, with FILE_SCHEMA."""
     entries = list(chain.from_iterable(entries for _, entries in runs))
-    batch = fields_decoder("")(entries)
     lengths = [len(entries) for _, entries in runs]
+    batch = fields_decoder("")(entries, repeated([part.stream for part, _ in runs], lengths))
     columns = {name: batch.column(name) for name in batch.schema.names}
-    columns[STREAM] = _repeated([part.stream for part, _ in runs], lengths, pa.string())
-    columns[EPOCH] = _repeated([part.epoch for part, _ in runs], lengths, pa.int32())
+    columns[EPOCH] = repeated([part.epoch for part, _ in runs], lengths, pa.int32())
     arrays = [columns[field.name].cast(field.type) for field in FILE_SCHEMA]
     return pa.RecordBatch.from_arrays(arrays, schema=FILE_SCHEMA)
-
-
-def _repeated(values: Sequence[str | int], lengths: Sequence[int], kind: pa.DataType) -> pa.Array:
-    """Each value as often as its length says."""
-    return pa.concat_arrays(
-        [
-            pa.repeat(pa.scalar(value, kind), length)
-            for value, length in zip(values, lengths, strict=True)
-        ]
-    )

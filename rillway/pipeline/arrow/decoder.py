@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,20 +39,43 @@ from rillway.pipeline.arrow.schema import (
 RawEntry: TypeAlias = list[Any]
 # Entries may have names that are different in each, timestamps say.
 REMEMBERED_NAMES = 1000
-Decoder: TypeAlias = Callable[[Sequence[RawEntry]], pa.RecordBatch]
+TEXT = pa.string()
+
+
+class Decoder(Protocol):
+    """`streams`: of each entry, where they are of several; else all are of the decoder's."""
+
+    def __call__(
+        self, entries: Sequence[RawEntry], streams: pa.Array | None = None
+    ) -> pa.RecordBatch: ...
 
 
 class CorruptEntry(ValueError):
     """A field is not of the type that its column has (`columnParse=failfast`)."""
 
 
+def repeated(
+    values: Sequence[str | int], lengths: Sequence[int], kind: pa.DataType = TEXT
+) -> pa.Array:
+    """Each value as often as its length says."""
+    return pa.concat_arrays(
+        [
+            pa.repeat(pa.scalar(value, kind), length)
+            for value, length in zip(values, lengths, strict=True)
+        ]
+    )
+
+
 def origin(
-    stream: str, entries: Sequence[RawEntry], names: Collection[str] = tuple(ORIGIN)
+    streams: pa.Array | str,
+    entries: Sequence[RawEntry],
+    names: Collection[str] = tuple(ORIGIN),
 ) -> dict[str, pa.Array]:
     """stream, id, ms, seq and ts of entries, by name: those that are named."""
     columns: dict[str, pa.Array] = {}
     if "stream" in names:
-        columns["stream"] = pa.repeat(stream, len(entries))
+        is_one = isinstance(streams, str)
+        columns["stream"] = pa.repeat(streams, len(entries)) if is_one else streams
     if not {"id", "ms", "seq", "ts"}.isdisjoint(names):
         columns["id"] = pa.array([entry[0] for entry in entries], pa.binary()).cast(pa.string())
     if not {"ms", "seq", "ts"}.isdisjoint(names):
@@ -93,8 +116,8 @@ def _decoder(
 ) -> Decoder:
     """Decodes what the schema has; `fields` makes the column of this name."""
 
-    def decode(entries: Sequence[RawEntry]) -> pa.RecordBatch:
-        columns = origin(stream, entries, schema.names)
+    def decode(entries: Sequence[RawEntry], streams: pa.Array | None = None) -> pa.RecordBatch:
+        columns = origin(stream if streams is None else streams, entries, schema.names)
         if FIELDS in schema.names:
             columns[FIELDS] = fields(entries)
         return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
@@ -155,15 +178,16 @@ def columns_decoder(
     others = {ORIGIN_PREFIX + name for name in ORIGIN} | {CORRUPT, RECORD}
     wanted = [field for field in schema if field.name not in others]
 
-    def decode(entries: Sequence[RawEntry]) -> pa.RecordBatch:
+    def decode(entries: Sequence[RawEntry], streams: pa.Array | None = None) -> pa.RecordBatch:
         fields = FieldColumns([entry[1] for entry in entries])
-        found_origins = origin(stream, entries, origins).items()
+        found_origins = origin(stream if streams is None else streams, entries, origins).items()
         columns = {ORIGIN_PREFIX + name: array for name, array in found_origins}
         found, failed = read.columns(fields, wanted)
         if failed and strict:
             place, names = min(failed.items())
             raise CorruptEntry(
-                f"entry {entries[place][0].decode()} of {stream}: the field {', '.join(names)} is "
+                f"entry {entries[place][0].decode()} of "
+                f"{stream if streams is None else streams[place]}: the field {', '.join(names)} is "
                 "not of its column's type"
             )
         columns |= found

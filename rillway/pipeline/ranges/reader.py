@@ -10,12 +10,18 @@ Leaves out: deciding what to read (plan.py). No Spark here.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from rillway.pipeline.arrow.decoder import Decoder, RawEntry, fields_decoder, map_decoder
+from rillway.pipeline.arrow.decoder import (
+    Decoder,
+    RawEntry,
+    fields_decoder,
+    map_decoder,
+    repeated,
+)
 from rillway.pipeline.arrow.schema import FIELDS_MODE, MAP_MODE
 from rillway.pipeline.client.connection import Connection, ReplyTooLong, ServerError, pack
 from rillway.pipeline.client.facts import read_facts
@@ -97,20 +103,8 @@ class SliceReader:
     def batches(
         self, decode: Decoder, rows: int = BATCH_ROWS, max_bytes: int = BATCH_BYTES
     ) -> Iterator[pa.RecordBatch]:
-        """Pages put together to batches of at least `rows` or half of `max_bytes`.
-
-        A batch has about `max_bytes` at most, or one entry. Raises DataLost at the end.
-        """
-        held: list[RawEntry] = []
-        held_bytes = 0
-        for page in self.pages():
-            held += page
-            held_bytes += self.page_bytes
-            if len(held) >= rows or held_bytes >= max_bytes // 2:
-                yield from _decoded(decode, held, held_bytes, max_bytes)
-                held, held_bytes = [], 0
-        if held:
-            yield from _decoded(decode, held, held_bytes, max_bytes)
+        """As decoded_pages, of this slice alone."""
+        return decoded_pages([self], decode, rows, max_bytes)
 
     def _check(self) -> None:
         planned = self.slice.entries
@@ -129,44 +123,64 @@ class SliceReader:
             self.policy.unclear(f"{text} were deleted or trimmed while they were read")
 
 
-def _decoded(
-    decode: Decoder, entries: list[RawEntry], size_bytes: int, max_bytes: int
+def decoded_pages(
+    readers: Iterable[SliceReader],
+    decode: Decoder,
+    rows: int = BATCH_ROWS,
+    max_bytes: int = BATCH_BYTES,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the entries as one batch, or as several if they have more than `max_bytes`."""
-    parts = min(-(-size_bytes // max_bytes), len(entries))
-    if parts <= 1:
-        yield decode(entries)
-        return
-    # Not by number alone: one of them may be as large as all others.
-    held: list[RawEntry] = []
-    held_bytes = 0
-    for entry in entries:
-        entry_size = entry_bytes(entry[1])
-        if held and held_bytes + entry_size > max_bytes:
-            yield decode(held)
-            held, held_bytes = [], 0
-        held.append(entry)
-        held_bytes += entry_size
-    yield decode(held)
+    """Pages of slices put together to batches of at least `rows` or half of `max_bytes`.
+
+    To decode the few entries of each of many streams by themselves would take as long as to read
+    them. A batch has about `max_bytes` at most, or one entry. Raises DataLost after each slice.
+    """
+    held = _Held(decode, max_bytes)
+    for reader in readers:
+        for page in reader.pages():
+            held.add(reader.slice.stream, page, reader.page_bytes)
+            if len(held.entries) >= rows or held.size_bytes >= max_bytes // 2:
+                yield from held.decoded()
+                held = _Held(decode, max_bytes)
+    yield from held.decoded()
 
 
-def joined(parts: Iterable[pa.RecordBatch], rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-    """Neighbours put together as long as they have no more than `rows`: small slices are many."""
-    held: list[pa.RecordBatch] = []
-    held_rows = held_bytes = 0
-    for part in parts:
-        if held and (held_rows + len(part) > rows or held_bytes + part.nbytes > BATCH_BYTES):
-            yield concatenated(held)
-            held, held_rows, held_bytes = [], 0, 0
-        held.append(part)
-        held_rows += len(part)
-        held_bytes += part.nbytes
-    if held:
-        yield concatenated(held)
+@dataclass(slots=True)
+class _Held:
+    """Pages that are not decoded yet, with the streams that they are of."""
 
+    decode: Decoder
+    max_bytes: int
+    entries: list[RawEntry] = field(default_factory=list)
+    streams: list[str] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    size_bytes: int = 0
 
-def concatenated(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    return parts[0] if len(parts) == 1 else pa.concat_batches(parts)
+    def add(self, stream: str, page: list[RawEntry], size_bytes: int) -> None:
+        self.entries += page
+        self.streams.append(stream)
+        self.lengths.append(len(page))
+        self.size_bytes += size_bytes
+
+    def decoded(self) -> Iterator[pa.RecordBatch]:
+        """Yield the entries as one batch, or as several if they have more than `max_bytes`."""
+        if not self.entries:
+            return
+        streams = repeated(self.streams, self.lengths)
+        ends = [*self._cuts(), len(self.entries)]
+        for begin, end in zip([0, *ends], ends, strict=False):
+            yield self.decode(self.entries[begin:end], streams.slice(begin, end - begin))
+
+    def _cuts(self) -> Iterator[int]:
+        """Not by number alone: one entry may be as large as all others."""
+        if self.size_bytes <= self.max_bytes:
+            return
+        size = 0
+        for place, entry in enumerate(self.entries):
+            entry_size = entry_bytes(entry[1])
+            if size and size + entry_size > self.max_bytes:
+                yield place
+                size = 0
+            size += entry_size
 
 
 def read_batches(

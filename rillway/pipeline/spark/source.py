@@ -40,7 +40,7 @@ from rillway.pipeline.ranges.divergence import anchored, check_ends, checked
 from rillway.pipeline.ranges.loss import LOG_PREFIX, LossPolicy, log
 from rillway.pipeline.ranges.offsets import Offset, Position, beginning, from_json, to_json
 from rillway.pipeline.ranges.plan import Planner, backlog, shares
-from rillway.pipeline.ranges.reader import SliceReader, joined
+from rillway.pipeline.ranges.reader import SliceReader, decoded_pages
 from rillway.pipeline.ranges.tasks import Task, share, tasks
 from rillway.pipeline.spark.options import EARLIEST, LATEST, OptionError, SourceOptions
 from rillway.pipeline.spark.shadow_group import publish, shadow_group
@@ -67,33 +67,38 @@ class SliceTask:
         """Raises ValueError for a schema that cannot be read."""
         self.options = options
         self.schema: pa.Schema = to_arrow(schema)
-        self._decoder("")  # refuse a schema now, not in a task
+        self._decoder()  # refuse a schema now, not in a task
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Spark makes a partition of nothing where there is none.
         if not partition.value:
             return iter(())
         account = account_of_task() if self.options.logs_batches else TaskAccount()
-        batches = joined(self._read(partition.value, account))
+        batches = self._read(partition.value, account)
         return account.counted(batches) if self.options.logs_batches else batches
 
     def _read(self, task: Task, account: TaskAccount) -> Iterator[pa.RecordBatch]:
         with paused_collector(), connect(self.options.url) as connection:
-            policy = LossPolicy(fails=self.options.fail_on_data_loss)
-            for part in task:
-                reader = SliceReader(connection, part, policy, self.options.page_size)
-                yield from reader.batches(self._decoder(part.stream))
-                account.received_bytes += reader.received_bytes
-                account.repeats += reader.repeats
+            yield from decoded_pages(self._readers(connection, task, account), self._decoder())
 
-    def _decoder(self, stream: str) -> Decoder:
-        if self.options.mode == FIELDS_MODE:
-            return fields_decoder(stream, self.options.columns)
-        if self.options.mode == MAP_MODE:
-            return map_decoder(stream, self.options.columns)
+    def _readers(
+        self, connection: Connection, task: Task, account: TaskAccount
+    ) -> Iterator[SliceReader]:
+        policy = LossPolicy(fails=self.options.fail_on_data_loss)
+        for part in task:
+            reader = SliceReader(connection, part, policy, self.options.page_size)
+            yield reader
+            account.received_bytes += reader.received_bytes
+            account.repeats += reader.repeats
+
+    def _decoder(self) -> Decoder:
         options = self.options
+        if options.mode == FIELDS_MODE:
+            return fields_decoder("", options.columns)
+        if options.mode == MAP_MODE:
+            return map_decoder("", options.columns)
         return columns_decoder(
-            stream,
+            "",
             self.schema,
             strict=options.strict_columns,
             times=TimeText(options.epoch_unit, options.time_format),
