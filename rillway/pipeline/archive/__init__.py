@@ -6,6 +6,7 @@
 `batches`    what is read at once, and by how many tasks
 `tasks`      entries of several streams into files
 `engine`     where tasks run: on Spark, or in this process
+`columns`    typed columns
 `identity`   whether a stream still is the one that was archived
 `trim`       removes archived entries from the streams
 `groups`     which entries consumer groups still need

@@ -21,6 +21,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from rillway.pipeline.archive.batches import Batch, write_batch
+from rillway.pipeline.archive.columns.batches import EntryUnreadable
+from rillway.pipeline.archive.columns.layouts import LayoutClash, united
 from rillway.pipeline.archive.engine import Engine
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.rows import INT64_MAX
@@ -240,6 +242,7 @@ class _Stream:
             self.left,
             self.record.state.present.number,
             anchor,
+            self.record.layouts,
         )
 
 
@@ -440,6 +443,9 @@ class _Round:
         except PartLost as loss:
             self._fail({loss.stream: DataLost(str(loss))})
             return self._going_on(waiting)
+        except EntryUnreadable as error:
+            self._fail({error.stream: ArchiveError(str(error))})
+            return self._going_on(waiting)
         except PartChanged as change:
             self._changed[change.stream] = REASONS[ANCHOR]
             return self._going_on(waiting)
@@ -473,6 +479,7 @@ class _Round:
             frozenset(source.run_id for source in waiting[0].found.seen.sources) - {""},
             settings.batch_entries,
             settings.batch_bytes,
+            self._table.columns,
         )
         parts = [stream.part() for stream in waiting]
         planned = partial(self._hooks.reached, "planned")
@@ -488,13 +495,18 @@ class _Round:
                 steps.append(self._step(by_name[name], reads))
             except DataLost as loss:
                 self._fail({name: loss})
+            except LayoutClash as clash:
+                # Of two tasks. Known to both, the batch is read again.
+                stream = by_name[name]
+                stream.record = replace(stream.record, layouts=clash.kept)
         return steps
 
     def _step(self, stream: _Stream, reads: Sequence[PartRead]) -> _Step:
-        """Raises DataLost."""
-        state = stream.record.state
+        """Raises DataLost, LayoutClash."""
+        state, layouts = stream.record.state, stream.record.layouts
         anchors, rows = state.anchors, sum(read.rows for read in reads)
         for read in reads:
+            layouts = united(layouts, read.layouts)
             anchors = extended(anchors, read.rows, read.anchors)
             stream.policy.notes += read.notes
         end = reads[-1].end
@@ -504,7 +516,8 @@ class _Round:
         else:
             position = Position(end, self._counted(stream, rows))
         state = replace(state, anchors=anchors, source=stream.found.seen.source)
-        return _Step(stream, replace(stream.record, state=state, end=position), rows)
+        record = replace(stream.record, state=state, end=position, layouts=layouts)
+        return _Step(stream, record, rows)
 
     def _counted(self, stream: _Stream, rows: int) -> int | None:
         """The entries ever added up to where a batch ends within a stream, None if unknown.
@@ -582,11 +595,20 @@ class _Round:
         )
 
     def _merged(self, name: str, record: StreamRecord) -> StreamRecord:
-        """With what has expired meanwhile."""
+        """With what has expired, and been given columns, meanwhile. Raises ArchiveError."""
         now = self._table.record(name)
         if now is None:
             return record
-        return replace(record, expired_before_ms=now.expired_before_ms, expired=now.expired)
+        try:
+            layouts = united(now.layouts, record.layouts)
+        except LayoutClash as clash:
+            raise ArchiveError(f"{name}: {clash}: run it again") from None
+        return replace(
+            record,
+            expired_before_ms=now.expired_before_ms,
+            expired=now.expired,
+            layouts=layouts,
+        )
 
     def _note(self, steps: Sequence[_Step]) -> dict[str, str]:
         """For people who look at the log."""

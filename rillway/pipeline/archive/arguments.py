@@ -43,6 +43,14 @@ def parse_options(arguments: list[str]) -> tuple[str, argparse.Namespace]:
         parser.error(f"there is no job '{job}'.{did_you_mean(job, JOBS)}")
     options = parser.parse_args(arguments)
     options.stream = list(dict.fromkeys(options.stream))
+    if options.to is None and options.infer is None:
+        parser.error("the following arguments are required: --to")
+    if options.schema and options.schema_file is not None:
+        parser.error("--schema and --schema-file do not go together")
+    if options.case_sensitive and not (options.schema or options.schema_file is not None):
+        parser.error("--case-sensitive goes with --schema or --schema-file")
+    if options.infer is not None and options.schema:
+        parser.error("--infer proposes a schema, and goes with --schema-file, which it writes")
     return "archive", options
 
 
@@ -65,7 +73,7 @@ def make_parser() -> Parser:
     which.add_argument(
         "--pattern", metavar="GLOB", help="all streams whose names match, new ones in each round"
     )
-    _add_place(parser)
+    _add_place(parser, is_required=False)
     add_url(parser)
     when = parser.add_mutually_exclusive_group()
     when.add_argument("--once", action="store_true", help="one round (default)")
@@ -156,7 +164,34 @@ def make_parser() -> Parser:
         help="write metrics of the rounds there, for the textfile collector of Prometheus's "
         "node_exporter",
     )
+    _add_columns(parser)
     return parser
+
+
+def _add_columns(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--schema",
+        action="append",
+        default=[],
+        metavar="PATTERN=COLUMNS",
+        help="typed columns of the streams that fit: 'orders:*=customer STRING, amount "
+        "DECIMAL(10,2)'; kept with the archive; may be repeated",
+    )
+    parser.add_argument(
+        "--schema-file", type=Path, metavar="FILE", help="the same, and more, as YAML"
+    )
+    parser.add_argument(
+        "--case-sensitive",
+        action="store_true",
+        help="fields have the columns of their exact names only",
+    )
+    parser.add_argument(
+        "--infer",
+        type=from_one,
+        metavar="N",
+        help="archive nothing: propose a schema by the newest N entries of each stream, and write "
+        "it to --schema-file",
+    )
 
 
 def compact_parser() -> Parser:
@@ -170,6 +205,18 @@ def compact_parser() -> Parser:
     _add_vacuum(parser)
     _add_partition_by(parser)
     _add_needless_url(parser)
+    return parser
+
+
+def backfill_parser() -> Parser:
+    parser = Parser(
+        "archive backfill",
+        "Give older rows the columns that the archive has now; an archiver may run meanwhile.",
+    )
+    _add_place(parser)
+    parser.add_argument(
+        "--columns", action="store_true", required=True, help="the typed columns of --schema"
+    )
     return parser
 
 
@@ -320,6 +367,7 @@ def upgrade_parser() -> Parser:
 
 # Beside the archiver itself.
 JOBS = {
+    "backfill": backfill_parser,
     "compact": compact_parser,
     "epochs": epochs_parser,
     "expire": expire_parser,
@@ -333,10 +381,10 @@ JOBS = {
 }
 
 
-def _add_place(parser: argparse.ArgumentParser) -> None:
+def _add_place(parser: argparse.ArgumentParser, *, is_required: bool = True) -> None:
     parser.add_argument(
         "--to",
-        required=True,
+        required=is_required,
         metavar="PATH",
         help="the folder of the archive, or s3://bucket/path, gs://, abfss://",
     )

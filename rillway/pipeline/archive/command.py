@@ -25,6 +25,9 @@ from rillway.pipeline.archive.archiver import (
     Settings,
 )
 from rillway.pipeline.archive.arguments import parse_options
+from rillway.pipeline.archive.columns.commands import backfill_main, columns_request, infer_main
+from rillway.pipeline.archive.columns.requests import set_columns
+from rillway.pipeline.archive.columns.schema import BadColumns
 from rillway.pipeline.archive.engine import Engine, EngineFailed, LocalEngine, SparkEngine
 from rillway.pipeline.archive.files.store import os_sentence
 from rillway.pipeline.archive.iceberg.follower import Follower, check_installed, open_mirror
@@ -47,10 +50,18 @@ from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import ConnectionLost, ServerError
 from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.client.places import archive_of, gone_sentences, read_markers
-from rillway.pipeline.ranges.discovery import find_streams
+from rillway.pipeline.ranges.discovery import StreamMissing, find_streams
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, spark_session
 
-EXPECTED_ERRORS = (ArchiveError, ConnectionLost, EngineFailed, PipelineUnavailable, ServerError)
+EXPECTED_ERRORS = (
+    ArchiveError,
+    BadColumns,
+    ConnectionLost,
+    EngineFailed,
+    PipelineUnavailable,
+    ServerError,
+    StreamMissing,
+)
 # What a later round of --every may find mended: OSError is a full disk, or a folder without rights;
 # of errors of the server, those of a failover: it is a replica now, has none yet, or is about to
 # begin.
@@ -87,6 +98,9 @@ def main(arguments: list[str]) -> int:
 
 def archive_main(options: argparse.Namespace) -> int:
     """One round, or one after the other until a signal comes."""
+    if options.infer is not None:
+        return infer_main(options)
+    request = columns_request(options)
     settings = Settings(
         options.url,
         batch_entries=options.batch,
@@ -107,7 +121,7 @@ def archive_main(options: argparse.Namespace) -> int:
     )
     # Spark sets a handler of signals of its own, so it comes before ours.
     with open_engine(options.engine) as engine, Interruption() as interruption:
-        rounds = _Rounds(engine, settings, options, interruption)
+        rounds = _Rounds(engine, settings, request, options, interruption)
         if options.every is None:
             rounds.run()
             if rounds.was_cut_short:
@@ -148,11 +162,13 @@ class _Rounds:
         self,
         engine: Engine,
         settings: Settings,
+        request: Request | None,
         options: argparse.Namespace,
         interruption: Interruption,
     ) -> None:
         self._engine = engine
         self._settings = settings
+        self._request = request
         self._options = options
         self._names: Sequence[str] = options.stream
         self._pattern: str | None = options.pattern
@@ -182,6 +198,8 @@ class _Rounds:
         table = ArchiveTable.open_or_create(store)
         if options.partition_by is not None:
             table.set_period(options.partition_by)
+        if self._request is not None:
+            set_columns(table, self._request)
         if options.iceberg is not None:
             place = store, options.iceberg, options.iceberg_table
             self._follower = Follower(lambda: open_mirror(*place), complain)
@@ -381,6 +399,7 @@ def epoch_line(content: Mapping[str, Any]) -> str:
 
 JOBS = {
     "archive": archive_main,
+    "backfill": backfill_main,
     "compact": compact_main,
     "epochs": epochs_main,
     "expire": expire_main,

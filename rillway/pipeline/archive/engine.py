@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from rillway.pipeline.archive.columns.batches import EntryUnreadable
 from rillway.pipeline.archive.tasks import (
     PartChanged,
     PartLost,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 # What a task says of its streams: to try it again would change nothing.
-CHANGES = (PartChanged, PartLost, ServerChanged)
+CHANGES = (EntryUnreadable, PartChanged, PartLost, ServerChanged)
 
 
 class EngineFailed(Exception):

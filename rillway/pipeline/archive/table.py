@@ -12,7 +12,6 @@ second looks again. Where the table may lie: see store.py.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
@@ -30,6 +29,12 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 from pyarrow.fs import FileSelector
 
+from rillway.pipeline.archive.columns.schema import NO_COLUMNS, Columns, from_text, to_text
+from rillway.pipeline.archive.columns.statistics import (
+    LAST_CHARACTER,
+    greatest_text,
+    least_text,
+)
 from rillway.pipeline.archive.files.parquet_files import (
     DATE,
     EPOCH,
@@ -37,6 +42,7 @@ from rillway.pipeline.archive.files.parquet_files import (
     STREAM,
     TABLE_SCHEMA,
     ArchivedFile,
+    file_schema,
 )
 from rillway.pipeline.archive.files.periods import DAY
 from rillway.pipeline.archive.files.rows import Segment, StreamRows
@@ -65,6 +71,7 @@ from rillway.pipeline.archive.repair.log_files import (
     log_damaged,
     no_archive_sentence,
 )
+from rillway.pipeline.arrow.json_columns import to_json
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, ms_of
 from rillway.pipeline.client.places import LOG_FOLDER
 from rillway.pipeline.ranges.offsets import Position
@@ -77,6 +84,7 @@ DESCRIPTION = "Entries of streams, archived by Rillway"
 MAX_READER_VERSION = 1
 PERIOD_PROPERTY = "rillway.partitionBy"
 EXPIRE_PROPERTY = "rillway.expireAfterSeconds"
+COLUMNS_PROPERTY = "rillway.columns"
 LAYOUT_PROPERTY, LAYOUT = "rillway.layout", "2"
 # A round is a commit, so the log grows fast; a commit reads it from the last checkpoint on.
 CHECKPOINT_INTERVAL = 20
@@ -85,15 +93,14 @@ PROPERTIES = {
     "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
     "delta.logRetentionDuration": "interval 1 days",
 }
+# The log has statistics of the first 32 columns, unless it is told otherwise.
+ALL_STATISTICS = {"delta.dataSkippingNumIndexedCols": "-1"}
 ORPHAN_HOURS = 24
 MAX_COMMIT_ATTEMPTS = 20
 STATE = "rillway:state"
 # Of the first of two commits; see upkeep/upgrade.py.
 UPGRADE = "rillway:upgrade"
 ARCHIVE_GROUP_PREFIX = "__archive:"
-# Longer text is cut in the log's statistics.
-STATISTICS_CHARACTERS = 32
-LAST_CHARACTER = "\U0010ffff"
 
 
 class NoArchive(ArchiveError):
@@ -127,6 +134,7 @@ class ArchiveTable:
         # By the version of which they are.
         self._files: tuple[int, list[ArchivedFile]] | None = None
         self._state: tuple[int, int | None] | None = None
+        self._columns: tuple[int, Columns] | None = None
         if delta.protocol().min_reader_version > MAX_READER_VERSION:
             raise ArchiveError(f"{store}: the table uses features of Delta that are not known here")
         names = {field.name for field in delta.schema().fields}
@@ -239,6 +247,37 @@ class ArchiveTable:
         if seconds != self.expire_after:
             self._set_properties({EXPIRE_PROPERTY: "" if seconds is None else f"{seconds:g}"})
 
+    @property
+    def columns(self) -> Columns:
+        """The typed columns; none at first. Raises ArchiveError."""
+        if self._columns is None or self._columns[0] != self.version:
+            text = self._delta.metadata().configuration.get(COLUMNS_PROPERTY)
+            try:
+                self._columns = self.version, NO_COLUMNS if text is None else from_text(text)
+            except (ValueError, KeyError, TypeError) as error:
+                raise ArchiveError(f"{self.store}: {COLUMNS_PROPERTY}: {error}") from None
+        return self._columns[1]
+
+    @property
+    def file_schema(self) -> pa.Schema:
+        """The columns of new files."""
+        return file_schema(self.columns)
+
+    def set_columns(self, columns: Columns) -> None:
+        """For rows that are written from now on; older ones have null in new columns.
+
+        A crash may leave columns without rows, which the next attempt finds. Raises ArchiveError.
+        """
+        names = set(self.schema.names)
+        new = [field for field in columns.fields if field.name not in names]
+        try:
+            if new:
+                self._delta.alter.add_columns(Schema.from_arrow(pa.schema(new)).fields)
+        except (DeltaError, OSError) as error:
+            raise ArchiveError(f"{self.store}: {first_line(error)}") from None
+        self.refresh()
+        self._set_properties({COLUMNS_PROPERTY: to_text(columns), **ALL_STATISTICS})
+
     def set_layout(self) -> None:
         """After an upgrade: what a new table has from the beginning. Raises ArchiveError."""
         self._set_properties(PROPERTIES)
@@ -337,7 +376,7 @@ class ArchiveTable:
             segments = _line(state, state.present.number, first, last)
         elif state is not None:
             segments = [Segment(epoch.number, first, last) for epoch in state.epochs]
-        return StreamRows(self.store, stream, self.files(), segments)
+        return self._rows(stream, segments)
 
     def line_rows(
         self, stream: str, epoch: int, first: int = MIN_ID, last: int = MAX_ID
@@ -345,7 +384,12 @@ class ArchiveTable:
         """The rows that lead to an epoch, and its own, in the order of their IDs."""
         state = self.state(stream)
         segments = [] if state is None else _line(state, epoch, first, last)
-        return StreamRows(self.store, stream, self.files(), segments)
+        return self._rows(stream, segments)
+
+    def _rows(self, stream: str, segments: Sequence[Segment]) -> StreamRows:
+        record = self.record(stream)
+        layouts = {} if record is None else record.layouts
+        return StreamRows(self.store, stream, self.files(), segments, self.columns, layouts)
 
     def streams(self) -> list[str]:
         """Those that were ever archived."""
@@ -383,12 +427,18 @@ class ArchiveTable:
         """
         self._commit([_added(file) for file in files], state_number, note)
 
-    def replace(self, old: Iterable[ArchivedFile], new: Iterable[ArchivedFile]) -> None:
+    def replace(
+        self,
+        old: Iterable[ArchivedFile],
+        new: Iterable[ArchivedFile],
+        state_number: int | None = None,
+    ) -> None:
         """Commit that `new` holds what `old` held. Raises CommitConflict, ArchiveError."""
         now_ms = int(time.time() * 1000)
         removed = [_removed(file, now_ms, data_change=False) for file in old]
         added = [_added(file, data_change=False) for file in new]
-        self._commit([*added, *removed], None, {"rillway.operation": "compact"})
+        what = "compact" if state_number is None else "backfill"
+        self._commit([*added, *removed], state_number, {"rillway.operation": what})
 
     def expire(
         self,
@@ -575,19 +625,17 @@ def add_content(file: ArchivedFile) -> dict[str, Any]:
 
 
 def _statistics(file: ArchivedFile) -> str:
-    last_stream = file.last_stream
-    if len(last_stream) > STATISTICS_CHARACTERS:
-        # The cut one comes before a name that goes on with that character.
-        last_stream = max(last_stream, last_stream[:STATISTICS_CHARACTERS] + LAST_CHARACTER)
-    first_stream = file.first_stream[:STATISTICS_CHARACTERS]
+    least = {STREAM: least_text(file.first_stream), EPOCH: file.first_epoch, "ms": file.first_ms}
+    greatest = {STREAM: greatest_text(file.last_stream), EPOCH: file.last_epoch, "ms": file.last_ms}
+    bounded = [one for one in file.columns if one.least is not None]
     stats = {
         "numRecords": file.rows,
-        "minValues": {STREAM: first_stream, EPOCH: file.first_epoch, "ms": file.first_ms},
-        "maxValues": {STREAM: last_stream, EPOCH: file.last_epoch, "ms": file.last_ms},
-        "nullCount": {STREAM: 0, EPOCH: 0, "ms": 0},
+        "minValues": least | {one.name: one.least for one in bounded},
+        "maxValues": greatest | {one.name: one.greatest for one in bounded},
+        "nullCount": {STREAM: 0, EPOCH: 0, "ms": 0} | {c.name: c.nulls for c in file.columns},
     }
     # deltalake 1.6 reads the escape of U+20000 as U+10000.
-    return json.dumps(stats, ensure_ascii=False)
+    return to_json(stats)
 
 
 def _removed(file: ArchivedFile, now_ms: int, *, data_change: bool) -> RemoveAction:

@@ -18,11 +18,15 @@ from itertools import chain
 
 import pyarrow as pa
 
+from rillway.pipeline.archive.columns.batches import Run, with_columns
+from rillway.pipeline.archive.columns.layouts import KnownLayouts, Layout, Layouts
+from rillway.pipeline.archive.columns.schema import NO_COLUMNS, Columns
 from rillway.pipeline.archive.files.parquet_files import (
     EPOCH,
     FILE_SCHEMA,
     ArchivedFile,
     FilesWriter,
+    file_schema,
 )
 from rillway.pipeline.archive.files.periods import DAY
 from rillway.pipeline.archive.files.store import Store
@@ -54,7 +58,7 @@ NO_LIMIT = 1 << 62
 class Part:
     """The entries of a stream after `after` up to `last`. `first` was there when it was planned:
     one of them, or the last archived one that is live, and then `anchor` is what it holds.
-    `estimate`: about how many they are.
+    `estimate`: about how many they are. `layouts`: those that the archive knows of the stream.
     """
 
     stream: str
@@ -64,6 +68,7 @@ class Part:
     estimate: int
     epoch: int = FIRST
     anchor: Anchor | None = None
+    layouts: Layouts = field(default_factory=dict)
 
     @property
     def start(self) -> int:
@@ -88,13 +93,15 @@ class WriteTask:
     run_ids: frozenset[str] = frozenset()
     max_entries: int = NO_LIMIT
     max_bytes: int = NO_LIMIT
+    columns: Columns = NO_COLUMNS
 
 
 @dataclass(slots=True)
 class PartRead:
     """What was read of a part: `rows` entries up to `end`, which is `part.last` if it is all.
 
-    `anchors`: those of these entries. `notes`: losses that were accepted, for the user.
+    `anchors`: those of these entries. `notes`: losses that were accepted, for the user. `layouts`:
+    new ones.
     """
 
     part: Part
@@ -102,6 +109,7 @@ class PartRead:
     rows: int = 0
     anchors: tuple[Anchor, ...] = ()
     notes: list[str] = field(default_factory=list)
+    layouts: dict[int, Layout] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +167,13 @@ def run_task(task: WriteTask) -> Written:
     """Read parts from the server into files.
 
     Raises PartLost if entries were trimmed while they were read, PartChanged if the stream is not
-    what it was when this was planned, ServerChanged if a failover came, ServerError,
-    ConnectionLost.
+    what it was when this was planned, ServerChanged if a failover came, EntryUnreadable,
+    ServerError, ConnectionLost.
     """
     with (
         paused_collector(),
         connect(task.url) as connection,
-        FilesWriter(task.store, task.period) as writer,
+        FilesWriter(task.store, task.period, schema=file_schema(task.columns)) as writer,
     ):
         _check_servers(connection, task)
         work = _Task(task, connection, writer)
@@ -202,6 +210,7 @@ class _Task:
     held: list[tuple[Part, list[RawEntry]]] = field(default_factory=list)
     held_rows: int = 0
     held_bytes: int = 0
+    known: dict[str, KnownLayouts] = field(default_factory=dict)
 
     def run(self) -> list[PartRead]:
         for parts in _pipelines(self.task.parts):
@@ -215,6 +224,9 @@ class _Task:
         self._write_held()
         for read in self.gaps:
             self._check_gap(read)
+        for read in self.done:
+            if read.part.stream in self.known:
+                read.layouts = self.known[read.part.stream].new
         return self.done
 
     @property
@@ -321,8 +333,18 @@ class _Task:
 
     def _write_held(self) -> None:
         if self.held:
-            self.writer.write(decoded(self.held))
+            batch = decoded(self.held)
+            if self.task.columns:
+                for part in with_columns(batch, map(self._run, self.held), self.task.columns):
+                    self.writer.write(part)
+            else:
+                self.writer.write(batch)
         self.held, self.held_rows, self.held_bytes = [], 0, 0
+
+    def _run(self, held: tuple[Part, list[RawEntry]]) -> Run:
+        part, entries = held
+        known = self.known.setdefault(part.stream, KnownLayouts(part.layouts))
+        return Run(part.stream, known, len(entries), (tuple(e[1][::2]) for e in entries))
 
     def _check_gap(self, read: PartRead) -> None:
         """What was there is not there any more. Raises PartLost."""

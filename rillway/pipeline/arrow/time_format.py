@@ -29,7 +29,10 @@ class TimeFormat:
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self._found: set[str] = set()
-        self._regex = f"^{''.join(self._form(run) for run in self._runs())}$"
+        runs = self._runs()
+        self._regex = f"^{''.join(self._form(run) for run in runs)}$"
+        # Texts as they are, and letters.
+        self._parts = [(_literal(run), run["letters"]) for run in runs]
 
     def _runs(self) -> list[re.Match[str]]:
         runs = list(RUN.finditer(self.pattern))
@@ -42,7 +45,7 @@ class TimeFormat:
     def _form(self, run: re.Match[str]) -> str:
         letters = run["letters"]
         if letters is None:
-            text = "'" if run[0] == "''" else (run["quoted"] or run["other"]).replace("''", "'")
+            text = _literal(run)
             if run["quoted"] is None and text in RESERVED:
                 raise ValueError(f"{text!r} has a meaning of its own in a pattern: quote it")
             return re.escape(text)
@@ -54,6 +57,19 @@ class TimeFormat:
             )
         self._found.add(name)
         return f"(?P<{name}>{FORMS[letters]})"
+
+    def texts(self, moments: pa.Array) -> pa.Array:
+        """Times without a zone, which are UTC, in this form. What it has no letter for is lost."""
+        iso = moments.cast(pa.timestamp("us")).cast(pa.string())
+        parts = [
+            pa.scalar(text) if letters is None else _part(iso, letters)
+            for text, letters in self._parts
+        ]
+        return pc.if_else(
+            iso.is_valid(),
+            pc.binary_join_element_wise(*parts, EMPTY),
+            pa.scalar(None, pa.string()),
+        )
 
     def iso(self, texts: pa.Array) -> pa.Array:
         """Texts such as 2026-01-02T12:00:00.5+01:00; null for what does not have this form."""
@@ -77,3 +93,25 @@ class TimeFormat:
             ),
             pa.scalar(None, pa.string()),
         )
+
+
+def _literal(run: re.Match[str]) -> str:
+    if run["letters"] is not None:
+        return ""
+    return "'" if run[0] == "''" else (run["quoted"] or run["other"]).replace("''", "'")
+
+
+# Where numbers are in 2026-01-02 12:00:00.000000.
+PLACES = {"y": (0, 4), "M": (5, 7), "d": (8, 10), "H": (11, 13), "m": (14, 16), "s": (17, 19)}
+UTC_TEXTS = {"x": "+00", "xx": "+0000", "xxx": "+00:00"}
+
+
+def _part(iso: pa.Array, letters: str) -> pa.Array | pa.Scalar:
+    letter = letters[0]
+    if letter in "xX":
+        return pa.scalar(UTC_TEXTS.get(letters, "Z"))
+    if letter == "S":
+        fraction = pc.utf8_slice_codeunits(iso, 20, 20 + min(len(letters), 6))
+        return pc.utf8_rpad(fraction, len(letters), "0")
+    digits = pc.utf8_slice_codeunits(iso, *PLACES[letter])
+    return pc.replace_substring_regex(digits, "^0", "") if letters in ONE_OR_TWO else digits

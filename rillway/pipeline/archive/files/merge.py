@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from rillway.pipeline.archive.columns.batches import aligned
 from rillway.pipeline.archive.files.parquet_files import FILE_SCHEMA, SORTED_BY, ArchivedFile
 from rillway.pipeline.archive.files.rows import READ_ROWS, bounded_batches, open_file
 from rillway.pipeline.archive.files.store import Store
@@ -25,7 +26,9 @@ ORDER = [(name, "ascending") for name in SORTED_BY]
 Key: TypeAlias = tuple[Any, ...]
 
 
-def merged(store: Store, files: Sequence[ArchivedFile]) -> Iterator[pa.RecordBatch]:
+def merged(
+    store: Store, files: Sequence[ArchivedFile], schema: pa.Schema = FILE_SCHEMA
+) -> Iterator[pa.RecordBatch]:
     """The rows of sorted files in one order. Raises ArchiveError."""
     with ExitStack() as stack:
         inputs = []
@@ -33,7 +36,7 @@ def merged(store: Store, files: Sequence[ArchivedFile]) -> Iterator[pa.RecordBat
         for file in files:
             parquet = stack.enter_context(open_file(store, file))
             groups = range(parquet.metadata.num_row_groups)
-            inputs.append(_Input(bounded_batches(parquet, groups, rows)))
+            inputs.append(_Input(bounded_batches(parquet, groups, rows), schema))
         inputs = [one for one in inputs if one.advance()]
         while inputs:
             bound = min(one.last for one in inputs)
@@ -46,23 +49,23 @@ def _sorted(parts: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     if len(parts) == 1:
         yield parts[0]
         return
-    rows = pa.Table.from_batches(parts, FILE_SCHEMA)
+    rows = pa.Table.from_batches(parts)
     yield from rows.sort_by(ORDER).combine_chunks().to_batches()
 
 
 class _Input:
     """A file that is read. `held`: rows that were not handed out yet; `last`: where they end."""
 
-    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
-        self._batches = batches
-        self.held: pa.RecordBatch = pa.RecordBatch.from_pylist([], FILE_SCHEMA)
+    def __init__(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
+        self._batches, self._schema = batches, schema
+        self.held: pa.RecordBatch = pa.RecordBatch.from_pylist([], schema)
         self.last: Key = ()
 
     def advance(self) -> bool:
         """The next rows; False if there are none."""
         for batch in self._batches:
             if len(batch):
-                self.held = batch.select(FILE_SCHEMA.names).cast(FILE_SCHEMA)
+                self.held = aligned(batch, self._schema)
                 self.last = key_at(self.held, len(self.held) - 1)
                 return True
         return False

@@ -11,15 +11,18 @@ Folders are named as Hive does it, `date=2026-01-31`; the date is no column of t
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rillway.pipeline.archive.columns.schema import LAYOUT, RESCUED, Columns
+from rillway.pipeline.archive.columns.statistics import ColumnBounds, Statistics
 from rillway.pipeline.archive.files.periods import DAY, MS_PER_DAY, period_end_ms, period_of
 from rillway.pipeline.archive.files.store import Store, store_of
 from rillway.pipeline.archive.limits import TARGET_BYTES
@@ -34,6 +37,7 @@ FILE_SCHEMA = pa.schema([(STREAM, pa.string()), (EPOCH, pa.int32()), *_ENTRY, _F
 TABLE_SCHEMA = pa.schema(
     [(STREAM, pa.string()), (EPOCH, pa.int32()), *_ENTRY, (DATE, pa.date32()), _FIELDS]
 )
+UNTYPED = (LAYOUT, RESCUED)
 SORTED_BY = (STREAM, EPOCH, "ms", "seq")
 
 COMPRESSION = "zstd"
@@ -53,7 +57,7 @@ class ArchivedFile:
     """A file of the table. `path` is below the table's folder, `date` the first one of its period.
 
     The others are bounds. Those of streams may be wider than the rows: in the table's log, text is
-    cut.
+    cut. `columns`: those of typed columns, of a file that was just written.
     """
 
     path: str
@@ -66,11 +70,30 @@ class ArchivedFile:
     last_ms: int
     first_epoch: int
     last_epoch: int
+    columns: tuple[ColumnBounds, ...] = ()
 
     def may_hold(self, stream: str | None, first_ms: int, last_ms: int) -> bool:
         """Return True unless it has no rows of a stream between two times, both included."""
         is_in_time = self.first_ms <= last_ms and self.last_ms >= first_ms
         return is_in_time and (stream is None or self.first_stream <= stream <= self.last_stream)
+
+
+def as_json(file: ArchivedFile) -> dict[str, Any]:
+    """For a note of a file that is to be named. Without bounds of typed columns, which only save
+    time."""
+    content = asdict(file)
+    del content["columns"]
+    return content | {"date": file.date.isoformat()}
+
+
+def from_json(content: Mapping[str, Any]) -> ArchivedFile:
+    """Raises ValueError, KeyError or TypeError for anything else."""
+    return ArchivedFile(**{**content, "date": date.fromisoformat(content["date"])})
+
+
+def file_schema(columns: Columns) -> pa.Schema:
+    """The columns of files, the typed ones included."""
+    return pa.schema([*FILE_SCHEMA, *columns.fields])
 
 
 def file_batch(batch: pa.RecordBatch, epoch: int) -> pa.RecordBatch:
@@ -91,9 +114,13 @@ def write_files(
     batches: Iterable[pa.RecordBatch],
     period: str = DAY,
     max_bytes: int = TARGET_BYTES,
+    schema: pa.Schema = FILE_SCHEMA,
 ) -> list[ArchivedFile]:
-    """Sorted batches with FILE_SCHEMA into new files of an archive, a file for each period."""
-    with FilesWriter(store_of(place), period, max_bytes) as writer:
+    """Sorted batches into new files of an archive, a file for each period.
+
+    `schema`: FILE_SCHEMA, and typed columns.
+    """
+    with FilesWriter(store_of(place), period, max_bytes, schema) as writer:
         for batch in batches:
             writer.write(batch)
         return writer.finish()
@@ -102,8 +129,15 @@ def write_files(
 class FilesWriter:
     """Writes sorted rows. A context manager, which removes what was written if it is left early."""
 
-    def __init__(self, store: Store, period: str, max_bytes: int = TARGET_BYTES) -> None:
+    def __init__(
+        self,
+        store: Store,
+        period: str,
+        max_bytes: int = TARGET_BYTES,
+        schema: pa.Schema = FILE_SCHEMA,
+    ) -> None:
         self._store, self._period, self._max_bytes = store, period, max_bytes
+        self._schema = schema
         self._open: dict[date, _NewFile] = {}
         self._closed: list[ArchivedFile] = []
         self._is_finished = False
@@ -120,7 +154,7 @@ class FilesWriter:
                     # The one that has not been written to for the longest time.
                     oldest = next(iter(self._open))
                     self._closed.append(self._open.pop(oldest).finish())
-                file = _NewFile(self._store, day)
+                file = _NewFile(self._store, day, self._schema)
             self._open[day] = file
             file.write(part)
 
@@ -169,16 +203,18 @@ def by_period(batch: pa.RecordBatch, period: str) -> Iterator[tuple[date, pa.Rec
 class _NewFile:
     """One file while it is written."""
 
-    def __init__(self, store: Store, day: date) -> None:
+    def __init__(self, store: Store, day: date, schema: pa.Schema) -> None:
         self.path = f"{DATE}={day.isoformat()}/part-{uuid.uuid4()}.parquet"
-        self._day, self._store = day, store
+        self._day, self._store, self._schema = day, store, schema
+        typed = [field for field in schema if field.name not in FILE_SCHEMA.names]
+        self._statistics = Statistics([field for field in typed if field.name not in UNTYPED])
         store.make_parent(self.path)
         self._writer = pq.ParquetWriter(
             self.path,
-            FILE_SCHEMA,
+            schema,
             filesystem=store.filesystem,
             compression=COMPRESSION,
-            use_dictionary=DICTIONARIES,
+            use_dictionary=[*DICTIONARIES, *(field.name for field in typed)],
             column_encoding=ENCODINGS,
             write_page_index=True,
             # Three bytes in a page: without them a flipped bit is mostly another value.
@@ -204,6 +240,7 @@ class _NewFile:
             found = pc.min_max(batch.column(name)).as_py()
             low, high = self._bounds.get(name, (found["min"], found["max"]))
             self._bounds[name] = min(low, found["min"]), max(high, found["max"])
+        self._statistics.add(batch)
         self._held.append(batch)
         self._held_rows += len(batch)
         self._held_bytes += batch.nbytes
@@ -212,7 +249,7 @@ class _NewFile:
 
     def _write_held(self) -> None:
         if self._held:
-            rows = pa.Table.from_batches(self._held, FILE_SCHEMA)
+            rows = pa.Table.from_batches(self._held, self._schema)
             self._writer.write_table(rows, ROW_GROUP_ROWS)
         self._held, self._held_rows, self._held_bytes = [], 0, 0
 
@@ -231,6 +268,7 @@ class _NewFile:
             self._last_stream,
             *self._bounds["ms"],
             *self._bounds[EPOCH],
+            self._statistics.bounds(),
         )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Protocol, TypeVar
 
@@ -18,6 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rillway.pipeline.archive.columns.batches import aligned
+from rillway.pipeline.archive.columns.decoding import RowDamaged, columns_of, rebuilt
+from rillway.pipeline.archive.columns.layouts import Layouts
+from rillway.pipeline.archive.columns.schema import LAYOUT, NO_COLUMNS, Columns
 from rillway.pipeline.archive.files.parquet_files import (
     EPOCH,
     STREAM,
@@ -27,7 +31,7 @@ from rillway.pipeline.archive.files.parquet_files import (
 )
 from rillway.pipeline.archive.files.store import ArchiveError, Store, reason_of
 from rillway.pipeline.arrow.decoder import RawEntry
-from rillway.pipeline.arrow.schema import arrow_schema
+from rillway.pipeline.arrow.schema import FIELDS, arrow_schema
 from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, MIN_ID, ms_of
 from rillway.pipeline.ranges.reader import BATCH_BYTES
 
@@ -51,12 +55,19 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class StreamRows:
-    """A stream in one snapshot of the archive: segments, one after the other."""
+    """A stream in one snapshot of the archive: segments, one after the other.
+
+    `columns`, `layouts`: by which entries are made again; `typed`: columns that batches have as
+    well.
+    """
 
     store: Store
     stream: str
     files: Sequence[ArchivedFile]
     segments: Sequence[Segment]
+    columns: Columns = NO_COLUMNS
+    layouts: Layouts = field(default_factory=dict)
+    typed: tuple[pa.Field, ...] = ()
 
     def batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows with their epochs, with the columns of a stream. Raises ArchiveError."""
@@ -120,13 +131,21 @@ class StreamRows:
         return None
 
     def _file_batches(self, file: ArchivedFile, segment: Segment) -> Iterator[pa.RecordBatch]:
-        schema = arrow_schema()
+        entry = arrow_schema()
+        schema = pa.schema([*entry, *self.typed])
+        wanted = {*schema.names, EPOCH, LAYOUT, *columns_of(self.layouts)}
         with open_file(self.store, file) as parquet:
-            for batch in bounded_batches(parquet, self._row_groups(parquet.metadata, segment)):
+            groups = self._row_groups(parquet.metadata, segment)
+            names = [name for name in parquet.schema_arrow.names if name in wanted]
+            for batch in bounded_batches(parquet, groups, columns=names):
                 part = self._chosen(batch, segment)
                 if len(part):
-                    columns = [part.column(field.name).cast(field.type) for field in schema]
-                    yield pa.RecordBatch.from_arrays(columns, schema=schema)
+                    try:
+                        fields = rebuilt(part, self.layouts, self.columns.by_name)
+                    except RowDamaged as error:
+                        raise ArchiveError(f"{self.store}: {file.path}: {error}") from None
+                    place = part.schema.get_field_index(FIELDS)
+                    yield aligned(part.set_column(place, entry.field(FIELDS), fields), schema)
 
     def _row_groups(self, metadata: pq.FileMetaData, segment: Segment) -> list[int]:
         """Those that may hold rows of a segment, by their statistics."""
@@ -230,14 +249,17 @@ def open_file(store: Store, file: ArchivedFile) -> Iterator[pq.ParquetFile]:
 
 
 def bounded_batches(
-    parquet: pq.ParquetFile, groups: Sequence[int], most_rows: int = READ_ROWS
+    parquet: pq.ParquetFile,
+    groups: Sequence[int],
+    most_rows: int = READ_ROWS,
+    columns: Sequence[str] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """By bytes as well as by rows; one row group after the other, as each has its own measure."""
     for number in groups:
         group = parquet.metadata.row_group(number)
         row_bytes = max(group.total_byte_size // max(group.num_rows, 1), 1)
         rows = max(min(most_rows, BATCH_BYTES // row_bytes), 1)
-        yield from parquet.iter_batches(rows, row_groups=[number])
+        yield from parquet.iter_batches(rows, row_groups=[number], columns=columns)
 
 
 def between(batch: pa.RecordBatch, first: int, last: int) -> pa.RecordBatch:

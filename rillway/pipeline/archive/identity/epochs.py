@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rillway.pipeline.archive.columns.layouts import Layout, Layouts
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor
 from rillway.pipeline.ranges.offsets import Position
@@ -81,13 +82,14 @@ class StreamRecord:
     """All that the archive knows of a stream. `end`: up to where the present epoch is archived.
 
     `expired_before_ms`: older rows were removed when they expired, None if none were; `expired`:
-    by epoch, the ms of the last row that has expired.
+    by epoch, the ms of the last row that has expired. `layouts`: those of rows with typed columns.
     """
 
     state: StreamState
     end: Position
     expired_before_ms: int | None = None
     expired: Mapping[int, int] = field(default_factory=dict)
+    layouts: Layouts = field(default_factory=dict)
 
     def is_as_archived_in(self, other: StreamRecord | None) -> bool:
         """Return True if no archiver has committed the stream between the two."""
@@ -131,6 +133,10 @@ def to_row(record: StreamRecord) -> dict[str, Any]:
         },
         "expired_before_ms": record.expired_before_ms,
         "expired": [{"epoch": epoch, "ms": ms} for epoch, ms in record.expired.items()],
+        "layouts": [
+            {"number": number, "names": layout.names, "columns": layout.columns}
+            for number, layout in record.layouts.items()
+        ],
     }
 
 
@@ -153,6 +159,10 @@ def from_row(row: Mapping[str, Any]) -> StreamRecord:
         Position(parse_id(row["end"]), row["n"]),
         row["expired_before_ms"],
         {item["epoch"]: item["ms"] for item in row["expired"]},
+        {
+            item["number"]: Layout(tuple(item["names"]), tuple(item["columns"]))
+            for item in row.get("layouts") or ()  # earlier releases have none
+        },
     )
 
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.fs import FileInfo, FileSelector, FileType
 
-from rillway.pipeline.archive.files.parquet_files import ArchivedFile
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile, as_json, from_json
 from rillway.pipeline.archive.files.store import Store, reason_of
 from rillway.pipeline.archive.identity.epochs import StreamRecord, from_row, to_row
 
@@ -47,6 +47,11 @@ SOURCE = [
     ("offset", pa.int64()),
 ]
 EXPIRED = [("epoch", pa.int32()), ("ms", pa.int64())]
+LAYOUT = [
+    ("number", pa.int32()),
+    ("names", pa.list_(pa.binary())),
+    ("columns", pa.list_(pa.string())),
+]
 SCHEMA = pa.schema(
     [
         ("stream", pa.string()),
@@ -57,6 +62,7 @@ SCHEMA = pa.schema(
         ("source", pa.struct(SOURCE)),
         ("expired_before_ms", pa.int64()),
         ("expired", pa.list_(pa.struct(EXPIRED))),
+        ("layouts", pa.list_(pa.struct(LAYOUT))),
     ]
 )
 
@@ -97,11 +103,10 @@ def write_records(
 
 
 def _as_metadata(written: Written) -> dict[str, str]:
-    files = [asdict(file) for file in written.files]
     return {
         "rillway.table": written.table,
         "rillway.version": str(written.version),
-        "rillway.files": json.dumps(files, default=date.isoformat),
+        "rillway.files": json.dumps(list(map(as_json, written.files))),
     }
 
 
@@ -125,10 +130,7 @@ def read_written(store: Store, number: int) -> Written | None:
     """For which commit a state was written; None if it is unreadable, or of an earlier release."""
     try:
         found = pq.read_schema(path_of(number), filesystem=store.filesystem).metadata or {}
-        files = [
-            ArchivedFile(**{**item, "date": date.fromisoformat(item["date"])})
-            for item in json.loads(found[b"rillway.files"])
-        ]
+        files = list(map(from_json, json.loads(found[b"rillway.files"])))
         table, version = found[b"rillway.table"].decode(), int(found[b"rillway.version"])
         return Written(table, version, tuple(files))
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):

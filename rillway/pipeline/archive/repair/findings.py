@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.fs import FileType
 
+from rillway.pipeline.archive.columns.statistics import least_text
 from rillway.pipeline.archive.files.parquet_files import EPOCH, STREAM, ArchivedFile, statistics
 from rillway.pipeline.archive.files.store import ArchiveError, Store, reason_of
 from rillway.pipeline.archive.identity.state_files import path_of, read_written
 from rillway.pipeline.archive.repair.log_files import read_log
-from rillway.pipeline.archive.table import STATISTICS_CHARACTERS, ArchiveTable
+from rillway.pipeline.archive.table import ArchiveTable
 
 LOG, STATE, FILE, ROWS, ANCHOR, LIVE = "log", "state", "file", "rows", "anchor", "live"
 BOUNDS = STREAM, EPOCH, "ms"
@@ -96,7 +97,7 @@ def file_damage(store: Store, file: ArchivedFile) -> str:
 def _statistics_damage(metadata: pq.FileMetaData, file: ArchivedFile) -> str:
     """Whether the footer's bounds are within those of the log."""
     expected: list[tuple[object, object]] = [
-        (file.first_stream[:STATISTICS_CHARACTERS], file.last_stream),
+        (least_text(file.first_stream), file.last_stream),
         (file.first_epoch, file.last_epoch),
         (file.first_ms, file.last_ms),
     ]

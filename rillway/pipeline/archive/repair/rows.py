@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rillway.pipeline.archive.columns.decoding import RowDamaged
+from rillway.pipeline.archive.columns.entries import by_stream, entries_of
 from rillway.pipeline.archive.files.merge import merged
 from rillway.pipeline.archive.files.parquet_files import (
     EPOCH,
@@ -94,7 +96,7 @@ class RowsCheck:
 
     def _check_rows(self, files: Sequence[ArchivedFile], anchors: pa.Array) -> None:
         before: pa.RecordBatch | None = None
-        for batch in merged(self.table.store, files):
+        for batch in merged(self.table.store, files, self.table.file_schema):
             if before is None:
                 self._check_order(batch)
             else:
@@ -104,7 +106,11 @@ class RowsCheck:
                 run = self.runs.setdefault(stream, {}).setdefault(epoch, Run())
                 run.add(id_at(batch, first), id_at(batch, last))
             self._check_columns(batch)
-            self._remember(batch, anchors)
+            for part in by_stream(batch):
+                try:
+                    self._remember(entries_of(self.table, part), anchors)
+                except RowDamaged as error:
+                    self._add(ROWS, str(part.column(STREAM)[0]), str(error))
             before = batch.slice(len(batch) - 1)
             self.advanced(len(batch))
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rillway.pipeline.archive.columns.uncovered import sentence, uncovered
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.groups import Holdup, find_holdups, read_all_groups
 from rillway.pipeline.archive.identity.recognition import (
@@ -39,7 +40,7 @@ class StreamStatus:
 
     `lag`: how many entries are not archived yet, about so many unless `is_counted`; `epoch`: 0 if
     nothing was archived. `holdups`: groups that need archived entries; `refusal`: for which the
-    archiver would leave it out.
+    archiver would leave it out; `uncovered`: fields without a column, if the stream has columns.
     """
 
     stream: str
@@ -52,6 +53,7 @@ class StreamStatus:
     epoch: int
     holdups: list[Holdup] = field(default_factory=list)
     refusal: Refused | None = None
+    uncovered: Counter[bytes] = field(default_factory=Counter)
 
     def line(self) -> str:
         """For people."""
@@ -67,6 +69,8 @@ class StreamStatus:
             parts.append(f"epoch {self.epoch}")
         if self.holdups:
             parts.append("held up by " + ", ".join(holdup.label for holdup in self.holdups))
+        if self.uncovered:
+            parts.append(sentence(self.uncovered))
         if self.refusal is not None:
             parts.append(f"refused: {str(self.refusal).removeprefix(f'{self.stream}: ')}")
         return f"{self.stream}: " + "; ".join(parts)
@@ -82,6 +86,10 @@ class StreamStatus:
             "lag_is_exact": self.is_counted,
             "in_memory": self.in_memory,
             "missing": self.is_missing,
+            "without_column": {
+                name.decode(errors="backslashreplace"): rows
+                for name, rows in self.uncovered.items()
+            },
             "held_up": list(map(holdup_as_json, self.holdups)),
             "refused": None if self.refusal is None else failure_as_json(self.refusal),
         }
@@ -104,12 +112,14 @@ def find_status(
         counted[name] += rows
     facts = all_facts(connection, streams)
     holdups = _holdups(connection, table, recognised)
-    return [
+    others = uncovered(table, streams, files)
+    found = [
         _status(
             table, name, counted[name], facts[name], holdups.get(name, []), recognised.get(name)
         )
         for name in streams
     ]
+    return [replace(one, uncovered=others.get(one.stream, one.uncovered)) for one in found]
 
 
 def _status(

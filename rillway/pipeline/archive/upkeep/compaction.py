@@ -123,7 +123,9 @@ def _merge(
     table: ArchiveTable, files: Sequence[ArchivedFile], target_bytes: int, done: Upkeep
 ) -> None:
     with paused_collector():
-        new = write_files(table.store, merged(table.store, files), table.period, target_bytes)
+        schema = table.file_schema
+        rows = merged(table.store, files, schema)
+        new = write_files(table.store, rows, table.period, target_bytes, schema)
     if sum(file.rows for file in new) != sum(file.rows for file in files):
         raise ArchiveError(f"{files[0].path}: the merged file has not as many rows as its sources")
     replace_files(table, files, new)

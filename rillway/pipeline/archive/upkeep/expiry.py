@@ -14,9 +14,9 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rillway.pipeline.archive.columns.batches import aligned
 from rillway.pipeline.archive.files.parquet_files import (
     EPOCH,
-    FILE_SCHEMA,
     STREAM,
     ArchivedFile,
     write_files,
@@ -75,7 +75,8 @@ def _expire(
             gone[key] = rows_before + rows, max(last_before, last_ms)
         if len(expired) < len(found):
             assert streams is not None
-            kept += write_files(table.store, _without(table.store, file, streams), table.period)
+            left = _without(table, file, streams)
+            kept += write_files(table.store, left, table.period, schema=table.file_schema)
     if not old:
         return
     changed = _records(table, gone, before_ms)
@@ -120,10 +121,12 @@ def rows_by_stream(
     return found
 
 
-def _without(store: Store, file: ArchivedFile, streams: frozenset[str]) -> Iterator[pa.RecordBatch]:
+def _without(
+    table: ArchiveTable, file: ArchivedFile, streams: frozenset[str]
+) -> Iterator[pa.RecordBatch]:
     names = pa.array(sorted(streams), pa.string())
-    with open_file(store, file) as parquet:
+    with open_file(table.store, file) as parquet:
         for batch in parquet.iter_batches(READ_ROWS):
             part = batch.filter(pc.invert(pc.is_in(batch.column(STREAM), names)))
             if len(part):
-                yield part.select(FILE_SCHEMA.names).cast(FILE_SCHEMA)
+                yield aligned(part, table.file_schema)

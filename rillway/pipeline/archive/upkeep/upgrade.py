@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
 from pathlib import Path
@@ -40,6 +40,8 @@ from rillway.pipeline.archive.files.parquet_files import (
     STREAM,
     TABLE_SCHEMA,
     ArchivedFile,
+    as_json,
+    from_json,
     write_files,
 )
 from rillway.pipeline.archive.files.periods import DAY
@@ -174,10 +176,14 @@ def _plan_path(number: int) -> str:
 
 def _write_plan(store: Store, plan: _Plan) -> int:
     number = secrets.randbits(BITS)
-    content = asdict(plan)
+    content = {
+        "state_number": plan.state_number,
+        "files_before": plan.files_before,
+        "files": list(map(as_json, plan.files)),
+    }
     # deltalake's own streams take no buffers of Arrow, which one without a buffer would hand over.
     with store.filesystem.open_output_stream(_plan_path(number), buffer_size=BUFFER_BYTES) as file:
-        file.write(json.dumps(content, default=date.isoformat).encode())
+        file.write(json.dumps(content).encode())
     store.settle(_plan_path(number))
     return number
 
@@ -185,10 +191,7 @@ def _write_plan(store: Store, plan: _Plan) -> int:
 def _read_plan(store: Store, number: int) -> _Plan:
     with store.filesystem.open_input_stream(_plan_path(number)) as file:
         content = json.loads(file.read())
-    files = [
-        ArchivedFile(**{**item, "date": date.fromisoformat(item["date"])})
-        for item in content["files"]
-    ]
+    files = list(map(from_json, content["files"]))
     return _Plan(content["state_number"], content["files_before"], files)
 
 

@@ -1,0 +1,158 @@
+"""Backfill: rows from before a schema, or an earlier one, get the columns of the present one.
+
+A file is written again if it has rows of a stream with columns whose layout is not what it would be
+now. What the rows are does not change, so a reader sees the same entries before and after. Each
+file is a commit of its own, with the layouts that are new: a backfill that was ended goes on, and
+an archiver may run meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from rillway.pipeline.archive.columns.batches import Run, with_columns
+from rillway.pipeline.archive.columns.decoding import RowDamaged
+from rillway.pipeline.archive.columns.encoding import names_of
+from rillway.pipeline.archive.columns.entries import by_stream, entries_of
+from rillway.pipeline.archive.columns.layouts import KnownLayouts, LayoutClash, Layouts, united
+from rillway.pipeline.archive.columns.schema import LAYOUT, FieldMap
+from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile, write_files
+from rillway.pipeline.archive.files.rows import bounded_batches, open_file
+from rillway.pipeline.archive.identity.epochs import StreamRecord
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
+from rillway.pipeline.arrow.collector import paused_collector
+from rillway.pipeline.arrow.schema import FIELDS
+
+MAX_COMMIT_ATTEMPTS = 20
+
+
+@dataclass(slots=True)
+class Backfilled:
+    """The outcome. `rows`: of the files that were written again."""
+
+    files: int = 0
+    rows: int = 0
+
+
+def backfill(
+    table: ArchiveTable,
+    *,
+    advanced: Callable[[int], None] = lambda rows: None,
+    is_interrupted: Callable[[], bool] = lambda: False,
+) -> Backfilled:
+    """Write files again whose rows lack columns. Raises ArchiveError."""
+    done = Backfilled()
+    if not table.columns:
+        raise ArchiveError(f"{table.store}: has no columns; archive with --schema gives it some")
+    for file in table.files():
+        if is_interrupted():
+            break
+        if _is_due(table, file):
+            _File(table, file).write_again()
+            done.files += 1
+            done.rows += file.rows
+        advanced(file.rows)
+    return done
+
+
+def _is_due(table: ArchiveTable, file: ArchivedFile) -> bool:
+    """Return True if a row of the file would have another layout now."""
+    with open_file(table.store, file) as parquet:
+        names = [name for name in (STREAM, LAYOUT) if name in parquet.schema_arrow.names]
+        rows = parquet.read(columns=names)
+    if LAYOUT not in names:
+        return any(table.columns.of(stream) for stream in rows.column(STREAM).unique().to_pylist())
+    for stream, numbers in _layouts_of(rows).items():
+        fields, record = table.columns.of(stream), table.record(stream)
+        if (
+            fields is not None
+            and record is not None
+            and any(not _is_current(fields, record.layouts, number) for number in numbers)
+        ):
+            return True
+    return False
+
+
+def _layouts_of(rows: pa.Table) -> dict[str, list[int | None]]:
+    found: dict[str, list[int | None]] = {}
+    for row in rows.group_by([STREAM, LAYOUT]).aggregate([]).to_pylist():
+        found.setdefault(row[STREAM], []).append(row[LAYOUT])
+    return found
+
+
+def _is_current(fields: FieldMap, layouts: Layouts, number: int | None) -> bool:
+    if number is None or number not in layouts:
+        return False
+    return fields.layout(layouts[number].names) == layouts[number]
+
+
+@dataclass(slots=True)
+class _File:
+    """A file that is written again."""
+
+    table: ArchiveTable
+    file: ArchivedFile
+    known: dict[str, KnownLayouts] = field(default_factory=dict)
+
+    def write_again(self) -> None:
+        table = self.table
+        with paused_collector():
+            new = write_files(table.store, self._rows(), table.period, schema=table.file_schema)
+        if sum(file.rows for file in new) != self.file.rows:
+            raise ArchiveError(f"{self.file.path}: the new file has not as many rows")
+        for _ in range(MAX_COMMIT_ATTEMPTS):
+            if self.file.path not in {file.path for file in table.files()}:
+                break  # compacted meanwhile, or expired
+            try:
+                table.replace([self.file], new, table.write_state(self._records()))
+                return
+            except CommitConflict:
+                table.refresh()
+        for file in new:
+            table.store.remove(file.path)
+        raise ArchiveError(
+            f"{table.store}: {self.file.path} was compacted or expired meanwhile: run it again"
+        )
+
+    def _records(self) -> dict[str, StreamRecord]:
+        """What is known of the streams, with the new layouts. Raises ArchiveError."""
+        changed = {}
+        for stream, known in self.known.items():
+            record = self.table.record(stream)
+            if record is not None and known.new:
+                try:
+                    layouts = united(record.layouts, known.new)
+                except LayoutClash as clash:
+                    raise ArchiveError(f"{stream}: {clash}: run it again") from None
+                changed[stream] = replace(record, layouts=layouts)
+        return changed
+
+    def _rows(self) -> Iterator[pa.RecordBatch]:
+        """Raises ArchiveError, EntryUnreadable."""
+        table = self.table
+        columns = replace(table.columns, fails=False)
+        with open_file(table.store, self.file) as parquet:
+            groups = range(parquet.metadata.num_row_groups)
+            for batch in bounded_batches(parquet, groups):
+                parts = [self._entries(part) for part in by_stream(batch)]
+                rows = pa.Table.from_batches(parts).combine_chunks().to_batches()
+                runs = [self._run(part) for part in parts]
+                for whole in rows:
+                    yield from with_columns(whole, runs, columns)
+
+    def _entries(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Raises ArchiveError."""
+        try:
+            return entries_of(self.table, batch)
+        except RowDamaged as error:
+            raise ArchiveError(f"{self.table.store}: {self.file.path}: {error}") from None
+
+    def _run(self, batch: pa.RecordBatch) -> Run:
+        stream = str(batch.column(STREAM)[0])
+        if stream not in self.known:
+            record = self.table.record(stream)
+            self.known[stream] = KnownLayouts({} if record is None else record.layouts)
+        return Run(stream, self.known[stream], len(batch), names_of(batch.column(FIELDS)))

@@ -1,0 +1,74 @@
+"""Batches of rows with the typed columns of an archive, of streams that may have different ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+import pyarrow as pa
+
+from rillway.pipeline.archive.columns.encoding import Names, Unreadable, encode
+from rillway.pipeline.archive.columns.layouts import KnownLayouts
+from rillway.pipeline.archive.columns.schema import Columns
+from rillway.pipeline.arrow.schema import FIELDS
+
+
+class EntryUnreadable(Exception):
+    """An entry is not as its stream's columns are, and `bad: fail`. The arguments: stream, text."""
+
+    @property
+    def stream(self) -> str:
+        return str(self.args[0])
+
+    def __str__(self) -> str:
+        return str(self.args[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Entries of one stream, one after the other: their number, and the names of each."""
+
+    stream: str
+    known: KnownLayouts
+    rows: int
+    names: Names
+
+
+def aligned(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns of a schema; null where a batch does not have one."""
+    columns = []
+    for field in schema:
+        if field.name not in batch.schema.names:
+            columns.append(pa.nulls(len(batch), field.type))
+        else:
+            column = batch.column(field.name)
+            columns.append(column if column.type == field.type else column.cast(field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def with_columns(
+    batch: pa.RecordBatch, runs: Iterable[Run], columns: Columns
+) -> Iterator[pa.RecordBatch]:
+    """Entries as rows with typed columns; `runs` says whose they are. Raises EntryUnreadable.
+
+    Streams that have their columns by one pattern are converted together.
+    """
+    schema = pa.schema([*batch.schema, *columns.fields])
+    begin = 0
+    for fields, group in groupby(runs, key=lambda run: columns.of(run.stream)):
+        held = list(group)
+        part = batch.slice(begin, sum(run.rows for run in held))
+        begin += len(part)
+        found = {name: part.column(name) for name in part.schema.names}
+        if fields is not None:
+            known = [(run.known, run.names) for run in held]
+            try:
+                found |= encode(part.column(FIELDS), known, fields, fails=columns.fails)
+            except Unreadable as error:
+                stream, entry_id = (part.column(name)[error.place] for name in ("stream", "id"))
+                raise EntryUnreadable(
+                    str(stream),
+                    f"{stream}: the entry {entry_id} cannot be read, and bad is fail: {error}",
+                ) from None
+        yield aligned(pa.RecordBatch.from_pydict(found), schema)

@@ -1,0 +1,53 @@
+"""`rillway archive --schema`, `--infer` and `rillway archive backfill`."""
+
+from __future__ import annotations
+
+import argparse
+
+from rillway.pipeline.archive.columns.backfill import backfill
+from rillway.pipeline.archive.columns.inference import Samples, proposal
+from rillway.pipeline.archive.columns.requests import Request, from_file, from_options
+from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.cli.interruption import Interruption
+from rillway.pipeline.cli.progress import Progress
+from rillway.pipeline.client.cluster import connect
+from rillway.pipeline.ranges.discovery import check_there, find_streams
+
+
+def columns_request(options: argparse.Namespace) -> Request | None:
+    """None without --schema and --schema-file. Raises BadColumns."""
+    is_case_sensitive = options.case_sensitive
+    if options.schema_file is not None:
+        return from_file(options.schema_file, is_case_sensitive=is_case_sensitive)
+    if options.schema:
+        return from_options(options.schema, is_case_sensitive=is_case_sensitive)
+    return None
+
+
+def infer_main(options: argparse.Namespace) -> int:
+    """Print a schema for what is in the streams, and write it. Returns the exit status."""
+    samples = Samples()
+    with connect(options.url) as connection:
+        for stream in options.stream or find_streams(connection, (), options.pattern):
+            check_there(connection, stream)
+            words = ("XREVRANGE", stream, "+", "-", "COUNT", options.infer)
+            entries = reversed(connection.of(stream).call(*words))
+            samples.add(options.pattern or stream, (entry[1] for entry in entries))
+    text = proposal(samples)
+    if options.schema_file is not None:
+        options.schema_file.write_text(text, encoding="utf-8")
+    print(text, end="")
+    return 0
+
+
+def backfill_main(options: argparse.Namespace) -> int:
+    """Give older rows the present columns. Returns the exit status."""
+    table = ArchiveTable.open(options.to, options.storage_options)
+    with Interruption() as interruption, Progress("backfilling", unit="rows") as progress:
+        done = backfill(
+            table,
+            advanced=progress.advance,
+            is_interrupted=lambda: interruption.requested,
+        )
+    print(f"{done.files:,} files written again; {done.rows:,} rows")
+    return interruption.exit_status

@@ -1,0 +1,31 @@
+"""Rows of a file, of whatever streams, as the entries that they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rillway.pipeline.archive.columns.batches import aligned
+from rillway.pipeline.archive.columns.decoding import rebuilt
+from rillway.pipeline.archive.files.parquet_files import FILE_SCHEMA, STREAM
+from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.arrow.schema import FIELDS
+
+
+def by_stream(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The rows of each stream; a batch is sorted by streams."""
+    ends = pc.run_end_encode(batch.column(STREAM)).run_ends.to_pylist()
+    for begin, end in pairwise([0, *ends]):
+        yield batch.slice(begin, end - begin)
+
+
+def entries_of(table: ArchiveTable, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of one stream with all their fields, and no typed columns. Raises RowDamaged."""
+    record = table.record(str(batch.column(STREAM)[0]))
+    layouts = {} if record is None else record.layouts
+    fields = rebuilt(batch, layouts, table.columns.by_name)
+    place = batch.schema.get_field_index(FIELDS)
+    return aligned(batch.set_column(place, FILE_SCHEMA.field(FIELDS), fields), FILE_SCHEMA)

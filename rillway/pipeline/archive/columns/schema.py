@@ -1,0 +1,224 @@
+"""The typed columns of an archive: which fields of which streams they are, and of which types.
+
+Kept as JSON in the property `rillway.columns` of the table. A column that no stream has any more
+stays there: rows that were written with it are read by it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, lru_cache
+
+import pyarrow as pa
+
+from rillway.pipeline.archive.columns.ddl import parse_type
+from rillway.pipeline.archive.columns.layouts import Layout
+from rillway.pipeline.arrow.column_parser import UNITS_A_SECOND, TimeText
+from rillway.pipeline.arrow.time_format import TimeFormat
+
+LAYOUT, RESCUED = "layout", "_rescued"
+# What the table has of itself, and `raw`, which conditions of a query have.
+RESERVED = ("stream", "epoch", "id", "ms", "seq", "ts", "date", LAYOUT, "fields", RESCUED, "raw")
+# Delta takes them for columns with an ID of their own alone, which other readers do not know.
+FORBIDDEN = " ,;{}()\n\t="
+REMEMBERED_LAYOUTS = 1000
+RESCUE, FAIL = "rescue", "fail"
+
+
+class BadColumns(ValueError):
+    """A schema that cannot be; the text says why, and what can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`type`: as DDL. `epoch_unit`, `time_format`: how times are written, of TIMESTAMP alone."""
+
+    name: str
+    type: str
+    epoch_unit: str | None = None
+    time_format: str | None = None
+
+    @property
+    def kind(self) -> pa.DataType:
+        return parse_type(self.type)
+
+    @property
+    def times(self) -> TimeText:
+        return _times(self.epoch_unit, self.time_format)
+
+    @property
+    def is_scalar(self) -> bool:
+        return not pa.types.is_nested(self.kind)
+
+
+@lru_cache(maxsize=100)
+def _times(epoch_unit: str | None, time_format: str | None) -> TimeText:
+    return TimeText(epoch_unit, None if time_format is None else TimeFormat(time_format))
+
+
+@dataclass(frozen=True, slots=True)
+class StreamColumns:
+    """The fields of the streams whose names fit a pattern, each with its column."""
+
+    pattern: str
+    fields: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A schema. `is_case_sensitive`: of the names of fields. `fails`: what cannot be read as its
+    column's type ends the archiving of its stream, instead of staying in `fields`."""
+
+    columns: tuple[Column, ...] = ()
+    streams: tuple[StreamColumns, ...] = ()
+    is_case_sensitive: bool = False
+    fails: bool = False
+    _found: dict[str, FieldMap | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def __bool__(self) -> bool:
+        return bool(self.columns)
+
+    def __reduce__(self) -> tuple[type[Columns], tuple[object, ...]]:
+        return Columns, (self.columns, self.streams, self.is_case_sensitive, self.fails)
+
+    @cached_property
+    def by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.columns}
+
+    @cached_property
+    def fields(self) -> list[pa.Field]:
+        """What rows have besides their entries; empty without columns."""
+        if not self.columns:
+            return []
+        typed = [pa.field(column.name, column.kind) for column in self.columns]
+        return [*typed, pa.field(LAYOUT, pa.int32()), pa.field(RESCUED, pa.string())]
+
+    def of(self, stream: str) -> FieldMap | None:
+        """The columns of a stream, by the first pattern that fits; None if there are none."""
+        for one in self.streams:
+            if _glob(one.pattern).fullmatch(stream):
+                if one.pattern not in self._found:
+                    fields = [(name, self.by_name[column]) for name, column in one.fields]
+                    self._found[one.pattern] = FieldMap(fields, self.is_case_sensitive)
+                return self._found[one.pattern]
+        return None
+
+
+NO_COLUMNS = Columns()
+
+
+class FieldMap:
+    """Which fields of an entry have which columns."""
+
+    def __init__(self, fields: Sequence[tuple[str, Column]], is_case_sensitive: bool) -> None:
+        self.columns = [column for _, column in fields]
+        self._is_case_sensitive = is_case_sensitive
+        self._by_name = {self._key(name): column.name for name, column in fields}
+        self._layouts: dict[tuple[bytes, ...], Layout] = {}
+
+    def _key(self, name: str) -> str:
+        return name if self._is_case_sensitive else name.lower()
+
+    def column_of(self, name: bytes) -> str | None:
+        """The column of a field, by its name; None if it has none."""
+        try:
+            return self._by_name.get(self._key(name.decode()))
+        except UnicodeDecodeError:
+            return None
+
+    def layout(self, names: tuple[bytes, ...]) -> Layout:
+        """Of an entry's names. Of two that differ by case the first one has the column; of a name
+        that comes twice the last value, as in the Spark format."""
+        found = self._layouts.get(names)
+        if found is None:
+            if len(self._layouts) >= REMEMBERED_LAYOUTS:
+                self._layouts.clear()
+            found = self._layouts[names] = self._layout(names)
+        return found
+
+    def _layout(self, names: tuple[bytes, ...]) -> Layout:
+        columns: list[str | None] = [None] * len(names)
+        taken: dict[str, bytes] = {}
+        for name in names:
+            if (column := self.column_of(name)) is not None:
+                taken.setdefault(column, name)
+        last = {name: place for place, name in enumerate(names)}
+        for column, name in taken.items():
+            columns[last[name]] = column
+        return Layout(names, tuple(columns))
+
+
+@lru_cache(maxsize=1000)
+def _glob(pattern: str) -> re.Pattern[str]:
+    """A pattern of names as the server has them: `*`, `?`, `[a-c]`, `[^x]`, and `\\` before one."""
+    parts = re.findall(r"\\.|\[\^?(?:\\.|[^\]])*\]|.", pattern, re.DOTALL)
+    found = []
+    for part in parts:
+        if part in ("*", "?"):
+            found.append(".*" if part == "*" else ".")
+        elif len(part) > 2 and part[0] == "[":
+            inner = part[1:-1].replace("\\", "\\\\").replace("[", "\\[")
+            found.append(f"[{inner}]")
+        else:
+            found.append(re.escape(part[-1]))
+    return re.compile("".join(found), re.DOTALL)
+
+
+# -- as text --------------------------------------------------------------------------------------
+
+
+def to_text(columns: Columns) -> str:
+    """As the table's property has it."""
+    content = {
+        "columns": [
+            {name: value for name, value in asdict(column).items() if value is not None}
+            for column in columns.columns
+        ],
+        "streams": {one.pattern: dict(one.fields) for one in columns.streams},
+        "caseSensitive": columns.is_case_sensitive,
+        "bad": FAIL if columns.fails else RESCUE,
+    }
+    return json.dumps(content, ensure_ascii=False)
+
+
+def from_text(text: str) -> Columns:
+    """Raises ValueError, KeyError or TypeError for anything else."""
+    content = json.loads(text)
+    return Columns(
+        tuple(Column(**item) for item in content["columns"]),
+        tuple(
+            StreamColumns(pattern, tuple(fields.items()))
+            for pattern, fields in content["streams"].items()
+        ),
+        bool(content["caseSensitive"]),
+        content["bad"] == FAIL,
+    )
+
+
+# -- checks ---------------------------------------------------------------------------------------
+
+
+def check_name(name: str) -> None:
+    """Raises BadColumns for what cannot be the name of a column."""
+    if name.lower() in RESERVED:
+        raise BadColumns(
+            f"a column cannot be called {name}, as the table has one of its own: "
+            f"`{name} AS {name.strip('_')}_field TYPE` gives it another name"
+        )
+    bad = next((letter for letter in name if letter in FORBIDDEN), None)
+    if bad is not None or not name:
+        raise BadColumns(
+            f"a column cannot be called {name!r}, as Delta has no {bad!r} in names: "
+            f"`{name}` AS another_name"
+        )
+
+
+def check_epoch_unit(unit: str) -> None:
+    """Raises BadColumns."""
+    if unit not in UNITS_A_SECOND:
+        raise BadColumns(f"epochUnit is one of {', '.join(UNITS_A_SECOND)}, not {unit!r}")

@@ -1,0 +1,118 @@
+"""The least and the greatest value of columns, and how many are null, as the Delta log has them.
+
+Engines skip files by them, so they are never narrower than the values. Text is cut to 32
+characters, the greatest one rounded up; times are milliseconds, rounded outwards. Numbers without a
+bound (NaN, infinity) leave a column without one. Booleans, bytes, and what is nested have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from math import isfinite
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+# Longer text is cut in the log's statistics.
+TEXT_CHARACTERS = 32
+LAST_CHARACTER = "\U0010ffff"
+Bound: TypeAlias = int | float | str | Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnBounds:
+    """Of one column of a file, as JSON has them; the bounds are None where there are none."""
+
+    name: str
+    nulls: int
+    least: Bound | None = None
+    greatest: Bound | None = None
+
+
+def least_text(text: str) -> str:
+    """Not after a text, and not longer than the log's statistics have it."""
+    return text[:TEXT_CHARACTERS]
+
+
+def greatest_text(text: str) -> str:
+    """Not before a text; a character longer where it is cut."""
+    if len(text) <= TEXT_CHARACTERS:
+        return text
+    # The cut one comes before a text that goes on with that character.
+    return max(text, text[:TEXT_CHARACTERS] + LAST_CHARACTER)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What was seen of a column. `is_open`: it has values that no bounds can have."""
+
+    kind: pa.DataType
+    nulls: int = 0
+    least: Any = None
+    greatest: Any = None
+    is_open: bool = False
+
+    def add(self, values: pa.Array) -> None:
+        self.nulls += values.null_count
+        if self.is_open or values.null_count == len(values):
+            return
+        if pa.types.is_floating(self.kind) and not pc.all(pc.is_finite(values)).as_py():
+            self.is_open = True
+            return
+        found = pc.min_max(values)
+        low, high = found["min"], found["max"]
+        self.least = low if self.least is None or pc.less(low, self.least).as_py() else self.least
+        is_greater = self.greatest is None or pc.greater(high, self.greatest).as_py()
+        self.greatest = high if is_greater else self.greatest
+
+    def bounds(self, name: str) -> ColumnBounds:
+        if self.is_open or self.least is None:
+            return ColumnBounds(name, self.nulls)
+        try:
+            least, greatest = _as_json(self.least.as_py()), _as_json(self.greatest.as_py(), up=True)
+        except (ValueError, OverflowError):  # a date that Python does not know
+            return ColumnBounds(name, self.nulls)
+        return ColumnBounds(name, self.nulls, least, greatest)
+
+
+@dataclass(slots=True)
+class Statistics:
+    """Of the typed columns of one file, while it is written."""
+
+    fields: Sequence[pa.Field]
+    _seen: dict[str, _Seen] = field(default_factory=dict)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        for one in self.fields:
+            if has_bounds(one.type):
+                seen = self._seen.setdefault(one.name, _Seen(one.type))
+                seen.add(batch.column(one.name))
+
+    def bounds(self) -> tuple[ColumnBounds, ...]:
+        return tuple(seen.bounds(name) for name, seen in self._seen.items())
+
+
+def has_bounds(kind: pa.DataType) -> bool:
+    """Return True if Delta has least and greatest values of a type."""
+    return not (pa.types.is_nested(kind) or pa.types.is_boolean(kind) or pa.types.is_binary(kind))
+
+
+def _as_json(value: Any, *, up: bool = False) -> Bound:
+    """Raises ValueError for a number without a bound."""
+    if isinstance(value, str):
+        return greatest_text(value) if up else least_text(value)
+    if isinstance(value, datetime):
+        milliseconds = value - timedelta(microseconds=value.microsecond % 1000)
+        if up and milliseconds != value:
+            milliseconds += timedelta(milliseconds=1)
+        return milliseconds.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, float) and not isfinite(value):
+        raise ValueError("no bound")
+    found: Bound = value
+    return found
