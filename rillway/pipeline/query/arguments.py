@@ -44,7 +44,8 @@ def make_parser() -> Parser:
         "--where",
         metavar="SQL",
         help="a condition in Spark's SQL, on stream, id, ms, seq, ts, epoch, fields (by name, as "
-        "text: \"fields['carrier'] = 'UA'\") and raw (as they are)",
+        "text: \"fields['carrier'] = 'UA'\"), raw (as they are), and the typed columns of the "
+        "archive",
     )
     parser.add_argument("--format", choices=FORMATS, default="table", help="(default: %(default)s)")
     parser.add_argument(
@@ -52,7 +53,8 @@ def make_parser() -> Parser:
         type=lambda text: text.split(","),
         default=[],
         metavar="A,B",
-        help="the fields that are columns of the CSV (default: all as JSON in one)",
+        help="the fields or typed columns that are columns of the CSV (default: typed ones, and "
+        "all fields as JSON in one)",
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help="(default: standard output)")
     parser.add_argument("--limit", type=from_one, metavar="N", help="the first N entries only")

@@ -14,10 +14,11 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -119,17 +120,20 @@ def run(options: argparse.Namespace) -> int:
         progress = stack.enter_context(Progress(f"querying {options.stream}"))
         for note in history.notes:
             progress.note(f"note: {note}")
-        output = open_output(options.format, file, options.output, options.columns)
+        output = open_output(
+            options.format, file, options.output, options.columns, history.schema, history.fields
+        )
         if chosen is not None:
             batches = filtered(history.batches(), chosen)
         elif spark is None:
             batches = history.batches()
         else:
-            if history.is_remote or str(spark.sparkContext.master).startswith("local["):
+            if history.must_be_copied or str(spark.sparkContext.master).startswith("local["):
                 history.stage(
                     Path(stack.enter_context(TemporaryDirectory(prefix="rillway-query-")))
                 )
-            batches = select(history.data_frame(spark), options.where, options.limit)
+            frame = history.data_frame(spark)
+            batches = select(frame, options.where, options.limit, history.schema)
         try:
             write_all(batches, output, options.limit, progress, interruption)
         except Interrupted:
@@ -185,15 +189,20 @@ def write_all(
 # -- with Spark -----------------------------------------------------------------------------------
 
 
-def select(frame: DataFrame, where: str, limit: int | None) -> Iterator[pa.RecordBatch]:
+def select(
+    frame: DataFrame, where: str, limit: int | None, schema: pa.Schema = HISTORY_SCHEMA
+) -> Iterator[pa.RecordBatch]:
     """The entries for which a condition holds, in order. Raises QueryFailed."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     columns = "stream", "id", "ms", "seq", "ts", EPOCH
+    typed = [field for field in schema if field.name not in HISTORY_SCHEMA.names]
+    names = [_quoted(field.name) for field in typed]
     try:
-        chosen = frame.selectExpr(*columns, f"{AS_TEXT} AS fields", "fields AS raw").where(where)
-        ordered = chosen.selectExpr(*columns, "raw AS fields")
+        as_text = *names, f"{AS_TEXT} AS fields", "fields AS raw"
+        chosen = frame.selectExpr(*columns, *as_text).where(where)
+        ordered = chosen.selectExpr(*columns, *map(_exact, typed), "raw AS fields")
         if limit is not None:
             ordered = ordered.orderBy(EPOCH, "ms", "seq").limit(limit)
         else:
@@ -201,14 +210,23 @@ def select(frame: DataFrame, where: str, limit: int | None) -> Iterator[pa.Recor
             ordered = ordered.repartition(1).sortWithinPartitions(EPOCH, "ms", "seq")
         rows = ordered.toLocalIterator(prefetchPartitions=True)
         while held := list(islice(rows, BATCH_ROWS)):
-            yield to_batch(held)
+            yield to_batch(held, schema)
     except (Py4JError, PySparkException) as error:
         raise QueryFailed(root_cause(error)) from None
 
 
-def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def _exact(field: pa.Field) -> str:
+    """Times as numbers: Spark hands them over without their zone."""
+    name = _quoted(field.name)
+    return f"unix_micros({name}) AS {name}" if pa.types.is_timestamp(field.type) else name
+
+
+def to_batch(rows: Sequence[Row], schema: pa.Schema = HISTORY_SCHEMA) -> pa.RecordBatch:
     """Rows of Spark as Arrow has them."""
-    schema = HISTORY_SCHEMA
     columns = {
         name: pa.array([row[name] for row in rows], schema.field(name).type)
         for name in ("stream", "id", "ms", "seq", EPOCH)
@@ -217,4 +235,22 @@ def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     columns["ts"] = timestamps(columns["ms"])
     fields = [[pair.asDict() for pair in row.fields or ()] for row in rows]
     columns["fields"] = pa.array(fields, schema.field("fields").type)
+    for field in schema:
+        if field.name not in columns:
+            values = [_of_row(row[field.name]) for row in rows]
+            columns[field.name] = pa.array(values, field.type)
     return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+def _of_row(value: Any) -> Any:
+    """A value of Spark's as Arrow takes it."""
+    from pyspark.sql import Row
+
+    if isinstance(value, Row):
+        return {name: _of_row(item) for name, item in value.asDict().items()}
+    if isinstance(value, dict):
+        return [(name, _of_row(item)) for name, item in value.items()]
+    if isinstance(value, list):
+        return [_of_row(item) for item in value]
+    # In a list, map or struct, a time without its zone is of this machine's.
+    return value.astimezone(UTC) if isinstance(value, datetime) else value

@@ -16,9 +16,9 @@ archive if they were archived before.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +27,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rillway.pipeline.archive.columns.batches import Run, with_columns
+from rillway.pipeline.archive.columns.decoding import columns_of
+from rillway.pipeline.archive.columns.encoding import names_of
+from rillway.pipeline.archive.columns.layouts import KnownLayouts
+from rillway.pipeline.archive.columns.schema import NO_COLUMNS, RESCUED, Columns, FieldMap
 from rillway.pipeline.archive.files.parquet_files import COMPRESSION, EPOCH
 from rillway.pipeline.archive.files.periods import day_of
 from rillway.pipeline.archive.files.rows import Segment, StreamRows
@@ -39,7 +44,7 @@ from rillway.pipeline.archive.identity.recognition import Recognised, Refused, R
 from rillway.pipeline.archive.pins import Pin
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.arrow.collector import paused_collector
-from rillway.pipeline.arrow.schema import arrow_schema
+from rillway.pipeline.arrow.schema import COLUMNS, FIELDS, arrow_schema
 from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import DEFAULT_URL, Connection
 from rillway.pipeline.client.facts import StreamFacts, read_facts
@@ -65,7 +70,8 @@ class History:
 
     `archived`: None without an archive; `live`: first and last ID, None if there is nothing;
     `epoch`: of what is live. `notes`: what the user should know. `staged`: where `stage` has put
-    what `live` names.
+    what `live` names. `columns`: the typed ones of the archive; `typed`: those that this stream has
+    or had, and why values have none.
     """
 
     url: str
@@ -79,41 +85,67 @@ class History:
     notes: list[str] = field(default_factory=list)
     staged: Path | None = None
     staged_archive: bool = False
+    columns: Columns = NO_COLUMNS
+    typed: tuple[pa.Field, ...] = ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """HISTORY_SCHEMA, and typed columns if the stream has some."""
+        return pa.schema([*HISTORY_SCHEMA, *self.typed])
+
+    @property
+    def fields(self) -> FieldMap | None:
+        """Which fields have typed columns now."""
+        return self.columns.of(self.stream)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The entries in order, with HISTORY_SCHEMA, without Spark. Raises DataLost."""
+        """The entries in order, with `schema`, without Spark. Raises DataLost."""
         yield from self._archived_batches()
         yield from self._live_batches()
 
     def _archived_batches(self) -> Iterator[pa.RecordBatch]:
         if self.archived is not None:
             for epoch, batch in self.archived.batches():
-                yield history_batch(batch, epoch)
+                yield history_batch(batch, epoch, self.typed)
 
     @property
-    def is_remote(self) -> bool:
-        """True if the archive is in an object store."""
-        return self.archived is not None and self.archived.store.folder is None
+    def must_be_copied(self) -> bool:
+        """True if Spark's own readers cannot have the archive: it is in an object store, or fields
+        have left `fields` for columns."""
+        is_remote = self.archived is not None and self.archived.store.folder is None
+        return is_remote or bool(self.typed)
 
     def _live_batches(self) -> Iterator[pa.RecordBatch]:
         if self.live is not None:
             with connect(self.url) as connection:
                 for batch in read_batches(connection, self.stream, *self.live):
-                    yield history_batch(batch, self.epoch)
+                    yield history_batch(self._with_columns(batch), self.epoch, self.typed)
+
+    def _with_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Live entries with typed columns as archived ones have them, and all their fields."""
+        if not self.typed or not len(batch):
+            return batch
+        run = Run(self.stream, KnownLayouts(), len(batch), names_of(batch.column(FIELDS)))
+        columns = replace(self.columns, fails=False)
+        (found,) = with_columns(batch, [run], columns)
+        for column in self.typed:
+            batch = batch.append_column(column, found.column(column.name))
+        return batch
 
     def stage(self, folder: Path) -> None:
         """Copy what is in memory to a file in `folder`, for a Spark that sees this machine's files.
 
         Spark reads a file by itself; to read the stream it starts Python several times, which takes
         longer than copying a million entries. What is archived in an object store is copied as
-        well: Spark does not come with what it takes to read there. Raises DataLost.
+        well: Spark does not come with what it takes to read there; and so is what has typed
+        columns, whose fields are made whole again. Raises DataLost.
         """
         self.staged = folder / "live.parquet"
-        self.staged_archive = self.is_remote
+        self.staged_archive = self.must_be_copied
         batches = self.batches() if self.staged_archive else self._live_batches()
         with (
             paused_collector(),
-            pq.ParquetWriter(self.staged, HISTORY_SCHEMA, compression=COMPRESSION) as writer,
+            pq.ParquetWriter(self.staged, self.schema, compression=COMPRESSION) as writer,
         ):
             for batch in batches:
                 writer.write_batch(batch)
@@ -124,7 +156,7 @@ class History:
 
         parts = []
         if self.archived is not None and not self.staged_archive:
-            if self.is_remote:
+            if self.must_be_copied:
                 raise ArchiveError(
                     f"{self.archived.store}: Spark's own readers do not know it; stage() copies "
                     "what is read to a folder"
@@ -135,18 +167,29 @@ class History:
                 if self.archived.named_files(segment)
             ]
         if self.staged is not None:
-            parts.append(spark.read.schema(history_spark_schema()).parquet(str(self.staged)))
+            parts.append(spark.read.schema(self._spark_schema()).parquet(str(self.staged)))
         elif self.live is not None:
             live = self._live_frame(spark, *self.live)
             parts.append(live.withColumn(EPOCH, functions.lit(self.epoch)))
         if not parts:
-            return spark.createDataFrame([], history_spark_schema())
+            return spark.createDataFrame([], self._spark_schema())
         return reduce(lambda one, other: one.unionByName(other), parts)
+
+    def _spark_schema(self) -> StructType:
+        from pyspark.sql.pandas.types import from_arrow_type
+        from pyspark.sql.types import IntegerType
+
+        from rillway.pipeline.arrow.schema import spark_schema
+
+        schema = spark_schema().add(EPOCH, IntegerType())
+        for column in self.typed:
+            schema.add(column.name, from_arrow_type(column.type))
+        return schema
 
     def _archive_frame(self, spark: SparkSession, rows: StreamRows, segment: Segment) -> DataFrame:
         from pyspark.sql import functions
 
-        schema = history_spark_schema()
+        schema = self._spark_schema()
         root = rows.store.folder
         paths = [f"{root}/{file.path}" for file in rows.named_files(segment)]
         is_wanted = (functions.col("stream") == self.stream) & (
@@ -169,19 +212,16 @@ class History:
         )
 
 
-def history_batch(batch: pa.RecordBatch, epoch: int) -> pa.RecordBatch:
-    """Entries of a stream, as HISTORY_SCHEMA has them."""
+def history_batch(
+    batch: pa.RecordBatch, epoch: int, typed: Sequence[pa.Field] = ()
+) -> pa.RecordBatch:
+    """Entries of a stream, as HISTORY_SCHEMA has them, and typed columns."""
     numbers = pa.repeat(pa.scalar(epoch, pa.int32()), len(batch))
-    return pa.RecordBatch.from_arrays([*batch.columns, numbers], schema=HISTORY_SCHEMA)
-
-
-def history_spark_schema() -> StructType:
-    """HISTORY_SCHEMA for Spark."""
-    from pyspark.sql.types import IntegerType
-
-    from rillway.pipeline.arrow.schema import spark_schema
-
-    return spark_schema().add(EPOCH, IntegerType())
+    entry = [batch.column(name) for name in COLUMNS]
+    return pa.RecordBatch.from_arrays(
+        [*entry, numbers, *(batch.column(each.name) for each in typed)],
+        schema=pa.schema([*HISTORY_SCHEMA, *typed]),
+    )
 
 
 def sql_between(first: int, last: int) -> str:
@@ -314,6 +354,11 @@ def _fix(
         epoch=state.present.number if state is not None else FIRST,
         notes=[] if found is None else list(found.notes),
     )
+    if table is not None and table.columns:
+        history.columns = table.columns
+        history.typed = _typed(table, stream)
+        if history.archived is not None:
+            history.archived = replace(history.archived, typed=history.typed)
     if state is not None and len(state.epochs) > 1 and epochs == ALL:
         history.notes.append(
             f"{stream} has {len(state.epochs)} epochs, and this has the entries of all of them: "
@@ -323,6 +368,16 @@ def _fix(
     if expired_ms is not None and ms_of(first) < expired_ms:
         history.notes.append(f"entries from before {day_of(expired_ms)} have expired")
     return history
+
+
+def _typed(table: ArchiveTable, stream: str) -> tuple[pa.Field, ...]:
+    """The typed columns that a stream has or had, in the order of the schema."""
+    fields, record = table.columns.of(stream), table.record(stream)
+    names = {RESCUED, *columns_of({} if record is None else record.layouts)}
+    names.update(() if fields is None else (column.name for column in fields.columns))
+    if names == {RESCUED}:
+        return ()
+    return tuple(field for field in table.columns.fields if field.name in names)
 
 
 @contextmanager
@@ -342,8 +397,8 @@ def read_history(
 
     `first` and `last` are IDs, both included: `make_id(ms)` of rillway.pipeline.client.ids makes
     one of a time. `epochs`: `all`, or `current` for the history that leads to what is in memory
-    now. Columns: stream, id, ms, seq, ts, fields, epoch. Raises as open_history does; Spark's own
-    errors carry what went wrong in a task.
+    now. Columns: stream, id, ms, seq, ts, fields, epoch, and the typed ones that the archive has
+    for the stream. Raises as open_history does; Spark's own errors carry what went wrong in a task.
     """
     with ExitStack() as stack:
         history = stack.enter_context(
@@ -358,6 +413,6 @@ def read_history(
                 storage_options=storage_options,
             )
         )
-        if history.is_remote:
+        if history.must_be_copied:
             history.stage(Path(stack.enter_context(TemporaryDirectory(prefix="rillway-history-"))))
         yield history.data_frame(spark)

@@ -1,5 +1,8 @@
 """Entries for people and programs: as a table, as lines of JSON, as CSV, as a Parquet file.
 
+Typed columns that an archive has stand beside the fields, which JSON and CSV have whole; a table
+leaves out those that a column shows.
+
 Values are bytes. What is UTF-8 is shown as text; other values are {"base64": ...} in JSON and CSV,
 and have \\xHH in a table. An entry that has a field's name twice keeps both: its fields are a list
 of pairs in JSON.
@@ -9,7 +12,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, TextIO
@@ -18,8 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rillway.json_bytes import to_json
+from rillway.pipeline.archive.columns.schema import RESCUED, FieldMap
 from rillway.pipeline.query.history import HISTORY_SCHEMA
+from rillway.pipeline.query.values import cell_texts, json_texts
 
+TIME_WIDTH = 23
 CSV_COLUMNS = ("stream", "id", "ts")
 LAST_TEXT_MS = 253_402_300_799_999  # the end of the year 9999
 
@@ -32,47 +38,77 @@ class Output(Protocol):
     def close(self) -> None: ...
 
 
-def open_output(name: str, file: TextIO, path: Path | None, columns: Sequence[str]) -> Output:
-    """`file`: where text goes; `path`: where a Parquet file goes; `columns`: fields for CSV."""
+def open_output(
+    name: str,
+    file: TextIO,
+    path: Path | None,
+    columns: Sequence[str],
+    schema: pa.Schema = HISTORY_SCHEMA,
+    fields: FieldMap | None = None,
+) -> Output:
+    """`file`: where text goes; `path`: where a Parquet file goes; `columns`: fields for CSV.
+
+    `schema`: that of the batches; `fields`: which of them have typed columns.
+    """
+    typed = [each for each in schema.names if each not in (*HISTORY_SCHEMA.names, RESCUED)]
     if name == "parquet":
         assert path is not None
-        return ParquetOutput(path)
+        return ParquetOutput(path, schema)
     if name == "json":
-        return JsonOutput(file)
+        return JsonOutput(file, typed)
     if name == "csv":
-        return CsvOutput(file, columns)
-    return TableOutput(file)
+        return CsvOutput(file, columns, typed)
+    return TableOutput(file, typed, fields)
 
 
 class TableOutput:
-    """ID, time and fields; the columns are as wide as in the first batch."""
+    """ID, time, typed columns and fields; the columns are as wide as in the first batch."""
 
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-        self._width = 0
+    def __init__(self, file: TextIO, typed: Sequence[str], fields: FieldMap | None) -> None:
+        self._file, self._typed, self._fields = file, typed, fields
+        self._widths: list[int] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
-        ids = batch.column("id").to_pylist()
-        if not self._width:
-            self._width = max(map(len, ids), default=0)
-            print(f"{'id':<{self._width}}  {'time (UTC)':<23}  fields", file=self._file)
-        lines = [
-            f"{entry_id:<{self._width}}  {time_text(ms):<23}  {plain(fields)}\n"
-            for entry_id, ms, fields in zip(
-                ids, batch.column("ms").to_pylist(), pairs_of(batch), strict=True
-            )
-        ]
-        self._file.write("".join(lines))
+        times = [time_text(ms) for ms in batch.column("ms").to_pylist()]
+        columns = [batch.column("id").to_pylist(), times]
+        columns += [cell_texts(batch.column(name)) for name in self._typed]
+        if not self._widths:
+            heads = ["id", "time (UTC)", *self._typed]
+            self._widths = [max(map(len, column), default=0) for column in columns]
+            self._widths[1] = TIME_WIDTH
+            for place, name in enumerate(self._typed, start=2):
+                self._widths[place] = max(self._widths[place], len(name))
+            self._file.write(self._line([*heads, "fields"]))
+        fields = [plain(pairs) for pairs in self._left(batch)]
+        self._file.write("".join(map(self._line, zip(*columns, fields, strict=True))))
+
+    def _line(self, cells: Sequence[str]) -> str:
+        padded = [f"{cell:<{width}}" for cell, width in zip(cells, self._widths, strict=False)]
+        return "  ".join([*padded, cells[-1]]) + "\n"
+
+    def _left(self, batch: pa.RecordBatch) -> Iterator[list[tuple[bytes, bytes]]]:
+        """The fields of each entry that no typed column shows."""
+        nulls = {name: batch.column(name).is_null().to_pylist() for name in self._typed}
+        for row, pairs in enumerate(pairs_of(batch)):
+            if self._fields is None:
+                yield pairs
+                continue
+            shown = self._fields.layout(tuple(name for name, _ in pairs)).columns
+            yield [
+                pair
+                for pair, column in zip(pairs, shown, strict=True)
+                if column is None or nulls[column][row]
+            ]
 
     def close(self) -> None:
         pass
 
 
 class JsonOutput:
-    """One object for each line: stream, id, fields."""
+    """One object for each line: stream, id, fields, and columns if there are typed ones."""
 
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
+    def __init__(self, file: TextIO, typed: Sequence[str]) -> None:
+        self._file, self._typed = file, typed
 
     def write(self, batch: pa.RecordBatch) -> None:
         lines = [
@@ -84,19 +120,31 @@ class JsonOutput:
                 strict=True,
             )
         ]
+        if self._typed:
+            texts = zip(*(json_texts(batch.column(name)) for name in self._typed), strict=True)
+            lines = [
+                f'{line[:-1]}, "columns": {{{self._columns(each)}}}}}'
+                for line, each in zip(lines, texts, strict=True)
+            ]
         self._file.write("".join(f"{line}\n" for line in lines))
+
+    def _columns(self, texts: Sequence[str]) -> str:
+        pairs = zip(map(to_line, self._typed), texts, strict=True)
+        return ", ".join(f"{name}: {text}" for name, text in pairs)
 
     def close(self) -> None:
         pass
 
 
 class CsvOutput:
-    """stream, id, ts, and each of the columns asked for; else all fields as JSON."""
+    """stream, id, ts, and each of the columns asked for: typed ones, or fields. If none is asked
+    for, all typed ones, and all fields as JSON."""
 
-    def __init__(self, file: TextIO, columns: Sequence[str]) -> None:
+    def __init__(self, file: TextIO, columns: Sequence[str], typed: Sequence[str]) -> None:
         self._writer = csv.writer(file, lineterminator="\n")
-        self._columns = [name.encode() for name in columns]
-        self._writer.writerow([*CSV_COLUMNS, *(columns or ("fields",))])
+        self._columns = columns
+        self._typed = [name for name in columns or typed if name in typed]
+        self._writer.writerow([*CSV_COLUMNS, *(columns or (*typed, "fields"))])
 
     def write(self, batch: pa.RecordBatch) -> None:
         rows = zip(
@@ -104,27 +152,36 @@ class CsvOutput:
             batch.column("id").to_pylist(),
             batch.column("ms").to_pylist(),
             pairs_of(batch),
+            self._typed_cells(batch),
             strict=True,
         )
-        for stream, entry_id, ms, fields in rows:
-            self._writer.writerow([stream, entry_id, time_text(ms), *self._cells(fields)])
+        for stream, entry_id, ms, fields, typed in rows:
+            self._writer.writerow([stream, entry_id, time_text(ms), *self._cells(fields, typed)])
 
-    def _cells(self, fields: list[tuple[bytes, bytes]]) -> list[str]:
+    def _typed_cells(self, batch: pa.RecordBatch) -> list[dict[str, str]]:
+        columns = [cell_texts(batch.column(name)) for name in self._typed]
+        if not columns:
+            return [{}] * len(batch)
+        return [dict(zip(self._typed, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def _cells(self, fields: list[tuple[bytes, bytes]], typed: Mapping[str, str]) -> list[str]:
         if not self._columns:
-            return [to_line(as_json(fields))]
+            return [*typed.values(), to_line(as_json(fields))]
         values = dict(fields)
-        found = [values.get(name) for name in self._columns]
-        return ["" if value is None else _cell(value) for value in found]
+        return [
+            typed[name] if name in typed else _cell(values.get(name.encode()))
+            for name in self._columns
+        ]
 
     def close(self) -> None:
         pass
 
 
 class ParquetOutput:
-    """A file with the columns of a stream."""
+    """A file with the columns of a stream, typed ones included."""
 
-    def __init__(self, path: Path) -> None:
-        self._writer = pq.ParquetWriter(path, HISTORY_SCHEMA, compression="zstd")
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._writer = pq.ParquetWriter(path, schema, compression="zstd")
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._writer.write_batch(batch)
@@ -173,6 +230,8 @@ def to_line(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _cell(value: bytes) -> str:
+def _cell(value: bytes | None) -> str:
+    if value is None:
+        return ""
     text = to_json(value)
     return text if isinstance(text, str) else json.dumps(text)

@@ -9,9 +9,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from rillway.pipeline.archive.archiver import Archiver, Settings
+from rillway.pipeline.archive.columns.backfill import backfill
+from rillway.pipeline.archive.columns.requests import from_options, set_columns
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.identity.recognition import (
     ArchiveBehind,
@@ -26,7 +29,7 @@ from rillway.pipeline.archive.upkeep.expiry import expire
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.facts import group_infos
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, parse_id
-from rillway.pipeline.query.history import History, open_history, sql_between
+from rillway.pipeline.query.history import HISTORY_SCHEMA, History, open_history, sql_between
 from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.pipeline.ranges.loss import DataLost
 from tests.rillway.pipeline.scene import add, add_many, ids_of
@@ -51,6 +54,35 @@ def found(history: History) -> list[str]:
 
 def numbers(first: int, last: int) -> list[str]:
     return [f"{n}-0" for n in range(first, last + 1)]
+
+
+def test_typed_columns_are_those_of_the_archive_and_live_entries_have_them(
+    link: Connection, table: ArchiveTable, tmp_path: Path
+) -> None:
+    """But rows from before the schema have none, until they are backfilled."""
+    link.call("XADD", STREAM, "1-0", "amount", "1.00")
+    archive(link, table)
+    set_columns(table, from_options([f"{STREAM}=amount DECIMAL(10,2)", "other=x INT"]))
+    link.call("XADD", STREAM, "2-0", "amount", "2.00", "x", "y")
+    link.call("XADD", STREAM, "3-0", "amount", "007")
+    archive(link, table)
+    link.call("XADD", STREAM, "4-0", "amount", "4.00")
+    link.call("XADD", STREAM, "5-0", "amount", "x")
+    with open_history(link.url, STREAM, table.root) as history:
+        assert history.schema.names[len(HISTORY_SCHEMA) :] == ["amount", "_rescued"]
+        rows = [row for batch in history.batches() for row in batch.to_pylist()]
+        history.stage(tmp_path)
+        assert pq.read_table(tmp_path / "live.parquet").to_pylist() == rows
+    amounts = [None if row["amount"] is None else str(row["amount"]) for row in rows]
+    assert amounts == [None, "2.00", "7.00", "4.00", None]
+    assert [row["_rescued"] for row in rows] == [None] * 4 + [
+        '{"amount": "no DECIMAL(10,2): \'x\'"}'
+    ]
+    values = [row["fields"][0]["value"] for row in rows]
+    assert values == [b"1.00", b"2.00", b"007", b"4.00", b"x"]
+    backfill(table)
+    with open_history(link.url, STREAM, table.root) as history:
+        assert str(next(history.batches()).column("amount")[0]) == "1.00"
 
 
 @pytest.mark.parametrize("keep_ms", [0, 5, 1000])

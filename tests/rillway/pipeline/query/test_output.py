@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rillway.pipeline.archive.columns.schema import Column, FieldMap
 from rillway.pipeline.arrow.decoder import fields_decoder
 from rillway.pipeline.query.history import HISTORY_SCHEMA, history_batch
 from rillway.pipeline.query.output import open_output
@@ -60,6 +62,64 @@ def test_csv_has_all_fields_as_json_or_some_as_columns() -> None:
     assert rows[0] == ["stream", "id", "ts", "note", "carrier"]
     assert rows[1][3:] == ['größe, "x"', "UA"]
     assert rows[3][3:] == ["", ""]
+
+
+TYPED = [pa.field("amount", pa.decimal128(10, 2)), pa.field("_rescued", pa.string())]
+SCHEMA = pa.schema([*HISTORY_SCHEMA, *TYPED])
+FIELDS = FieldMap([("Amount", Column("amount", "DECIMAL(10,2)"))], is_case_sensitive=False)
+
+
+def typed(name: str, *columns: str) -> list[str]:
+    """Of entries of which the last one has no amount that can be read."""
+    entries = [
+        [b"1-0", [b"amount", b"12.50", b"note", b"x"]],
+        [b"2-0", [b"Amount", b"7", b"amount", b"8"]],
+        [b"3-0", [b"amount", b"12,5"]],
+    ]
+    batch = history_batch(fields_decoder("orders")(entries), 2)
+    amounts = pa.array([Decimal("12.50"), Decimal("7.00"), None], TYPED[0].type)
+    batch = batch.append_column(TYPED[0], amounts)
+    batch = batch.append_column(TYPED[1], pa.array([None, None, "no"], pa.string()))
+    file = io.StringIO()
+    output = open_output(name, file, None, columns, SCHEMA, FIELDS)
+    output.write(batch)
+    output.close()
+    return file.getvalue().splitlines()
+
+
+def test_a_table_has_typed_columns_and_the_fields_that_they_do_not_show() -> None:
+    assert [line.split()[3:] for line in typed("table")] == [
+        ["amount", "fields"],
+        ["12.50", "note=x"],
+        ["7.00", "amount=8"],
+        ["amount=12,5"],
+    ]
+
+
+def test_json_has_typed_columns_beside_all_fields() -> None:
+    assert typed("json") == [
+        '{"stream": "orders", "id": "1-0", "fields": {"amount": "12.50", "note": "x"}, '
+        '"columns": {"amount": 12.50}}',
+        '{"stream": "orders", "id": "2-0", "fields": {"Amount": "7", "amount": "8"}, '
+        '"columns": {"amount": 7.00}}',
+        '{"stream": "orders", "id": "3-0", "fields": {"amount": "12,5"}, '
+        '"columns": {"amount": null}}',
+    ]
+
+
+def test_csv_has_typed_columns_and_fields() -> None:
+    assert [row[3:] for row in csv.reader(typed("csv"))] == [
+        ["amount", "fields"],
+        ["12.50", '{"amount": "12.50", "note": "x"}'],
+        ["7.00", '{"Amount": "7", "amount": "8"}'],
+        ["", '{"amount": "12,5"}'],
+    ]
+    assert [row[3:] for row in csv.reader(typed("csv", "note", "amount"))] == [
+        ["note", "amount"],
+        ["x", "12.50"],
+        ["", "7.00"],
+        ["", ""],
+    ]
 
 
 def test_parquet_has_the_columns_of_a_stream(tmp_path: Path) -> None:
