@@ -12,7 +12,7 @@ from rillway.cluster.folder import ClusterFolder, Plan
 from rillway.cluster.member import Member, Node
 from rillway.cluster.ports import check_free
 from rillway.cluster.process import NodeProcess
-from rillway.cluster.removal import forget, leaving_ports
+from rillway.cluster.removal import forget, leaving_ports, stay_alone
 from rillway.cluster.resharding import Resharding, fair_share, parting_shares
 from rillway.pipeline.cli.progress import Progress
 
@@ -208,6 +208,7 @@ class Launch:
         self._started(plan.removing)
         ours, leaving = self._members(plan.ports), self._members(plan.removing)
         staying = [*ours, *self._others(ours)]
+        stay_alone(leaving)
         self._take_slots_from(leaving[0], staying)
         forget(leaving, staying)
         wait_for_agreement(staying)

@@ -30,6 +30,14 @@ def leaving_ports(name: str, ours: Sequence[Member]) -> list[int]:
     return [leaving.port, *(member.port for member in ours if member.id in replicas)]
 
 
+def stay_alone(leaving: Sequence[Member]) -> None:
+    """Have a primary that loses its last slot not follow the one that took it: it would load all
+    that this one has, and answer nothing meanwhile.
+    """
+    for member in leaving:
+        member.ask("CONFIG", "SET", "cluster-allow-replica-migration", "no")
+
+
 def forget(leaving: Sequence[Member], staying: Sequence[Member]) -> None:
     """Have those that stay forget those that leave, and these become new nodes without data.
 

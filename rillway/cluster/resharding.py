@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from rillway.cluster.failure import ClusterFailed, NotReady
+from rillway.cluster.failure import ClusterFailed
 from rillway.cluster.member import SLOT_COUNT, Member, Node
 
 SLOTS_AT_ONCE = 64
@@ -110,17 +110,9 @@ class Resharding:
             source.ask_all((*migrate, *keys) for keys in found)
 
     def _give(self, slots: Sequence[int], members: Iterable[Member]) -> None:
-        """The target is told first: if the command ends there, it announces it to the others.
-
-        A source that has lost its last slot, and heard of it from the target, is a replica by now,
-        and has nothing to be told.
-        """
+        """The target is told first: if the command ends there, it announces it to the others."""
         for member in members:
-            try:
-                member.ask_all([("CLUSTER", "SETSLOT", s, "NODE", self._target.id) for s in slots])
-            except NotReady:
-                if member.myself().is_primary:
-                    raise
+            member.ask_all([("CLUSTER", "SETSLOT", s, "NODE", self._target.id) for s in slots])
 
     def _source(self, node_id: str) -> Member:
         if node_id not in self._primaries:

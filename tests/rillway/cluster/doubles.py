@@ -19,7 +19,6 @@ class FakeCluster:
         self.changes: list[tuple[Any, ...]] = []
         self.keys: dict[int, dict[bytes, FakeMember]] = {}
         self.fail_after = fail_after
-        self.demotes = False  # whether who loses its last slot follows the one that took it
 
     def change(self, member: FakeMember, words: Sequence[Any]) -> None:
         if self.fail_after is not None and len(self.changes) >= self.fail_after:
@@ -114,12 +113,8 @@ class FakeMember(Member):
             assert cluster.owners[slot] is self
             self.migrating[slot] = node_id
         else:
-            if self.primary_id:
-                raise NotReady("Please use SETSLOT only with masters.")
             assert self is other or self not in cluster.keys.get(slot, {}).values()
-            former, cluster.owners[slot] = cluster.owners[slot], other
-            if cluster.demotes and former and former is not other and former not in cluster.owners:
-                former.primary_id = node_id
+            cluster.owners[slot] = other
             self.migrating.pop(slot, None)
             self.importing.pop(slot, None)
 
