@@ -180,9 +180,20 @@ def unknown(name: str) -> str:
     return f"there is no sub-command '{name}'." + (suggestion or f"\n\n{usage()}")
 
 
+def as_program(arguments: list[str]) -> int | None:
+    """What the program `rillway` does. A reader that closes its output ends it, but no server."""
+    if arguments[:1] == ["serve"] or sys.stdout is None:
+        return main(arguments)
+    from rillway.command_line.output import flushed, pipe_output
+
+    sys.stdout = pipe_output(sys.stdout)
+    return flushed(lambda: main(arguments), sys.stdout)
+
+
 def main(arguments: list[str] | None = None) -> int | None:
     """Run one sub-command and return the exit status: 2 if it is missing or unknown."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        return as_program(sys.argv[1:])
     if not arguments:
         print(usage(), file=sys.stderr)
         return USAGE_ERROR

@@ -9,7 +9,6 @@ is done, or was ended in --follow by a signal; 1 if it cannot go on, 2 for a bad
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 import time
 from collections.abc import Iterator
@@ -187,11 +186,10 @@ def rounds(follower: Follower, every: float, interruption: Interruption) -> Iter
 
 
 def show(tally: Tally, options: argparse.Namespace) -> None:
-    """On standard output, and into the files that are asked for."""
-    with contextlib.suppress(BrokenPipeError):
-        print("\n".join(lines(tally, options.stream)).rstrip(), flush=True)
+    """Into the files that are asked for, and on standard output, which may be closed."""
     if options.csv is not None:
         with options.csv.open("w", encoding="utf-8", newline="") as file:
             write_csv(tally, file)
     if options.plot is not None:
         draw(tally, options.plot, f"{options.stream}: {tally.count:,} acknowledgements")
+    print("\n".join(lines(tally, options.stream)).rstrip(), flush=True)

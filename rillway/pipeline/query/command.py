@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -78,10 +77,6 @@ def main(arguments: list[str]) -> int:
     options = parse_options(arguments)
     try:
         return run(options)
-    except BrokenPipeError:
-        # The reader of our output has closed it. Python would report that once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except (QueryFailed, *EXPECTED_ERRORS) as error:
         print(f"rillway query: {error}", file=sys.stderr)
         return 1
