@@ -13,8 +13,10 @@ import contextlib
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from rillway.command_line.arguments import add_url, duration, from_zero, interval
+from rillway.client.partitions import Partitions
+from rillway.command_line.arguments import add_url, duration, from_one, from_zero, interval
 from rillway.command_line.parser import Parser
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.progress import Progress
@@ -25,7 +27,7 @@ from rillway.pipeline.client.ids import format_id
 from rillway.pipeline.client.pending import group_names
 from rillway.pipeline.dead_letters.mover import DeadLetter, MoveFailed, Mover, Report, Rules
 from rillway.pipeline.dead_letters.redrive import redrive
-from rillway.pipeline.ranges.discovery import StreamMissing, check_there
+from rillway.pipeline.ranges.discovery import StreamMissing, check_there, kinds_of
 
 EXPECTED_ERRORS = (ConnectionLost, MoveFailed, ServerError, StreamMissing)
 SHOWN_IDS = 10
@@ -60,51 +62,98 @@ def run(options: argparse.Namespace, interruption: Interruption) -> int:
 
 
 def run_round(options: argparse.Namespace, interruption: Interruption) -> int:
-    """Each group once. Raises ServerError, ConnectionLost, MoveFailed."""
-    rules = Rules(options.more_than, round(options.idle * 1000))
+    """Each group of each partition once. Raises ServerError, ConnectionLost, MoveFailed."""
+    total = 0
     with connect(options.url) as servers:
+        for route in routes_there(servers, options):
+            done = run_route(servers, route, options, interruption)
+            if done is None:
+                return interruption.exit_status
+            total += done
+    if options.partitions is not None:
+        print(f"{options.stream}: {total:,} {done_by(options)}, in {options.partitions} partitions")
+    return 0
+
+
+def done_by(options: argparse.Namespace) -> str:
+    if options.back:
+        return "moved back"
+    return "would be moved" if options.dry_run else "moved"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A stream, or a partition of one, and where its dead letters are."""
+
+    stream: str
+    to: str
+    is_partition: bool = False  # of many: those without dead letters are not mentioned
+
+
+def routes_there(servers: Connection, options: argparse.Namespace) -> list[Route]:
+    """The stream, or those partitions that have had entries. Raises StreamMissing, MoveFailed."""
+    if options.partitions is None:
+        check_there(servers, options.stream, remedy="")
         if servers.slot(options.stream) != servers.slot(options.to):
             raise MoveFailed(
                 f"in a cluster, {options.stream} and {options.to} must be in one slot: "
                 f"only what is in braces counts, as in {{orders}} and {{orders}}:dead"
             )
-        connection = servers.of(options.stream)
-        check_there(connection, options.stream, remedy="")
-        if options.back:
-            return send_back(connection, options, interruption)
-        groups = options.group or group_names(connection, options.stream)
-        if not groups:
-            print(f"{options.stream}: no groups")
-        mover = Mover(
-            connection, options.stream, options.to, rules, drops_missing=options.drop_missing
-        )
-        for group in groups:
-            if interruption.requested:
-                return interruption.exit_status
-            if options.dry_run:
-                show_group(mover, options.stream, group)
-            elif not move_group(mover, Report(options.stream, group), options.to, interruption):
-                return interruption.exit_status
-    return 0
+        return [Route(options.stream, options.to)]
+    names = Partitions(options.stream, options.partitions)
+    kinds = kinds_of(servers, names.streams)
+    there = [name for name in names.streams if kinds[name] != "none"] or names.streams[:1]
+    check_there(servers, *there, remedy="")
+    partitions = enumerate(names.streams)
+    return [Route(name, names.dead_letters(p), True) for p, name in partitions if name in there]
+
+
+def run_route(
+    servers: Connection, route: Route, options: argparse.Namespace, interruption: Interruption
+) -> int | None:
+    """How many entries were moved, or would be; None if a signal came before all were."""
+    connection = servers.of(route.stream)
+    if options.back:
+        return send_back(connection, route, options.group or (), interruption)
+    groups = options.group or group_names(connection, route.stream)
+    if route.is_partition:  # a group is in a partition when its first consumer has come there
+        groups = [name for name in group_names(connection, route.stream) if name in groups]
+    elif not groups:
+        print(f"{route.stream}: no groups")
+    rules = Rules(options.more_than, round(options.idle * 1000))
+    mover = Mover(connection, route.stream, route.to, rules, drops_missing=options.drop_missing)
+    total = 0
+    for group in groups:
+        if interruption.requested:
+            return None
+        if options.dry_run:
+            total += show_group(mover, route, group)
+            continue
+        report = Report(route.stream, group)
+        if not move_group(mover, report, route, interruption):
+            return None
+        total += report.moved
+    return total
 
 
 def send_back(
-    connection: Connection, options: argparse.Namespace, interruption: Interruption
-) -> int:
+    connection: Connection, route: Route, groups: Sequence[str], interruption: Interruption
+) -> int | None:
     sent = 0
-    with Progress(f"sending {options.to} back") as progress:
+    with Progress(f"sending {route.to} back") as progress:
         try:
             with contextlib.suppress(Interrupted):
-                for entries in redrive(connection, options.to, options.stream, options.group or ()):
+                for entries in redrive(connection, route.to, route.stream, groups):
                     sent += entries
                     progress.advance(entries)
                     interruption.check()
         finally:
-            print(f"{options.stream}: {sent:,} moved back from {options.to}", flush=True)
-    return interruption.exit_status if interruption.requested else 0
+            if sent or not route.is_partition:
+                print(f"{route.stream}: {sent:,} moved back from {route.to}", flush=True)
+    return None if interruption.requested else sent
 
 
-def move_group(mover: Mover, report: Report, to: str, interruption: Interruption) -> bool:
+def move_group(mover: Mover, report: Report, route: Route, interruption: Interruption) -> bool:
     """Move the dead letters of a group and print a summary; return False if interrupted."""
     is_complete = True
     with Progress(f"moving {report.stream}/{report.group}") as progress:
@@ -118,7 +167,8 @@ def move_group(mover: Mover, report: Report, to: str, interruption: Interruption
         finally:
             if report.missing:
                 progress.note(loss(report))
-            print(summary(report, to), flush=True)
+            if report != Report(report.stream, report.group) or not route.is_partition:
+                print(summary(report, route.to), flush=True)
     return is_complete
 
 
@@ -146,12 +196,14 @@ def loss(report: Report) -> str:
     return f"{what} (they stay pending; --drop-missing acknowledges them)"
 
 
-def show_group(mover: Mover, stream: str, group: str) -> None:
-    """--dry-run."""
+def show_group(mover: Mover, route: Route, group: str) -> int:
+    """--dry-run. Returns the number of dead letters."""
     letters = [letter for found in mover.find(group) for letter in found]
-    print(f"{stream}/{group}: {len(letters):,} would be moved")
+    if letters or not route.is_partition:
+        print(f"{route.stream}/{group}: {len(letters):,} would be moved")
     if letters:
         print(text_table(("id", "consumer", "deliveries", "idle ms", ""), rows(letters)))
+    return len(letters)
 
 
 def rows(letters: Sequence[DeadLetter]) -> list[tuple[object, ...]]:
@@ -190,7 +242,14 @@ def make_parser() -> Parser:
         metavar="TIME",
         help="and were last delivered at least this long ago, such as 10m (default: any time)",
     )
-    parser.add_argument("--to", required=True, metavar="STREAM", help="where they go")
+    parser.add_argument("--to", metavar="STREAM", help="where they go")
+    parser.add_argument(
+        "--partitions",
+        type=from_one,
+        metavar="N",
+        help="instead of --to: all N partitions of the stream, each with its own dead letters, "
+        "orders:dead:{3} of orders:{3}",
+    )
     parser.add_argument(
         "--back",
         action="store_true",
@@ -213,8 +272,15 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     """Exits with status 2 if they are wrong."""
     parser = make_parser()
     options = parser.parse_args(arguments)
+    if (options.to is None) == (options.partitions is None):
+        parser.error("one of --to and --partitions is needed")
     if options.to == options.stream:
         parser.error("--to is the stream itself")
+    if options.partitions is not None:
+        try:
+            Partitions(options.stream, options.partitions)
+        except ValueError as error:
+            parser.error(f"--partitions: {error}")
     if options.back == (options.more_than is not None):
         parser.error("one of --more-than and --back is needed")
     if options.back and (options.dry_run or options.drop_missing or options.idle):

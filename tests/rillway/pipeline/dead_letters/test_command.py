@@ -164,7 +164,78 @@ def test_a_cluster_is_asked_at_the_node_that_has_the_stream(
         assert rillway_cluster_client.xlen(dead) == 1
         assert main([*command, "--back"]) == 0
         assert rillway_cluster_client.xlen(stream) == 2
+    command = ["--url", rillway_cluster.url, "--stream", "s", "--partitions", "4"]
     capsys.readouterr()
+    assert main([*command, "--more-than", "0"]) == 0
+    assert capsys.readouterr().out == "s: 0 moved, in 4 partitions\n"
     command = ["--url", rillway_cluster.url, "--stream", "s:{0}", "--to", "dead"]
     assert main([*command, "--more-than", "0"]) == 1
     assert "s:{0} and dead must be in one slot" in capsys.readouterr().err
+
+
+@pytest.fixture
+def partitions(link: Connection) -> Connection:
+    """Of four partitions of p, 0 and 2 have an entry that was delivered four times; 3 has none."""
+    for partition in range(3):
+        stream = f"p:{{{partition}}}"
+        link.call("XADD", stream, "1-0", "n", partition)
+        if partition == 1:
+            continue
+        link.call("XGROUP", "CREATE", stream, "g", "0")
+        link.call("XREADGROUP", "GROUP", "g", "c", "STREAMS", stream, ">")
+        link.call("XCLAIM", stream, "g", "c", 0, "1-0", "RETRYCOUNT", 4, "JUSTID")
+    return link
+
+
+def run_partitions(link: Connection, *arguments: str) -> int:
+    return main(["--url", link.url, "--stream", "p", "--partitions", "4", *arguments])
+
+
+def test_all_partitions_are_listed_moved_and_sent_back(
+    partitions: Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_partitions(partitions, "--more-than", "3", "--dry-run") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if "would be moved" in line] == [
+        "p:{0}/g: 1 would be moved",
+        "p:{2}/g: 1 would be moved",
+        "p: 2 would be moved, in 4 partitions",
+    ]
+    assert run_partitions(partitions, "--more-than", "3", "--group", "g") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "p:{0}/g: 1 moved to p:dead:{0}",
+        "p:{2}/g: 1 moved to p:dead:{2}",
+        "p: 2 moved, in 4 partitions",
+    ]
+    assert [partitions.call("XLEN", f"p:dead:{{{p}}}") for p in range(4)] == [1, 0, 1, 0]
+    assert run_partitions(partitions, "--back") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "p:{0}: 1 moved back from p:dead:{0}",
+        "p:{2}: 1 moved back from p:dead:{2}",
+        "p: 2 moved back, in 4 partitions",
+    ]
+    assert [partitions.call("XLEN", f"p:{{{p}}}") for p in range(4)] == [2, 1, 2, 0]
+
+
+def test_a_stream_without_any_partition_is_reported(
+    link: Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_partitions(link, "--more-than", "3") == 1
+    assert "there is no stream p:{0} at" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ([], "one of --to and --partitions is needed"),
+        (["--to", "d", "--partitions", "4"], "one of --to and --partitions is needed"),
+        (["--partitions", "20000"], "a stream has 1 to 16384 partitions"),
+    ],
+)
+def test_where_they_go_is_said_once(
+    words: list[str], what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--stream", "s", "--more-than", "3", *words])
+    assert ended.value.code == 2
+    assert what in capsys.readouterr().err
