@@ -39,10 +39,17 @@ def find_journal(connection: Connection, stream: str) -> str:
         key = None  # a Redis keeps no journals
     if key is None:
         raise NoJournal(
-            f"{stream} has no journal of acknowledgements. Rillway keeps one from when it is "
-            f"told to: XCFGSET {stream} ACK-JOURNAL {stream}:acks (or name one with --journal)"
+            f"{stream} has no journal of acknowledgements. Rillway keeps one from when it is told "
+            f"to: XCFGSET {stream} ACK-JOURNAL {journal_name(connection, stream)} (or name one "
+            "with --journal)"
         )
     return key.decode(errors="backslashreplace")  # type: ignore[no-any-return]
+
+
+def journal_name(connection: Connection, stream: str) -> str:
+    """A name for a stream's journal: in a cluster, in the stream's slot."""
+    name = f"{stream}:acks"
+    return name if connection.slot(name) == connection.slot(stream) else f"{{{stream}}}:acks"
 
 
 def count(batch: pa.RecordBatch, stream: str, groups: Collection[str] = ()) -> Tally:

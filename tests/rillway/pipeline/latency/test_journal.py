@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from rillway.pipeline.client.cluster import Cluster
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.latency.distribution import Tally
-from rillway.pipeline.latency.journal import NAMES, NoJournal, count, find_journal
+from rillway.pipeline.latency.journal import (
+    NAMES,
+    NoJournal,
+    count,
+    find_journal,
+    journal_name,
+)
 from rillway.pipeline.ranges.discovery import StreamMissing
 from storage.groups.ack_journal import FIELD_NAMES
 from tests.rillway.pipeline.latency.journals import (
@@ -25,6 +32,13 @@ def times(tally: Tally, measure: str, group: str = "g", consumer: str = "c") -> 
 
 def test_the_fields_are_those_that_the_server_writes() -> None:
     assert [name.encode() for name in NAMES] == FIELD_NAMES
+
+
+def test_in_a_cluster_a_journal_is_in_the_slot_of_its_stream() -> None:
+    alone, cluster = Connection.__new__(Connection), Cluster.__new__(Cluster)
+    assert journal_name(alone, "orders") == "orders:acks"
+    assert journal_name(cluster, "orders") == "{orders}:acks"
+    assert journal_name(cluster, "orders:{3}") == "orders:{3}:acks"
 
 
 def test_both_times_end_with_the_acknowledgement() -> None:
