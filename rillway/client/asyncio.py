@@ -118,6 +118,9 @@ class AsyncStream:
         self._tracing = tracing
         self._perform = AsyncPerformer(client)
 
+    def __repr__(self) -> str:
+        return f"{self.partitioned!r}.on({type(self._client).__name__})"
+
     async def add(self, key: Key, fields: Fields, **options: Unpack[AddOptions]) -> Any:
         """Adds an entry to the partition of its key, by XADD; returns its ID.
 
