@@ -303,7 +303,8 @@ def newer_text() -> str:
 
 JOBS = (
     *("archive compact", "archive epochs", "archive expire", "archive status"),
-    *("cluster start", "cluster status", "cluster add", "cluster stop", "demo departures"),
+    *("cluster start", "cluster status", "cluster add", "cluster remove", "cluster stop"),
+    "demo departures",
 )
 HELP_COLUMNS = "88"
 
