@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
+import redis
 
 from tests.conftest import running
+from tests.support.programs.cluster import Cluster
 from tests.support.programs.servers import (
     COMPARED_REDIS,
     RunningServer,
@@ -47,3 +50,32 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSe
 def older_redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A redis-server 7.0, shared in the same way."""
     yield from running(lambda: start_redis(tmp_path_factory.mktemp("redis")))
+
+
+def cluster_of(kinds: Sequence[str], *directives: str, replicas: int = 1) -> Any:
+    """The fixture `cluster` of a module: nodes of these kinds, primaries first, all of one mind."""
+
+    @pytest.fixture(scope="module", name="cluster")
+    def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+        if "newer" in kinds:
+            compared_redis_or_skip()
+        made = Cluster(tmp_path_factory.mktemp("cluster"), kinds, *directives)
+        try:
+            made.create(replicas)
+            made.wait_until_agreed()
+            yield made
+        finally:
+            made.close()
+
+    return cluster
+
+
+@pytest.fixture
+def client(cluster: Cluster) -> Iterator[Any]:
+    """redis-py's client of the module's cluster, whose keys are deleted after the test."""
+    port = cluster.nodes[0].server.port
+    with redis.RedisCluster(host="127.0.0.1", port=port, decode_responses=True) as client:
+        yield client
+    for node in cluster.nodes:
+        if node.role() == "master":
+            node.client.flushall()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 import redis
 import redis.asyncio
 
+from tests.compat.conftest import cluster_of
 from tests.support.programs.cluster import NODE_TIMEOUT_MS, Cluster, Node, redis_cli, wait_until
 
 pytestmark = pytest.mark.compat
@@ -22,23 +22,8 @@ STREAMS = [f"orders:{number}" for number in range(100)]
 KINDS = ("rillway", "redis")
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Both kinds are primaries, and replicas of each other."""
-    kinds = ["rillway", "redis", "rillway", "redis", "rillway", "redis"]
-    made = Cluster(tmp_path_factory.mktemp("cluster"), kinds)
-    try:
-        made.create()
-        yield made
-    finally:
-        made.close()
-
-
-@pytest.fixture
-def client(cluster: Cluster) -> Iterator[Any]:
-    port = cluster.nodes[0].server.port
-    with redis.RedisCluster(host="127.0.0.1", port=port, decode_responses=True) as client:
-        yield client
+# Both kinds are primaries, and replicas of each other.
+cluster = cluster_of(["rillway", "redis", "rillway", "redis", "rillway", "redis"])
 
 
 def test_all_nodes_agree(cluster: Cluster) -> None:

@@ -6,15 +6,14 @@ after each step; producers and groups of waiting consumers go on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import pytest
-import redis
 
 from protocol.slots import SLOT_COUNT, key_slot
 from tests.clients.cluster import load
+from tests.compat.conftest import cluster_of
 from tests.support.programs.cluster import Cluster, Node, redis_cli, wait_until
 
 pytestmark = pytest.mark.compat
@@ -24,27 +23,8 @@ MOVED_SLOTS = 60
 CLI_SECONDS = 120
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Primaries of both kinds, each with a replica of the other, or of its own."""
-    kinds = ["rillway", "redis", "rillway", "redis", "rillway", "rillway"]
-    made = Cluster(tmp_path_factory.mktemp("cluster"), kinds)
-    try:
-        made.create()
-        made.wait_until_agreed()
-        yield made
-    finally:
-        made.close()
-
-
-@pytest.fixture
-def client(cluster: Cluster) -> Iterator[Any]:
-    port = cluster.nodes[0].server.port
-    with redis.RedisCluster(host="127.0.0.1", port=port, decode_responses=True) as client:
-        yield client
-        for node in cluster.nodes:
-            if node.role() == "master":
-                node.client.flushall()
+# Primaries of both kinds, each with a replica of the other, or of its own.
+cluster = cluster_of(["rillway", "redis", "rillway", "redis", "rillway", "rillway"])
 
 
 def primaries(cluster: Cluster) -> list[Node]:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import redis
 
 from protocol.slots import key_slot
-from tests.compat.conftest import compared_redis_or_skip
+from tests.compat.conftest import cluster_of
 from tests.support.programs.cluster import Cluster, Node, redis_cli, wait_until
 
 pytestmark = pytest.mark.compat
@@ -47,16 +46,8 @@ MOVED_EARLIER = 10
 TIMEOUT_MS = "10000"
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Four primaries, whose keys survive a crash."""
-    compared_redis_or_skip()
-    made = Cluster(tmp_path_factory.mktemp("cluster"), KINDS, *DIRECTIVES)
-    try:
-        made.create(replicas=0)
-        yield made
-    finally:
-        made.close()
+# Primaries whose keys survive a crash.
+cluster = cluster_of(KINDS, *DIRECTIVES, replicas=0)
 
 
 class Move:
