@@ -9,7 +9,7 @@ SERVED: the server that `make compiled` has built; without it, the sources are m
   Python workers and the server share, are 500,000 and 400,000 entries a second, and 250,000 exactly
   once. Beside it Spark's own Parquet source, whose rows are the same.
 - archive: in batches of 250,000, from the first request to the last commit and the trim, with Spark
-  and without. The goal is 150,000 entries a second.
+  and without, and with a typed column for each field. The goal is 150,000 entries a second.
 - rounds of many streams: 500 and 10,000 with 200 and 10 entries each, then nothing new, then an
   entry each; seconds, from opening the table to the last trim. The goals for 500 are 5, 0.5 and
   0.5.
@@ -40,6 +40,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from rillway.pipeline.archive.archiver import Archiver, Settings
+from rillway.pipeline.archive.columns.requests import from_options, set_columns
 from rillway.pipeline.archive.command import open_engine
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.table import ArchiveTable
@@ -57,6 +58,7 @@ from tests.support.programs.servers import (
 STREAM, COPY = "measurements", "copied"
 BATCH = 250_000
 PIPELINED = 1000
+COLUMNS = "n BIGINT, item STRING, k INT"
 FIRST_MS = 1_357_000_000_000
 LIVE = 10_000
 WARM_UPS = 3
@@ -82,7 +84,8 @@ class Measurements:
             spark.stop()
         if "archive" in parts:
             for engine in ("spark", "local"):
-                self._archive(engine)
+                self._archive(engine, [])
+                self._archive(engine, [f"{STREAM}={COLUMNS}"])
         if "rounds" in parts:
             self._rounds()
         if "query" in parts:
@@ -157,7 +160,7 @@ class Measurements:
             remove_copy,
         )
 
-    def _archive(self, engine_name: str) -> None:
+    def _archive(self, engine_name: str, schema: list[str]) -> None:
         with open_engine(engine_name) as engine:
 
             def prepare() -> None:
@@ -166,12 +169,15 @@ class Measurements:
 
             def archive() -> None:
                 table = ArchiveTable.open_or_create(self._folder / "archive")
+                if schema:
+                    set_columns(table, from_options(schema))
                 settings = Settings(self._url, batch_entries=BATCH)
                 report = Archiver(table, engine, settings).archive(STREAM)
                 # The last archived entry stays in the stream.
                 assert (report.archived, report.trimmed) == (self._entries, self._entries - 1)
 
-            self._rate(f"archive, {engine_name}", archive, prepare)
+            what = f"archive, {engine_name}{', columns' if schema else ''}"
+            self._rate(what, archive, prepare)
 
     def _rounds(self) -> None:
         """Of many streams: with entries, with nothing new, with an entry each."""
