@@ -29,6 +29,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 from pyarrow.fs import FileSelector
 
+from rillway.pipeline.archive.columns.layouts import Layout
 from rillway.pipeline.archive.columns.schema import NO_COLUMNS, Columns, from_text, to_text
 from rillway.pipeline.archive.columns.statistics import (
     LAST_CHARACTER,
@@ -262,6 +263,15 @@ class ArchiveTable:
     def file_schema(self) -> pa.Schema:
         """The columns of new files."""
         return file_schema(self.columns)
+
+    @property
+    def layouts(self) -> dict[int, Layout]:
+        """Of all streams, for the footers of files. Raises ArchiveError."""
+        return {
+            number: layout
+            for record in self.records.values()
+            for number, layout in record.layouts.items()
+        }
 
     def set_columns(self, columns: Columns) -> None:
         """For rows that are written from now on; older ones have null in new columns.

@@ -170,13 +170,16 @@ def run_task(task: WriteTask) -> Written:
     what it was when this was planned, ServerChanged if a failover came, EntryUnreadable,
     ServerError, ConnectionLost.
     """
+    layouts: dict[int, Layout] = {}
     with (
         paused_collector(),
         connect(task.url) as connection,
-        FilesWriter(task.store, task.period, schema=file_schema(task.columns)) as writer,
+        FilesWriter(
+            task.store, task.period, schema=file_schema(task.columns), layouts=layouts
+        ) as writer,
     ):
         _check_servers(connection, task)
-        work = _Task(task, connection, writer)
+        work = _Task(task, connection, writer, layouts)
         parts = work.run()
         # Again: other connections may have been opened meanwhile.
         _check_servers(connection, task)
@@ -197,12 +200,14 @@ def _check_servers(connection: Connection, task: WriteTask) -> None:
 @dataclass(slots=True)
 class _Task:
     """One run of a task. `held`: entries that are not decoded yet, with the parts they are of;
-    `gaps`: parts whose first entry, or another one between pages, was not found.
+    `gaps`: parts whose first entry, or another one between pages, was not found; `layouts`: of all
+    rows, for the writer.
     """
 
     task: WriteTask
     connection: Connection
     writer: FilesWriter
+    layouts: dict[int, Layout]
     done: list[PartRead] = field(default_factory=list)
     gaps: list[PartRead] = field(default_factory=list)
     entries: int = 0
@@ -335,7 +340,10 @@ class _Task:
         if self.held:
             batch = decoded(self.held)
             if self.task.columns:
-                for part in with_columns(batch, map(self._run, self.held), self.task.columns):
+                runs = list(map(self._run, self.held))
+                for part in with_columns(batch, runs, self.task.columns):
+                    for run in runs:
+                        self.layouts.update(run.known.new)
                     self.writer.write(part)
             else:
                 self.writer.write(batch)
@@ -343,7 +351,10 @@ class _Task:
 
     def _run(self, held: tuple[Part, list[RawEntry]]) -> Run:
         part, entries = held
-        known = self.known.setdefault(part.stream, KnownLayouts(part.layouts))
+        if part.stream not in self.known:
+            self.known[part.stream] = KnownLayouts(part.layouts)
+            self.layouts.update(part.layouts)
+        known = self.known[part.stream]
         return Run(part.stream, known, len(entries), (tuple(e[1][::2]) for e in entries))
 
     def _check_gap(self, read: PartRead) -> None:

@@ -8,6 +8,7 @@
 `encoding`    entries as columns
 `decoding`    rows as the entries that they were
 `batches`     rows of several streams
+`footers`     the layouts of a file's rows, for repairs
 `statistics`  the least and the greatest values, for the table's log
 `inference`   a schema by what is in streams
 `entries`     the same, of several streams

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import pyarrow as pa
 
@@ -17,7 +18,13 @@ from rillway.pipeline.archive.columns.batches import Run, with_columns
 from rillway.pipeline.archive.columns.decoding import RowDamaged
 from rillway.pipeline.archive.columns.encoding import names_of
 from rillway.pipeline.archive.columns.entries import by_stream, entries_of
-from rillway.pipeline.archive.columns.layouts import KnownLayouts, LayoutClash, Layouts, united
+from rillway.pipeline.archive.columns.layouts import (
+    KnownLayouts,
+    Layout,
+    LayoutClash,
+    Layouts,
+    united,
+)
 from rillway.pipeline.archive.columns.schema import LAYOUT, FieldMap
 from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile, write_files
 from rillway.pipeline.archive.files.rows import bounded_batches, open_file
@@ -96,11 +103,18 @@ class _File:
     table: ArchiveTable
     file: ArchivedFile
     known: dict[str, KnownLayouts] = field(default_factory=dict)
+    layouts: dict[int, Layout] = field(default_factory=dict)
 
     def write_again(self) -> None:
         table = self.table
         with paused_collector():
-            new = write_files(table.store, self._rows(), table.period, schema=table.file_schema)
+            new = write_files(
+                table.store,
+                self._rows(),
+                table.period,
+                schema=table.file_schema,
+                layouts=self.layouts,
+            )
         if sum(file.rows for file in new) != self.file.rows:
             raise ArchiveError(f"{self.file.path}: the new file has not as many rows")
         for _ in range(MAX_COMMIT_ATTEMPTS):
@@ -140,8 +154,12 @@ class _File:
                 parts = [self._entries(part) for part in by_stream(batch)]
                 rows = pa.Table.from_batches(parts).combine_chunks().to_batches()
                 runs = [self._run(part) for part in parts]
-                for whole in rows:
-                    yield from with_columns(whole, runs, columns)
+                for part in chain.from_iterable(
+                    with_columns(whole, runs, columns) for whole in rows
+                ):
+                    for run in runs:
+                        self.layouts.update(run.known.new)
+                    yield part
 
     def _entries(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Raises ArchiveError."""
@@ -155,4 +173,5 @@ class _File:
         if stream not in self.known:
             record = self.table.record(stream)
             self.known[stream] = KnownLayouts({} if record is None else record.layouts)
+            self.layouts.update(self.known[stream].before)
         return Run(stream, self.known[stream], len(batch), names_of(batch.column(FIELDS)))

@@ -37,6 +37,7 @@ class Layout:
 
 
 Layouts: TypeAlias = Mapping[int, Layout]
+NO_LAYOUTS: Layouts = {}
 
 
 class LayoutClash(Exception):

@@ -21,6 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rillway.pipeline.archive.columns.footers import as_metadata, numbers_of
+from rillway.pipeline.archive.columns.layouts import NO_LAYOUTS, Layouts
 from rillway.pipeline.archive.columns.schema import LAYOUT, RESCUED, Columns
 from rillway.pipeline.archive.columns.statistics import ColumnBounds, Statistics
 from rillway.pipeline.archive.files.periods import DAY, MS_PER_DAY, period_end_ms, period_of
@@ -115,12 +117,14 @@ def write_files(
     period: str = DAY,
     max_bytes: int = TARGET_BYTES,
     schema: pa.Schema = FILE_SCHEMA,
+    layouts: Layouts = NO_LAYOUTS,
 ) -> list[ArchivedFile]:
     """Sorted batches into new files of an archive, a file for each period.
 
-    `schema`: FILE_SCHEMA, and typed columns.
+    `schema`: FILE_SCHEMA, and typed columns; `layouts`: all that rows may have, also of those that
+    are still to come.
     """
-    with FilesWriter(store_of(place), period, max_bytes, schema) as writer:
+    with FilesWriter(store_of(place), period, max_bytes, schema, layouts) as writer:
         for batch in batches:
             writer.write(batch)
         return writer.finish()
@@ -135,9 +139,10 @@ class FilesWriter:
         period: str,
         max_bytes: int = TARGET_BYTES,
         schema: pa.Schema = FILE_SCHEMA,
+        layouts: Layouts = NO_LAYOUTS,
     ) -> None:
         self._store, self._period, self._max_bytes = store, period, max_bytes
-        self._schema = schema
+        self._schema, self._layouts = schema, layouts
         self._open: dict[date, _NewFile] = {}
         self._closed: list[ArchivedFile] = []
         self._is_finished = False
@@ -154,7 +159,7 @@ class FilesWriter:
                     # The one that has not been written to for the longest time.
                     oldest = next(iter(self._open))
                     self._closed.append(self._open.pop(oldest).finish())
-                file = _NewFile(self._store, day, self._schema)
+                file = _NewFile(self._store, day, self._schema, self._layouts)
             self._open[day] = file
             file.write(part)
 
@@ -203,9 +208,10 @@ def by_period(batch: pa.RecordBatch, period: str) -> Iterator[tuple[date, pa.Rec
 class _NewFile:
     """One file while it is written."""
 
-    def __init__(self, store: Store, day: date, schema: pa.Schema) -> None:
+    def __init__(self, store: Store, day: date, schema: pa.Schema, layouts: Layouts) -> None:
         self.path = f"{DATE}={day.isoformat()}/part-{uuid.uuid4()}.parquet"
-        self._day, self._store, self._schema = day, store, schema
+        self._day, self._store, self._schema, self._layouts = day, store, schema, layouts
+        self._numbers: set[int] = set()
         typed = [field for field in schema if field.name not in FILE_SCHEMA.names]
         self._statistics = Statistics([field for field in typed if field.name not in UNTYPED])
         store.make_parent(self.path)
@@ -241,6 +247,7 @@ class _NewFile:
             low, high = self._bounds.get(name, (found["min"], found["max"]))
             self._bounds[name] = min(low, found["min"]), max(high, found["max"])
         self._statistics.add(batch)
+        self._numbers |= numbers_of(batch)
         self._held.append(batch)
         self._held_rows += len(batch)
         self._held_bytes += batch.nbytes
@@ -258,6 +265,9 @@ class _NewFile:
 
     def finish(self) -> ArchivedFile:
         self._write_held()
+        known = {number: self._layouts[number] for number in self._numbers & self._layouts.keys()}
+        if metadata := as_metadata(known):
+            self._writer.add_key_value_metadata(metadata)
         self.close()
         return ArchivedFile(
             self.path,

@@ -11,7 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from rillway.pipeline.archive.files.parquet_files import ArchivedFile, id_at
+from rillway.pipeline.archive.columns.footers import from_metadata
+from rillway.pipeline.archive.columns.layouts import Layout
+from rillway.pipeline.archive.columns.schema import LAYOUT
+from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile, id_at
 from rillway.pipeline.archive.files.rows import KEYS, READ_ROWS, open_file
 from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.identity.epochs import Epoch, StreamRecord, StreamState
@@ -43,8 +46,12 @@ def rebuilt(table: ArchiveTable) -> tuple[dict[str, StreamRecord], int | None]:
     """
     older, version = latest_state(table)
     found = runs(table.store, table.files())
+    layouts = _layouts(table.store, table.files())
     streams = sorted(found.keys() | older.keys())
     records = {name: _record(older.get(name), found.get(name, {})) for name in streams}
+    for name, known in layouts.items():
+        # Those of rows come first: an older state may have others with their numbers.
+        records[name] = replace(records[name], layouts={**records[name].layouts, **known})
     return records, version
 
 
@@ -72,6 +79,23 @@ def runs(store: Store, files: Sequence[ArchivedFile]) -> dict[str, dict[int, Run
                 for stream, epoch, first, last in runs_of(batch):
                     run = found.setdefault(stream, {}).setdefault(epoch, Run())
                     run.add(id_at(batch, first), id_at(batch, last))
+    return found
+
+
+def _layouts(store: Store, files: Sequence[ArchivedFile]) -> dict[str, dict[int, Layout]]:
+    """Of the rows of each stream, by the footers. Raises ArchiveError."""
+    found: dict[str, dict[int, Layout]] = {}
+    for file in files:
+        with open_file(store, file) as parquet:
+            try:
+                known = from_metadata(parquet.metadata.metadata)
+            except (ValueError, TypeError):
+                known = {}
+            if known:
+                rows = parquet.read(columns=[STREAM, LAYOUT])
+                for row in rows.group_by([STREAM, LAYOUT]).aggregate([]).to_pylist():
+                    if row[LAYOUT] in known:
+                        found.setdefault(row[STREAM], {})[row[LAYOUT]] = known[row[LAYOUT]]
     return found
 
 

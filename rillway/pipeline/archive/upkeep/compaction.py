@@ -125,7 +125,7 @@ def _merge(
     with paused_collector():
         schema = table.file_schema
         rows = merged(table.store, files, schema)
-        new = write_files(table.store, rows, table.period, target_bytes, schema)
+        new = write_files(table.store, rows, table.period, target_bytes, schema, table.layouts)
     if sum(file.rows for file in new) != sum(file.rows for file in files):
         raise ArchiveError(f"{files[0].path}: the merged file has not as many rows as its sources")
     replace_files(table, files, new)

@@ -76,7 +76,9 @@ def _expire(
         if len(expired) < len(found):
             assert streams is not None
             left = _without(table, file, streams)
-            kept += write_files(table.store, left, table.period, schema=table.file_schema)
+            kept += write_files(
+                table.store, left, table.period, schema=table.file_schema, layouts=table.layouts
+            )
     if not old:
         return
     changed = _records(table, gone, before_ms)

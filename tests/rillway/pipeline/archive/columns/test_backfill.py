@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import chain
@@ -18,6 +19,7 @@ from rillway.pipeline.archive.columns.requests import from_options, set_columns
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.files.rows import raw_entries
 from rillway.pipeline.archive.identity.walk import walk
+from rillway.pipeline.archive.repair.rebuilding import rebuilt
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.tasks import WriteTask, Written
 from rillway.pipeline.archive.trim import TrimRules
@@ -184,3 +186,29 @@ def test_rows_of_several_days_are_backfilled(link: Connection, table: ArchiveTab
     assert backfill(table, advanced=advanced.append).files == 3
     assert advanced == [20] * 3
     check_same(link, table, "o1")
+
+
+def test_layouts_are_in_the_footers_if_the_state_is_lost(
+    link: Connection, table: ArchiveTable
+) -> None:
+    """Of files that a round, a compaction, an expiry or a backfill has written."""
+    fill(link, ["o1", "o2"])
+    archive(link, table, ["o1", "o2"])
+    set_columns(table, from_options(SCHEMA))
+    fill(link, ["o1", "o2"], 21)
+    fill(link, ["o1"], DAY_MS)
+    archive(link, table, ["o1", "o2"])
+    steps: list[Callable[[], object]] = [
+        lambda: None,
+        lambda: backfill(table),
+        lambda: compact(table),
+        lambda: expire(table, ["o2"], date(1970, 1, 2)),
+    ]
+    for step in steps:
+        step()
+        before = {name: record.layouts for name, record in table.records.items()}
+        shutil.move(table.root / "_rillway", table.root / "_lost")
+        records, version = rebuilt(ArchiveTable.open(table.root))
+        shutil.move(table.root / "_lost", table.root / "_rillway")
+        assert version is None
+        assert records["o1"].layouts == before["o1"]
