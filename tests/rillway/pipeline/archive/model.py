@@ -44,6 +44,7 @@ import pyarrow.parquet as pq
 
 from rillway.pipeline.archive import archiver as archiver_module
 from rillway.pipeline.archive.archiver import Archiver, Hooks, Settings
+from rillway.pipeline.archive.columns.requests import from_options, set_columns
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.identity import guards, recognition, scripts
@@ -177,6 +178,8 @@ class Story:
     def __post_init__(self) -> None:
         self.link.call("FLUSHALL")
         self.table = ArchiveTable.open_or_create(self.root)
+        if self.chance.random() < 0.5:
+            set_columns(self.table, from_options(["*=n INT"]))
         self.rows: dict[str, Rows] = {key: {} for key in KEYS}
 
     def run(self, steps: int = STORY_STEPS) -> None:
@@ -536,7 +539,8 @@ class Story:
         if file.path not in self.contents:
             found = self.contents[file.path] = {}
             for row in pq.ParquetFile(self.root / file.path).read().to_pylist():
-                entry = parse_id(row["id"]), row["fields"][0]["value"].decode()
+                left = row["fields"]
+                entry = parse_id(row["id"]), left[0]["value"].decode() if left else str(row["n"])
                 found.setdefault((row["stream"], row["epoch"]), []).append(entry)
         return self.contents[file.path]
 

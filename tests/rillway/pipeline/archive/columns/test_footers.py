@@ -13,7 +13,8 @@ def test_they_are_read_as_they_were_written() -> None:
     known = {layout.number: layout for layout in layouts}
     metadata = {key.encode(): text.encode() for key, text in as_metadata(known).items()}
     assert from_metadata(metadata) == known
-    assert as_metadata({}) == from_metadata(None) == {}
+    assert as_metadata({}) == {}
+    assert from_metadata(None) == {}
 
 
 def test_rows_without_layouts_have_no_numbers() -> None:

@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from rillway.pipeline.archive.archiver import Archiver, Hooks, Settings
+from rillway.pipeline.archive.columns.backfill import backfill
+from rillway.pipeline.archive.columns.requests import from_options, set_columns
 from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.files.periods import day_of
@@ -111,6 +113,23 @@ def test_an_object_store_holds_an_archive(link: Connection, table: ArchiveTable)
     assert ids_in(found, ODD) == [f"{n}-0" for n in range(1, 51)]
     assert found.end(ODD) == Position(parse_id("50-0"), 50)
     assert found.streams() == [ODD]
+
+
+@NOT_GOOGLES
+def test_typed_columns_in_an_object_store(redis_link: Connection, table: ArchiveTable) -> None:
+    add_many(redis_link, 5, stream=ODD)
+    archive_odd(redis_link, table)
+    set_columns(table, from_options(["*=n INT"]))
+    add_many(redis_link, 5, 6, stream=ODD)
+    archive_odd(redis_link, table)
+    assert backfill(table).rows == 5
+    compact(table)
+    found = ArchiveTable.open(table.store)
+    assert ids_in(found, ODD) == [f"{n}-0" for n in range(1, 11)]
+    [file] = found.files()
+    rows = pq.read_table(file.path, filesystem=table.store.filesystem)
+    assert rows.column("n").to_pylist() == [0, 1, 2, 3, 4] * 2
+    assert not any(rows.column("fields").to_pylist())
 
 
 def test_what_is_no_archive_is_refused(object_store: ObjectStore, table: ArchiveTable) -> None:
