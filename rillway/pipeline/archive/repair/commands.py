@@ -30,7 +30,7 @@ from rillway.pipeline.archive.table import (
     place_of,
 )
 from rillway.pipeline.cli.progress import Progress
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.cluster import connect
 
 
 def verify_main(options: argparse.Namespace) -> int:
@@ -71,7 +71,7 @@ def _verified(store: Store, options: argparse.Namespace) -> tuple[list[Finding],
         findings += _rows_checked(table, sound)
     # What is missing from the rows is said already.
     if options.url is not None and not findings:
-        with Connection(options.url) as connection:
+        with connect(options.url) as connection:
             findings += check_live(connection, table)
     return findings, facts
 

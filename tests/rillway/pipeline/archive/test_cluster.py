@@ -14,6 +14,7 @@ from rillway.pipeline.archive.archiver import Archiver, Hooks, Outcome, Settings
 from rillway.pipeline.archive.engine import Engine, LocalEngine
 from rillway.pipeline.archive.identity.recognition import OtherSource
 from rillway.pipeline.archive.lease import lease_key
+from rillway.pipeline.archive.repair.rows import check_live
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.tasks import WriteTask, Written, run_task
 from rillway.pipeline.archive.trim import TrimRules
@@ -136,6 +137,7 @@ def test_all_nodes_are_archived_while_slots_move(
     assert a_round(link, table, hooks).commits == 1
     check(link, table, 30)
     assert not a_round(link, table).commits
+    assert check_live(link, table) == []
     for stream in STREAMS:
         assert table.state(stream) is not None
         assert slot_of(lease_key(table.group, stream)) == slot_of(stream)
@@ -297,6 +299,56 @@ def test_a_failover_while_it_is_archived(
             check(link, table, 20 + 20 * len(steps))
     finally:
         made.close()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["redis", "rillway"])
+def test_what_a_failover_loses_begins_an_epoch(
+    tmp_path: Path, kind: str, table: ArchiveTable
+) -> None:
+    """Of the streams on the node that dies, and of no others."""
+    made = nodes.Cluster(tmp_path / "nodes", [kind] * 6, "--cluster-replica-validity-factor", "0")
+    try:
+        made.create(replicas=1)
+        dying = made.nodes[0]
+        replica = made.replica_of(dying)
+        url = f"redis://{dying.address}"
+        with connect(url) as link:
+            add(link, 1, 20)
+            assert not a_round(link, table).failures
+            lost = [stream for stream in STREAMS if link.of(stream).url.endswith(dying.address)]
+            assert link.of(lost[0]).call("WAIT", 1, 10_000) == 1
+            cut_off(dying, replica)
+            add(link, 21, 30)
+            assert not a_round(link, table).failures
+        dying.kill()
+        replica.client.config_set("masterauth", "")
+        nodes.wait_until(
+            lambda: (
+                all(node.facts()["cluster_state"] == "ok" for node in made.nodes[1:])
+                and replica.role() == "master"
+            ),
+            60,
+        )
+        with connect(url) as link:
+            for stream in STREAMS:
+                link.call("XADD", stream, "20-1" if stream in lost else "31-0", "n", "new")
+            assert not a_round(link, table).failures
+            assert check_live(link, table) == []
+        for stream in STREAMS:
+            new = "20-1" if stream in lost else "31-0"
+            assert archived_ids(table, stream) == [*ids(1, 30), new]
+            state = table.state(stream)
+            assert state is not None and len(state.epochs) == (2 if stream in lost else 1)
+    finally:
+        made.close()
+
+
+def cut_off(primary: nodes.Node, replica: nodes.Node) -> None:
+    """The replica gets no more."""
+    replica.client.config_set("masterauth", "wrong")
+    primary.client.execute_command("CLIENT KILL TYPE replica")
+    nodes.wait_until(lambda: replica.client.info("replication")["master_link_status"] == "down")
 
 
 def hand_over(
