@@ -46,7 +46,7 @@ def test_each_alert_fires_when_it_should_and_only_then() -> None:
     promtool("test", "rules", "rules.test.yml")
     alerts = re.findall(r"alert: (\w+)", (RULES / "rules.yml").read_text())
     tried = (RULES / "rules.test.yml").read_text()
-    assert len(alerts) == 11
+    assert len(alerts) == 13
     assert all(tried.count(f"alertname: {alert}\n") == 1 for alert in alerts)
     assert all(f"alertname: {alert}, exp_alerts: []" in tried for alert in alerts)
 

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rillway.client.partitions import Partitions
 from rillway.pipeline.archive.archiver import Archiver, Settings
 from rillway.pipeline.archive.engine import EngineFailed, SparkEngine
 from rillway.pipeline.archive.files.store import store_of
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.tasks import Part, PartLost, WriteTask
+from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.query.command import AS_TEXT, QueryFailed, select
 from rillway.pipeline.query.history import open_history, read_history
+from rillway.testing.processes import RillwayCluster
 from tests.rillway.pipeline.query.test_filters import CONDITIONS, ENTRIES
 from tests.rillway.pipeline.scene import add_many, ids_of
 
@@ -100,3 +103,20 @@ def test_errors_of_tasks_are_one_line(
     with pytest.raises(EngineFailed) as failed:
         engine.write([WriteTask("redis://127.0.0.1:1", store_of(tmp_path), parts)])
     assert "\n" not in str(failed.value)
+
+
+@pytest.mark.thorough
+def test_tasks_read_the_nodes_of_a_cluster(
+    rillway_cluster: RillwayCluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    streams = Partitions("orders", 6).streams
+    table = ArchiveTable.open_or_create(tmp_path / "archive")
+    with connect(rillway_cluster.url) as link:
+        for stream in streams:
+            add_many(link, stream, 500)
+        archiver = Archiver(table, SparkEngine(spark), Settings(link.url))
+        outcome = archiver.round(streams)
+        assert (outcome.archived, outcome.failures) == (3_000, {})
+        # A task has the streams of one node, and writes a file.
+        assert outcome.files == len({link.place(stream) for stream in streams}) > 1
+        assert [link.call("XLEN", stream) for stream in streams] == [1] * 6
