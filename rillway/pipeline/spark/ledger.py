@@ -17,13 +17,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 
 from rillway.pipeline.arrow.encoder import data_of
 from rillway.pipeline.arrow.origins import Mark, Origins, parse_mark
-from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word, has_error
+from rillway.pipeline.client.connection import Connection, Reply, ServerError, has_error
 from rillway.pipeline.client.watched_key import WatchedKey
 
 PREFIX = "__spark:ledger:"
@@ -81,10 +80,11 @@ class Ledger:
         `tag`: in a cluster, a hash tag for the slot of what is written; a task that writes to
         several slots has a ledger for each.
         """
-        self._expiry: tuple[Word, ...] = ("EX", ttl_s) if ttl_s else ()
         self.key = f"{PREFIX}{'' if tag is None else f'{{{tag}}}:'}{writer}:{partition}"
         self._batch = batch
-        self._watched = WatchedKey(connection, self.key, expiry=self._expiry)
+        changed = LedgerConflict(f"another attempt of this task has changed {self.key}")
+        expiry = ("EX", ttl_s) if ttl_s else ()
+        self._watched = WatchedKey(connection, self.key, changed, expiry=expiry)
         stored = self._watched.value
         known = None if stored is None else parse_record(stored)
         if known is not None and known.batch > batch:
@@ -97,11 +97,8 @@ class Ledger:
         self._has_marks = True  # until a row has none
         self._skipping = self.done.mark  # what is to come yet of it
 
-    def reopen(self, connection: Connection) -> None:
-        """Go on where the slot is now. Raises LedgerConflict if another attempt has written."""
-        stored = self._watched.value
-        self._watched = WatchedKey(connection, self.key, expiry=self._expiry)
-        self._check(self._watched.value, stored)
+    def close(self) -> None:
+        self._watched.close()
 
     # -- rows that an earlier attempt has written -------------------------------------------------
 
@@ -157,29 +154,17 @@ class Ledger:
     ) -> list[Reply]:
         """Add the next rows, trim, and record them; returns the replies to all requests.
 
-        Raises ServerError and LedgerConflict. The ledger is as before if the server refused it.
+        Raises ServerError and LedgerConflict, with which the attempt is over. The key is as it was
+        before if the server refused the rows.
         """
-        before, stored = self._state(), self._watched.value
+        stored = self._watched.value
         self._pass(data, rows, origins)
         record = str(Record(self._batch, self._rows, self._hash.hexdigest(), self._mark)).encode()
-        try:
-            replies = self._watched.transact([data, *trims], rows + len(trims), record)
-        except ServerError:
-            self._hash, self._rows, self._mark, self._has_marks = before
-            raise
-        if replies is None:
-            raise LedgerConflict(f"another attempt of this task has changed {self.key}")
-        self._check(self._watched.look()[0], record)
+        replies = self._watched.transact([data, *trims], rows + len(trims), record)
+        self._watched.look()
         if has_error(replies[:rows]):
             self._undo(stored, replies[:rows])
         return replies
-
-    def _state(self) -> tuple[Any, ...]:
-        return self._hash.copy(), self._rows, self._mark, self._has_marks
-
-    def _check(self, found: bytes | None, expected: bytes | None) -> None:
-        if found != expected:
-            raise LedgerConflict(f"another attempt of this task has changed {self.key}")
 
     def _undo(self, stored: bytes | None, replies: Sequence[Reply]) -> None:
         """A transaction continues after an XADD that fails: then the ledger counts too much.

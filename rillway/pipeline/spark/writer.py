@@ -10,12 +10,10 @@ No Spark here. Leaves out: retries, which are the caller's; see connection.py.
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from functools import partial
 
 import hiredis
 import pyarrow as pa
@@ -24,7 +22,7 @@ import pyarrow.compute as pc
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.encoder import Encoder, data_of
 from rillway.pipeline.arrow.origins import Origins
-from rillway.pipeline.client.cluster import PAUSE_S, connect, is_redirection, tag_of_slot
+from rillway.pipeline.client.cluster import connect, is_redirection, tag_of_slot
 from rillway.pipeline.client.connection import Connection, Reply, ServerError, has_error, pack
 from rillway.pipeline.spark.ledger import Ledger
 from rillway.pipeline.spark.options import SinkOptions
@@ -228,85 +226,32 @@ class EntryWriter:
     def _write_with_ledgers(self, connection: Connection, chunks: Iterable[Chunk]) -> None:
         """With one for each slot: on a single server, with one."""
         assert self._ledger_name is not None
-        lanes: dict[int | None, Lane] = {}
+        ledgers: dict[int | None, Ledger] = {}
         with ExitStack() as opened:
             for chunk in chunks:
                 slot = connection.slot(chunk.stream)
-                if slot not in lanes:
-                    lane = Lane(connection, chunk.stream, self._ledger_name, self._options)
-                    lanes[slot] = opened.enter_context(lane)
-                lane = lanes[slot]
-                skipped = lane.ledger.skip(chunk.requests, chunk.origins)
-                self._written.skipped += skipped
-                if skipped < chunk.rows:
-                    lane.following(partial(self._transact, lane, chunk, skipped))
-            for lane in lanes.values():
-                lane.ledger.finish()
+                if slot not in ledgers:
+                    tag = None if slot is None else tag_of_slot(slot)
+                    ttl_s = self._options.ledger_ttl_s
+                    ledger = Ledger(connection, *self._ledger_name, ttl_s=ttl_s, tag=tag)
+                    ledgers[slot] = opened.enter_context(closing(ledger))
+                self._transact(ledgers[slot], chunk)
+            for ledger in ledgers.values():
+                ledger.finish()
 
-    def _transact(self, lane: Lane, chunk: Chunk, skipped: int) -> None:
+    def _transact(self, ledger: Ledger, chunk: Chunk) -> None:
         """The rows of a chunk that are not written yet, and the ledger."""
-        origins = chunk.origins and chunk.origins.slice(skipped)
+        skipped = ledger.skip(chunk.requests, chunk.origins)
+        self._written.skipped += skipped
         rows = chunk.rows - skipped
-        replies = lane.ledger.write(chunk.data(skipped), rows, origins, chunk.trims)
+        if not rows:
+            return
+        origins = chunk.origins and chunk.origins.slice(skipped)
+        replies = ledger.write(chunk.data(skipped), rows, origins, chunk.trims)
         self._written.entries += rows
         for reply in replies[rows:]:
             if isinstance(reply, ServerError):
                 raise reply
-
-
-class Lane:
-    """A ledger and a connection of its own: a transaction ends whatever else was watched on it."""
-
-    def __init__(
-        self,
-        cluster: Connection,
-        stream: str,
-        ledger_name: tuple[str, int, int],
-        options: SinkOptions,
-    ) -> None:
-        slot = cluster.slot(stream)
-        self._cluster, self._stream = cluster, stream
-        self._owns_connection = slot is not None
-        self._tag = None if slot is None else tag_of_slot(slot)
-        self._open = partial(Ledger, ttl_s=options.ledger_ttl_s, tag=self._tag)
-        self._name = ledger_name
-        self.connection = self._connect()
-        self.following(self._begin, is_open=False)
-
-    def _begin(self) -> None:
-        self.ledger = self._open(self.connection, *self._name)
-
-    def _connect(self) -> Connection:
-        node = self._cluster.of(self._stream)
-        return Connection(node.url) if self._owns_connection else node
-
-    def following(self, action: Callable[[], None], *, is_open: bool = True) -> None:
-        """Do it, again where the slot is if it has moved; while it moves, wait."""
-        began, attempt = time.monotonic(), action
-        while True:
-            try:
-                return attempt()
-            except ServerError as error:
-                self._cluster.redirected(self._stream, error, began)
-            self.close()
-            time.sleep(PAUSE_S)
-            self.connection = self._connect()
-            if is_open:
-                attempt = partial(self._again, action)
-
-    def _again(self, action: Callable[[], None]) -> None:
-        self.ledger.reopen(self.connection)
-        action()
-
-    def close(self) -> None:
-        if self._owns_connection:
-            self.connection.close()
-
-    def __enter__(self) -> Lane:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _by_place(streams: pa.Array, place: Callable[[str], object]) -> Iterator[pa.Array | None]:
