@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
 from rillway.pipeline.archive.files.periods import LAST_DAY, MS_PER_DAY
+from rillway.pipeline.archive.repair.log_files import read_version, version_damage, version_path
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.ids import MAX_ID, ms_of
-from rillway.pipeline.client.places import LOG_FOLDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +47,13 @@ class Change:
 
 
 def logged_change(table: ArchiveTable, since: int) -> Change | None:
-    """By the log of the versions after `since`; None if it does not reach back to it."""
+    """By the log of the versions after `since`; None if one was cleaned up, or is damaged."""
     added: dict[str, NamedFile] = {}
     removed: set[str] = set()
     for version in range(since + 1, table.version + 1):
-        try:
-            actions = list(_actions(table, version))
-        except FileNotFoundError:
+        if version_damage(table.store, version):
             return None
-        for action in actions:
+        for action in read_version(table.store, version):
             if "add" in action:
                 file = _named(action["add"])
                 # One that comes back: RESTORE of Delta.
@@ -86,23 +84,10 @@ def commit_hash(table: ArchiveTable, version: int) -> str | None:
     is not there.
     """
     try:
-        return hashlib.sha1(_logged(table, version), usedforsecurity=False).hexdigest()
+        with table.store.filesystem.open_input_file(version_path(version)) as file:
+            return hashlib.sha1(file.read(), usedforsecurity=False).hexdigest()
     except FileNotFoundError:
         return None
-
-
-def _actions(table: ArchiveTable, version: int) -> Iterator[dict[str, Any]]:
-    """Raises FileNotFoundError if that version was cleaned up."""
-    for line in _logged(table, version).decode().splitlines():
-        yield json.loads(line)
-
-
-def _logged(table: ArchiveTable, version: int) -> bytes:
-    """Raises FileNotFoundError."""
-    path = f"{LOG_FOLDER}/{version:020d}.json"
-    with table.store.filesystem.open_input_file(path) as file:
-        content: bytes = file.read()
-        return content
 
 
 def _named(added: Mapping[str, Any]) -> NamedFile:

@@ -127,6 +127,20 @@ def test_where_the_log_was_cleaned_up_files_are_compared(
     assert mirrored.ids() == archived_ids(table)
 
 
+def test_where_the_log_is_damaged_files_are_compared(
+    table: ArchiveTable, mirror: Mirror, mirrored: Mirrored
+) -> None:
+    """A version that was cut off after a line would be one that adds nothing."""
+    append(table, "1-0")
+    mirror.follow()
+    append(table, "2-0")
+    table.checkpoint()
+    path = table.root / "_delta_log" / f"{table.version:020d}.json"
+    path.write_bytes(path.read_bytes().splitlines()[0])
+    mirror.follow()
+    assert mirrored.ids() == ["1-0", "2-0"]
+
+
 def test_what_others_made_of_it_is_undone(
     table: ArchiveTable, mirror: Mirror, mirrored: Mirrored
 ) -> None:
