@@ -408,19 +408,21 @@ class ArchiveTable:
     # -- commits ----------------------------------------------------------------------------------
 
     def write_state(
-        self, changed: Mapping[str, StreamRecord], files: Sequence[ArchivedFile] = ()
+        self, changed: Mapping[str, StreamRecord], files: Sequence[ArchivedFile] | None = ()
     ) -> int:
         """Have a state with some records in place of those of before on the disk.
 
-        Returns the number by which `append` names it, with the same files. Raises ArchiveError.
+        Returns the number by which `append` names it, with the same files, or `expire`: None then.
+        Raises ArchiveError.
         """
         return self.write_whole_state({**self.records, **changed}, files)
 
     def write_whole_state(
-        self, records: Mapping[str, StreamRecord], files: Sequence[ArchivedFile] = ()
+        self, records: Mapping[str, StreamRecord], files: Sequence[ArchivedFile] | None = ()
     ) -> int:
         """The same with all records. Raises ArchiveError."""
-        written = Written(self.id, self.version + 1, tuple(files))
+        added = None if files is None else tuple(files)
+        written = Written(self.id, self.version + 1, self.state_number, added)
         try:
             number = write_records(self.store, records, written)
         except OSError as error:

@@ -73,11 +73,15 @@ class StateUnreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The commit that a state was written for. `files`: those that it adds."""
+    """The commit that a state was written for. `before`: the state that the table had then.
+
+    `files`: those that it adds, None if it removes others as well.
+    """
 
     table: str
     version: int
-    files: tuple[ArchivedFile, ...] = ()
+    before: int | None = None
+    files: tuple[ArchivedFile, ...] | None = ()
 
 
 def path_of(number: int) -> str:
@@ -103,10 +107,12 @@ def write_records(
 
 
 def _as_metadata(written: Written) -> dict[str, str]:
+    files = None if written.files is None else list(map(as_json, written.files))
     return {
         "rillway.table": written.table,
         "rillway.version": str(written.version),
-        "rillway.files": json.dumps(list(map(as_json, written.files))),
+        "rillway.before": json.dumps(written.before),
+        "rillway.files": json.dumps(files),
     }
 
 
@@ -130,9 +136,10 @@ def read_written(store: Store, number: int) -> Written | None:
     """For which commit a state was written; None if it is unreadable, or of an earlier release."""
     try:
         found = pq.read_schema(path_of(number), filesystem=store.filesystem).metadata or {}
-        files = list(map(from_json, json.loads(found[b"rillway.files"])))
+        added = json.loads(found[b"rillway.files"])
+        files = None if added is None else tuple(map(from_json, added))
         table, version = found[b"rillway.table"].decode(), int(found[b"rillway.version"])
-        return Written(table, version, tuple(files))
+        return Written(table, version, json.loads(found[b"rillway.before"]), files)
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):
         return None
 

@@ -187,10 +187,10 @@ def log_damaged(store: Store, error: str) -> LogDamaged:
 
 def check_version(store: Store, version: int) -> None:
     """Whether the last version is whole: deltalake takes one that is empty, or cut off after a
-    line, for one that says little. Raises LogDamaged.
+    line, for one that says little. Where it has a checkpoint it is not read. Raises LogDamaged.
     """
     is_there = store.filesystem.get_file_info(version_path(version)).type == FileType.File
-    if is_there and version_damage(store, version):
+    if is_there and version_damage(store, version) and read_log(store).is_damaged:
         raise LogDamaged(log_sentence(store, ""))
 
 

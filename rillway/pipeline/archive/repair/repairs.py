@@ -17,7 +17,7 @@ from pyarrow.fs import FileType
 
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.store import LogDamaged, Store
-from rillway.pipeline.archive.identity.state_files import FOLDER, Written, numbers, read_written
+from rillway.pipeline.archive.identity.state_files import FOLDER, numbers, read_written
 from rillway.pipeline.archive.repair.findings import (
     check_files,
     check_state,
@@ -30,6 +30,7 @@ from rillway.pipeline.archive.repair.log_files import (
     Damage,
     LogFiles,
     read_log,
+    read_version,
     version_path,
 )
 from rillway.pipeline.archive.repair.rebuilding import rebuilt, unproven
@@ -113,13 +114,13 @@ def repair_log(store: Store, outcome: Repaired, *, goes_back: bool) -> bool:
 
 def _repair_versions(store: Store, log: LogFiles, outcome: Repaired, *, goes_back: bool) -> bool:
     for damage in log.damaged:
-        found = _written_for(store, damage.version)
+        found = _written_for(store, log, damage.version)
         if found is not None:
             set_aside(store, damage.path)
-            _write_version(store, *found)
+            _write_version(store, damage.version, *found)
             outcome.done.append(
                 f"version {damage.version} was damaged ({damage.reason}) and is made again, with "
-                f"the {len(found[1].files):,} files that its state names"
+                f"the {len(found[1]):,} files that its state names"
             )
         elif damage.version == log.last or goes_back:
             _go_back(store, damage, log.last, outcome)
@@ -143,34 +144,64 @@ def _go_back(store: Store, damage: Damage, last: int, outcome: Repaired) -> None
     )
 
 
-def _written_for(store: Store, version: int) -> tuple[int, Written] | None:
-    """The state that was written for a version, if there is one and all its files are whole.
-
-    Several archivers may have tried to commit the same version; then none is known to be it.
+def _written_for(
+    store: Store, log: LogFiles, version: int
+) -> tuple[int, Sequence[ArchivedFile]] | None:
+    """The state that a version named, and the files that it added, if that is known and all of them
+    are whole.
     """
-    found = []
-    for number in numbers(store):
-        written = read_written(store, number)
-        if written is not None and written.version == version:
-            found.append((number, written))
-    if len(found) != 1 or any(file_damage(store, file) for file in found[0][1].files):
+    number = _state_of(store, log, version)
+    written = None if number is None else read_written(store, number)
+    if number is None or written is None or written.files is None:
         return None
-    return found[0]
+    if any(file_damage(store, file) for file in written.files):
+        return None
+    return number, written.files
 
 
-def _write_version(store: Store, number: int, written: Written) -> None:
-    """As deltalake writes it."""
+def _state_of(store: Store, log: LogFiles, version: int) -> int | None:
+    """The state that a version named, if that is known.
+
+    By the states that came later, each of which says what was before: archivers that stopped or
+    had a conflict leave others, and what they had read is archived by a later version. Where no
+    whole version names one, that begins with the latest, if it is the only one for its version.
+    """
+    later = (_named_state(store, other) for other in log.versions if other > version)
+    number = next((found for found in later if found is not None), None)
+    if number is None:
+        every = ((other, read_written(store, other)) for other in numbers(store))
+        found = {o: w.version for o, w in every if w and version <= w.version <= log.last}
+        last = [other for other, its in found.items() if its == max(found.values())]
+        number = last[0] if len(last) == 1 else None
+    while number is not None:
+        written = read_written(store, number)
+        if written is None or written.version < version:
+            return None
+        if written.version == version:
+            return number
+        number = written.before
+    return None
+
+
+def _named_state(store: Store, version: int) -> int | None:
+    """The state that a whole version names."""
+    named = [action["txn"] for action in read_version(store, version) if "txn" in action]
+    return next((int(one["version"]) for one in named if one["appId"] == STATE), None)
+
+
+def _write_version(store: Store, version: int, number: int, files: Sequence[ArchivedFile]) -> None:
+    """As deltalake writes it. `number`: of its state."""
     info = {"operation": "WRITE", "rillway.operation": "repair"}
-    actions = [{"add": add_content(file)} for file in written.files]
+    actions = [{"add": add_content(file)} for file in files]
     transaction = {"txn": {"appId": STATE, "version": number}}
     info[ACTIONS] = str(len(actions) + 1)
     lines = [
         json.dumps(one, ensure_ascii=False) for one in ({"commitInfo": info}, *actions, transaction)
     ]
-    path = version_path(written.version)
+    path = version_path(version)
     with store.filesystem.open_output_stream(path, buffer_size=1 << 16) as file:
         file.write("\n".join(lines).encode())
-    sync_log(store, written.version)
+    sync_log(store, version)
 
 
 def set_aside(store: Store, path: str) -> None:
@@ -232,7 +263,7 @@ def _drop(table: ArchiveTable, files: Sequence[ArchivedFile]) -> None:
         for name, record in records.items()
         if any(file.first_stream <= name <= file.last_stream for file in files)
     }
-    table.expire(files, [], table.write_state(changed), "repair")
+    table.expire(files, [], table.write_state(changed, None), "repair")
 
 
 def _repair_state(table: ArchiveTable, outcome: Repaired) -> None:

@@ -82,7 +82,7 @@ def _expire(
     if not old:
         return
     changed = _records(table, gone, before_ms)
-    table.expire(old, kept, table.write_state(changed))
+    table.expire(old, kept, table.write_state(changed, None))
     done.files_before, done.files_after = len(old), len(kept)
     done.rows = sum(rows for rows, _ in gone.values())
     done.bytes_before = sum(file.size_bytes for file in old)

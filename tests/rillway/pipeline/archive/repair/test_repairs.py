@@ -15,6 +15,7 @@ from rillway.pipeline.client.connection import Connection
 from tests.rillway.pipeline.archive.repair.damages import (
     LAST,
     Harm,
+    append,
     beginning_lost,
     checkpoint,
     cut,
@@ -25,7 +26,14 @@ from tests.rillway.pipeline.archive.repair.damages import (
     log,
     state_file,
 )
-from tests.rillway.pipeline.archive.scene import STREAM, add_many, archive, archived_ids
+from tests.rillway.pipeline.archive.scene import (
+    DAY_MS,
+    STREAM,
+    add_many,
+    archive,
+    archived_ids,
+    written,
+)
 
 
 @pytest.mark.parametrize(
@@ -75,6 +83,53 @@ def test_versions_after_a_damaged_one_are_only_given_up_if_that_is_wanted(root: 
     assert not outcome.done and "--go-back gives up versions 5 to 6" in outcome.left[0]
     assert repair(store_of(root), goes_back=True).left == []
     assert ArchiveTable.open(root).version == 4
+
+
+def test_the_state_of_an_archiver_that_stopped_makes_no_version_again(root: Path) -> None:
+    """What it had read is archived by the version that came after the damaged one."""
+    table = ArchiveTable.open(root)
+    entries = [[b"%d-0" % (3 * DAY_MS), [b"n", b"1"]]]
+    table.write_state(table.records, written(table, entries))
+    table.replace([], [])
+    append(table, STREAM, f"{3 * DAY_MS}-0")
+    expected = archived_ids(table)
+    cut(log(root, LAST + 1))
+    outcome = repair(store_of(root))
+    assert not outcome.done and "no state says what it was" in outcome.left[0]
+    cut(log(root, LAST + 2))
+    cut(log(root, LAST))
+    repair(store_of(root), goes_back=True)
+    assert archived_ids(ArchiveTable.open(root)) == expected[:-1]
+
+
+def test_of_several_states_the_one_that_was_named_makes_a_version_again(root: Path) -> None:
+    """One of an archiver that stopped, and one of another that came second."""
+    table = ArchiveTable.open(root)
+    for _ in range(2):
+        table.write_state(table.records, written(table, [[b"9-0", [b"n", b"1"]]]))
+    append(table, STREAM, f"{3 * DAY_MS}-0")
+    append(table, STREAM, f"{3 * DAY_MS}-1")
+    append(table, STREAM, f"{3 * DAY_MS}-2")
+    cut(log(root, LAST + 1))
+    cut(log(root, LAST + 2))
+    assert repair(store_of(root)).left == []
+    assert archived_ids(ArchiveTable.open(root)) == archived_ids(table)
+
+
+def test_an_expiry_is_not_made_again_as_if_it_had_added_nothing(root: Path) -> None:
+    table = ArchiveTable.open(root)
+    table.expire(table.files()[:1], [], table.write_state({}, None))
+    cut(log(root, LAST + 1))
+    assert f"the table is what it was in version {LAST}" in repair(store_of(root)).done[0]
+    assert len(ArchiveTable.open(root).files()) == 6
+
+
+def test_a_version_of_which_there_is_a_checkpoint_may_be_damaged(root: Path) -> None:
+    table = ArchiveTable.open(root)
+    table.checkpoint()
+    cut(log(root))
+    assert ArchiveTable.open(root).files() == table.files()
+    append(ArchiveTable.open(root), STREAM, f"{3 * DAY_MS}-0")
 
 
 def test_a_state_of_which_a_file_is_gone_makes_no_version_again(root: Path) -> None:
