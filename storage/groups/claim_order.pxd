@@ -3,7 +3,6 @@
 from storage.entries.entry_id cimport entry_id_t
 from storage.groups.pending_list cimport PendingList
 from storage.groups.tally cimport Tally
-from storage.object_size cimport dict_bytes
 
 
 cdef double _LISTED_BYTES
@@ -28,7 +27,7 @@ cdef class ClaimOrder:
     cdef object _credit
     cdef object _released
     cdef list _loaded
-    cdef public dict releases
+    cdef public object releases
     cdef public entry_id_t _line_start
     cdef public entry_id_t _line_end
     cdef public long long _line_ms

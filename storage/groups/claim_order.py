@@ -38,13 +38,9 @@ from storage.groups.consumer_pending import ROWS_AT_ONCE
 from storage.groups.pending_block import Row
 from storage.groups.pending_list import PendingList
 from storage.groups.tally import Tally
-from storage.keyspace.deferred_free import BLOCK_ITEMS, SMALL_ITEMS, RemovedData
+from storage.keyspace.deferred_free import BLOCK_ITEMS, RemovedData
 from storage.keyspace.ordered_index import OrderedIndex
 from storage.object_size import COMPUTED_INT_BYTES, allocated_bytes, instance_bytes
-
-if not cython.compiled:
-    # Compiled, it is a C function, which the module's C types import.
-    from storage.object_size import dict_bytes
 
 # A part's key is the time that its first IDs are listed under, and a number that makes it unique.
 NUMBER_BITS = 64
@@ -123,7 +119,7 @@ class ClaimOrder:
         self._sweep: Iterator[tuple[int, list[int]]] = iter(())
         self._credit = 0  # how many listed IDs the sweep may look at
         self._released: OrderedIndex = OrderedIndex()
-        self.releases: dict[EntryID, int] = {}  # released entries, and their places in _released
+        self.releases: OrderedIndex = OrderedIndex()  # by ID, their places in _released
         self._loaded: list[_Run] = []  # strays that are not listed yet, while they are loaded
         self._begin_line()
         self._settle()
@@ -133,7 +129,7 @@ class ClaimOrder:
         removed_data = RemovedData()
         removed_data.add(list(self._parts.values()), PARTS_PER_STEP)
         removed_data.add(self._released.take_blocks(), BLOCK_ITEMS)
-        removed_data.add(self.releases, SMALL_ITEMS)
+        removed_data.add(self.releases.take_blocks(), BLOCK_ITEMS)
         self.clear()
         return removed_data
 
@@ -452,9 +448,9 @@ class ClaimOrder:
     @cython.cfunc
     def _settle(self) -> None:
         """Bring the tally up to date."""
-        size: cython.longlong = _OWN_BYTES + dict_bytes(self.releases)
+        size: cython.longlong = _OWN_BYTES + self.releases.memory_bytes()
         size += self._parts.memory_bytes() + self._released.memory_bytes()
-        size += len(self._parts) * _PART_BYTES + len(self.releases) * _ID_BYTES
+        size += len(self._parts) * _PART_BYTES
         listed: cython.double = self._listed * _LISTED_BYTES
         size += int(listed + (self._items - self._listed) * _TIME_BYTES)
         if size != self._counted_bytes:
