@@ -405,6 +405,7 @@ def _add_iceberg(parser: argparse.ArgumentParser, *, is_required: bool) -> None:
     parser.add_argument(
         "--iceberg",
         required=is_required,
+        type=catalogue_uri,
         metavar="URI",
         help="a catalogue of Iceberg, such as sqlite:////data/catalogue.db, that shows the archive "
         "as well",
@@ -459,6 +460,15 @@ def stream_name(text: str) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise argparse.ArgumentTypeError(f"{text!r} is no UTF-8, and cannot be archived") from None
+    return text
+
+
+def catalogue_uri(text: str) -> str:
+    """Of which kind it is, pyiceberg decides."""
+    if "://" not in text:
+        raise argparse.ArgumentTypeError(
+            f"expected a URI such as sqlite:////data/catalogue.db, not {text!r}"
+        )
     return text
 
 

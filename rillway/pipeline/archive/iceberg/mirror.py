@@ -41,6 +41,7 @@ from rillway.pipeline.archive.iceberg.changes import (
 )
 from rillway.pipeline.archive.iceberg.tidying import tidy
 from rillway.pipeline.archive.table import ArchiveTable, first_line
+from rillway.pipeline.client.connection import public_url
 
 MAX_COMMIT_ATTEMPTS = 20
 TIMES = (DateType, TimestampType, TimestamptzType)
@@ -75,7 +76,7 @@ class Mirror:
             self._archive = self._catalogue = None
             if isinstance(error, ArchiveError):
                 raise
-            raise MirrorFailed(f"{self._name}: {first_line(error)}") from error
+            raise self._failed(error) from error
 
     def drop(self) -> None:
         """Take it out of the catalogue; `follow` makes it again. Raises MirrorFailed."""
@@ -84,7 +85,12 @@ class Mirror:
         except MirrorFailed:
             raise
         except Exception as error:  # as above
-            raise MirrorFailed(f"{self._name}: {first_line(error)}") from error
+            raise self._failed(error) from error
+
+    def _failed(self, error: Exception) -> MirrorFailed:
+        """Without the password that the catalogue's URI may have."""
+        said = first_line(error).replace(self._uri, public_url(self._uri))
+        return MirrorFailed(f"{self._name}: {said}")
 
     def _opened_catalogue(self) -> Catalog:
         if self._catalogue is None:

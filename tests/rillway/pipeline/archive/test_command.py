@@ -364,3 +364,5 @@ def test_a_mirror_that_fails_does_not_keep_from_archiving(
     assert main([*words, *place, f"sqlite:///{tmp_path}/catalogue.db"]) == 0
     with pytest.raises(SystemExit):
         main([*words, *place, nowhere, "--iceberg-table", "archive"])
+    with pytest.raises(SystemExit):
+        main([*words, *place, "catalogue.db"])

@@ -19,7 +19,8 @@ from tests.rillway.pipeline.archive.scene import STREAM, commit, written
 
 @pytest.fixture
 def uri(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/catalogue.db"
+    # On a machine that is busy, one may hold it for more than the usual five seconds.
+    return f"sqlite:///{tmp_path}/catalogue.db?timeout=60"
 
 
 @pytest.fixture

@@ -393,6 +393,8 @@ def test_failures_are_one_line(table: ArchiveTable, mirror: Mirror, tmp_path: Pa
         nowhere.follow()
     with pytest.raises(MirrorFailed, match=r"^a\.b: .*ftp://x$"):
         Mirror(table.store, "ftp://x", "a.b").follow()
+    with pytest.raises(MirrorFailed, match=r"^a\.b: .*mysql://me:\*\*\*@host/x$"):
+        Mirror(table.store, "mysql://me:secret@host/x", "a.b").follow()
     shutil.rmtree(table.root)
     with pytest.raises(ArchiveError, match="there is no archive"):
         mirror.follow()
