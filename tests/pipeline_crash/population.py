@@ -192,6 +192,7 @@ class Verdict:
     lost and the archive has, in an epoch that the present one does not follow from.
     """
 
+    streams: int = 0
     added: int = 0
     held: int = 0
     found: int = 0
@@ -209,6 +210,7 @@ class Verdict:
         """`everything`: of all epochs; `present`: of the line of the present one."""
         known, times = numbers.known, numbers.times
         there = set(everything)
+        self.streams += 1
         self.added += len(known) - known.count(UNKNOWN)
         self.held += known.count(HELD)
         self.found += len(everything)
@@ -243,9 +245,12 @@ class Verdict:
             f"{self.found:,} are found, {self.deleted:,} were deleted after they were archived"
         )
         yield (
-            f"{self.cut:,} were written while no replica followed, of which the archive has "
-            f"{self.saved:,}, and {self.apart:,} of these in epochs that the present ones do not "
-            f"follow from, of {self.epochs:,}; {self.lost:,} were lost in failovers"
+            f"{self.lost:,} are lost with the primary that had them; {self.cut:,} were written "
+            f"while replicas were cut off, and the archive has {self.saved:,} of these"
+        )
+        yield (
+            f"{self.epochs:,} epochs of {self.streams:,} streams; {self.apart:,} entries are in "
+            "some that the present ones do not follow from"
         )
         yield from self.problems
 

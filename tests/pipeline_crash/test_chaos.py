@@ -21,7 +21,7 @@ def test_two_archivers_outlive_what_is_done_to_them(tmp_path: Path) -> None:
         assert verdict.problems == [], chaos.line()
         assert chaos.address.changes > 1
     assert verdict.held
-    assert len(list(verdict.lines())) == 2
+    assert len(list(verdict.lines())) == 3
 
 
 # -- what is noticed -----------------------------------------------------------------------------
