@@ -41,7 +41,6 @@ from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitCon
 from rillway.pipeline.archive.tasks import (
     ArchiveLossPolicy,
     Part,
-    PartChanged,
     PartLost,
     PartRead,
     ServerChanged,
@@ -446,13 +445,13 @@ class _Round:
         except EntryUnreadable as error:
             self._fail({error.stream: ArchiveError(str(error))})
             return self._going_on(waiting)
-        except PartChanged as change:
-            self._changed[change.stream] = REASONS[ANCHOR]
-            return self._going_on(waiting)
         except ServerChanged as change:
             self._changed |= {stream.name: str(change) for stream in waiting}
             return []
         self._hooks.reached("written")
+        self._changed |= dict.fromkeys(batch.changed, REASONS[ANCHOR])
+        if not batch.reads:
+            return self._going_on(waiting)
         steps = self._steps(waiting, batch)
         is_whole = len(steps) == len(batch.reads)
         if is_whole and self._commit([*steps, *(_Step(s, s.record) for s in changed)], batch.files):

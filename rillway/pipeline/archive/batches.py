@@ -51,6 +51,12 @@ class Batch:
         return found
 
     @property
+    def changed(self) -> set[str]:
+        """Streams that are not what they were when this was planned."""
+        reads = (read for written in self.written for read in written.parts)
+        return {read.part.stream for read in reads if read.is_changed}
+
+    @property
     def bytes(self) -> int:
         """As the server has sent them."""
         return sum(written.bytes for written in self.written)
@@ -130,8 +136,10 @@ def _remove(store: Store, written: Iterable[Written]) -> None:
 
 def _left(parts: Sequence[Part], wave: Batch) -> Iterator[Part]:
     """What tasks have left of their parts, with new estimates."""
-    reads = wave.reads
+    reads, changed = wave.reads, wave.changed
     for part in parts:
+        if part.stream in changed:
+            continue
         found = reads.get(part.stream)
         if found is None:
             yield part

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from rillway.pipeline.archive.columns.batches import EntryUnreadable
 from rillway.pipeline.archive.tasks import (
-    PartChanged,
     PartLost,
     ServerChanged,
     WriteTask,
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 # What a task says of its streams: to try it again would change nothing.
-CHANGES = (EntryUnreadable, PartChanged, PartLost, ServerChanged)
+CHANGES = (EntryUnreadable, PartLost, ServerChanged)
 
 
 class EngineFailed(Exception):

@@ -101,7 +101,7 @@ class PartRead:
     """What was read of a part: `rows` entries up to `end`, which is `part.last` if it is all.
 
     `anchors`: those of these entries. `notes`: losses that were accepted, for the user. `layouts`:
-    new ones.
+    new ones. `is_changed`: nothing was read, as the last archived entry is not there any more.
     """
 
     part: Part
@@ -110,6 +110,7 @@ class PartRead:
     anchors: tuple[Anchor, ...] = ()
     notes: list[str] = field(default_factory=list)
     layouts: dict[int, Layout] = field(default_factory=dict)
+    is_changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +127,6 @@ class Written:
 
 class ServerChanged(Exception):
     """Another server answers at the address than before: what was read may be of two histories."""
-
-
-class PartChanged(Exception):
-    """The last archived entry of a stream is not there any more. The argument: the stream."""
-
-    @property
-    def stream(self) -> str:
-        return str(self.args[0])
 
 
 class PartLost(Exception):
@@ -166,9 +159,8 @@ class ArchiveLossPolicy(LossPolicy):
 def run_task(task: WriteTask) -> Written:
     """Read parts from the server into files.
 
-    Raises PartLost if entries were trimmed while they were read, PartChanged if the stream is not
-    what it was when this was planned, ServerChanged if a failover came, EntryUnreadable,
-    ServerError, ConnectionLost.
+    Raises PartLost if entries were trimmed while they were read, ServerChanged if a failover came,
+    EntryUnreadable, ServerError, ConnectionLost.
     """
     layouts: dict[int, Layout] = {}
     with (
@@ -257,7 +249,9 @@ class _Task:
                 return
             read = PartRead(part, part.after)
             self.done.append(read)
-            _check_anchor(part, page)
+            if not _is_as_planned(part, page):
+                read.is_changed = True
+                continue
             if not page or parse_id(page[0][0]) != part.first:
                 self.gaps.append(read)
             size = node.received_bytes - before
@@ -285,10 +279,12 @@ class _Task:
         reader = SliceReader(self.connection, Slice(part.stream, part.start, part.last), policy)
         try:
             for number, page in enumerate(reader.pages()):
-                if not number:
-                    _check_anchor(part, page)
-                    if parse_id(page[0][0]) == part.first:
-                        reader.gaps.clear()
+                if not number and not _is_as_planned(part, page):
+                    read.is_changed = True
+                    self.connection.reopen()  # the next page was asked for
+                    break
+                if not number and parse_id(page[0][0]) == part.first:
+                    reader.gaps.clear()
                 if not self._take(read, page, reader.page_bytes) or self._is_full:
                     self.gaps += [read] if reader.gaps else []
                     break
@@ -391,10 +387,9 @@ def _pipelines(parts: Sequence[Part]) -> Iterator[list[Part]]:
         yield held
 
 
-def _check_anchor(part: Part, page: Sequence[RawEntry]) -> None:
-    """`page`: the first one of a part. Raises PartChanged."""
-    if part.anchor is not None and not is_there(part.anchor, page[:1]):
-        raise PartChanged(part.stream)
+def _is_as_planned(part: Part, page: Sequence[RawEntry]) -> bool:
+    """Return True if the last archived entry is still there. `page`: the first one of a part."""
+    return part.anchor is None or is_there(part.anchor, page[:1])
 
 
 def _request(part: Part) -> bytes:

@@ -533,3 +533,22 @@ def test_a_crash_of_a_round_of_many_loses_and_doubles_nothing(
     for name in names:
         assert archived_ids(again, name) == [f"{n}-0" for n in range(1, 21)]
         assert live_ids(link, name) == ["20-0"]
+
+
+def test_streams_that_change_do_not_hold_up_the_others(
+    redis_link: Connection, table: ArchiveTable
+) -> None:
+    """The last archived entries of all but one are deleted before they are read again."""
+    names = [f"s{number}" for number in range(10)]
+    for name in names:
+        add_many(redis_link, 20, stream=name)
+    settings = Settings(redis_link.url, trims=False)
+    archiver = Archiver(table, LocalEngine(), settings)
+    archiver.round(names)
+    for name in names:
+        add_many(redis_link, 5, 21, stream=name)
+    deleting = [("XDEL", name, "20-0") for name in names[1:]]
+    outcome = archiver.round(names, doing("planned", lambda: redis_link.call_all(deleting)))
+    assert outcome.commits == 2 and not outcome.failures
+    for name in names:
+        assert archived_ids(table, name) == [f"{number}-0" for number in range(1, 26)]
