@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -357,10 +357,17 @@ def hand_over(
     """To its replica, between plan and read; that."""
     replica = made.replica_of(primary)
 
+    def is_handed_over() -> bool:
+        """A node gives up after five seconds, and is asked again."""
+        if replica.role() != "master":
+            replica.client.execute_command("CLUSTER FAILOVER")
+            with suppress(AssertionError):
+                nodes.wait_until(lambda: replica.role() == "master", 10)
+        return (replica.role(), primary.role()) == ("master", "slave")
+
     def reached(here: str) -> None:
         if here == "planned" and replica.role() != "master":
-            replica.client.execute_command("CLUSTER FAILOVER")
-            nodes.wait_until(lambda: (replica.role(), primary.role()) == ("master", "slave"))
+            nodes.wait_until(is_handed_over, 60)
 
     with connect(url) as link:
         add(link, 1, 20)
