@@ -68,6 +68,20 @@ def test_what_is_archived_leaves_the_stream(link: Connection, table: ArchiveTabl
     assert live_ids(link) == ["10-0"]
 
 
+def test_a_stream_with_nothing_new_is_asked_for_once(link: Connection, table: ArchiveTable) -> None:
+    """What XINFO says, and one anchor; thousands of idle streams are a round's whole time."""
+    add_many(link, 30)
+    archive(link, table)
+    assert len(table.state(STREAM).anchors) > 1  # type: ignore[union-attr]
+    link.call("CONFIG", "RESETSTAT")
+    assert archive(link, table).archived == 0
+    lines = link.call("INFO", "commandstats").decode().splitlines()
+    calls = dict(line.removeprefix("cmdstat_").split(":calls=") for line in lines if "=" in line)
+    for name in ("xinfo|stream", "xinfo|groups", "xrange"):
+        assert calls[name].partition(",")[0] == "1", name
+    assert "type" not in calls
+
+
 def test_batches_are_bounded_by_bytes(link: Connection, table: ArchiveTable) -> None:
     """Small entries first, then large ones, and a last one that was deleted."""
     add_many(link, 15)

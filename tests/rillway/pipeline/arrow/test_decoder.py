@@ -16,6 +16,7 @@ from rillway.pipeline.arrow.decoder import (
     columns_decoder,
     fields_decoder,
     map_decoder,
+    repeated,
 )
 from rillway.pipeline.arrow.schema import TIMESTAMP, arrow_schema
 
@@ -49,6 +50,19 @@ def test_a_map_is_text_and_has_the_last_of_a_name() -> None:
     batch = map_decoder("s")(ENTRIES)
     assert batch.schema.equals(arrow_schema("map"))
     assert batch.column("fields").to_pylist() == [[("a", "2"), ("b", "\ufffd")], [("", "")]]
+
+
+def test_entries_of_several_streams_are_decoded_together() -> None:
+    streams = repeated(["s", "t"], [1, 1])
+    for decode in (fields_decoder(""), map_decoder("")):
+        assert decode(ENTRIES, streams).column("stream").to_pylist() == ["s", "t"]
+    wanted = pa.schema([("a", pa.int32()), ("_stream", pa.string())])
+    batch = columns_decoder("", wanted, strict=False)(ENTRIES, streams)
+    assert batch.to_pylist() == [{"a": 2, "_stream": "s"}, {"a": None, "_stream": "t"}]
+    with pytest.raises(CorruptEntry, match="entry 1-0 of t: the field a"):
+        columns_decoder("", wanted, strict=True)(
+            [[b"1-0", [b"a", b"1"]], [b"1-0", [b"a", b"x"]]], streams
+        )
 
 
 def test_entries_with_many_different_names_are_maps_as_well(
