@@ -121,7 +121,7 @@ class _File:
             if self.file.path not in {file.path for file in table.files()}:
                 break  # compacted meanwhile, or expired
             try:
-                table.replace([self.file], new, table.write_state(self._records()))
+                table.replace([self.file], new, table.write_state(self._records(), None))
                 return
             except CommitConflict:
                 table.refresh()
