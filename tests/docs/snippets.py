@@ -70,9 +70,8 @@ VARYING = re.compile(r"(?<![{\\])\d[\d,]*(\\\.\d+)?(?:ms\b|[smhkMG]\b)?(?![}\d])
 WRAPPERS = {
     "redis-cli": 'exec "{redis_cli}" -p "$PAGE_PORT" "$@"',
     "rillway": """case "$1 $2" in
-    serve*|check*|-*|"archive compact"|"archive epochs"|"archive expire"|"archive iceberg")
-        exec "{python}" -m rillway "$@" ;;
-    "archive status") words=2 ;;
+    serve*|check*|-*|"archive iceberg") exec "{python}" -m rillway "$@" ;;
+    "archive "[a-z]*) words=2 ;;
     *) words=1 ;;
 esac
 name=$1; shift

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
@@ -16,7 +17,7 @@ OTHER = "payments"
 LAST = 6  # the last version
 
 
-def make_archive(root: Path) -> ArchiveTable:
+def make_archive(root: Path | Store) -> ArchiveTable:
     """Two streams with three entries on each of three days, and a checkpoint of version 4."""
     table = ArchiveTable.open_or_create(root)
     for day in range(3):

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from rillway.pipeline.archive.files.store import LogDamaged, store_of
+from rillway.pipeline.archive.identity.state_files import Written, write_records
 from rillway.pipeline.archive.repair.findings import check_table
 from rillway.pipeline.archive.repair.repairs import repair
 from rillway.pipeline.archive.repair.rows import check_live
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
+from rillway.pipeline.archive.upkeep.compaction import compact
 from rillway.pipeline.client.connection import Connection
+from tests.rillway.pipeline.archive.conftest import ObjectStore
 from tests.rillway.pipeline.archive.repair.damages import (
     LAST,
     Harm,
@@ -24,6 +27,7 @@ from tests.rillway.pipeline.archive.repair.damages import (
     flip,
     flip_in_a_page,
     log,
+    make_archive,
     state_file,
 )
 from tests.rillway.pipeline.archive.scene import (
@@ -140,6 +144,23 @@ def test_a_state_of_which_a_file_is_gone_makes_no_version_again(root: Path) -> N
     assert check_table(ArchiveTable.open(root))[0] == []
 
 
+def test_a_state_that_has_lost_to_a_compaction_makes_no_version_again(root: Path) -> None:
+    """Its rows would be there twice: as they were, and merged."""
+    table = ArchiveTable.open(root)
+    compact(table, vacuum_after_hours=None)
+    for stream in ("orders", "payments"):
+        append(table, stream, "3-5")
+    compact(table, vacuum_after_hours=None)
+    last = table.version
+    # As an archiver writes one before it finds that version 7 is taken.
+    write_records(table.store, table.records, Written(table.id, LAST + 1))
+    cut(log(root, LAST + 1))
+    outcome = repair(store_of(root))
+    assert f"--go-back gives up versions {LAST + 1} to {last}" in outcome.left[0]
+    assert repair(store_of(root), goes_back=True).left == []
+    assert len(ArchiveTable.open(root).files()) == 6
+
+
 def test_a_log_without_its_beginning_is_left_as_it_is(root: Path) -> None:
     beginning_lost(root)
     outcome = repair(store_of(root))
@@ -220,3 +241,20 @@ def test_entries_of_a_lost_file_that_are_in_memory_are_archived_again(
     assert archive(redis_link, again).archived == 10
     assert archived_ids(again) == [f"{n}-0" for n in range(1, 21)]
     assert check_live(redis_link, again) == []
+
+
+def test_a_log_in_an_object_store_is_repaired(object_store: ObjectStore) -> None:
+    store = store_of(object_store.uri, object_store.options)
+    table = make_archive(store)
+    path = f"_delta_log/{LAST:020d}.json"
+    with store.filesystem.open_input_stream(path) as file:
+        content = file.read()
+    with store.filesystem.open_output_stream(path, buffer_size=1 << 16) as file:
+        file.write(content[:100])
+    store.remove(table.files(STREAM)[0].path)
+    with pytest.raises(LogDamaged, match="it is cut off or overwritten"):
+        ArchiveTable.open(store)
+    outcome = repair(store, drops_files=True)
+    assert len(outcome.done) == 3 and not outcome.left
+    again = ArchiveTable.open(store)
+    assert len(again.files()) == 5 and check_table(again)[0] == []
