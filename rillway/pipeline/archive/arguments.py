@@ -362,6 +362,7 @@ def upgrade_parser() -> Parser:
         "all of it is written again. No archiver may run meanwhile.",
     )
     _add_place(parser)
+    _add_needless_url(parser)
     return parser
 
 
