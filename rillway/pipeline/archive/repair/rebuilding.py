@@ -114,12 +114,7 @@ def _record(older: StreamRecord | None, found: Mapping[int, Run]) -> StreamRecor
     state = StreamState(tuple(epochs), (), None if older is None else older.state.source)
     record = StreamRecord(state, Position(present, None))
     if older is not None:
-        record = replace(
-            record,
-            expired_before_ms=older.expired_before_ms,
-            expired=older.expired,
-            layouts=older.layouts,
-        )
+        record = replace(older, state=state, end=record.end)
     return unproven(record)
 
 
