@@ -217,6 +217,7 @@ def backfill_parser() -> Parser:
     parser.add_argument(
         "--columns", action="store_true", required=True, help="the typed columns of --schema"
     )
+    _add_needless_url(parser)
     return parser
 
 
@@ -274,6 +275,7 @@ def iceberg_parser() -> Parser:
         action="store_true",
         help="take the mirror out of the catalogue before, and make it again from all files",
     )
+    _add_needless_url(parser)
     return parser
 
 
