@@ -88,11 +88,10 @@ class StreamStatus:
             "missing": self.is_missing,
             "held_up": list(map(holdup_as_json, self.holdups)),
             "refused": None if self.refusal is None else failure_as_json(self.refusal),
-        } | ({"without_column": self._uncovered_as_json()} if self.uncovered else {})
-
-    def _uncovered_as_json(self) -> dict[str, int]:
-        return {
-            name.decode(errors="backslashreplace"): rows for name, rows in self.uncovered.items()
+            "without_column": {
+                name.decode(errors="backslashreplace"): rows
+                for name, rows in self.uncovered.items()
+            },
         }
 
 
