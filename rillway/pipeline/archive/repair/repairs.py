@@ -2,9 +2,9 @@
 
 Nothing is deleted: what is taken out of the way goes to `_rillway/damaged/`.
 
-A version of the log that is damaged is made again from the state that was written for it, which
-names its files. Where there is none, it goes, and with it all that come after it: as if they had
-never been committed.
+A version of the log that is damaged is made again from the state that it named, which names its
+files. Where that is not known, it goes, and with it all that come after it: as if they had never
+been committed.
 """
 
 from __future__ import annotations
