@@ -41,7 +41,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
         f"rillway/pipeline/{room}/arguments.py": "test_command.py beside it, and test_main.py"
         for room in ("archive", "latency", "query", "replay")
     },
-    "rillway/pipeline/archive/columns/entries.py": "columns/test_backfill.py",
     "rillway/pipeline/archive/engine.py": "test_archiver.py, and jvm/test_commands.py",
     "rillway/pipeline/archive/groups.py": "test_trim.py beside it",
     "rillway/pipeline/archive/identity/sources.py": "test_recognition.py beside it",

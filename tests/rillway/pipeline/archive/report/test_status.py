@@ -39,6 +39,7 @@ def test_where_a_stream_is(link: Connection, table: ArchiveTable) -> None:
         "missing": False,
         "held_up": [],
         "refused": None,
+        "without_column": {},
     }
     link.call("DEL", STREAM)
     assert "not in memory at all; 0 not archived yet" in status(link, table).line()
