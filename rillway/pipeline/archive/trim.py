@@ -9,6 +9,7 @@ ends at the first entry that a group needs, and check and trim are one step. Wha
 moves on while it reads and acknowledges, so a check stays true until a group is made or set back.
 
 ACKED knows no exceptions, so where groups are to be ignored the trim is always of the second kind.
+So it is where ACKED has removed nothing: with `~`, Redis 8.2.3 never does (redis#14623).
 """
 
 from __future__ import annotations
@@ -181,21 +182,20 @@ class Trimmer:
     def _trim(
         self, trimmings: Mapping[str, Trimming], groups: Mapping[str, list[Group]]
     ) -> dict[str, int | str]:
-        """Without ACKED to what is needed, again if a group has changed in the meantime."""
-        wanted = {}
-        for stream, trimming in trimmings.items():
-            floor = trimming.floor
-            if not trimming.acked:
-                floor = floor_of(groups[stream], floor, trimming.ignored)
-            if floor > MIN_ID:
-                wanted[stream] = replace(trimming, floor=floor)
-        done = self._guards.trim_all(wanted)
+        done = self._guards.trim_all(_up_to_needed(trimmings, groups))
+        others = {
+            stream: replace(trimming, acked=False)
+            for stream, trimming in trimmings.items()
+            if trimming.acked and done.get(stream) == 0
+        }
+        done |= self._guards.trim_all(_up_to_needed(others, groups))
         for stream, outcome in done.items():
             if outcome == GROUP:
-                done[stream] = self._trim_again(stream, trimmings[stream])
+                done[stream] = self._trim_again(stream, replace(trimmings[stream], acked=False))
         return done
 
     def _trim_again(self, stream: str, trimming: Trimming) -> int | str:
+        """A group has changed in the meantime."""
         for _ in range(MAX_ATTEMPTS):
             floor = floor_of(
                 read_groups(self._connection, stream), trimming.floor, trimming.ignored
@@ -217,6 +217,20 @@ class Trimmer:
             return Trimmed(done, by, holdups=holdups, left=plan.facts.length - done)
         refused = "" if done in (GROUP, MISSING) else REASONS[done]
         return Trimmed(0, by, refused, holdups, plan.facts.length)
+
+
+def _up_to_needed(
+    trimmings: Mapping[str, Trimming], groups: Mapping[str, list[Group]]
+) -> dict[str, Trimming]:
+    """Without ACKED no further than what groups need; without those that have nothing to trim."""
+    found = {}
+    for stream, trimming in trimmings.items():
+        floor = trimming.floor
+        if not trimming.acked:
+            floor = floor_of(groups[stream], floor, trimming.ignored)
+        if floor > MIN_ID:
+            found[stream] = replace(trimming, floor=floor)
+    return found
 
 
 def server_time_ms(connection: Connection) -> int:

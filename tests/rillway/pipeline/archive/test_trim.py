@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,10 @@ from rillway.pipeline.client.capabilities import Capabilities
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
+from tests.compat.conftest import compared_redis_or_skip
 from tests.rillway.pipeline.archive.scene import STREAM, add_many, live_ids
+from tests.rillway.pipeline.conftest import empty
+from tests.support.programs.servers import COMPARED_REDIS, start_redis
 
 MARKER = "__archive:a table:a token"
 
@@ -37,6 +41,29 @@ def without_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that has neither ACKED nor scripts."""
     monkeypatch.setattr(Capabilities, "has_command", lambda self, name: False)
     monkeypatch.setattr(Capabilities, "has_option", lambda self, name, option: False)
+
+
+@pytest.fixture
+def newer_link(tmp_path: Path) -> Iterator[Connection]:
+    """Redis 8.2, which has ACKED; with `~`, its XTRIM removes nothing then."""
+    program = compared_redis_or_skip()
+    server = start_redis(tmp_path, program=program, line=COMPARED_REDIS)
+    try:
+        yield from empty(server)
+    finally:
+        server.stop()
+
+
+def test_redis_8_2_trims_what_no_group_needs(newer_link: Connection) -> None:
+    add_many(newer_link, 1_000)
+    assert trim(newer_link, "301-0").removed == 300
+    newer_link.call("XGROUP", "CREATE", STREAM, "g", "0")
+    newer_link.call("XREADGROUP", "GROUP", "g", "c", "COUNT", 400, "STREAMS", STREAM, ">")
+    acknowledged = [f"{number}-0" for number in range(301, 501)]
+    newer_link.call("XACK", STREAM, "g", *acknowledged)
+    assert trim(newer_link, "1000-0").removed == 200
+    assert live_ids(newer_link)[0] == "501-0"
+    assert trim(newer_link, "1000-0").removed == 0
 
 
 def test_without_groups_all_goes_before_the_last_archived_entry(link: Connection) -> None:
