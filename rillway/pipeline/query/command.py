@@ -32,7 +32,7 @@ from rillway.pipeline.client.connection import ConnectionLost, ServerError
 from rillway.pipeline.client.ids import MAX_SEQ, make_id
 from rillway.pipeline.query.arguments import parse_options
 from rillway.pipeline.query.filters import Expression, make_filter
-from rillway.pipeline.query.history import HISTORY_SCHEMA, open_history
+from rillway.pipeline.query.history import HISTORY_SCHEMA, History, open_history
 from rillway.pipeline.query.output import Output, open_output
 from rillway.pipeline.ranges.conditions import Reading, UnreadableLiteral, bounds
 from rillway.pipeline.ranges.discovery import StreamMissing
@@ -87,19 +87,12 @@ def main(arguments: list[str]) -> int:
 def run(options: argparse.Namespace) -> int:
     """Read, and write what was read."""
     with contextlib.ExitStack() as stack:
-        spark = None
-        chosen = None if options.where is None else make_filter(options.where)
         first, last = options.first, options.last
-        if chosen is not None:
+        if options.where is not None:
             first, last = narrowed(options.where, first, last)
-        elif options.where is not None:
-            print(f"rillway query: {STARTING_SPARK}", file=sys.stderr)
-            spark = spark_session("rillway query", conf=SPARK_SETTINGS, quick=True)
-            stack.callback(spark.stop)
         file = sys.stdout
         if options.output is not None and options.format != "parquet":
             file = stack.enter_context(options.output.open("w", encoding="utf-8", newline=""))
-        interruption = stack.enter_context(Interruption())
         history = stack.enter_context(
             open_history(
                 options.url,
@@ -112,23 +105,15 @@ def run(options: argparse.Namespace) -> int:
                 storage_options=options.storage_options,
             )
         )
+        batches = selected(history, options.where, options.limit, stack)
+        # Spark sets a handler of signals of its own, so it comes before ours.
+        interruption = stack.enter_context(Interruption())
         progress = stack.enter_context(Progress(f"querying {options.stream}"))
         for note in history.notes:
             progress.note(f"note: {note}")
         output = open_output(
             options.format, file, options.output, options.columns, history.schema, history.fields
         )
-        if chosen is not None:
-            batches = filtered(history.batches(), chosen)
-        elif spark is None:
-            batches = history.batches()
-        else:
-            if history.must_be_copied or str(spark.sparkContext.master).startswith("local["):
-                history.stage(
-                    Path(stack.enter_context(TemporaryDirectory(prefix="rillway-query-")))
-                )
-            frame = history.data_frame(spark)
-            batches = select(frame, options.where, options.limit, history.schema)
         try:
             write_all(batches, output, options.limit, progress, interruption)
         except Interrupted:
@@ -140,6 +125,26 @@ def run(options: argparse.Namespace) -> int:
         if options.output is not None or not sys.stdout.isatty():
             progress.note(progress.summary())
     return 0
+
+
+def selected(
+    history: History, where: str | None, limit: int | None, stack: contextlib.ExitStack
+) -> Iterator[pa.RecordBatch]:
+    """The entries for which a condition holds, in order.
+
+    What that takes ends with `stack`. Raises PipelineUnavailable; while they are read, QueryFailed.
+    """
+    if where is None:
+        return history.batches()
+    chosen = make_filter(where, history.typed)
+    if chosen is not None:
+        return filtered(history.batches(), chosen)
+    print(f"rillway query: {STARTING_SPARK}", file=sys.stderr)
+    spark = spark_session("rillway query", conf=SPARK_SETTINGS, quick=True)
+    stack.callback(spark.stop)
+    if history.must_be_copied or str(spark.sparkContext.master).startswith("local["):
+        history.stage(Path(stack.enter_context(TemporaryDirectory(prefix="rillway-query-"))))
+    return select(history.data_frame(spark), where, limit, history.schema)
 
 
 def filtered(batches: Iterator[pa.RecordBatch], chosen: Expression) -> Iterator[pa.RecordBatch]:

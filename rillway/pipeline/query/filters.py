@@ -1,7 +1,8 @@
 """Conditions of `rillway query --where` that need no Spark, whose start takes ten seconds.
 
 A part of Spark's SQL, with its meaning: comparisons of texts (`stream`, `id`, `fields['name']`) and
-of numbers (`ms`, `epoch`) with literals or one another, IN, LIKE, IS NULL, AND, OR, NOT. A field
+of numbers (`ms`, `epoch`) with literals or one another, IN, LIKE, IS NULL, AND, OR, NOT; so with
+typed columns that are texts, integers or, without IN, decimals. A field
 that an entry does not have is null, and so is what is compared with it. Texts are compared as
 bytes, as Spark does. Of a name that is there twice the last one counts.
 
@@ -10,6 +11,7 @@ Whatever else a condition has, functions, arithmetic, a number compared with a t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -22,7 +24,7 @@ from rillway.pipeline.ranges.conditions import Token, tokens
 
 # A column of a batch: of texts as bytes, of numbers, or of truth values.
 Expression: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
-TEXT, NUMBER = "text", "number"
+TEXT, NUMBER, DECIMAL = "text", "number", "decimal"
 TEXTS, NUMBERS = ("stream", "id"), ("ms", EPOCH)
 COMPARISONS = {
     "=": pc.equal,
@@ -35,6 +37,8 @@ COMPARISONS = {
     ">=": pc.greater_equal,
 }
 LAST_NUMBER = (1 << 63) - 1
+# Arrow compares a decimal with an integer of 19 digits if both have room in 38.
+MAX_SCALE = 19
 
 
 class NeedsSpark(Exception):
@@ -47,13 +51,16 @@ class _Value:
     of: Expression
 
 
-def make_filter(condition: str) -> Expression | None:
-    """What keeps the entries for which a condition holds; None if it takes Spark to say."""
+def make_filter(condition: str, typed: Sequence[pa.Field] = ()) -> Expression | None:
+    """What keeps the entries for which a condition holds; None if it takes Spark to say.
+
+    `typed`: the typed columns that batches have besides those of every history.
+    """
     found = tokens(condition)
     if found is None:
         return None
     try:
-        parser = _Parser(found)
+        parser = _Parser(found, typed)
         chosen = parser.condition()
         parser.expect_end()
     except NeedsSpark:
@@ -64,9 +71,14 @@ def make_filter(condition: str) -> Expression | None:
 class _Parser:
     """One condition. All methods raise NeedsSpark."""
 
-    def __init__(self, found: Sequence[Token]) -> None:
+    def __init__(self, found: Sequence[Token], typed: Sequence[pa.Field]) -> None:
         self._found = found
         self._place = 0
+        lowered = Counter(column.name.lower() for column in typed)
+        # Of two names that are alike for Spark, it says so itself.
+        self._typed = {
+            column.name.lower(): column for column in typed if lowered[column.name.lower()] == 1
+        }
 
     def expect_end(self) -> None:
         if self._place < len(self._found):
@@ -114,11 +126,14 @@ class _Parser:
     def _comparison(self, left: _Value) -> Expression:
         compare = COMPARISONS.get(self._next().text)
         right = self._value()
-        if compare is None or left.kind != right.kind:
+        if compare is None or (left.kind != right.kind and TEXT in (left.kind, right.kind)):
+            raise NeedsSpark
+        if left.kind == right.kind == DECIMAL:
             raise NeedsSpark
         return lambda batch: compare(left.of(batch), right.of(batch))
 
     def _membership(self, left: _Value) -> Expression:
+        """Of decimals it is Spark's: `_literal` knows none."""
         self._expect("(")
         chosen = [self._literal(left.kind)]
         while self._takes(","):
@@ -150,6 +165,8 @@ class _Parser:
             return _Value(TEXT, lambda batch: batch.column(name).cast(pa.binary()))
         if name in NUMBERS:
             return _Value(NUMBER, lambda batch: batch.column(name).cast(pa.int64()))
+        if name in self._typed:
+            return _typed_value(self._typed[name])
         if name != "fields":
             raise NeedsSpark
         self._expect("[")
@@ -187,6 +204,18 @@ class _Parser:
     def _expect(self, text: str) -> None:
         if not self._takes(text):
             raise NeedsSpark
+
+
+def _typed_value(column: pa.Field) -> _Value:
+    """Raises NeedsSpark for types that Spark compares in ways of its own."""
+    name, kind = column.name, column.type
+    if pa.types.is_string(kind):
+        return _Value(TEXT, lambda batch: batch.column(name).cast(pa.binary()))
+    if pa.types.is_integer(kind):
+        return _Value(NUMBER, lambda batch: batch.column(name).cast(pa.int64()))
+    if pa.types.is_decimal(kind) and kind.scale <= MAX_SCALE:
+        return _Value(DECIMAL, lambda batch: batch.column(name))
+    raise NeedsSpark
 
 
 def _joined(

@@ -17,6 +17,7 @@ from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.query.command import select
 from rillway.pipeline.query.history import open_history, read_history
+from tests.rillway.pipeline.query.test_filters import TYPED, TYPED_CONDITIONS, typed_batch
 from tests.rillway.pipeline.scene import ids_of
 
 if TYPE_CHECKING:
@@ -57,6 +58,19 @@ def test_a_condition_on_typed_columns(
     with read_history(spark, stream="o", archive=table.root, url=link.url) as frame:
         [row] = frame.selectExpr("sum(amount)", "max(tags['a'][0])", "count(_rescued)").collect()
         assert [str(value) for value in row] == ["41.50", "2026-01-31", "1"]
+
+
+def test_conditions_mean_without_spark_what_they_mean_with_it(spark: SparkSession) -> None:
+    rows = [
+        (row["id"], *(row[column.name] for column in TYPED), row["ms"])
+        for row in typed_batch().to_pylist()
+    ]
+    frame = spark.createDataFrame(
+        rows,
+        "id STRING, customer STRING, amount DECIMAL(38,19), Count SHORT, at TIMESTAMP, ms LONG",
+    )
+    for condition, ids in TYPED_CONDITIONS.items():
+        assert [row.id for row in frame.where(condition).collect()] == ids.split(), condition
 
 
 def test_spark_reads_the_columns_in_the_files(spark: SparkSession, table: ArchiveTable) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
 
@@ -38,6 +40,30 @@ CONDITIONS = {
     "epoch = 1 AND ms <= 1": "1-0",
     "id IN ('1-0', '2-5')": "1-0 2-5",
     "ms < 2 OR fields['delay'] = '8'": "1-0",
+}
+
+CUSTOMER, AMOUNT = pa.field("customer", pa.string()), pa.field("amount", pa.decimal128(38, 19))
+COUNT, AT = pa.field("Count", pa.int16()), pa.field("at", pa.timestamp("us", "UTC"))
+TYPED = [CUSTOMER, AMOUNT, COUNT, AT]
+TYPED_VALUES = {
+    CUSTOMER: ["ann", None, "Ann", "é", "", "ann"],
+    AMOUNT: [Decimal("12.5"), Decimal(7), None, Decimal("-3.01"), Decimal(9), Decimal("9.99")],
+    COUNT: [1, 2, 3, -4, None, 6],
+    AT: [None, 0, 1, 2, 3, 4],
+}
+TYPED_CONDITIONS = {
+    "customer = 'ann'": "1-0 5-0",
+    "CUSTOMER > 'b'": "3-0",
+    "customer LIKE 'A%' OR customer IS NULL": "2-0 2-5",
+    "customer IN ('', 'é')": "3-0 4-0",
+    "amount > 9": "1-0 5-0",
+    "amount >= 9223372036854775807": "",
+    "9 = Amount": "4-0",
+    "amount IS NULL": "2-5",
+    "NOT amount < 9": "1-0 4-0 5-0",
+    "amount > count": "1-0 2-0 3-0 5-0",
+    "count IN (1, 3, 700000)": "1-0 2-5",
+    "count = ms AND customer = 'ann'": "1-0",
 }
 
 
@@ -89,3 +115,28 @@ def test_entries_are_chosen(condition: str, ids: str) -> None:
 )
 def test_whatever_else_is_for_spark(condition: str) -> None:
     assert make_filter(condition) is None
+
+
+def typed_batch() -> pa.RecordBatch:
+    whole = batch(ENTRIES)
+    for column, values in TYPED_VALUES.items():
+        whole = whole.append_column(column, pa.array(values, column.type))
+    return whole
+
+
+@pytest.mark.parametrize(("condition", "ids"), TYPED_CONDITIONS.items())
+def test_typed_columns_are_compared(condition: str, ids: str) -> None:
+    chosen = make_filter(condition, TYPED)
+    assert chosen is not None
+    whole = typed_batch()
+    assert whole.filter(chosen(whole)).column("id").to_pylist() == ids.split()
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["amount IN (7)", "amount = cents", "amount = '7'", "at > ms", "customer = 7", "Twice = 1"],
+)
+def test_other_comparisons_of_typed_columns_are_for_spark(condition: str) -> None:
+    cents = pa.field("cents", pa.decimal128(38, 20))
+    twice = [pa.field("twice", pa.int32()), pa.field("TWICE", pa.int32())]
+    assert make_filter(condition, [*TYPED, cents, *twice]) is None
