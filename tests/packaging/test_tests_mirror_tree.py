@@ -42,6 +42,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
         for room in ("archive", "latency", "query", "replay")
     },
     "rillway/pipeline/archive/engine.py": "test_archiver.py, and jvm/test_commands.py",
+    "rillway/pipeline/archive/files/actions.py": "test_table.py, and columns/test_statistics.py",
     "rillway/pipeline/archive/groups.py": "test_trim.py beside it",
     "rillway/pipeline/archive/identity/sources.py": "test_recognition.py beside it",
     "rillway/pipeline/archive/pins.py": "test_trim.py beside it, and test_history.py",

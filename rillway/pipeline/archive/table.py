@@ -17,11 +17,8 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote, unquote
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
@@ -31,16 +28,11 @@ from pyarrow.fs import FileSelector
 
 from rillway.pipeline.archive.columns.layouts import Layout
 from rillway.pipeline.archive.columns.schema import NO_COLUMNS, Columns, from_text, to_text
-from rillway.pipeline.archive.columns.statistics import (
-    LAST_CHARACTER,
-    greatest_text,
-    least_text,
-)
+from rillway.pipeline.archive.files.actions import add_action, archived_file, remove_action
 from rillway.pipeline.archive.files.parquet_files import (
     DATE,
     EPOCH,
     PARTITIONED_BY,
-    STREAM,
     TABLE_SCHEMA,
     ArchivedFile,
     file_schema,
@@ -72,7 +64,6 @@ from rillway.pipeline.archive.repair.log_files import (
     log_damaged,
     no_archive_sentence,
 )
-from rillway.pipeline.arrow.json_columns import to_json
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, ms_of
 from rillway.pipeline.client.places import LOG_FOLDER
 from rillway.pipeline.ranges.offsets import Position
@@ -363,7 +354,9 @@ class ArchiveTable:
                 actions = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
             except (DeltaError, OSError) as error:
                 raise log_damaged(self.store, first_line(error)) from None
-            files = sorted(map(_file, actions), key=lambda file: (file.first_ms, file.last_ms))
+            files = sorted(
+                map(archived_file, actions), key=lambda file: (file.first_ms, file.last_ms)
+            )
             self._files = self.version, files
         return [file for file in self._files[1] if file.may_hold(stream, first_ms, last_ms)]
 
@@ -437,7 +430,7 @@ class ArchiveTable:
 
         Raises CommitConflict, ArchiveError. When it returns, the commit is on the disk.
         """
-        self._commit([_added(file) for file in files], state_number, note)
+        self._commit([add_action(file) for file in files], state_number, note)
 
     def replace(
         self,
@@ -447,8 +440,8 @@ class ArchiveTable:
     ) -> None:
         """Commit that `new` holds what `old` held. Raises CommitConflict, ArchiveError."""
         now_ms = int(time.time() * 1000)
-        removed = [_removed(file, now_ms, data_change=False) for file in old]
-        added = [_added(file, data_change=False) for file in new]
+        removed = [remove_action(file, now_ms, data_change=False) for file in old]
+        added = [add_action(file, data_change=False) for file in new]
         what = "compact" if state_number is None else "backfill"
         self._commit([*added, *removed], state_number, {"rillway.operation": what})
 
@@ -464,8 +457,8 @@ class ArchiveTable:
         Raises CommitConflict, ArchiveError.
         """
         now_ms = int(time.time() * 1000)
-        removed = [_removed(file, now_ms, data_change=True) for file in old]
-        added = [_added(file) for file in kept]
+        removed = [remove_action(file, now_ms, data_change=True) for file in old]
+        added = [add_action(file) for file in kept]
         self._commit([*added, *removed], state_number, {"rillway.operation": operation})
 
     def _commit(
@@ -595,73 +588,6 @@ def _line(state: StreamState, epoch: int, first: int, last: int) -> list[Segment
         Segment(number, first, min(last, until)) for number, until in line_of(state.epochs, epoch)
     ]
     return [part for part in parts if not part.is_empty]
-
-
-def _file(action: Mapping[str, Any]) -> ArchivedFile:
-    last_ms, last_stream = action.get("max.ms"), action.get(f"max.{STREAM}")
-    return ArchivedFile(
-        unquote(action["path"]),  # the log encodes once more what is the file's name
-        action[f"partition.{DATE}"],
-        action["size_bytes"],
-        action["num_records"] or 0,
-        action.get(f"min.{STREAM}") or "",
-        LAST_CHARACTER if last_stream is None else last_stream,
-        action.get("min.ms") or 0,
-        ms_of(MAX_ID) if last_ms is None else last_ms,
-        action.get(f"min.{EPOCH}") or FIRST,
-        action.get(f"max.{EPOCH}") or (1 << 31) - 1,
-    )
-
-
-def _added(file: ArchivedFile, *, data_change: bool = True) -> AddAction:
-    return AddAction(
-        path=file.path,
-        size=file.size_bytes,
-        partition_values=_partition(file.date),
-        modification_time=int(time.time() * 1000),
-        data_change=data_change,
-        stats=_statistics(file),
-    )
-
-
-def add_content(file: ArchivedFile) -> dict[str, Any]:
-    """The same as it stands in the log: the path encoded as in a URL."""
-    return {
-        "path": quote(file.path, safe="/="),
-        "partitionValues": _partition(file.date),
-        "size": file.size_bytes,
-        "modificationTime": int(time.time() * 1000),
-        "dataChange": True,
-        "stats": _statistics(file),
-    }
-
-
-def _statistics(file: ArchivedFile) -> str:
-    least = {STREAM: least_text(file.first_stream), EPOCH: file.first_epoch, "ms": file.first_ms}
-    greatest = {STREAM: greatest_text(file.last_stream), EPOCH: file.last_epoch, "ms": file.last_ms}
-    bounded = [one for one in file.columns if one.least is not None]
-    stats = {
-        "numRecords": file.rows,
-        "minValues": least | {one.name: one.least for one in bounded},
-        "maxValues": greatest | {one.name: one.greatest for one in bounded},
-        "nullCount": {STREAM: 0, EPOCH: 0, "ms": 0} | {c.name: c.nulls for c in file.columns},
-    }
-    # deltalake 1.6 reads the escape of U+20000 as U+10000.
-    return to_json(stats)
-
-
-def _removed(file: ArchivedFile, now_ms: int, *, data_change: bool) -> RemoveAction:
-    return RemoveAction(
-        path=file.path,
-        data_change=data_change,
-        deletion_timestamp=now_ms,
-        size=file.size_bytes,
-        partition_values=_partition(file.date),
-    )
-
-
-def _partition(day: date) -> dict[str, str | None]:
-    return {DATE: day.isoformat()}
 
 
 def sync_log(store: Store, version: int) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from pyarrow.fs import FileType
 
+from rillway.pipeline.archive.files.actions import add_content
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.store import LogDamaged, Store
 from rillway.pipeline.archive.identity.state_files import FOLDER, numbers, read_written
@@ -41,7 +42,6 @@ from rillway.pipeline.archive.table import (
     ArchiveError,
     ArchiveTable,
     CommitConflict,
-    add_content,
     first_line,
     open_delta,
     sync_log,

@@ -1,0 +1,87 @@
+"""Files as the log of a Delta table names them, with statistics by which readers skip files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+from urllib.parse import quote, unquote
+
+from deltalake.transaction import AddAction, RemoveAction
+
+from rillway.pipeline.archive.columns.statistics import LAST_CHARACTER, greatest_text, least_text
+from rillway.pipeline.archive.files.parquet_files import DATE, EPOCH, STREAM, ArchivedFile
+from rillway.pipeline.archive.identity.epochs import FIRST
+from rillway.pipeline.arrow.json_columns import to_json
+from rillway.pipeline.client.ids import MAX_ID, ms_of
+
+
+def archived_file(action: Mapping[str, Any]) -> ArchivedFile:
+    """A file that the log names, from its row in deltalake's table of flattened actions."""
+    last_ms, last_stream = action.get("max.ms"), action.get(f"max.{STREAM}")
+    return ArchivedFile(
+        unquote(action["path"]),  # the log encodes once more what is the file's name
+        action[f"partition.{DATE}"],
+        action["size_bytes"],
+        action["num_records"] or 0,
+        action.get(f"min.{STREAM}") or "",
+        LAST_CHARACTER if last_stream is None else last_stream,
+        action.get("min.ms") or 0,
+        ms_of(MAX_ID) if last_ms is None else last_ms,
+        action.get(f"min.{EPOCH}") or FIRST,
+        action.get(f"max.{EPOCH}") or (1 << 31) - 1,
+    )
+
+
+def add_action(file: ArchivedFile, *, data_change: bool = True) -> AddAction:
+    """Without `data_change`, its rows are in the table already: a compaction."""
+    return AddAction(
+        path=file.path,
+        size=file.size_bytes,
+        partition_values=_partition(file.date),
+        modification_time=int(time.time() * 1000),
+        data_change=data_change,
+        stats=_statistics(file),
+    )
+
+
+def add_content(file: ArchivedFile) -> dict[str, Any]:
+    """The same as it stands in the log: the path encoded as in a URL."""
+    return {
+        "path": quote(file.path, safe="/="),
+        "partitionValues": _partition(file.date),
+        "size": file.size_bytes,
+        "modificationTime": int(time.time() * 1000),
+        "dataChange": True,
+        "stats": _statistics(file),
+    }
+
+
+def _statistics(file: ArchivedFile) -> str:
+    least = {STREAM: least_text(file.first_stream), EPOCH: file.first_epoch, "ms": file.first_ms}
+    greatest = {STREAM: greatest_text(file.last_stream), EPOCH: file.last_epoch, "ms": file.last_ms}
+    bounded = [one for one in file.columns if one.least is not None]
+    stats = {
+        "numRecords": file.rows,
+        "minValues": least | {one.name: one.least for one in bounded},
+        "maxValues": greatest | {one.name: one.greatest for one in bounded},
+        "nullCount": {STREAM: 0, EPOCH: 0, "ms": 0} | {c.name: c.nulls for c in file.columns},
+    }
+    # deltalake 1.6 reads the escape of U+20000 as U+10000.
+    return to_json(stats)
+
+
+def remove_action(file: ArchivedFile, now_ms: int, *, data_change: bool) -> RemoveAction:
+    """Without `data_change`, its rows are in other files: a compaction."""
+    return RemoveAction(
+        path=file.path,
+        data_change=data_change,
+        deletion_timestamp=now_ms,
+        size=file.size_bytes,
+        partition_values=_partition(file.date),
+    )
+
+
+def _partition(day: date) -> dict[str, str | None]:
+    return {DATE: day.isoformat()}
