@@ -326,7 +326,9 @@ class Worker:
         except Exception as error:
             self.counts.failed += 1
             reason = str(error) or type(error).__name__
-            log.warning("%s failed, delivery %d: %s", entry.id, entry.deliveries, reason)
+            # An ID is that of one entry only in its partition.
+            named = f"{entry.id} of {self._stream}" if self._exclusive else entry.id
+            log.warning("%s failed, delivery %d: %s", named, entry.deliveries, reason)
             if self._settings.max_deliveries and entry.deliveries >= self._settings.max_deliveries:
                 await self._bury(entry, reason)
             return

@@ -495,7 +495,9 @@ async def test_the_next_owner_goes_on_where_one_was_stopped(scene: Scene) -> Non
     assert {entry.deliveries for entry in handle.entries} == {1}
 
 
-async def test_a_failure_goes_to_the_dead_letters_of_its_partition(scene: Scene) -> None:
+async def test_a_failure_goes_to_the_dead_letters_of_its_partition(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
     (first,) = add_to_partition(scene, 2, "broken")
     add_to_partition(scene, 3, "whole")
     consumer, handle = make_one_of_many(scene, max_deliveries=2, claim_idle_ms=IDLE_MS), Recorder()
@@ -504,6 +506,7 @@ async def test_a_failure_goes_to_the_dead_letters_of_its_partition(scene: Scene)
     ((_, fields),) = scene.client.xrange(ORDERS.dead_letters(2))
     assert fields[b"rillway-id"].decode() == first
     assert fields[b"rillway-stream"] == b"orders:{2}"
+    assert f"{first} of orders:{{2}} failed, delivery 1: " in caplog.text
     assert consumer.counts.acknowledged == 1
 
 
