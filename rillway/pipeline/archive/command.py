@@ -47,10 +47,10 @@ from rillway.pipeline.archive.upkeep.upgrade import upgrade
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.connection import ConnectionLost, ServerError
+from rillway.pipeline.client.connection import ConnectionLost, ServerError, public_url
 from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.client.places import archive_of, gone_sentences, read_markers
-from rillway.pipeline.ranges.discovery import StreamMissing, find_streams
+from rillway.pipeline.ranges.discovery import StreamMissing, find_streams, none_fits
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, spark_session
 
 EXPECTED_ERRORS = (
@@ -181,6 +181,7 @@ class _Rounds:
             check_installed()
         self.was_cut_short = False
         self._failed = 0
+        self._said: set[str] = set()
 
     @cached_property
     def _archiver(self) -> Archiver:
@@ -199,7 +200,13 @@ class _Rounds:
         if options.partition_by is not None:
             table.set_period(options.partition_by)
         if self._request is not None:
+            before = table.columns.columns
             set_columns(table, self._request)
+            if table.columns.columns != before and table.files():
+                complain(
+                    "note: rows that are archived already have the new columns after "
+                    f"`rillway archive backfill --columns --to {table.store}`"
+                )
         if options.iceberg is not None:
             place = store, options.iceberg, options.iceberg_table
             self._follower = Follower(lambda: open_mirror(*place), complain)
@@ -238,6 +245,7 @@ class _Rounds:
         """Raises EXPECTED_ERRORS."""
         archiver = self._archiver
         streams = self._streams()
+        self._look_at_patterns(streams)
         what = streams[0] if len(streams) == 1 else f"{len(streams):,} streams"
         with Progress(f"archiving {what}") as progress:
             hooks = Hooks(
@@ -308,6 +316,18 @@ class _Rounds:
         with connect(self._settings.url) as connection:
             return find_streams(connection, (), self._pattern)
 
+    def _look_at_patterns(self, streams: Sequence[str]) -> None:
+        """One that finds nothing may be misspelt, or its streams come later: it is told once."""
+        text = ""
+        if self._pattern is not None and not streams:
+            text = none_fits(self._settings.url, self._pattern)
+        elif self._request is not None:
+            patterns = ", ".join(self._table.columns.unused_patterns(streams))
+            text = patterns and f"no stream of this round has the columns of {patterns}"
+        if text and text not in self._said:
+            complain(f"note: {text}")
+            self._said.add(text)
+
 
 def complain(text: str) -> None:
     print(f"rillway archive: {text}", file=sys.stderr)
@@ -362,8 +382,11 @@ def status_main(options: argparse.Namespace) -> int:
         print(json.dumps(one.as_json()) if options.json else one.line())
     if not options.json and (files := as_total(table, len(found))) is not None:
         print(files)
+    unknown = [one.stream for one in found if one.is_missing and not one.epoch]
+    for stream in unknown:
+        complain(f"{stream}: is neither in {table.store} nor at {public_url(options.url)}")
     warn_of_damage(table, damaged)
-    return 1 if damaged else 0
+    return 1 if damaged or unknown else 0
 
 
 # -- epochs ---------------------------------------------------------------------------------------
@@ -373,6 +396,9 @@ def epochs_main(options: argparse.Namespace) -> int:
     """The histories that the archive has of each stream."""
     table = ArchiveTable.open(options.to, options.storage_options)
     counted = rows_by_stream(table.store, table.files())
+    unknown = [stream for stream in options.stream or () if table.record(stream) is None]
+    for stream in unknown:
+        complain(f"{stream}: is not in {table.store}")
     for stream in options.stream or table.streams():
         record = table.record(stream)
         for epoch in () if record is None else record.state.epochs:
@@ -381,7 +407,7 @@ def epochs_main(options: argparse.Namespace) -> int:
             content = {"stream": stream, **epoch_as_json(epoch), "rows": rows}
             content["end"] = format_id(last or MIN_ID)
             print(json.dumps(content) if options.json else epoch_line(content))
-    return 0
+    return 1 if unknown else 0
 
 
 def epoch_line(content: Mapping[str, Any]) -> str:

@@ -61,6 +61,11 @@ def check_there(
             raise StreamMissing(f"{name} at {where} is no stream: its type is {kind}")
 
 
+def none_fits(url: str, pattern: str) -> str:
+    """The sentence for a pattern that finds nothing."""
+    return f"no stream at {public_url(url)} fits {pattern}"
+
+
 def kinds_of(connection: Connection, names: Sequence[str]) -> dict[str, str]:
     """What TYPE says of keys: `stream`, `none` for one that is not there. Raises ServerError."""
     replies = connection.call_all([("TYPE", name) for name in names])

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from rillway.pipeline.archive.columns.backfill import backfill
 from rillway.pipeline.archive.columns.inference import Samples, proposal
 from rillway.pipeline.archive.columns.requests import Request, from_file, from_options
+from rillway.pipeline.archive.columns.schema import BadColumns
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.ranges.discovery import check_there, find_streams
+from rillway.pipeline.ranges.discovery import (
+    StreamMissing,
+    check_there,
+    find_streams,
+    none_fits,
+)
 
 
 def columns_request(options: argparse.Namespace) -> Request | None:
@@ -25,17 +32,28 @@ def columns_request(options: argparse.Namespace) -> Request | None:
 
 
 def infer_main(options: argparse.Namespace) -> int:
-    """Print a schema for what is in the streams, and write it. Returns the exit status."""
+    """Print a schema for what is in the streams, and write it. Returns the exit status.
+
+    Raises BadColumns, OSError, StreamMissing.
+    """
+    file: Path | None = options.schema_file
+    if file is not None and file.exists():
+        raise BadColumns(f"{file}: is there already; --infer writes a new file")
     samples = Samples()
     with connect(options.url) as connection:
-        for stream in options.stream or find_streams(connection, (), options.pattern):
+        streams = options.stream or find_streams(connection, (), options.pattern)
+        if not streams:
+            raise StreamMissing(none_fits(options.url, options.pattern))
+        for stream in streams:
             check_there(connection, stream)
             words = ("XREVRANGE", stream, "+", "-", "COUNT", options.infer)
             entries = reversed(connection.of(stream).call(*words))
             samples.add(options.pattern or stream, (entry[1] for entry in entries))
+    if not any(samples.fields.values()):
+        raise BadColumns(f"{', '.join(streams)}: no entries to propose a schema by")
     text = proposal(samples)
-    if options.schema_file is not None:
-        options.schema_file.write_text(text, encoding="utf-8")
+    if file is not None:
+        file.write_text(text, encoding="utf-8")
     print(text, end="")
     return 0
 

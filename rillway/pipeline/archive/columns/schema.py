@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 
@@ -100,13 +100,21 @@ class Columns:
 
     def of(self, stream: str) -> FieldMap | None:
         """The columns of a stream, by the first pattern that fits; None if there are none."""
-        for one in self.streams:
-            if _glob(one.pattern).fullmatch(stream):
-                if one.pattern not in self._found:
-                    fields = [(name, self.by_name[column]) for name, column in one.fields]
-                    self._found[one.pattern] = FieldMap(fields, self.is_case_sensitive)
-                return self._found[one.pattern]
-        return None
+        one = self._first(stream)
+        if one is None:
+            return None
+        if one.pattern not in self._found:
+            fields = [(name, self.by_name[column]) for name, column in one.fields]
+            self._found[one.pattern] = FieldMap(fields, self.is_case_sensitive)
+        return self._found[one.pattern]
+
+    def unused_patterns(self, streams: Iterable[str]) -> list[str]:
+        """Those by which none of the streams has its columns."""
+        used = {self._first(stream) for stream in streams}
+        return [one.pattern for one in self.streams if one not in used]
+
+    def _first(self, stream: str) -> StreamColumns | None:
+        return next((one for one in self.streams if _glob(one.pattern).fullmatch(stream)), None)
 
 
 NO_COLUMNS = Columns()

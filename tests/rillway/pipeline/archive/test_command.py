@@ -113,6 +113,30 @@ def test_all_streams_of_a_pattern_are_archived(
         main([*words, "--pattern", "orders:*"])
 
 
+def test_a_pattern_that_finds_nothing_is_told_and_no_error(
+    link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--pattern", "ordres:*", *words[2:]]) == 0
+    assert capsys.readouterr().err == (
+        f"rillway archive: note: no stream at {link.url} fits ordres:*\n"
+    )
+
+
+def test_a_stream_that_nobody_knows_is_an_error_of_what_asks_for_it(
+    link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_many(link, 5)
+    assert main(words) == 0
+    add_many(link, 5, stream="new")
+    asked = ["--to", words[3], "--stream"]
+    assert main(["epochs", *asked, "ordres"]) == 1
+    assert f"ordres: is not in {words[3]}\n" in capsys.readouterr().err
+    assert main(["status", *asked, "ordres", "--url", link.url]) == 1
+    assert f"ordres: is neither in {words[3]} nor at {link.url}\n" in capsys.readouterr().err
+    assert main(["status", *asked, "new", "--url", link.url]) == 0
+    assert "new: 0 entries; archived up to nothing; 5 in memory" in capsys.readouterr().out
+
+
 def test_a_pattern_finds_the_streams_of_all_nodes(
     rillway_cluster: RillwayCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,10 +30,35 @@ def test_a_schema_is_proposed_written_and_used(
     assert '"orders:*": "amount DECIMAL(9,2), Customer STRING, note STRING"' in printed
     assert file.read_text() == printed
     assert not place.exists()
+    assert main([*words, *asked]) == 1
+    assert f"{file}: is there already; --infer writes a new file" in capsys.readouterr().err
     assert main([*words, "--to", str(place), "--schema-file", str(file)]) == 0
     table = ArchiveTable.open(place)
     assert [column.name for column in table.columns.columns] == ["amount", "Customer", "note"]
     assert {file.path for file in table.files()}
+
+
+def test_no_schema_is_proposed_by_nothing(
+    rillway_link: Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["--infer", "3", "--url", rillway_link.url]
+    file = tmp_path / "schema.yaml"
+    assert main(["--pattern", "ordres:*", *asked, "--schema-file", str(file)]) == 1
+    assert f"no stream at {rillway_link.url} fits ordres:*\n" in capsys.readouterr().err
+    rillway_link.call("XGROUP", "CREATE", "empty", "g", "0", "MKSTREAM")
+    assert main(["--stream", "empty", *asked, "--schema-file", str(file)]) == 1
+    assert "empty: no entries to propose a schema by\n" in capsys.readouterr().err
+    assert not file.exists()
+
+
+def test_a_pattern_of_a_schema_that_no_stream_fits_is_told(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schema = ["--schema", "ordres:*=amount STRING", "--schema", "orders:eu=amount STRING"]
+    assert main([*words, "--to", str(tmp_path / "archive"), *schema]) == 0
+    assert capsys.readouterr().err == (
+        "rillway archive: note: no stream of this round has the columns of ordres:*\n"
+    )
 
 
 def test_a_change_is_refused_in_a_sentence(
@@ -56,8 +81,14 @@ def test_older_rows_are_backfilled(
 ) -> None:
     place = ["--to", str(tmp_path / "archive")]
     assert main([*words, *place]) == 0
-    assert main([*words, *place, "--schema", "orders:*=amount DECIMAL(10,2)"]) == 0
-    capsys.readouterr()
+    schema = ["--schema", "orders:*=amount DECIMAL(10,2)"]
+    assert main([*words, *place, *schema]) == 0
+    assert capsys.readouterr().err == (
+        "rillway archive: note: rows that are archived already have the new columns after "
+        f"`rillway archive backfill --columns --to {place[1]}`\n"
+    )
+    assert main([*words, *place, *schema]) == 0
+    assert capsys.readouterr().err == ""
     assert main(["backfill", "--columns", *place]) == 0
     assert capsys.readouterr().out == "1 files written again; 10 rows\n"
 
