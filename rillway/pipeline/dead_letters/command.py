@@ -65,7 +65,10 @@ def run_round(options: argparse.Namespace, interruption: Interruption) -> int:
     """Each group of each partition once. Raises ServerError, ConnectionLost, MoveFailed."""
     total = 0
     with connect(options.url) as servers:
-        for route in routes_there(servers, options):
+        routes = routes_there(servers, options)
+        if options.partitions is not None and not options.back:
+            check_groups(servers, routes, options.group or ())
+        for route in routes:
             done = run_route(servers, route, options, interruption)
             if done is None:
                 return interruption.exit_status
@@ -106,6 +109,17 @@ def routes_there(servers: Connection, options: argparse.Namespace) -> list[Route
     check_there(servers, *there, remedy="")
     partitions = enumerate(names.streams)
     return [Route(name, names.dead_letters(p), True) for p, name in partitions if name in there]
+
+
+def check_groups(servers: Connection, routes: Sequence[Route], groups: Sequence[str]) -> None:
+    """Each group is in a partition at least. Raises MoveFailed."""
+    missing = set(groups)
+    for route in routes:
+        if not missing:
+            return
+        missing.difference_update(group_names(servers.of(route.stream), route.stream))
+    if missing:
+        raise MoveFailed(f"no partition has the group {', '.join(sorted(missing))}")
 
 
 def run_route(

@@ -201,6 +201,8 @@ def test_all_partitions_are_listed_moved_and_sent_back(
         "p:{2}/g: 1 would be moved",
         "p: 2 would be moved, in 4 partitions",
     ]
+    assert run_partitions(partitions, "--more-than", "3", "--group", "G") == 1
+    assert "no partition has the group G\n" in capsys.readouterr().err
     assert run_partitions(partitions, "--more-than", "3", "--group", "g") == 0
     assert capsys.readouterr().out.splitlines() == [
         "p:{0}/g: 1 moved to p:dead:{0}",
