@@ -32,7 +32,8 @@ RESERVED = (
 class Plan:
     """What cluster.json has. `ports`: of the primaries first, then of their replicas, then those
     that were added. `adding` and `removing`: of nodes that `add` has begun to take in, and `remove`
-    to take out; they are not among `ports`."""
+    to take out; they are not among `ports`. `first_port`: with which the cluster was made, also if
+    that node is gone."""
 
     primaries: int
     replicas: int
@@ -41,6 +42,7 @@ class Plan:
     adding: list[int] = field(default_factory=list)
     removing: list[int] = field(default_factory=list)
     is_created: bool = False
+    first_port: int = 0
 
     @property
     def password(self) -> str:

@@ -51,7 +51,7 @@ class Launch:
         first = wish.port or default_port
         ports = list(range(first, first + wish.primaries * (1 + replicas)))
         check_free(ports, "Others are chosen by --port.")
-        self._folder.save(Plan(wish.primaries, replicas, ports, wish.options))
+        self._folder.save(Plan(wish.primaries, replicas, ports, wish.options, first_port=first))
         if replicas and wish.primaries < MIN_FOR_FAILOVER:
             self._say(NO_FAILOVER)
 
@@ -61,7 +61,7 @@ class Launch:
         given = (
             ("--nodes", wish.primaries, plan.primaries, "; `rillway cluster add` adds one"),
             ("--replicas", wish.replicas, plan.replicas, ""),
-            ("--port", wish.port, plan.ports[0], ""),
+            ("--port", wish.port, plan.first_port or plan.ports[0], ""),
         )
         for name, wanted, has, advice in given:
             if wanted not in (None, has):

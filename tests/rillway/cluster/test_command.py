@@ -17,6 +17,9 @@ from pathlib import Path
 import pytest
 import redis
 
+from rillway.cluster.failure import ClusterFailed
+from rillway.cluster.folder import ClusterFolder, Plan
+from rillway.cluster.launch import Launch, Wish
 from tests.support.programs.ports import free_ports
 from tests.support.programs.servers import SERVED
 
@@ -70,6 +73,17 @@ def test_a_cluster_of_one_starts_stops_and_has_its_data_again(run: Run, tmp_path
         refused = run("start", *words)
         assert refused.returncode == 1
         assert f"was made with {words[0]}" in refused.stderr
+
+
+def test_the_command_that_made_a_cluster_starts_it_when_its_first_node_is_gone(
+    tmp_path: Path,
+) -> None:
+    folder = ClusterFolder(tmp_path)
+    folder.save(Plan(3, 0, [7003], [], first_port=7000))
+    launch = Launch(folder, print)
+    launch.check(Wish(3, None, 7000, []))
+    with pytest.raises(ClusterFailed, match="was made with --port 7000"):
+        launch.check(Wish(3, None, 7003, []))
 
 
 def test_a_node_that_was_killed_is_shown_and_started_again(run: Run) -> None:
