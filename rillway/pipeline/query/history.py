@@ -237,6 +237,10 @@ def sql_between(first: int, last: int) -> str:
     )
 
 
+LEFT = "`rillway archive --accept-loss` archives what is left, and then that can be read"
+ARCHIVED = "--allow-missing reads what is archived"
+
+
 @contextmanager
 def open_history(
     url: str,
@@ -263,10 +267,11 @@ def open_history(
         if fails_if_missing and (table is None or table.end(stream) is None):
             check_there(connection, stream)
         pin, found, facts = _pinned(connection, table, stream)
-        policy = LossPolicy(fails=True)
+        policy = LossPolicy(fails=True, remedy=LEFT)
         try:
             if fails_if_missing and found is None and table is not None:
-                check_start(policy, stream, table.end(stream) or BEGINNING, facts)
+                gone = LossPolicy(fails=True, remedy=ARCHIVED)
+                check_start(gone, stream, table.end(stream) or BEGINNING, facts)
             start = _start(found, policy, stream, facts)
             history = _fix(url, stream, table, found, facts, first, last, epochs)
             yield history

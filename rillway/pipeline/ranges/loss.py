@@ -31,20 +31,25 @@ class DataLost(Exception):
     """Entries that were to be read no longer exist; the text says which and how many."""
 
 
+GO_ON = "option failOnDataLoss=false goes on with what is left"
+
+
 class LossPolicy:
-    """`failOnDataLoss`: raise, or warn and go on with what is left.
+    """`failOnDataLoss`: raise, or warn and go on with what is left. `remedy`: what else can be done
+    when it raises.
 
     What is warned of is said once, however often it is found.
     """
 
-    def __init__(self, *, fails: bool) -> None:
+    def __init__(self, *, fails: bool, remedy: str = GO_ON) -> None:
         self.fails = fails
+        self._remedy = remedy
         self._told: set[str] = set()
 
     def lost(self, text: str) -> None:
         """Raise DataLost, or log the loss."""
         if self.fails:
-            raise DataLost(f"{text} (option failOnDataLoss=false goes on with what is left)")
+            raise DataLost(f"{text} ({self._remedy})")
         self.unclear(text)
 
     def diverged(self, text: str, instead: str) -> None:
