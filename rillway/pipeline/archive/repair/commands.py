@@ -15,6 +15,7 @@ from typing import Any
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.store import LogDamaged, Store
 from rillway.pipeline.archive.repair.findings import (
+    LIVE,
     Finding,
     check_log,
     check_table,
@@ -93,9 +94,12 @@ def _summary(store: Store, findings: list[Finding], facts: dict[str, Any]) -> st
         )
     if not findings:
         return f"{what}: nothing is wrong"
+    what = f"{what}: {len(findings):,} findings"
+    if all(finding.kind == LIVE for finding in findings):  # of streams: no file is damaged
+        return what
     return (
-        f"{what}: {len(findings):,} findings; `rillway archive repair --to {store}` puts "
-        "right what it can (with --deep what only --deep finds)"
+        f"{what}; `rillway archive repair --to {store}` puts right what it can (with --deep what "
+        "only --deep finds)"
     )
 
 

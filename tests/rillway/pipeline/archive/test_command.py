@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -135,6 +136,36 @@ def test_a_stream_that_nobody_knows_is_an_error_of_what_asks_for_it(
     assert f"ordres: is neither in {words[3]} nor at {link.url}\n" in capsys.readouterr().err
     assert main(["status", *asked, "new", "--url", link.url]) == 0
     assert "new: 0 entries; archived up to nothing; 5 in memory" in capsys.readouterr().out
+
+
+def test_an_archive_that_was_moved_is_not_taken_for_gone(
+    link: Connection, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_many(link, 5)
+    assert main(words) == 0
+    Path(words[3]).rename(tmp_path / "moved")
+    at = ["--to", str(tmp_path / "moved"), "--url", link.url]
+    capsys.readouterr()
+    assert main(["status", *at]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["--stream", STREAM, *at]) == 0
+    assert main(["status", *at]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_what_verify_finds_in_the_server_is_nothing_to_repair(
+    link: Connection, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_many(link, 5)
+    assert main(words) == 0
+    copytree(words[3], tmp_path / "copy")
+    add_many(link, 5, 6)
+    assert main(words) == 0
+    capsys.readouterr()
+    assert main(["verify", "--to", str(tmp_path / "copy"), "--url", link.url]) == 1
+    first, last = capsys.readouterr().out.splitlines()
+    assert first.startswith("orders: would be refused: was archived up to 10-0")
+    assert last.endswith(" bytes: 1 findings")
 
 
 def test_a_pattern_finds_the_streams_of_all_nodes(
