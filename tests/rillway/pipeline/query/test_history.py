@@ -133,9 +133,7 @@ def test_a_stream_that_is_nowhere_may_be_an_error(link: Connection, table: Archi
     archive(link, table)
     link.call("DEL", STREAM)
     with (
-        pytest.raises(
-            DataLost, match=r"the stream is gone .--allow-missing reads what is archived"
-        ),
+        pytest.raises(DataLost, match=r"is gone .--allow-missing reads what is archived"),
         open_history(link.url, STREAM, table.root, fails_if_missing=True),
     ):
         pass
