@@ -382,8 +382,8 @@ def status_main(options: argparse.Namespace) -> int:
                 complain(text)
     for one in found:
         print(json.dumps(one.as_json()) if options.json else one.line())
-    if not options.json and (files := as_total(table, len(found))) is not None:
-        print(files)
+    if not options.json:
+        print(as_total(table, len(found)))
     unknown = [one.stream for one in found if one.is_missing and not one.epoch]
     for stream in unknown:
         complain(f"{stream}: is neither in {table.store} nor at {public_url(options.url)}")

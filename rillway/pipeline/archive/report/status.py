@@ -182,11 +182,11 @@ def _holdups(
     return holdups
 
 
-def as_total(table: ArchiveTable, streams: int) -> str | None:
-    """The files of the archive in one line; None if there are none."""
+def as_total(table: ArchiveTable, streams: int) -> str:
+    """The files of the archive in one line."""
     files = table.files()
     if not files:
-        return None
+        return f"{table.store}: has no rows"
     days = sorted(file.date for file in files)
     return (
         f"{streams:,} streams in {len(files):,} files, "

@@ -121,6 +121,8 @@ def test_a_pattern_that_finds_nothing_is_told_and_no_error(
     assert capsys.readouterr().err == (
         f"rillway archive: note: no stream at {link.url} fits ordres:*\n"
     )
+    assert main(["status", *words[2:6]]) == 0
+    assert capsys.readouterr().out == f"{words[3]}: has no rows\n"
 
 
 def test_a_stream_that_nobody_knows_is_an_error_of_what_asks_for_it(
