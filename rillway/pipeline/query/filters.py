@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -37,8 +38,9 @@ COMPARISONS = {
     ">=": pc.greater_equal,
 }
 LAST_NUMBER = (1 << 63) - 1
-# Arrow compares a decimal with an integer of 19 digits if both have room in 38.
-MAX_SCALE = 19
+# Of what is compared as decimals, Arrow must have room for all digits before and after the point.
+MAX_DIGITS = 38
+LONG_DIGITS = 19, 0
 
 
 class NeedsSpark(Exception):
@@ -47,8 +49,17 @@ class NeedsSpark(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Value:
+    """`digits`: of numbers, before and after the point."""
+
     kind: str
     of: Expression
+    digits: tuple[int, int] = LONG_DIGITS
+
+    def fits(self, other: _Value) -> bool:
+        """Whether one can be compared with the other."""
+        if TEXT in (self.kind, other.kind):
+            return self.kind == other.kind
+        return sum(map(max, self.digits, other.digits)) <= MAX_DIGITS
 
 
 def make_filter(condition: str, typed: Sequence[pa.Field] = ()) -> Expression | None:
@@ -126,9 +137,7 @@ class _Parser:
     def _comparison(self, left: _Value) -> Expression:
         compare = COMPARISONS.get(self._next().text)
         right = self._value()
-        if compare is None or (left.kind != right.kind and TEXT in (left.kind, right.kind)):
-            raise NeedsSpark
-        if left.kind == right.kind == DECIMAL:
+        if compare is None or not left.fits(right):
             raise NeedsSpark
         return lambda batch: compare(left.of(batch), right.of(batch))
 
@@ -157,9 +166,7 @@ class _Parser:
     def _value(self) -> _Value:
         token = self._peek()
         if not token.is_name:
-            kind = TEXT if token.kind == "string" else NUMBER
-            scalar = pa.scalar(self._literal(kind))
-            return _Value(kind, lambda batch: pa.repeat(scalar, len(batch)))
+            return self._literal_value(token.kind)
         name = self._next().text.lower()
         if name in TEXTS:
             return _Value(TEXT, lambda batch: batch.column(name).cast(pa.binary()))
@@ -173,6 +180,20 @@ class _Parser:
         field = self._literal(TEXT)
         self._expect("]")
         return _Value(TEXT, lambda batch: field_column(batch, field))
+
+    def _literal_value(self, kind: str) -> _Value:
+        if kind == "fraction":
+            text = self._next().text
+            digits = [len(part) for part in text.split(".")]
+            if sum(digits) > MAX_DIGITS:
+                raise NeedsSpark
+            scalar = pa.scalar(Decimal(text), pa.decimal128(max(sum(digits), 1), digits[1]))
+            return _Value(
+                DECIMAL, lambda batch: pa.repeat(scalar, len(batch)), (digits[0], digits[1])
+            )
+        kind = TEXT if kind == "string" else NUMBER
+        scalar = pa.scalar(self._literal(kind))
+        return _Value(kind, lambda batch: pa.repeat(scalar, len(batch)))
 
     def _literal(self, kind: str) -> bytes | int:
         token = self._next()
@@ -213,8 +234,9 @@ def _typed_value(column: pa.Field) -> _Value:
         return _Value(TEXT, lambda batch: batch.column(name).cast(pa.binary()))
     if pa.types.is_integer(kind):
         return _Value(NUMBER, lambda batch: batch.column(name).cast(pa.int64()))
-    if pa.types.is_decimal(kind) and kind.scale <= MAX_SCALE:
-        return _Value(DECIMAL, lambda batch: batch.column(name))
+    if pa.types.is_decimal(kind):
+        digits = kind.precision - kind.scale, kind.scale
+        return _Value(DECIMAL, lambda batch: batch.column(name), digits)
     raise NeedsSpark
 
 

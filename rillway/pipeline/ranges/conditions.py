@@ -20,7 +20,8 @@ from rillway.pipeline.client.ids import MAX_SEQ
 
 TOKEN = re.compile(
     r"""(?P<space>\s+) | '(?P<string>[^'\\]*)' | `(?P<quoted>[^`]+)` | (?P<word>[A-Za-z_]\w*)
-    | (?P<number>\d+)[lL]?(?![\w.]) | (?P<sign><=>|<=|>=|<>|!=|==|[^\w\s'"`\\])""",
+    | (?P<number>\d+)[lL]?(?![\w.]) | (?P<fraction>\d+\.\d*)(?![\w.])
+    | (?P<sign><=>|<=|>=|<>|!=|==|[^\w\s'"`\\])""",
     re.VERBOSE,
 )
 COMMENTS = ("--", "/*")
@@ -41,7 +42,7 @@ EXAMPLES = {
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`kind`: string, quoted, word, number or sign; `text`: without quotation marks."""
+    """`kind`: string, quoted, word, number, fraction or sign; `text`: without quotation marks."""
 
     kind: str
     text: str
@@ -111,7 +112,7 @@ def bounds(condition: str, reading: Reading) -> Bounds:
 
 
 def tokens(condition: str) -> list[Token] | None:
-    """None for what is not known well enough: escapes, fractions, other quotes, comments."""
+    """None for what is not known well enough: escapes, exponents, other quotes, comments."""
     found: list[Token] = []
     place = 0
     while place < len(condition):

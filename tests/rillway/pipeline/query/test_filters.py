@@ -59,6 +59,10 @@ TYPED_CONDITIONS = {
     "amount > 9": "1-0 5-0",
     "amount >= 9223372036854775807": "",
     "9 = Amount": "4-0",
+    "amount = 12.50": "1-0",
+    "amount > 9.98 AND 12.4999999999999999999 > amount": "5-0",
+    "count < 2.5 AND ms <> 1.0": "2-0 3-0",
+    "amount >= 7. AND amount < 100000000000000000.5": "1-0 2-0 4-0 5-0",
     "amount IS NULL": "2-5",
     "NOT amount < 9": "1-0 4-0 5-0",
     "amount > count": "1-0 2-0 3-0 5-0",
@@ -134,7 +138,17 @@ def test_typed_columns_are_compared(condition: str, ids: str) -> None:
 
 @pytest.mark.parametrize(
     "condition",
-    ["amount IN (7)", "amount = cents", "amount = '7'", "at > ms", "customer = 7", "Twice = 1"],
+    [
+        "amount IN (7)",
+        "amount = cents",
+        "amount = '7'",
+        "at > ms",
+        "customer = 7",
+        "Twice = 1",
+        "amount < 1.12345678901234567890",
+        "customer > 1.5",
+        "amount > 1.5e0",
+    ],
 )
 def test_other_comparisons_of_typed_columns_are_for_spark(condition: str) -> None:
     cents = pa.field("cents", pa.decimal128(38, 20))
