@@ -64,7 +64,7 @@ SPARK_SETTINGS = {"spark.sql.mapKeyDedupPolicy": "LAST_WIN"}
 
 STARTING_SPARK = (
     "starting Spark for this condition, which takes ten seconds or more; comparisons of "
-    "texts with texts and of numbers with integers, IN, LIKE, AND, OR and NOT need none"
+    "texts with texts and of numbers with numbers, IN, LIKE, AND, OR and NOT need none"
 )
 
 
