@@ -23,6 +23,7 @@ from rillway.pipeline.client.connection import Connection, ConnectionLost, Serve
 from rillway.pipeline.query.history import open_history
 from rillway.pipeline.replay.replayer import Replayer
 from tests.rillway.pipeline.archive.scene import archived_ids, live_ids
+from tests.rillway.pipeline.three_nodes import emptied, move, three_nodes
 from tests.support.programs import cluster as nodes
 
 pytestmark = pytest.mark.integration
@@ -34,28 +35,16 @@ STREAMS = [*ORDERS.streams, "clicks", "a{}b", "{c", "d}"]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nodes.Cluster]:
-    found = nodes.Cluster(tmp_path_factory.mktemp("cluster"), ["rillway", "redis", "newer"])
-    try:
-        found.create(replicas=0)
-        yield found
-    finally:
-        found.close()
+    yield from three_nodes(tmp_path_factory.mktemp("cluster"))
 
 
 @pytest.fixture
 def link(made: nodes.Cluster) -> Iterator[Connection]:
-    with connect(f"redis://{made.nodes[0].address}") as connection:
-        for node in connection.nodes():
-            node.call("FLUSHALL")
-        yield connection
+    yield from emptied(made)
 
 
-def move(made: nodes.Cluster, stream: str) -> None:
-    """Its slot to the next node. Nobody is told."""
-    slot = slot_of(stream)
-    (source,) = [node for node in made.nodes if slot in slots_of(node)]
-    target = made.nodes[(made.nodes.index(source) + 1) % len(made.nodes)]
-    nodes.move_slot(made, slot, source, target, 1)
+def move_stream(made: nodes.Cluster, stream: str) -> None:
+    move(made, slot_of(stream))
 
 
 @contextmanager
@@ -67,7 +56,7 @@ def moving(made: nodes.Cluster, *streams: str) -> Iterator[None]:
         # What waits for the end of a move looks as often.
         while not ended.wait(PAUSE_S):
             for stream in streams:
-                move(made, stream)
+                move_stream(made, stream)
 
     thread = threading.Thread(target=keep_moving)
     thread.start()
@@ -76,17 +65,6 @@ def moving(made: nodes.Cluster, *streams: str) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
-
-
-def slots_of(node: nodes.Node) -> set[int]:
-    with Connection(f"redis://{node.address}") as connection:
-        ranges = connection.call("CLUSTER", "SLOTS")
-    return {
-        slot
-        for begin, end, (_, port, *_), *_ in ranges
-        if port == node.server.port
-        for slot in range(begin, end + 1)
-    }
 
 
 def add(link: Connection, first: int, last: int, streams: Sequence[str] = STREAMS) -> None:
@@ -127,12 +105,12 @@ def test_all_nodes_are_archived_while_slots_move(
     add(link, 1, 20)
     assert len({link.place(stream) for stream in STREAMS}) == 3
     moving = iter(STREAMS * 4)
-    hooks = Hooks(reached=lambda step: move(made, next(moving)))
+    hooks = Hooks(reached=lambda step: move_stream(made, next(moving)))
     outcome = a_round(link, table, hooks, batch_entries=100)
     assert not outcome.failures and outcome.archived == 20 * len(STREAMS)
     assert outcome.commits == 3
     check(link, table, 20)
-    move(made, next(moving))
+    move_stream(made, next(moving))
     add(link, 21, 30)
     assert a_round(link, table, hooks).commits == 1
     check(link, table, 30)
@@ -195,7 +173,7 @@ def test_without_scripts_each_stream_is_watched_where_it_is(
     add(link, 1, 5)
     with connect(link.url.replace("//", "//quiet:secret@")) as quiet:
         moving = iter(STREAMS * 2)
-        hooks = Hooks(reached=lambda step: move(made, next(moving)))
+        hooks = Hooks(reached=lambda step: move_stream(made, next(moving)))
         assert not a_round(quiet, table, hooks).failures
     check(link, table, 5)
 
@@ -222,7 +200,7 @@ def test_a_stream_that_is_made_again_is_known_by_its_cluster(
     settings = Settings(link.url)
     Archiver(table, LocalEngine(), settings).archive("clicks")
     link.call("DEL", "clicks")
-    move(made, "clicks")
+    move_stream(made, "clicks")
     assert link.call("XADD", "clicks", "1-0", "n", "another") == b"1-0"
     report = Archiver(table, LocalEngine(), settings).archive("clicks")
     assert report.archived == 1 and "epoch 2 begins with the first entry" in report.notes[0]
@@ -245,7 +223,7 @@ def test_a_query_holds_a_stream_whose_slot_moves(
     a_round(link, table)
     add(link, 11, 20)
     with open_history(link.url, "clicks", table.store.folder) as history:
-        move(made, "clicks")
+        move_stream(made, "clicks")
         a_round(link, table)
         assert live_ids(link, "clicks") == ids(11, 20)
         found = [one for batch in history.batches() for one in batch.column("id").to_pylist()]

@@ -22,6 +22,7 @@ from rillway.pipeline.spark.group_formats import RedisStreamsGroups, RedisStream
 from rillway.pipeline.spark.options import sink_options
 from rillway.pipeline.spark.writer import EntryWriter
 from tests.rillway.pipeline.scene import add, batch_reader, joined, read_all, stream_reader
+from tests.rillway.pipeline.three_nodes import emptied, move, three_nodes
 from tests.support.programs import cluster as nodes
 
 pytestmark = pytest.mark.integration
@@ -32,37 +33,12 @@ ORDERS = Partitions("orders", 8)
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nodes.Cluster]:
-    found = nodes.Cluster(tmp_path_factory.mktemp("cluster"), ["rillway", "redis", "newer"])
-    try:
-        found.create(replicas=0)
-        yield found
-    finally:
-        found.close()
+    yield from three_nodes(tmp_path_factory.mktemp("cluster"))
 
 
 @pytest.fixture
 def link(made: nodes.Cluster) -> Iterator[Connection]:
-    with connect(f"redis://{made.nodes[0].address}") as connection:
-        for node in connection.nodes():
-            node.call("FLUSHALL")
-        yield connection
-
-
-def move(made: nodes.Cluster, slot: int) -> None:
-    """To the next node. The link is not told."""
-    owners = [node for node in made.nodes if owns(node, slot)]
-    (source,) = owners
-    target = made.nodes[(made.nodes.index(source) + 1) % 3]
-    nodes.move_slot(made, slot, source, target, 1)
-
-
-def owns(node: nodes.Node, slot: int) -> bool:
-    with Connection(f"redis://{node.address}") as connection:
-        ranges = connection.call("CLUSTER", "SLOTS")
-    return any(
-        begin <= slot <= end and port == node.server.port
-        for begin, end, (_, port, *_), *_ in ranges
-    )
+    yield from emptied(made)
 
 
 def fill(link: Connection, each: int) -> dict[str, list[str]]:
