@@ -37,7 +37,12 @@ from rillway.pipeline.archive.identity.recognition import (
 )
 from rillway.pipeline.archive.lease import LIFETIME_MS, Leases, lease_key
 from rillway.pipeline.archive.limits import BATCH_BYTES, BATCH_ENTRIES
-from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
+from rillway.pipeline.archive.table import (
+    MAX_COMMIT_ATTEMPTS,
+    ArchiveError,
+    ArchiveTable,
+    CommitConflict,
+)
 from rillway.pipeline.archive.tasks import (
     ArchiveLossPolicy,
     Part,
@@ -64,7 +69,6 @@ from rillway.pipeline.ranges.loss import DataLost, check_count
 from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.ranges.plan import Planner, backlog
 
-MAX_COMMIT_ATTEMPTS = 20
 # A stream that changes between the look at it and the write is looked at again.
 MAX_LOOKS = 5
 # In the log.

@@ -126,9 +126,14 @@ class Holdup:
     since_ms: int
 
     @property
+    def reason(self) -> str:
+        """`pending` or `unread`."""
+        return "pending" if self.is_pending else "unread"
+
+    @property
     def label(self) -> str:
         """`billing:pending` or `billing:unread`, for logs."""
-        return f"{self.group}:{'pending' if self.is_pending else 'unread'}"
+        return f"{self.group}:{self.reason}"
 
     def sentence(self) -> str:
         """Return a sentence that says what holds up the trim."""

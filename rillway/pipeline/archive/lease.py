@@ -16,7 +16,13 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from rillway.pipeline.client.cluster import beside, connect, following
-from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError, Word
+from rillway.pipeline.client.connection import (
+    Connection,
+    ConnectionLost,
+    ServerError,
+    Word,
+    exec_reply,
+)
 from rillway.pipeline.client.scripts import Scripts
 
 LIFETIME_MS = 30_000
@@ -142,10 +148,8 @@ class Leases:
             if node.call("GET", key) != self.token.encode():
                 node.call("UNWATCH")
                 return False
-            *queued, reply = node.call_all([("MULTI",), (verb, key, *words), ("EXEC",)])
-            if isinstance(reply, ServerError):
-                raise next((each for each in queued if isinstance(each, ServerError)), reply)
-            return None if reply is None else True
+            replies = exec_reply(node.call_all([("MULTI",), (verb, key, *words), ("EXEC",)]))
+            return None if replies is None else True
 
         for _ in range(MAX_ATTEMPTS):
             done = following(self._connection, key, attempt)

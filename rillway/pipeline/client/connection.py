@@ -58,6 +58,18 @@ def pack(*words: Word) -> bytes:
     return data
 
 
+def exec_reply(replies: Sequence[Reply]) -> list[Reply] | None:
+    """The reply to EXEC, of those to MULTI, the requests and EXEC; None if a watched key changed.
+
+    Raises ServerError if the transaction was refused: that of the request for which it was.
+    """
+    *queued, reply = replies
+    if isinstance(reply, ServerError):
+        raise next((each for each in queued if isinstance(each, ServerError)), reply)
+    found: list[Reply] | None = reply
+    return found
+
+
 def public_url(url: str) -> str:
     """The URL without its password: for messages and plans."""
     parts = urlsplit(url)

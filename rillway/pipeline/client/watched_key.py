@@ -18,7 +18,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from rillway.pipeline.client.cluster import PAUSE_S, is_redirection
-from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word, pack
+from rillway.pipeline.client.connection import (
+    Connection,
+    Reply,
+    ServerError,
+    Word,
+    exec_reply,
+    pack,
+)
 
 MULTI, EXEC = pack("MULTI"), pack("EXEC")
 
@@ -69,23 +76,19 @@ class WatchedKey:
         both cases nothing was done.
         """
 
-        def attempt(node: Connection) -> Reply:
+        def attempt(node: Connection) -> list[Reply] | None:
             node.send(MULTI)
             for data in writes:
                 node.send(data)
             node.send(pack(*self._set(value)) + EXEC + self._watch)
             self._is_underway = True
-            *queued, result = node.receive_all(count + 3)
-            if isinstance(result, ServerError):
-                raise next((reply for reply in queued if isinstance(reply, ServerError)), result)
-            return result
+            return exec_reply(node.receive_all(count + 3))
 
         result = self._following(attempt)
         if result is None:
             raise self._changed
         self.value = value
-        replies: list[Reply] = result[:count]
-        return replies
+        return result[:count]
 
     def set_back(self, value: bytes | None) -> None:
         """To an earlier value, after a look: what was to be written was not."""

@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from rillway.dead_letter import dead_letter
-from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word
+from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word, exec_reply
 from rillway.pipeline.client.ids import MAX_ID, format_id, parse_id
 from rillway.pipeline.client.pending import (
     PAGE_SIZE,
@@ -187,11 +187,11 @@ class Mover:
     def _transact(self, group: str, letters: Sequence[DeadLetter]) -> list[Reply] | None:
         """The replies of the transaction, see _requests; None if it was not run."""
         requests = [one for letter in letters for one in self._requests(group, letter)]
-        *queued, replies = self._connection.call_all([("MULTI",), *requests, ("EXEC",)])
-        if isinstance(replies, ServerError):
-            refused = next((one for one in queued if isinstance(one, ServerError)), replies)
-            raise MoveFailed(str(refused))
-        return replies  # type: ignore[no-any-return]
+        replies = self._connection.call_all([("MULTI",), *requests, ("EXEC",)])
+        try:
+            return exec_reply(replies)
+        except ServerError as refused:
+            raise MoveFailed(str(refused)) from None
 
     def _requests(self, group: str, letter: DeadLetter) -> list[Sequence[Word]]:
         """Copy and acknowledge; of what is missing, only the latter, if at all."""

@@ -34,7 +34,7 @@ from rillway.pipeline.query.arguments import parse_options
 from rillway.pipeline.query.filters import Expression, make_filter
 from rillway.pipeline.query.history import HISTORY_SCHEMA, History, open_history
 from rillway.pipeline.query.output import Output, open_output
-from rillway.pipeline.ranges.conditions import Reading, UnreadableLiteral, bounds
+from rillway.pipeline.ranges.conditions import Reading, UnreadableLiteral, bounds, quoted_name
 from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.pipeline.ranges.loss import DataLost
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, root_cause, spark_session
@@ -60,8 +60,6 @@ AS_TEXT = (
 )
 BATCH_ROWS = 1000
 SPARK_SETTINGS = {"spark.sql.mapKeyDedupPolicy": "LAST_WIN"}
-
-
 STARTING_SPARK = (
     "starting Spark for this condition, which takes ten seconds or more; comparisons of "
     "texts with texts and of numbers with numbers, IN, LIKE, AND, OR and NOT need none"
@@ -198,7 +196,7 @@ def select(
 
     columns = "stream", "id", "ms", "seq", "ts", EPOCH
     typed = [field for field in schema if field.name not in HISTORY_SCHEMA.names]
-    names = [_quoted(field.name) for field in typed]
+    names = [quoted_name(field.name) for field in typed]
     try:
         as_text = *names, f"{AS_TEXT} AS fields", "fields AS raw"
         chosen = frame.selectExpr(*columns, *as_text).where(where)
@@ -215,13 +213,9 @@ def select(
         raise QueryFailed(root_cause(error)) from None
 
 
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
-
-
 def _exact(field: pa.Field) -> str:
     """Times as numbers: Spark hands them over without their zone."""
-    name = _quoted(field.name)
+    name = quoted_name(field.name)
     return f"unix_micros({name}) AS {name}" if pa.types.is_timestamp(field.type) else name
 
 

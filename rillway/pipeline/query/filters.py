@@ -2,9 +2,9 @@
 
 A part of Spark's SQL, with its meaning: comparisons of texts (`stream`, `id`, `fields['name']`) and
 of numbers (`ms`, `epoch`) with literals or one another, IN, LIKE, IS NULL, AND, OR, NOT; so with
-typed columns that are texts, integers or, without IN, decimals. A field
-that an entry does not have is null, and so is what is compared with it. Texts are compared as
-bytes, as Spark does. Of a name that is there twice the last one counts.
+typed columns that are texts, integers or, without IN, decimals. A field that an entry does not have
+is null, and so is what is compared with it. Texts are compared as bytes, as Spark does. Of a name
+that is there twice the last one counts.
 
 Whatever else a condition has, functions, arithmetic, a number compared with a text, is Spark's.
 """

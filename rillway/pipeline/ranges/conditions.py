@@ -88,6 +88,11 @@ class Bounds:
     last_ms: int | None = None
 
 
+def quoted_name(name: str) -> str:
+    """In backticks, as Spark's SQL has names of all characters."""
+    return f"`{name.replace('`', '``')}`"
+
+
 def names_in(condition: str, names: Iterable[str]) -> list[str]:
     """Those of `names` that a condition may use: all of them if that is not certain."""
     found = tokens(condition)

@@ -19,6 +19,7 @@ from rillway.pipeline.ranges.conditions import (
     UnreadableLiteral,
     bounds,
     names_in,
+    quoted_name,
 )
 from rillway.pipeline.spark.datasource import RedisStreams
 from rillway.pipeline.spark.options import OptionError, parse_names
@@ -60,7 +61,7 @@ def stream_frame(
     check_source(given, read)
     frame = (reader if read is None else reader.schema(read)).options(**given).load()
     frame = frame if where is None else frame.where(where)
-    return frame if columns is None else frame.select(*(_quoted(name) for name in columns))
+    return frame if columns is None else frame.select(*(quoted_name(name) for name in columns))
 
 
 def check_source(options: Mapping[str, str], schema: StructType | str | None = None) -> None:
@@ -145,7 +146,3 @@ def _zone(spark: SparkSession) -> tzinfo | None:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -29,11 +29,14 @@ from rillway.pipeline.archive.columns.schema import LAYOUT, FieldMap
 from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile, write_files
 from rillway.pipeline.archive.files.rows import bounded_batches, open_file
 from rillway.pipeline.archive.identity.epochs import StreamRecord
-from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
+from rillway.pipeline.archive.table import (
+    MAX_COMMIT_ATTEMPTS,
+    ArchiveError,
+    ArchiveTable,
+    CommitConflict,
+)
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.schema import FIELDS
-
-MAX_COMMIT_ATTEMPTS = 20
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from rillway.pipeline.arrow.schema import TIMESTAMP
+from rillway.pipeline.ranges.conditions import quoted_name
 
 TOKEN = re.compile(r"\s*(?:`((?:[^`]|``)+)`|(\w+)|([(),<>:]))")
 SCALARS = {
@@ -88,7 +89,7 @@ def type_text(kind: pa.DataType) -> str:
 
 def quoted(name: str) -> str:
     """A name as DDL has it: in backticks unless it is a word."""
-    return name if re.fullmatch(r"\w+", name) else f"`{name.replace('`', '``')}`"
+    return name if re.fullmatch(r"\w+", name) else quoted_name(name)
 
 
 class _Tokens:

@@ -1,7 +1,7 @@
 """What has to change in a mirror: files of the archive that it lacks, and others that it names.
 
-Mostly that is in the log, in a few versions since the mirror's. The log of an archive is cleaned
-up, though, and a mirror may be new, or be what somebody else made of it: then all files are
+Mostly that is in the log, in a few versions since the mirror's. But the log of an archive is
+cleaned up, and a mirror may be new, or another program may have written to it: then all files are
 compared.
 """
 

@@ -5,8 +5,8 @@ that is committed, so the mirror may lag and never leads; whatever ends the proc
 goes on from what the summary says. A snapshot is committed only after the one that was looked at:
 of two mirrors at once the second one has a conflict, and looks again.
 
-Nobody else may write to the table. If somebody did, or the archive's log was cleaned up beyond the
-mirror's version, all files are compared, and the mirror shows the archive again.
+Only mirrors may write to the table. If another program did, or the archive's log was cleaned up
+beyond the mirror's version, all files are compared, and the mirror shows the archive again.
 """
 
 from __future__ import annotations
@@ -40,10 +40,9 @@ from rillway.pipeline.archive.iceberg.changes import (
     logged_change,
 )
 from rillway.pipeline.archive.iceberg.tidying import tidy
-from rillway.pipeline.archive.table import ArchiveTable, first_line
+from rillway.pipeline.archive.table import MAX_COMMIT_ATTEMPTS, ArchiveTable, first_line
 from rillway.pipeline.client.connection import public_url
 
-MAX_COMMIT_ATTEMPTS = 20
 TIMES = (DateType, TimestampType, TimestamptzType)
 # In a snapshot's summary.
 VERSION, COMMIT = "rillway.delta-version", "rillway.delta-commit"

@@ -13,11 +13,12 @@ from pyarrow.fs import FileSelector
 from pyiceberg.table import Table
 
 from rillway.pipeline.archive.files.store import Store
+from rillway.pipeline.archive.iceberg.catalogue import FOLDER
 from rillway.pipeline.archive.table import ORPHAN_HOURS
 
 # They are expired down to the first number when there are more than the second.
 KEPT_SNAPSHOTS, MAX_SNAPSHOTS = 10, 30
-METADATA = "_iceberg/metadata"
+METADATA = f"{FOLDER}/metadata"
 
 
 def tidy(table: Table, store: Store) -> None:

@@ -21,7 +21,7 @@ from rillway.pipeline.archive.identity.scripts import PLACE, TRIM
 from rillway.pipeline.archive.identity.sources import is_there
 from rillway.pipeline.client.capabilities import Capabilities
 from rillway.pipeline.client.cluster import following
-from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word
+from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word, exec_reply
 from rillway.pipeline.client.facts import group_infos, group_name, read_facts
 from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
 from rillway.pipeline.client.scripts import Scripts
@@ -226,13 +226,10 @@ class _Watched:
 
     def _exec(self, words: Sequence[Word]) -> Reply | None:
         """The reply to one write under WATCH; None if the key has changed. Raises ServerError."""
-        *queued, reply = self._node.call_all([("MULTI",), words, ("EXEC",)])
-        if isinstance(reply, ServerError):
-            # A command that is refused aborts the transaction: it says why.
-            raise next((each for each in queued if isinstance(each, ServerError)), reply)
-        if reply is not None and isinstance(reply[0], ServerError):
-            raise reply[0]
-        return None if reply is None else reply[0]
+        replies = exec_reply(self._node.call_all([("MULTI",), words, ("EXEC",)]))
+        if replies is not None and isinstance(replies[0], ServerError):
+            raise replies[0]
+        return None if replies is None else replies[0]
 
     def _position(self, group: str) -> int | None:
         for info in group_infos(self._node, self._stream):

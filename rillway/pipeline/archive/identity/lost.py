@@ -31,12 +31,10 @@ def check_not_lost(connection: Connection, store: Store, streams: Sequence[str])
             continue
         names = sorted({one.stream for one in found})
         what = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} other streams"
-        where, remedy = (
-            "there",
-            (
-                "Mount or restore the folder; or `rillway archive forget --to "
-                f"{store} --url {public_url(connection.url)}` gives it up"
-            ),
+        where = "there"
+        remedy = (
+            "Mount or restore the folder; or `rillway archive forget --to "
+            f"{store} --url {public_url(connection.url)}` gives it up"
         )
         if found is unknown:
             where = "somewhere, by an earlier release"

@@ -1,4 +1,4 @@
-"""What an archiver tells of its rounds and streams: to people, programs and Prometheus.
+"""Reports of an archiver's rounds and streams, for people, programs and Prometheus.
 
 `rounds`   a round as lines, and as one object
 `metrics`  rounds in a file for Prometheus

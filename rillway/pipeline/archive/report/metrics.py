@@ -60,7 +60,7 @@ class MetricsFile:
         self._kept = dict(_kept(path))
 
     def add(self, one: Round) -> None:
-        """Write it anew, with one more round. Raises OSError."""
+        """Replace the file by one that counts this round as well. Raises OSError."""
         self._count(one)
         gauges = dict(_gauges(one))
         if not one.error:
@@ -128,8 +128,7 @@ def _of_stream(report: Report) -> Iterator[tuple[Series, float]]:
     if report.epoch:
         yield ("stream_epoch", labels), report.epoch
     for holdup in report.holdups:
-        reason = "pending" if holdup.is_pending else "unread"
-        labels = _labels(stream=report.stream, group=holdup.group, reason=reason)
+        labels = _labels(stream=report.stream, group=holdup.group, reason=holdup.reason)
         yield ("stream_held_up_seconds", labels), holdup.since_ms / 1000
 
 

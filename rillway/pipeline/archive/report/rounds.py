@@ -107,7 +107,7 @@ def holdup_as_json(holdup: Holdup) -> dict[str, Any]:
     """A group that holds up a trim."""
     return {
         "group": holdup.group,
-        "reason": "pending" if holdup.is_pending else "unread",
+        "reason": holdup.reason,
         "first_needed": format_id(holdup.first_needed),
         "pending": holdup.pending,
         "unread": holdup.unread,

@@ -38,9 +38,10 @@ MAX_LOOKS = 5
 class StreamStatus:
     """A stream of one moment. `entries`: in the archive, of all epochs; `end`: the archived end.
 
-    `lag`: how many entries are not archived yet, about so many unless `is_counted`; `epoch`: 0 if
-    nothing was archived. `holdups`: groups that need archived entries; `refusal`: for which the
-    archiver would leave it out; `uncovered`: fields without a column, if the stream has columns.
+    `lag`: the number of entries that are not archived yet, an estimate unless `is_counted`;
+    `epoch`: 0 if nothing was archived. `holdups`: groups that need archived entries; `refusal`: for
+    which the archiver would leave it out; `uncovered`: fields without a column, if the stream has
+    columns.
     """
 
     stream: str

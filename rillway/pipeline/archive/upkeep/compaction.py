@@ -20,10 +20,14 @@ from rillway.pipeline.archive.files.merge import MAX_FILES, merged
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile, write_files
 from rillway.pipeline.archive.files.periods import period_of
 from rillway.pipeline.archive.limits import TARGET_BYTES, VACUUM_AFTER_HOURS
-from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
+from rillway.pipeline.archive.table import (
+    MAX_COMMIT_ATTEMPTS,
+    ArchiveError,
+    ArchiveTable,
+    CommitConflict,
+)
 from rillway.pipeline.arrow.collector import paused_collector
 
-MAX_COMMIT_ATTEMPTS = 20
 # In the round of an archiver: a period with so many small files, or so many bytes of them.
 DUE_FILES, DUE_BYTES = 32, 64 << 20
 

@@ -26,8 +26,13 @@ from rillway.pipeline.archive.files.rows import READ_ROWS, open_file
 from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.identity.epochs import StreamRecord
 from rillway.pipeline.archive.limits import VACUUM_AFTER_HOURS
-from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
-from rillway.pipeline.archive.upkeep.compaction import MAX_COMMIT_ATTEMPTS, Upkeep
+from rillway.pipeline.archive.table import (
+    MAX_COMMIT_ATTEMPTS,
+    ArchiveError,
+    ArchiveTable,
+    CommitConflict,
+)
+from rillway.pipeline.archive.upkeep.compaction import Upkeep
 
 
 def expire(
