@@ -28,7 +28,14 @@ from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.rows import INT64_MAX
 from rillway.pipeline.archive.groups import Holdup
 from rillway.pipeline.archive.identity.epochs import StreamRecord
-from rillway.pipeline.archive.identity.guards import ANCHOR, DONE, REASONS, Guards, Placing
+from rillway.pipeline.archive.identity.guards import (
+    ANCHOR,
+    DONE,
+    MARKER,
+    REASONS,
+    Guards,
+    Placing,
+)
 from rillway.pipeline.archive.identity.recognition import (
     Recognised,
     Refused,
@@ -59,6 +66,7 @@ from rillway.pipeline.client.facts import (
     all_facts,
     all_group_infos,
     group_name,
+    group_position,
     read_facts,
 )
 from rillway.pipeline.client.ids import MIN_ID, ms_of
@@ -417,8 +425,12 @@ class _Round:
             if not found.is_proven:
                 last = found.anchor
                 branch = MIN_ID if last is None else last.id
+                marker, earlier = self._marker(stream), found.state.epochs[:-1]
+                others = {
+                    name: found.seen.markers.get(name) for name in map(self._table.marker, earlier)
+                }
                 placings[stream.name] = Placing(
-                    self._marker(stream), found.marker, last, found.end.id, None, last, branch
+                    marker, found.marker, last, found.end.id, None, last, branch, others
                 )
         self._place(placings)
         return self._kept(streams)
@@ -493,7 +505,10 @@ class _Round:
         batch.check(self._table.store)
         by_name = {stream.name: stream for stream in waiting}
         steps = []
+        self._check_markers(by_name, batch)
         for name, reads in batch.reads.items():
+            if name in self._changed:
+                continue
             try:
                 steps.append(self._step(by_name[name], reads))
             except DataLost as loss:
@@ -503,6 +518,20 @@ class _Round:
                 stream = by_name[name]
                 stream.record = replace(stream.record, layouts=clash.kept)
         return steps
+
+    def _check_markers(self, streams: Mapping[str, _Stream], batch: Batch) -> None:
+        """Where no anchor shows that what was read is the stream that was recognised, the marker
+        does: another one may have come to its place meanwhile.
+        """
+        names = [
+            name
+            for name, reads in batch.reads.items()
+            if any(read.part.anchor is None for read in reads)
+        ]
+        for name, infos in all_group_infos(self._connection, names).items():
+            positions = {group_name(info): group_position(info) for info in infos}
+            if positions.get(self._marker(streams[name])) != streams[name].at.id:
+                self._changed[name] = REASONS[MARKER]
 
     def _step(self, stream: _Stream, reads: Sequence[PartRead]) -> _Step:
         """Raises DataLost, LayoutClash."""

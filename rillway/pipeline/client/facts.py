@@ -80,6 +80,11 @@ def group_name(info: dict[bytes, Reply]) -> str:
     return str(info[b"name"].decode(errors="backslashreplace"))
 
 
+def group_position(info: dict[bytes, Reply]) -> int:
+    """The ID of the last entry that the group was given."""
+    return parse_id(info[b"last-delivered-id"])
+
+
 def _facts(stream: str, reply: Reply) -> StreamFacts:
     if isinstance(reply, ServerError):
         if NO_SUCH_KEY in str(reply):

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rillway.pipeline.client.connection import Connection, ServerError, public_url
-from rillway.pipeline.client.facts import all_group_infos, group_name
-from rillway.pipeline.client.ids import format_id, parse_id
+from rillway.pipeline.client.facts import all_group_infos, group_name, group_position
+from rillway.pipeline.client.ids import format_id
 
 MARKER = re.compile(r"(__archive:[0-9a-f]{8})(:[0-9a-f]*)?")
 LOG_FOLDER = "_delta_log"
@@ -97,7 +97,7 @@ def read_places(connection: Connection, archives: Iterable[str]) -> dict[str, Pl
 def read_markers(connection: Connection, streams: Sequence[str]) -> list[Marker]:
     """All that archives have made in some streams. Raises ServerError."""
     groups = [
-        (stream, group_name(info), parse_id(info[b"last-delivered-id"]))
+        (stream, group_name(info), group_position(info))
         for stream, infos in all_group_infos(connection, streams).items()
         for info in infos
     ]

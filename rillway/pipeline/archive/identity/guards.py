@@ -14,7 +14,7 @@ which is made or set back in that moment begins with what is left, as one made a
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rillway.pipeline.archive.groups import floor_of, read_groups
 from rillway.pipeline.archive.identity.scripts import PLACE, TRIM
@@ -22,8 +22,8 @@ from rillway.pipeline.archive.identity.sources import is_there
 from rillway.pipeline.client.capabilities import Capabilities
 from rillway.pipeline.client.cluster import following
 from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word, exec_reply
-from rillway.pipeline.client.facts import group_infos, group_name, read_facts
-from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
+from rillway.pipeline.client.facts import group_infos, group_name, group_position, read_facts
+from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.client.scripts import Scripts
 from rillway.pipeline.ranges.anchors import Anchor
 
@@ -50,8 +50,8 @@ class Placing:
     """Where the marker goes. `expected`: where it is, None if it is to be made.
 
     `last`: the last archived entry, None if nothing was archived; `position`: the archived end;
-    `n`: the number of entries that were ever added up to it. `old_anchor`, `old_end`: what the
-    stream was recognised by.
+    `n`: the number of entries that were ever added up to it. `old_anchor`, `old_end`, `others`:
+    what the stream was recognised by, the last being the markers of other epochs, as `expected`.
     """
 
     marker: str
@@ -61,6 +61,7 @@ class Placing:
     n: int | None = None
     old_anchor: Anchor | None = None
     old_end: int = MIN_ID
+    others: Mapping[str, int | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +188,9 @@ class _Watched:
         if self._node.call("TYPE", self._stream) != b"stream":
             return MISSING
         last = MIN_ID if placing.last is None else placing.last.id
-        if self._position(placing.marker) != placing.expected:
+        positions = self._positions()
+        expected = {placing.marker: placing.expected, **placing.others}
+        if any(positions.get(name) != position for name, position in expected.items()):
             return MARKER
         if placing.last is not None and not self._has(placing.last):
             return ANCHOR
@@ -214,7 +217,7 @@ class _Watched:
         anchor, floor = trimming.anchor, trimming.floor
         if self._node.call("TYPE", self._stream) != b"stream":
             return MISSING
-        if self._position(trimming.marker) != trimming.end:
+        if self._positions().get(trimming.marker) != trimming.end:
             return MARKER
         if not floor <= anchor.id <= trimming.end or not self._has(anchor):
             return ANCHOR
@@ -231,11 +234,10 @@ class _Watched:
             raise replies[0]
         return None if replies is None else replies[0]
 
-    def _position(self, group: str) -> int | None:
-        for info in group_infos(self._node, self._stream):
-            if group_name(info) == group:
-                return parse_id(info[b"last-delivered-id"])
-        return None
+    def _positions(self) -> dict[str, int]:
+        """Of all groups."""
+        infos = group_infos(self._node, self._stream)
+        return {group_name(info): group_position(info) for info in infos}
 
     def _has(self, anchor: Anchor) -> bool:
         bounds = format_id(anchor.id), format_id(anchor.id)
@@ -251,7 +253,7 @@ def _place_words(placing: Placing) -> list[Word]:
     last_id = MIN_ID if last is None else last.id
     return [
         placing.marker,
-        "" if placing.expected is None else format_id(placing.expected),
+        _position_word(placing.expected),
         format_id(last_id),
         "" if last is None else last.hash,
         format_id(last_id + 1),
@@ -260,7 +262,12 @@ def _place_words(placing: Placing) -> list[Word]:
         "" if old is None else format_id(old.id),
         "" if old is None else old.hash,
         format_id(placing.old_end),
+        *(word for name, at in placing.others.items() for word in (name, _position_word(at))),
     ]
+
+
+def _position_word(position: int | None) -> str:
+    return "" if position is None else format_id(position)
 
 
 def _trim_words(trimming: Trimming, limit: int) -> list[Word]:

@@ -8,13 +8,14 @@ nothing; they only decide whether a stream without any marker may be begun again
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rillway.pipeline.archive.identity.epochs import (
     FIRST,
     Epoch,
     StreamState,
+    line_of,
     new_token,
 )
 from rillway.pipeline.archive.identity.sources import Sighting, look
@@ -257,37 +258,58 @@ class _Recognition:
         return replace(state, epochs=(*state.epochs[:-1], named))
 
     def _diverged(self, reason: str) -> Recognised:
-        """A new epoch after what is live and archived, of the epoch that has most of it."""
-        parent, found = 0, Walk(None, None, absent=0)
-        for epoch in self.state.epochs[::-1]:
-            end = self.end.id if epoch.end is None else epoch.end
-            walked = self._walk(epoch.number, end)
-            if walked.branch > found.branch:
-                parent, found = epoch.number, walked
+        """A new epoch after what it has in common with the epoch that has most of it."""
+        parent, branch, agreed = 0, MIN_ID, None
+        epochs = self.state.epochs
+        ends = {e.number: self.end.id if e.end is None else e.end for e in epochs}
+        walks = {number: self._walk(number, end) for number, end in ends.items()}
+        witness, proven = self._proof(ends, walks)
+        for number, walked in reversed(walks.items()):
+            if dict(line_of(epochs, number)).get(witness, MIN_ID) < proven:
+                continue
+            common = max(walked.branch, proven) if number == witness else walked.branch
+            if common > branch:
+                parent, branch, agreed = number, common, walked.agreed
         closed = replace(self.state.present, end=self.end.id)
         opened = Epoch(
             number=closed.number + 1,
             token=new_token(),
             parent=parent,
-            branch=found.branch,
+            branch=branch,
             reason=reason,
             began_ms=self.now_ms,
         )
-        anchors = () if found.agreed is None else (found.agreed,)
+        anchors = () if agreed is None else (agreed,)
         state = StreamState((*self.state.epochs[:-1], closed, opened), anchors, self.seen.source)
-        start = Position() if found.branch == MIN_ID else Position(found.branch, None)
+        start = Position() if branch == MIN_ID else Position(branch, None)
         return Recognised(
             state,
             start,
-            found.agreed,
+            agreed,
             None,
             self.seen,
             is_changed=True,
             notes=[
                 f"{self.stream}: the history diverged, {reason}: epoch {opened.number} begins "
-                + (f"after {format_id(found.branch)}" if parent else "with the first entry")
+                + (f"after {format_id(branch)}" if parent else "with the first entry")
             ],
         )
+
+    def _proof(self, ends: Mapping[int, int], walks: Mapping[int, Walk]) -> tuple[int, int]:
+        """The last epoch whose marker the stream has, and up to where that proves its line.
+
+        It counts where clients have deleted what a walk could compare, and says of all other lines
+        whether they have what was trimmed. It proves nothing if an entry before it is not archived,
+        or if the stream or the archive ends before it: they have been set back since.
+        """
+        for epoch in self.state.epochs[::-1]:
+            marker = self.seen.markers.get(self.table.marker(epoch)) if epoch.token else None
+            if marker is not None:
+                lacking = walks[epoch.number].lacking
+                is_contradicted = lacking is not None and lacking <= marker
+                is_beyond = marker > min(ends[epoch.number], self.seen.facts.last_id)
+                return epoch.number, MIN_ID if is_contradicted or is_beyond else marker
+        return 0, MIN_ID
 
     def _refuse(self, kind: type[Refused], text: str) -> Recognised:
         if self.rules.opens_new:

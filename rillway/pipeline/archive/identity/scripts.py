@@ -34,18 +34,23 @@ end
 local kind = redis.call('TYPE', KEYS[1])['ok']
 if kind ~= 'stream' then return 'missing' end
 local groups = redis.call('XINFO', 'GROUPS', KEYS[1])
-local marker
+local positions = {}
 for _, group in ipairs(groups) do
-  if named(group, 'name') == ARGV[1] then marker = named(group, 'last-delivered-id') end
+  positions[named(group, 'name')] = named(group, 'last-delivered-id')
 end
+local marker = positions[ARGV[1]]
 """
 
 # Marker, expected position or '', last archived entry and its hash or '', the ID after it, the new
-# position, entries read or '', old anchor and its hash or '', old end.
+# position, entries read or '', old anchor and its hash or '', old end; the markers of other epochs,
+# each with its position or ''.
 PLACE = (
     PRELUDE
     + """
 if (marker or '') ~= ARGV[2] then return 'marker' end
+for n = 11, #ARGV, 2 do
+  if (positions[ARGV[n]] or '') ~= ARGV[n + 1] then return 'marker' end
+end
 if ARGV[4] ~= '' and not has(ARGV[3], ARGV[4]) then return 'anchor' end
 if before(ARGV[3], ARGV[6]) and any(ARGV[5], ARGV[6]) then return 'entry' end
 if before(named(redis.call('XINFO', 'STREAM', KEYS[1]), 'last-generated-id'), ARGV[6]) then

@@ -15,8 +15,9 @@ from rillway.pipeline.client.facts import (
     all_facts,
     all_group_infos,
     group_name,
+    group_position,
 )
-from rillway.pipeline.client.ids import format_id, parse_id
+from rillway.pipeline.client.ids import format_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
 
 NO_REPLID = "0" * 40
@@ -66,7 +67,7 @@ def look(
         there |= _found(connection, {name: anchors[name][1:] for name in lacking})
         for name in part:
             markers = {
-                group_name(info): parse_id(info[b"last-delivered-id"])
+                group_name(info): group_position(info)
                 for info in groups[name]
                 if is_own(group_name(info), group)
             }

@@ -9,7 +9,10 @@ number that is used once. After each step:
 - what an archiver trimmed is a row of the line of a marker that stood there (I1);
 - where it has placed its marker, all that is live up to it is in the line (I2);
 - in an epoch IDs ascend (I3); the marker is not beyond the end (I4); a trim leaves the last
-  archived entry (I5); an epoch with a successor gets no rows (I7).
+  archived entry (I5); an epoch with a successor gets no rows (I7);
+- where the marker of the present epoch stands, all that archivers ever trimmed from what is there
+  now, or from what it was copied from, is in the line (I8). Who removes a marker, sets it back, or
+  sets the last ID down takes the proof of that away.
 
 One exception, of which the stories have a few: an entry that a client had removed before it was
 archived, and that a restore brought back between commit and place, or where what is older has
@@ -31,7 +34,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import date
@@ -149,6 +152,7 @@ class Copy:
 
     dumped: bytes
     values: frozenset[str]
+    trimmed: frozenset[tuple[str, str]]
 
 
 Rows = dict[int, list[tuple[int, str]]]  # by epoch: IDs and values, in order
@@ -167,6 +171,10 @@ class Story:
     expired: set[str] = field(default_factory=set)
     # Brought back while an archiver was between reading and place.
     excepted: set[str] = field(default_factory=set)
+    # By key, what archivers have trimmed of its content: under which name, and the value.
+    trimmed: dict[str, set[tuple[str, str]]] = field(
+        default_factory=lambda: {k: set() for k in KEYS}
+    )
     copies: list[Copy] = field(default_factory=list)
     archivers: dict[str, Steps] = field(default_factory=dict)
     closed: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -204,7 +212,9 @@ class Story:
         self.check_nothing_lost(after)
 
     def add(self) -> None:
-        key = self.chance.choice(KEYS)
+        self.add_to(self.chance.choice(KEYS))
+
+    def add_to(self, key: str) -> None:
         with self.by_a_client(f"add to {key}"):
             for _ in range(self.chance.randint(1, 4)):
                 last = read_facts(self.link, key).last_id
@@ -240,6 +250,7 @@ class Story:
                 self.link.call("XTRIM", key, "MAXLEN", 0)
                 lower = make_id(self.chance.randint(1, ms_of(last) - 1))
                 self.link.call_all([("XSETID", key, format_id(lower))])
+            self.trimmed[key].clear()
 
     def set_id_up(self) -> None:
         key = self.chance.choice(KEYS)
@@ -256,26 +267,34 @@ class Story:
         key = self.chance.choice(KEYS)
         with self.by_a_client(f"DEL {key}"):
             self.link.call("DEL", key)
+        self.trimmed[key].clear()
 
     def flush(self) -> None:
         with self.by_a_client("FLUSHALL"):
             self.link.call("FLUSHALL")
+        for values in self.trimmed.values():
+            values.clear()
 
     def rename(self) -> None:
         key, onto = self.chance.sample(KEYS, 2)
         with self.by_a_client(f"RENAME {key} {onto}"):
-            self.link.call_all([("RENAME", key, onto)])
+            [reply] = self.link.call_all([("RENAME", key, onto)])
+        if reply == b"OK":
+            self.trimmed |= {onto: self.trimmed[key], key: set()}
 
     def copy_stream(self) -> None:
         key, onto = self.chance.sample(KEYS, 2)
         with self.by_a_client(f"COPY {key} {onto}"):
-            self.link.call_all([("COPY", key, onto, "REPLACE")])
+            [is_copied] = self.link.call_all([("COPY", key, onto, "REPLACE")])
+        if is_copied:
+            self.trimmed[onto] = set(self.trimmed[key])
 
     def destroy_group(self) -> None:
         key, names = self.key_and_markers()
         if names:
             with self.by_a_client(f"XGROUP DESTROY {key}"):
                 self.link.call("XGROUP", "DESTROY", key, self.pick(sorted(names)))
+            self.trimmed[key].clear()
 
     def set_group(self) -> None:
         """Back, by hand."""
@@ -285,13 +304,15 @@ class Story:
             lower = [entry_id for entry_id, _ in self.entries(key) if entry_id < markers[name]]
             with self.by_a_client(f"XGROUP SETID {key}"):
                 self.link.call("XGROUP", "SETID", key, name, format_id(self.pick([0, *lower])))
+            self.trimmed[key].clear()
 
     def keep_copy(self) -> None:
         key = self.chance.choice(KEYS)
         dumped = self.link.call("DUMP", key)
         if dumped is not None:
             self.log.append(f"copy of {key}")
-            self.copies.append(Copy(dumped, frozenset(v for _, v in self.entries(key))))
+            values = frozenset(value for _, value in self.entries(key))
+            self.copies.append(Copy(dumped, values, frozenset(self.trimmed[key])))
             if len(self.copies) > KEPT_COPIES:
                 del self.copies[self.chance.randrange(KEPT_COPIES // 2)]
 
@@ -304,6 +325,7 @@ class Story:
         before = self.all_live()
         with self.by_a_client(f"RESTORE {key}"):
             self.link.call("RESTORE", key, 0, copy.dumped, "REPLACE")
+        self.trimmed[key] = set(copy.trimmed)
         if any(steps.at in IN_FLIGHT for steps in self.archivers.values()):
             self.excepted |= copy.values - before - self.archived_values()
         elif self.expired:
@@ -373,6 +395,7 @@ class Story:
             if at == "placed" and after != markers[key]:
                 self.check_marker(key, left)
             self.check_epochs(key)
+            self.check_line(key, after.keys())
         self.check_nothing_lost(self.all_live())
 
     def ended(self, steps: Steps) -> None:
@@ -441,6 +464,7 @@ class Story:
         lost = trimmed - known - self.excepted
         self.require(not lost, f"I1: {lost} were trimmed from {key}, and are no rows of the line")
         self.require(bool(after), f"I5: nothing is left of {key}")
+        self.trimmed[key] |= {(key, value) for value in trimmed}
 
     def check_marker(self, key: str, live: list[tuple[int, str]]) -> None:
         state = self.table.state(key)
@@ -454,6 +478,19 @@ class Story:
         self.require(not lacking, f"I2: {lacking} are before the marker of {key}, and no rows")
         end = self.table.end(key)
         self.require(end is not None and position <= end.id, f"I4: the marker of {key}")
+
+    def check_line(self, key: str, markers: Set[str]) -> None:
+        # An archiver removes the markers that the stream had under another name.
+        owners = {name for name in KEYS if name == key or not markers.isdisjoint(self.own(name))}
+        self.trimmed[key] = {pair for pair in self.trimmed[key] if pair[0] in owners}
+        state = self.table.state(key)
+        if state is None or self.table.marker(state.present) not in markers:
+            return
+        # What is live and has expired from the archive contradicts the marker.
+        line = self.line_values(key, state.present.number) | self.expired | self.excepted
+        trimmed = {value for name, value in self.trimmed[key] if name == key}
+        lacking = set() if self.expired else trimmed - line
+        self.require(not lacking, f"I8: {lacking} were trimmed from {key}, and are in no line")
 
     def check_epochs(self, key: str) -> None:
         state = self.table.state(key)
@@ -473,11 +510,16 @@ class Story:
         self.require(False, f"{key} is refused: {error}")
 
     def finish(self) -> None:
-        """In the end all that is live can be archived and trimmed, whatever was before."""
+        """In the end all that is live can be archived and trimmed, whatever was before.
+
+        Where clients have deleted the last archived entry an older one may be the anchor, so there
+        are new ones.
+        """
         for steps in self.archivers.values():
             steps.stop()
         self.archivers.clear()
         for key in KEYS:
+            self.add_to(key)
             settings = Settings(
                 self.link.url, allows_missing=True, accepts_loss=True, opens_new_epoch=True
             )
@@ -509,6 +551,11 @@ class Story:
             group_name(info): parse_id(info[b"last-delivered-id"])
             for info in group_infos(self.link, key)
         }
+
+    def own(self, key: str) -> set[str]:
+        """The markers that mean something in a stream of that name."""
+        state = self.table.state(key)
+        return set() if state is None else set(map(self.table.marker, state.epochs))
 
     def key_and_markers(self) -> tuple[str, dict[str, int]]:
         key = self.chance.choice(KEYS)
@@ -624,6 +671,11 @@ def same_by_marker_alone(self: Any, marker: int) -> bool:
     return bool(marker == self.end.id)
 
 
+def no_proof(*_: Any) -> tuple[int, int]:
+    """As where only live entries say what a stream has in common with an epoch."""
+    return 0, 0
+
+
 REAL_COMMIT = archiver_module._Round._commit
 
 
@@ -655,6 +707,9 @@ MUTANTS: dict[str, Callable[[], Any]] = {
     ),
     "same by the marker alone": lambda: mock.patch.object(
         recognition._Recognition, "_is_same", same_by_marker_alone
+    ),
+    "new epoch without the marker": lambda: mock.patch.object(
+        recognition._Recognition, "_proof", no_proof
     ),
     "place before commit": lambda: mock.patch.object(
         archiver_module._Round, "_commit", placed_before_commit

@@ -285,8 +285,9 @@ def test_a_lost_lease_stops_before_the_commit(link: Connection, table: ArchiveTa
     assert len(live_ids(link)) == 10
 
 
+@pytest.mark.parametrize("step", ["written", "stated"])
 def test_of_two_that_believe_to_hold_the_lease_one_commits(
-    link: Connection, table: ArchiveTable
+    link: Connection, table: ArchiveTable, step: str
 ) -> None:
     add_many(link, 10)
     other = ArchiveTable.open(table.root)
@@ -298,10 +299,31 @@ def test_of_two_that_believe_to_hold_the_lease_one_commits(
         archive(link, other)
         link.call("SET", lease_key(table), token)
 
+    archive(link, table)
+    add(link, "11-0", "12-0")
     with pytest.raises(ArchiveError, match="another archiver has archived"):
-        archive(link, table, hooks=doing("written", steal))
+        archive(link, table, hooks=doing(step, steal))
     table.refresh()
-    assert archived_ids(table) == [f"{n}-0" for n in range(1, 11)]
+    assert archived_ids(table) == [f"{n}-0" for n in range(1, 13)]
+
+
+def test_a_stream_that_has_come_to_the_place_of_another_is_looked_at_again(
+    link: Connection, table: ArchiveTable
+) -> None:
+    """Nothing archived is live, so no anchor says so; the marker that the stream lacks does."""
+    add_many(link, 10)
+    archive(link, table)
+    link.call("XTRIM", STREAM, "MAXLEN", 0)
+    add(link, "11-0", "12-0")
+
+    def replace_stream() -> None:
+        link.call("DEL", STREAM)
+        add(link, "11-0", "12-1", "12-2")
+
+    report = archive(link, table, hooks=doing("planned", replace_stream))
+    table.refresh()
+    assert (report.archived, report.epoch) == (3, 2)
+    assert archived_ids(table)[10:] == ["11-0", "12-1", "12-2"]
 
 
 def test_a_compaction_meanwhile_is_no_obstacle(link: Connection, table: ArchiveTable) -> None:

@@ -223,6 +223,53 @@ def test_a_tail_that_was_lost_twice_follows_the_epoch_that_fits(scene: Scene) ->
     scene.check_nothing_lost()
 
 
+@pytest.mark.parametrize("live", [(), ("95-0",)], ids=["none", "an older one"])
+def test_the_marker_proves_what_clients_have_deleted(scene: Scene, live: tuple[str, ...]) -> None:
+    """A failover loses the last entries, and of the others none is left that could be compared."""
+    scene.link.call("XDEL", STREAM, *(i for i in live_ids(scene.link) if i not in live))
+    older = dump(scene.link)
+    scene.add(101, 110)
+    scene.archive()
+    restore(scene.link, older)
+    assert scene.archive().archived == 0
+    present = scene.state.present
+    assert (present.number, present.parent, scene.branch) == (2, 1, "100-0")
+    assert groups(scene.link) == {marker(scene): "100-0"}
+    scene.add(101, 105)
+    assert scene.archive().archived == 5
+    scene.check_nothing_lost()
+
+
+@pytest.mark.parametrize("is_back", [True, False], ids=["back", "not back"])
+def test_a_marker_proves_nothing_where_the_stream_was_set_back(scene: Scene, is_back: bool) -> None:
+    """The last ID below it, or an entry below it that is not archived."""
+    scene.link.call("XTRIM", STREAM, "MAXLEN", 0)
+    scene.link.call("XSETID", STREAM, "40-0")
+    scene.add_ids("41-0", "42-0")
+    if is_back:
+        scene.add_ids("101-0")
+    assert scene.archive().archived == 2 + is_back
+    present = scene.state.present
+    assert (present.number, present.parent, scene.branch) == (2, 0, "0-0")
+    scene.check_nothing_lost()
+
+
+def test_an_epoch_that_lacks_what_the_marker_proves_is_not_followed(scene: Scene) -> None:
+    """Whoever created the stream again has put its last entry there as well."""
+    scene.link.call("XTRIM", STREAM, "MAXLEN", 0)
+    scene.add_ids("101-0")
+    whole, last = dump(scene.link), scene.number
+    scene.link.call("DEL", STREAM)
+    scene.add_ids("10-5")
+    scene.link.call("XADD", STREAM, "101-0", "n", last)
+    scene.archive()
+    assert (scene.epoch, scene.state.present.parent) == (2, 0)
+    restore(scene.link, whole)
+    scene.archive()
+    assert (scene.epoch, scene.state.present.parent, scene.branch) == (3, 1, "100-0")
+    scene.check_nothing_lost()
+
+
 @pytest.mark.parametrize("step", STEPS)
 def test_a_crash_in_a_new_epoch_loses_and_doubles_nothing(scene: Scene, step: str) -> None:
     class Crash(Exception):
