@@ -11,7 +11,9 @@ After the commit the markers move to the new ends, if the streams still are what
 is committed, on the disk, and before the marker is trimmed (trim.py).
 
 A stream that is refused, has lost entries, or is archived by another archiver is left out, and the
-others go on.
+others go on. So are the streams of a node of a cluster that does not answer. If one dies in the
+middle of it, all that is not done yet is looked at again without it, as after a crash: what was
+read is dropped unless it is committed, and what is committed is recognised.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from functools import partial
 from rillway.pipeline.archive.batches import Batch, write_batch
 from rillway.pipeline.archive.columns.batches import EntryUnreadable
 from rillway.pipeline.archive.columns.layouts import LayoutClash, united
-from rillway.pipeline.archive.engine import Engine
+from rillway.pipeline.archive.engine import Engine, EngineFailed
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.rows import INT64_MAX
 from rillway.pipeline.archive.groups import Holdup
@@ -59,8 +61,8 @@ from rillway.pipeline.archive.tasks import (
     WriteTask,
 )
 from rillway.pipeline.archive.trim import Archived, Trimmed, Trimmer, TrimRules, server_time_ms
-from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.connection import Connection, ServerError
+from rillway.pipeline.client.cluster import away_of, connect
+from rillway.pipeline.client.connection import Connection, ConnectionLost, NodeAway, ServerError
 from rillway.pipeline.client.facts import (
     StreamFacts,
     all_facts,
@@ -123,7 +125,8 @@ class Report:
 class Outcome:
     """The outcome of a round: a report for each stream, or the error for which it was left out.
 
-    `commits`, `files` and `bytes`: of all streams together; `conflicts`: commits that came second.
+    `commits`, `files` and `bytes`: of all streams together; `conflicts`: commits that came second;
+    `away`: nodes that do not answer, also if none of the streams is on them.
     """
 
     reports: dict[str, Report] = field(default_factory=dict)
@@ -132,6 +135,7 @@ class Outcome:
     files: int = 0
     bytes: int = 0
     conflicts: int = 0
+    away: Sequence[NodeAway] = ()
 
     @property
     def archived(self) -> int:
@@ -178,24 +182,26 @@ class Archiver:
         """Archive everything that is in the streams now, then trim them.
 
         What concerns one stream is among the failures: Refused, StreamMissing, LeaseTaken,
-        LeaseLost, DataLost, ArchiveError. Raises ArchiveError, EngineFailed, ServerError and
-        ConnectionLost for the rest. What was committed before stays.
+        LeaseLost, NodeAway, DataLost, ArchiveError. Raises ArchiveError, EngineFailed, ServerError
+        and ConnectionLost for the rest. What was committed before stays.
         """
         group = self._table.group
-        keys = {stream: lease_key(group, stream) for stream in dict.fromkeys(streams)}
         what = f"archiving {{}} to {self._table.store}"
         settings = self._settings
-        with (
-            Leases(settings.url, keys, what, settings.lease_ms) as leases,
-            connect(settings.url) as connection,
-        ):
-            record_place(connection, group, self._table.store.uri)
-            run = _Round(
-                connection, leases, self._table, self._engine, settings, hooks or self._hooks
-            )
-            run.run(leases.held)
-            run.outcome.failures |= leases.taken
-            return run.outcome
+        with connect(settings.url) as connection:
+            connection.leave_out()
+            away = away_of(connection, streams)
+            keys = {name: lease_key(group, name) for name in streams if name not in away}
+            lifetime_ms, left_out = settings.lease_ms, connection.left_out
+            with Leases(settings.url, keys, what, lifetime_ms, left_out) as leases:
+                run = _Round(
+                    connection, leases, self._table, self._engine, settings, hooks or self._hooks
+                )
+                run.run(leases.held)
+                run.outcome.failures |= leases.taken
+                run.outcome.failures |= away
+                run.outcome.away = list(connection.left_out.values())
+                return run.outcome
 
 
 @dataclass(slots=True)
@@ -290,6 +296,8 @@ class _Round:
         self._policies: dict[str, ArchiveLossPolicy] = {}
         # Streams that are no longer what was read, and why: they are looked at again.
         self._changed: dict[str, str] = {}
+        # Streams with which the round is over.
+        self._finished: set[str] = set()
         self._source_is_known = False
         self.outcome = Outcome()
 
@@ -301,16 +309,40 @@ class _Round:
         for _ in range(MAX_LOOKS):
             self._table.refresh()
             self._changed = {}
-            self._look(names)
+            error = self._try_to_look(names)
+            if self._changed:
+                self._leave_out(error)
             names = list(self._changed)
             if not names:
                 break
-            self._connection.reopen()
         for name, change in self._changed.items():
             text = f"{name}: gave up after {MAX_LOOKS} attempts: {change}"
             self._fail({name: ArchiveError(text)})
         for name, report in self.outcome.reports.items():
             report.notes = list(dict.fromkeys([*report.notes, *self._policies[name].notes]))
+
+    def _try_to_look(self, names: Sequence[str]) -> ConnectionLost | EngineFailed | None:
+        """If a node of a cluster has gone, all that is not done is to be looked at again."""
+        try:
+            self._look(names)
+        except (ConnectionLost, EngineFailed) as error:
+            if not self._connection.is_cluster:
+                raise
+            left = [name for name in self.outcome.reports if name not in self._finished]
+            self._changed = dict.fromkeys(left, str(error))
+            return error
+        return None
+
+    def _leave_out(self, error: ConnectionLost | EngineFailed | None) -> None:
+        """Of the streams to look at again, those of nodes that do not answer. Raises `error` if it
+        came from something else.
+        """
+        self._connection.leave_out()
+        away = away_of(self._connection, self._changed)
+        if isinstance(error, EngineFailed) and not away:
+            raise error
+        self._fail(away)
+        self._changed = {name: why for name, why in self._changed.items() if name not in away}
 
     def _fail(self, errors: Mapping[str, Exception]) -> None:
         self.outcome.failures |= errors
@@ -319,6 +351,7 @@ class _Round:
 
     def _look(self, names: Sequence[str]) -> None:
         """Recognise streams, and archive and trim those that are the ones that were archived."""
+        record_place(self._connection, self._table.group, self._table.store.uri)
         streams = self._recognised(names)
         self._hooks.reached("recognised")
         streams = self._marked(streams)
@@ -495,6 +528,7 @@ class _Round:
             settings.batch_entries,
             settings.batch_bytes,
             self._table.columns,
+            self._connection.left_out,
         )
         parts = [stream.part() for stream in waiting]
         planned = partial(self._hooks.reached, "planned")
@@ -715,6 +749,7 @@ class _Round:
                 if archived[name].is_stale(stale)
             ]
         )
+        self._finished.update(name for name in archived if name not in self._changed)
 
     def _report_trims(self, streams: Sequence[_Stream], done: Mapping[str, Trimmed]) -> None:
         for stream in streams:

@@ -36,7 +36,14 @@ from rillway.pipeline.archive.identity.lost import check_not_lost, forget_main
 from rillway.pipeline.archive.repair.commands import repair_main, verify_main, warn_of_damage
 from rillway.pipeline.archive.repair.findings import check_files
 from rillway.pipeline.archive.report.metrics import MetricsFile
-from rillway.pipeline.archive.report.rounds import Round, Stopwatch, as_json, summary, total
+from rillway.pipeline.archive.report.rounds import (
+    Round,
+    Stopwatch,
+    as_json,
+    left_out,
+    summary,
+    total,
+)
 from rillway.pipeline.archive.report.status import as_total, find_status
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, is_table, place_of
 from rillway.pipeline.archive.trim import TrimRules
@@ -46,11 +53,11 @@ from rillway.pipeline.archive.upkeep.expiry import rows_by_stream
 from rillway.pipeline.archive.upkeep.upgrade import upgrade
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
-from rillway.pipeline.client.cluster import connect
+from rillway.pipeline.client.cluster import away_of, away_sentences, connect
 from rillway.pipeline.client.connection import ConnectionLost, ServerError, public_url
 from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.client.places import archive_of, gone_sentences, read_markers
-from rillway.pipeline.ranges.discovery import StreamMissing, find_streams, none_fits
+from rillway.pipeline.ranges.discovery import StreamMissing, find_streams, glob, none_fits
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, spark_session
 
 EXPECTED_ERRORS = (
@@ -180,7 +187,7 @@ class _Rounds:
         if options.iceberg is not None:
             check_installed()
         self.was_cut_short = False
-        self._failed = 0
+        self._has_left_out = False
         self._said: set[str] = set()
 
     @cached_property
@@ -214,11 +221,11 @@ class _Rounds:
 
     @property
     def has_failed(self) -> bool:
-        return self._failed > 0 or (self._follower is not None and self._follower.failed)
+        return self._has_left_out or (self._follower is not None and self._follower.failed)
 
     def run(self) -> None:
         """Raises EXPECTED_ERRORS."""
-        self._failed = 0
+        self._has_left_out = False
         watch, began, began_ms = Stopwatch(), time.monotonic(), time.time_ns() // 1_000_000
         try:
             outcome = self._archived(watch)
@@ -228,7 +235,7 @@ class _Rounds:
             raise
         seconds = time.monotonic() - began
         self._print(outcome, seconds)
-        self._failed = len(outcome.failures)
+        self._has_left_out = bool(outcome.failures or outcome.away)
         reports = outcome.reports.values()
         self.was_cut_short = self._interruption.requested and not all(
             report.is_complete for report in reports
@@ -278,8 +285,8 @@ class _Rounds:
             if sum(report.archived > 0 for report in outcome.reports.values()) > 1:
                 print(total(outcome, seconds))
             sys.stdout.flush()
-        for error in outcome.failures.values():
-            complain(str(error))
+        for text in left_out(outcome):
+            complain(text)
 
     def _record(self, one: Round) -> None:
         """For programs."""
@@ -308,13 +315,19 @@ class _Rounds:
         if not any(groups.values()):
             return {}
         with connect(self._settings.url) as connection:
+            connection.leave_out()
             return gone_sentences(connection, groups)
 
     def _streams(self) -> list[str]:
         if self._pattern is None:
             return list(self._names)
+        fits = glob(self._pattern).fullmatch
         with connect(self._settings.url) as connection:
-            return find_streams(connection, (), self._pattern)
+            connection.leave_out()
+            found = find_streams(connection, (), self._pattern)
+            # Of a node that is away, those that are archived are known.
+            known = filter(fits, self._table.streams() if connection.left_out else ())
+            return sorted({*found, *away_of(connection, known)})
 
     def _look_at_patterns(self, streams: Sequence[str]) -> None:
         """One that finds nothing may be misspelt, or its streams come later: it is told once."""
@@ -374,8 +387,10 @@ def status_main(options: argparse.Namespace) -> int:
     sound = [file for file in table.files() if file not in damaged]
     streams = options.stream or table.streams()
     with connect(options.url) as connection:
+        connection.leave_out()
         found = find_status(connection, table, streams, sound)
-        for marker in read_markers(connection, streams):
+        away = away_of(connection, streams)
+        for marker in read_markers(connection, [name for name in streams if name not in away]):
             # Where this one was before it was moved, the next round of an archiver mends.
             is_other = archive_of(marker.group) != table.group
             if is_other and (text := marker.gone_sentence(options.url)):
@@ -387,8 +402,10 @@ def status_main(options: argparse.Namespace) -> int:
     unknown = [one.stream for one in found if one.is_missing and not one.epoch]
     for stream in unknown:
         complain(f"{stream}: is neither in {table.store} nor at {public_url(options.url)}")
+    for text in away_sentences((), away.values()):
+        complain(text)
     warn_of_damage(table, damaged)
-    return 1 if damaged or unknown else 0
+    return 1 if damaged or unknown or away else 0
 
 
 # -- epochs ---------------------------------------------------------------------------------------

@@ -13,17 +13,22 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from rillway.pipeline.client.cluster import beside, connect, following
 from rillway.pipeline.client.connection import (
+    Address,
     Connection,
     ConnectionLost,
+    NodeAway,
     ServerError,
     Word,
     exec_reply,
 )
 from rillway.pipeline.client.scripts import Scripts
+
+T = TypeVar("T")
 
 LIFETIME_MS = 30_000
 # Of keys that change or expire while they are looked at.
@@ -53,16 +58,24 @@ def lease_key(group: str, stream: str) -> str:
 class Leases:
     """Those of several things at once; use as a context manager.
 
-    `keys`: by the names of the things. `taken`: those that others hold, from entering on; the
-    others are held. `what`: the text before a name in errors, `archiving {}` for one.
+    `keys`: by the names of the things. `taken`: those that others hold, or whose node does not
+    answer, from entering on; the others are held. `what`: the text before a name in errors,
+    `archiving {}` for one.
     """
 
     def __init__(
-        self, url: str, keys: Mapping[str, str], what: str, lifetime_ms: int = LIFETIME_MS
+        self,
+        url: str,
+        keys: Mapping[str, str],
+        what: str,
+        lifetime_ms: int = LIFETIME_MS,
+        left_out: Mapping[Address, NodeAway] | None = None,
     ) -> None:
+        """`left_out`: nodes of a cluster that have none of the keys."""
         self._url, self._keys, self._what, self._lifetime_ms = url, keys, what, lifetime_ms
+        self._left_out = left_out
         self.token = f"{socket.gethostname()} process {os.getpid()} {uuid.uuid4()}"
-        self.taken: dict[str, LeaseTaken] = {}
+        self.taken: dict[str, LeaseTaken | NodeAway] = {}
         self._valid_until: dict[str, float] = {}
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -72,7 +85,7 @@ class Leases:
         return [name for name in self._keys if name not in self.taken]
 
     def __enter__(self) -> Leases:
-        self._connection = connect(self._url)
+        self._connection = connect(self._url, self._left_out)
         self._scripts = Scripts(self._connection)
         try:
             self._take()
@@ -87,13 +100,33 @@ class Leases:
         # Reckoned from before the request: the server may have set it at any time after that.
         valid_until = time.monotonic() + self._lifetime_ms / 1000
         words = self.token, "NX", "PX", self._lifetime_ms
-        replies = self._call_all([("SET", key, *words) for key in self._keys.values()])
-        refused = [name for name, reply in zip(self._keys, replies, strict=True) if reply is None]
-        holders = self._call_all([("GET", self._keys[name]) for name in refused])
-        for name, holder in zip(refused, holders, strict=True):
+
+        def set_all(names: Sequence[str]) -> dict[str, object]:
+            """The others that hold some of them."""
+            replies = self._call_all([("SET", self._keys[name], *words) for name in names])
+            refused = [name for name, reply in zip(names, replies, strict=True) if reply is None]
+            holders = self._call_all([("GET", self._keys[name]) for name in refused])
+            found = dict(zip(refused, holders, strict=True))
+            # Where this is done once more, it may be ourselves.
+            return {name: who for name, who in found.items() if who != self.token.encode()}
+
+        for name, holder in self._reached(list(self._keys), set_all).items():
             text = f"{self._what.format(name)}: {_who(holder)} is at it already"
             self.taken[name] = LeaseTaken(text)
+        self.taken |= self._away(self.held)
         self._valid_until = dict.fromkeys(self.held, valid_until)
+
+    def _away(self, names: Iterable[str]) -> dict[str, NodeAway]:
+        away = self._connection.away
+        return {name: error for name in names if (error := away(self._keys[name]))}
+
+    def _reached(self, names: Sequence[str], action: Callable[[Sequence[str]], T]) -> T:
+        """Do something to keys; if a node is gone, once more to those of all others."""
+        try:
+            return action([name for name in names if not self._connection.away(self._keys[name])])
+        except ConnectionLost:
+            self._connection.leave_out()
+        return action([name for name in names if not self._connection.away(self._keys[name])])
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
@@ -105,7 +138,7 @@ class Leases:
         finally:
             self._connection.close()
 
-    def check(self, names: Iterable[str]) -> dict[str, LeaseLost]:
+    def check(self, names: Iterable[str]) -> Mapping[str, LeaseLost | NodeAway]:
         """Renew the leases of some names; those that another one may hold by now."""
         names = list(names)
         try:
@@ -116,7 +149,8 @@ class Leases:
         text = "the lease was lost, another archiver may have it"
         now = time.monotonic()
         lost = [name for name in names if now > self._valid_until[name]]
-        return {name: LeaseLost(f"{self._what.format(name)}: {text}") for name in lost}
+        errors = {name: LeaseLost(f"{self._what.format(name)}: {text}") for name in lost}
+        return errors | self._away(lost)
 
     def _renew_often(self) -> None:
         while not self._ended.wait(self._lifetime_ms / 3000):
@@ -132,13 +166,17 @@ class Leases:
 
     def _if_held(self, names: Sequence[str], verb: str, *words: Word) -> Collection[str]:
         """Do something to the keys that have our token; the names of these."""
-        keys = {name: self._keys[name] for name in names}
         arguments = (self.token, verb, *words)
-        with self._lock:
+
+        def act(names: Sequence[str]) -> Collection[str]:
+            keys = {name: self._keys[name] for name in names}
             done = self._scripts.run_all(IF_HELD, dict.fromkeys(keys.values(), arguments))
             if not done:
                 done = {key: self._if_held_watched(key, verb, *words) for key in keys.values()}
-        return {name for name, key in keys.items() if done[key]}
+            return {name for name, key in keys.items() if done[key]}
+
+        with self._lock:
+            return self._reached(names, act)
 
     def _if_held_watched(self, key: str, verb: str, *words: Word) -> bool:
         """The same without scripts, of one key."""

@@ -12,7 +12,7 @@ stream and no trim has come between.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -35,7 +35,14 @@ from rillway.pipeline.archive.identity.sources import is_there, read_run_ids
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.decoder import RawEntry, fields_decoder, repeated
 from rillway.pipeline.client.cluster import connect, is_redirection
-from rillway.pipeline.client.connection import Connection, ReplyTooLong, ServerError, pack
+from rillway.pipeline.client.connection import (
+    Address,
+    Connection,
+    NodeAway,
+    ReplyTooLong,
+    ServerError,
+    pack,
+)
 from rillway.pipeline.client.facts import read_facts
 from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, extended, pick
@@ -82,7 +89,8 @@ class WriteTask:
 
     `parts`: by stream. `accepts_loss`: archive what is left if entries were trimmed meanwhile.
     `run_ids`: of the servers that must be read, empty if servers do not report them. The limits
-    are those of all parts together; of the bytes, as the server sends them.
+    are those of all parts together; of the bytes, as the server sends them. `left_out`: nodes of a
+    cluster that are not among these servers, as they do not answer.
     """
 
     url: str
@@ -94,6 +102,7 @@ class WriteTask:
     max_entries: int = NO_LIMIT
     max_bytes: int = NO_LIMIT
     columns: Columns = NO_COLUMNS
+    left_out: Mapping[Address, NodeAway] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -165,7 +174,7 @@ def run_task(task: WriteTask) -> Written:
     layouts: dict[int, Layout] = {}
     with (
         paused_collector(),
-        connect(task.url) as connection,
+        connect(task.url, task.left_out) as connection,
         FilesWriter(
             task.store, task.period, schema=file_schema(task.columns), layouts=layouts
         ) as writer,

@@ -5,14 +5,17 @@ answers MOVED, and is asked no more; while a slot moves, ASK sends a single requ
 key is already, and TRYAGAIN and CLUSTERDOWN pass. Requests that are several in flight are sent to
 one node by whoever sends them (`of`, `redirected`).
 
-Leaves out: nodes that die. What was underway is lost with the connection, and the caller begins
-again: by the node that the URL names, or by one of those that it has named before.
+When a node dies, what was underway is lost with the connection, and the caller begins again: by
+the node that the URL names, or by one of those that it has named before. Who can do without some
+keys leaves out the nodes that do not answer (`leave_out`): all that has to do with their keys
+raises NodeAway then, without a wait.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -21,8 +24,10 @@ from urllib.parse import urlsplit, urlunsplit
 from redis.crc import key_slot
 
 from rillway.pipeline.client.connection import (
+    Address,
     Connection,
     ConnectionLost,
+    NodeAway,
     Reply,
     ServerError,
     Word,
@@ -42,8 +47,11 @@ PAUSE_S = 0.05
 _others: dict[str, list[str]] = {}
 
 
-def connect(url: str) -> Connection:
-    """A connection to a server, or to all nodes of a cluster by one of them."""
+def connect(url: str, left_out: Mapping[Address, NodeAway] | None = None) -> Connection:
+    """A connection to a server, or to all nodes of a cluster by one of them.
+
+    `left_out`: those that another connection has left out.
+    """
     first = _reached(url)
     try:
         ranges = first.call("CLUSTER", "SLOTS")
@@ -52,7 +60,7 @@ def connect(url: str) -> Connection:
     except BaseException:
         first.close()
         raise
-    cluster = Cluster(first, ranges)
+    cluster = Cluster(first, ranges, left_out)
     _others[url] = _others[first.url]
     return cluster
 
@@ -89,6 +97,22 @@ def url_of(url: str, key: str) -> str:
         return connection.of(key).url
 
 
+def away_of(connection: Connection, keys: Iterable[str]) -> dict[str, NodeAway]:
+    """Those keys whose nodes are left out, and why."""
+    return {key: error for key in keys if (error := connection.away(key))}
+
+
+def away_sentences(nodes: Iterable[NodeAway], of_keys: Iterable[NodeAway]) -> list[str]:
+    """`212 streams: node 127.0.0.1:7002 does not answer`, for each node.
+
+    `nodes`: all that are left out; `of_keys`: for each stream that is known, why it is.
+    """
+    streams = Counter({str(error): 0 for error in nodes})
+    streams.update(map(str, of_keys))
+    units = {text: "stream" if number == 1 else "streams" for text, number in streams.items()}
+    return [f"{number:,} {units[text]}: {text}" for text, number in streams.items()]
+
+
 def is_redirection(reply: Reply) -> bool:
     """Return True for an error that means: not here, or not now. Nothing was done."""
     return isinstance(reply, ServerError) and reply.code in (MOVED, ASK, *PASSING)
@@ -123,30 +147,37 @@ def beside(prefix: str, key: str) -> str:
 class Cluster(Connection):
     """All primaries of a cluster, connected when they are first needed."""
 
-    def __init__(self, first: Connection, ranges: Reply) -> None:
+    is_cluster = True
+
+    def __init__(
+        self, first: Connection, ranges: Reply, left_out: Mapping[Address, NodeAway] | None = None
+    ) -> None:
         """`ranges`: the reply to CLUSTER SLOTS of `first`, which this takes over."""
         self.url = first.url
+        self.left_out = dict(left_out or {})
         self._first = first
-        self._addresses: dict[int, tuple[str, int]] = {}
-        self._connections: dict[tuple[str, int], Connection] = {}
+        self._addresses: dict[int, Address] = {}
+        self._connections: dict[Address, Connection] = {}
         self._learn(ranges)
 
     def _learn(self, ranges: Reply) -> None:
         self.changes += 1
         self._addresses.clear()
-        known: set[tuple[str, int]] = set()
+        known: set[Address] = set()
         for begin, end, *nodes in ranges:
             addresses = [self._address(host, port) for host, port, *_ in nodes]
             self._addresses |= dict.fromkeys(range(begin, end + 1), addresses[0])
             known.update(addresses)
         _others[self.url] = [_at(self.url, address) for address in sorted(known)]
 
-    def _address(self, host: bytes | None, port: int) -> tuple[str, int]:
+    def _address(self, host: bytes | None, port: int) -> Address:
         """A node that does not know its own name has that by which it was reached."""
         name = (host or b"").decode()
         return (name if name not in ("", "?") else urlsplit(self.url).hostname or "", int(port))
 
-    def _node(self, address: tuple[str, int]) -> Connection:
+    def _node(self, address: Address) -> Connection:
+        if address in self.left_out:
+            raise self.left_out[address]
         if address not in self._connections:
             self._connections[address] = Connection(_at(self.url, address))
         return self._connections[address]
@@ -167,9 +198,33 @@ class Cluster(Connection):
         return self._node(address)
 
     def nodes(self) -> list[Connection]:
-        return [self._node(address) for address in sorted(set(self._addresses.values()))]
+        addresses = set(self._addresses.values()) - set(self.left_out)
+        return [self._node(address) for address in sorted(addresses)]
 
-    def place(self, key: str) -> tuple[str, int] | None:
+    def leave_out(self) -> None:
+        self.left_out = {}
+        self.reopen()
+        self.left_out = {
+            address: error
+            for address in sorted(set(self._addresses.values()))
+            if (error := self._found_away(address)) is not None
+        }
+
+    def _found_away(self, address: Address) -> NodeAway | None:
+        name = f"node {address[0]}:{address[1]}"
+        try:
+            (reply,) = self._node(address).call_all([("PING",)])
+        except ConnectionLost:
+            return NodeAway(f"{name} does not answer")
+        return NodeAway(f"{name}: {reply}") if is_redirection(reply) else None
+
+    def away(self, key: str) -> NodeAway | None:
+        address = self._addresses.get(slot_of(key))
+        if address is None:
+            return NodeAway("no node has their slots")
+        return self.left_out.get(address)
+
+    def place(self, key: str) -> Address | None:
         return self._addresses.get(slot_of(key))
 
     def slot(self, key: str) -> int | None:
@@ -181,7 +236,7 @@ class Cluster(Connection):
             self.changes += 1
             self._addresses[int(slot)] = self._named(address)
 
-    def _named(self, address: str) -> tuple[str, int]:
+    def _named(self, address: str) -> Address:
         host, _, port = address.rpartition(":")
         return self._address(host.encode(), int(port))
 
@@ -228,9 +283,10 @@ class Cluster(Connection):
             for place in places:
                 reply = node.receive_any()
                 found[place] = reply if isinstance(reply, ServerError) else convert(reply)
+        began = time.monotonic()  # of all together: each of them would wait as long
         for place, reply in enumerate(found):
             if is_redirection(reply):
-                again = self._repeated(all_words[place], reply)
+                again = self._repeated(all_words[place], reply, began)
                 found[place] = again if isinstance(again, ServerError) else convert(again)
         return found
 
@@ -238,8 +294,8 @@ class Cluster(Connection):
         name = str(words[0]).upper()
         return self._first if name in KEYLESS else self.of(_text(words[KEY_PLACES.get(name, 1)]))
 
-    def _repeated(self, words: Sequence[Word], reply: Reply) -> Reply:
-        began, key = time.monotonic(), _text(words[KEY_PLACES.get(str(words[0]).upper(), 1)])
+    def _repeated(self, words: Sequence[Word], reply: Reply, began: float) -> Reply:
+        key = _text(words[KEY_PLACES.get(str(words[0]).upper(), 1)])
         while is_redirection(reply):
             try:
                 node = self.redirected(key, reply, began)
@@ -259,6 +315,7 @@ class Cluster(Connection):
         """New connections to all nodes, to those that are there now."""
         self.close()
         self._first = _reached(self.url)
+        self.url = self._first.url
         self._connections.clear()
         self.refresh()
 
@@ -271,7 +328,7 @@ def _text(word: Word) -> str:
     return word.decode(errors="surrogateescape") if isinstance(word, bytes) else str(word)
 
 
-def _at(url: str, address: tuple[str, int]) -> str:
+def _at(url: str, address: Address) -> str:
     """The URL of another node, with the same user and options."""
     parts = urlsplit(url)
     login, at, _ = parts.netloc.rpartition("@")

@@ -11,7 +11,7 @@ tasks), and a write must not be repeated without knowing what became of it.
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -20,6 +20,8 @@ import hiredis
 import redis
 
 Word: TypeAlias = bytes | str | int
+# Host and port of a node.
+Address: TypeAlias = tuple[str, int]
 # Nested lists of bytes and ints, None for null; a ServerError may stand inside of EXEC's reply.
 Reply: TypeAlias = Any
 
@@ -40,6 +42,10 @@ class ServerError(Exception):
 
 class ConnectionLost(Exception):
     """No connection, or none any more. The text names the server, never a password."""
+
+
+class NodeAway(ConnectionLost):
+    """A node of a cluster does not answer, or no node has a slot. The same text for all keys."""
 
 
 def has_error(replies: Iterable[Reply]) -> bool:
@@ -103,10 +109,12 @@ class Connection:
     """Use as a context manager, or close it. Raises ConnectionLost wherever it is lost.
 
     `received_bytes`: of all replies so far; `changes`: how often it was learned that keys are on
-    another server.
+    another server; `left_out`: nodes of a cluster that are asked nothing.
     """
 
     changes = 0
+    is_cluster = False
+    left_out: Mapping[Address, NodeAway] = {}
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -168,6 +176,14 @@ class Connection:
     def nodes(self) -> list[Connection]:
         """The connections to all servers that have keys."""
         return [self]
+
+    def leave_out(self) -> None:
+        """New connections, to all nodes that answer: from now on others are asked nothing."""
+        self.reopen()
+
+    def away(self, key: str) -> NodeAway | None:
+        """Why the server that has a key is asked nothing; None if it is asked."""
+        return None
 
     def place(self, key: str) -> object:
         """What is the same for keys that are on one server."""

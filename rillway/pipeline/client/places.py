@@ -74,6 +74,8 @@ def record_place(connection: Connection, archive: str, uri: str) -> None:
     """Have the server know where an archive lies, as far as its user may write to that key."""
     content = json.dumps({"uri": uri, "host": socket.gethostname()})
     key = place_key(archive)
+    if connection.away(key):
+        return
     [known] = connection.call_all([("GET", key)])
     if known != content.encode():
         connection.call_all([("SET", key, content)])
@@ -81,7 +83,7 @@ def record_place(connection: Connection, archive: str, uri: str) -> None:
 
 def read_places(connection: Connection, archives: Iterable[str]) -> dict[str, Place]:
     """Of those archives of which it is known."""
-    names = sorted(set(archives))
+    names = sorted(name for name in set(archives) if not connection.away(place_key(name)))
     found = {}
     replies = connection.call_all([("GET", place_key(name)) for name in names])
     for name, reply in zip(names, replies, strict=True):
@@ -118,7 +120,10 @@ def gone_sentences(
     `groups`: by stream, the names that are asked about.
     """
     wanted = {
-        (stream, name) for stream, names in groups.items() for name in names if archive_of(name)
+        (stream, name)
+        for stream, names in groups.items()
+        for name in names
+        if archive_of(name) and not connection.away(stream)
     }
     if not wanted:
         return {}

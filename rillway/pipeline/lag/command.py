@@ -3,8 +3,9 @@
 Any server from Redis 7.0 on. Each sample is a line for each group on standard output; at the end
 comes a table of the whole time. With `--json` each sample is an object instead, and no table comes.
 
-Exits with 0, also if a signal ended it; 1 if it cannot go on, or a limit cannot be checked; 2 for a
-bad argument; 3 if a group is over a limit in the last sample.
+Exits with 0, also if a signal ended it; 1 if it cannot go on, a limit cannot be checked, or a node
+of a cluster did not answer for the last sample; 2 for a bad argument; 3 if a group is over a limit
+in the last sample.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ from rillway.pipeline.cli.text_table import text_table
 from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import ConnectionLost, ServerError
 from rillway.pipeline.client.places import archive_of, gone_sentences
-from rillway.pipeline.client.sampling import group_sampler, sample_groups
 from rillway.pipeline.lag.limits import LagUnknown, Limits
 from rillway.pipeline.lag.plot import draw
-from rillway.pipeline.ranges.discovery import StreamMissing, check_there, find_streams
+from rillway.pipeline.lag.samples import Samples
+from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.sampler.trend import GroupSample, Recording, Series
 
 OVER_LIMIT = 3
@@ -60,13 +61,15 @@ def main(arguments: list[str]) -> int:
             if options.csv is not None:
                 file = stack.enter_context(options.csv.open("w", encoding="utf-8", newline=""))
             interruption = stack.enter_context(Interruption())
-            recording = record(options, file, interruption)
+            connection = stack.enter_context(connect(options.url))
+            samples = Samples(connection, options.stream, options.pattern)
+            recording = record(samples, options, file, interruption)
         if not options.json:
             print(table(recording))
         warn_of_gone(recording, options.url)
         if options.plot is not None:
             draw(recording, options.plot, "lag")
-        return status(recording, options)
+        return status(recording, options) or (1 if samples.left_out else 0)
     except EXPECTED_ERRORS as error:
         print(f"rillway lag: {error}", file=sys.stderr)
         return 1
@@ -82,35 +85,38 @@ def warn_of_gone(recording: Recording, url: str) -> None:
             groups.setdefault(stream, []).append(group)
     if groups:
         with connect(url) as connection:
+            connection.leave_out()
             for text in gone_sentences(connection, groups).values():
                 print(f"rillway lag: {text}", file=sys.stderr)
 
 
 def record(
-    options: argparse.Namespace, file: TextIO | None, interruption: Interruption
+    from_server: Samples,
+    options: argparse.Namespace,
+    file: TextIO | None,
+    interruption: Interruption,
 ) -> Recording:
     """Samples, shown and written as they come, so that nothing is lost with the command."""
     recording = Recording()
     writer = None if file is None else csv.writer(file)
     if writer is not None:
         writer.writerow(CSV_COLUMNS)
-    with connect(options.url) as connection:
-        check_there(connection, *(options.stream or ()), remedy="")
-        sampler = group_sampler(options.stream, options.pattern)
-        for _ in ticks(options.samples, options.every, interruption):
-            if options.pattern is not None and len(connection.nodes()) > 1:
-                # SCAN asks one node; the streams of all may move at any time.
-                sampler = group_sampler(find_streams(connection, (), options.pattern))
-            samples = [
-                sample
-                for sample in sample_groups(connection, sampler)
-                if not options.group or sample.group in options.group
-            ]
-            recording.add(samples)
-            show(samples, recording, options)
-            if writer is not None and file is not None:
-                writer.writerows([getattr(one, name) for name in CSV_COLUMNS] for one in samples)
-                file.flush()
+    said: list[str] = []
+    for _ in ticks(options.samples, options.every, interruption):
+        samples = [
+            sample
+            for sample in from_server.take()
+            if not options.group or sample.group in options.group
+        ]
+        recording.add(samples)
+        show(samples, recording, options)
+        if writer is not None and file is not None:
+            writer.writerows([getattr(one, name) for name in CSV_COLUMNS] for one in samples)
+            file.flush()
+        for text in from_server.left_out:
+            if text not in said:
+                print(f"rillway lag: {text}", file=sys.stderr)
+        said = from_server.left_out
     return recording
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Protocol
 
 from rillway.pipeline.client.connection import Connection, ServerError, public_url
@@ -78,6 +80,22 @@ def kinds_of(connection: Connection, names: Sequence[str]) -> dict[str, str]:
 def find_streams(connection: Connection, names: tuple[str, ...], pattern: str | None) -> list[str]:
     """The names in order. A pattern is a glob as in KEYS; SCAN does not block the server."""
     return list(names) if pattern is None else sorted(_matching(connection, pattern))
+
+
+@lru_cache(maxsize=1000)
+def glob(pattern: str) -> re.Pattern[str]:
+    """A pattern of names as the server has them: `*`, `?`, `[a-c]`, `[^x]`, and `\\` before one."""
+    parts = re.findall(r"\\.|\[\^?(?:\\.|[^\]])*\]|.", pattern, re.DOTALL)
+    found = []
+    for part in parts:
+        if part in ("*", "?"):
+            found.append(".*" if part == "*" else ".")
+        elif len(part) > 2 and part[0] == "[":
+            inner = part[1:-1].replace("\\", "\\\\").replace("[", "\\[")
+            found.append(f"[{inner}]")
+        else:
+            found.append(re.escape(part[-1]))
+    return re.compile("".join(found), re.DOTALL)
 
 
 def _matching(connection: Connection, pattern: str) -> set[str]:

@@ -7,7 +7,6 @@ stays there: rows that were written with it are read by it.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
@@ -18,6 +17,7 @@ from rillway.pipeline.archive.columns.ddl import parse_type
 from rillway.pipeline.archive.columns.layouts import Layout
 from rillway.pipeline.arrow.column_parser import UNITS_A_SECOND, TimeText
 from rillway.pipeline.arrow.time_format import TimeFormat
+from rillway.pipeline.ranges.discovery import glob
 
 LAYOUT, RESCUED = "layout", "_rescued"
 # What the table has of itself, and `raw`, which conditions of a query have.
@@ -114,7 +114,7 @@ class Columns:
         return [one.pattern for one in self.streams if one not in used]
 
     def _first(self, stream: str) -> StreamColumns | None:
-        return next((one for one in self.streams if _glob(one.pattern).fullmatch(stream)), None)
+        return next((one for one in self.streams if glob(one.pattern).fullmatch(stream)), None)
 
 
 NO_COLUMNS = Columns()
@@ -159,22 +159,6 @@ class FieldMap:
         for column, name in taken.items():
             columns[last[name]] = column
         return Layout(names, tuple(columns))
-
-
-@lru_cache(maxsize=1000)
-def _glob(pattern: str) -> re.Pattern[str]:
-    """A pattern of names as the server has them: `*`, `?`, `[a-c]`, `[^x]`, and `\\` before one."""
-    parts = re.findall(r"\\.|\[\^?(?:\\.|[^\]])*\]|.", pattern, re.DOTALL)
-    found = []
-    for part in parts:
-        if part in ("*", "?"):
-            found.append(".*" if part == "*" else ".")
-        elif len(part) > 2 and part[0] == "[":
-            inner = part[1:-1].replace("\\", "\\\\").replace("[", "\\[")
-            found.append(f"[{inner}]")
-        else:
-            found.append(re.escape(part[-1]))
-    return re.compile("".join(found), re.DOTALL)
 
 
 # -- as text --------------------------------------------------------------------------------------

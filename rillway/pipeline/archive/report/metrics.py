@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rillway.pipeline.archive.archiver import Report
 from rillway.pipeline.archive.report.rounds import Round
+from rillway.pipeline.client.connection import NodeAway
 from rillway.pipeline.client.ids import ms_of
 
 PREFIX = "rillway_archive_"
@@ -37,6 +38,8 @@ GAUGES = {
     "last_round_seconds": "Time of the last round, without compaction.",
     "streams": "Streams of the last round.",
     "streams_left_out": "Streams of the last round that were refused, lost, or taken by others.",
+    "nodes_away": "Nodes of a cluster that did not answer in the last round.",
+    "streams_away": "Streams of the last round that were left out as their nodes did not answer.",
     "streams_omitted": "Streams that are not shown, as there are too many.",
     "stream_end_timestamp_seconds": "The time of the last archived ID.",
     "stream_lag_entries": "Entries that are not archived yet.",
@@ -108,6 +111,9 @@ def _gauges(one: Round) -> Iterator[tuple[Series, float]]:
     yield ("last_round_seconds", ""), one.seconds
     yield ("streams", ""), len(outcome.reports) + len(outcome.failures)
     yield ("streams_left_out", ""), len(outcome.failures)
+    away = sum(isinstance(failure, NodeAway) for failure in outcome.failures.values())
+    yield ("streams_away", ""), away
+    yield ("nodes_away", ""), len(outcome.away)
     shown = sorted(outcome.reports)[:MAX_STREAMS]
     left_out = sorted(outcome.failures)[:MAX_STREAMS]
     omitted = len(outcome.reports) + len(outcome.failures) - len(shown) - len(left_out)

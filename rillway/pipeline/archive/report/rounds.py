@@ -9,6 +9,8 @@ from typing import Any
 
 from rillway.pipeline.archive.archiver import Outcome, Report
 from rillway.pipeline.archive.groups import Holdup
+from rillway.pipeline.client.cluster import away_sentences
+from rillway.pipeline.client.connection import NodeAway
 from rillway.pipeline.client.ids import MIN_ID, format_id
 
 # By the step that an archiver has reached (Hooks.reached): what it did until then.
@@ -78,6 +80,7 @@ def as_json(one: Round) -> dict[str, Any]:
             {"stream": stream, **failure_as_json(failure)}
             for stream, failure in outcome.failures.items()
         ],
+        "nodes_away": list(map(str, outcome.away)),
         "error": one.error or None,
     }
 
@@ -132,6 +135,15 @@ def summary(report: Report) -> str:
     if report.holdups:
         parts.append("held up by " + ", ".join(holdup.label for holdup in report.holdups))
     return f"{report.stream}: " + "; ".join(parts)
+
+
+def left_out(outcome: Outcome) -> list[str]:
+    """Why streams were left out: a line for each, and one for all of a node that is away."""
+    failures = outcome.failures.values()
+    return [
+        *(str(one) for one in failures if not isinstance(one, NodeAway)),
+        *away_sentences(outcome.away, (one for one in failures if isinstance(one, NodeAway))),
+    ]
 
 
 def total(outcome: Outcome, seconds: float) -> str:

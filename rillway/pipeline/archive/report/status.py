@@ -6,7 +6,7 @@ Nothing is written: the streams are recognised as an archiver would do it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,7 +24,8 @@ from rillway.pipeline.archive.report.rounds import failure_as_json, holdup_as_js
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import server_time_ms
 from rillway.pipeline.archive.upkeep.expiry import rows_by_stream
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.cluster import away_of
+from rillway.pipeline.client.connection import Connection, NodeAway
 from rillway.pipeline.client.facts import StreamFacts, all_facts, all_group_infos
 from rillway.pipeline.client.ids import format_id
 from rillway.pipeline.ranges.offsets import BEGINNING
@@ -41,40 +42,45 @@ class StreamStatus:
     `lag`: the number of entries that are not archived yet, an estimate unless `is_counted`;
     `epoch`: 0 if nothing was archived. `holdups`: groups that need archived entries; `refusal`: for
     which the archiver would leave it out; `uncovered`: fields without a column, if the stream has
-    columns.
+    columns. Of a stream whose node does not answer, what the archive knows: `lag` and `in_memory`
+    are None.
     """
 
     stream: str
     entries: int
     end: int
-    lag: int
+    lag: int | None
     is_counted: bool
-    in_memory: int
+    in_memory: int | None
     is_missing: bool
     epoch: int
     holdups: list[Holdup] = field(default_factory=list)
-    refusal: Refused | None = None
+    refusal: Refused | NodeAway | None = None
     uncovered: Counter[bytes] = field(default_factory=Counter)
 
     def line(self) -> str:
         """For people."""
         end = format_id(self.end) if self.epoch else "nothing"
-        about = "" if self.is_counted else "about "
-        parts = [
-            f"{self.entries:,} entries",
-            f"archived up to {end}",
-            "not in memory at all" if self.is_missing else f"{self.in_memory:,} in memory",
-            f"{about}{self.lag:,} not archived yet",
-        ]
+        parts = [f"{self.entries:,} entries", f"archived up to {end}", *self._in_memory()]
         if self.epoch > 1:
             parts.append(f"epoch {self.epoch}")
         if self.holdups:
             parts.append("held up by " + ", ".join(holdup.label for holdup in self.holdups))
         if self.uncovered:
             parts.append(sentence(self.uncovered))
-        if self.refusal is not None:
+        if isinstance(self.refusal, NodeAway):
+            parts.append(str(self.refusal))
+        elif self.refusal is not None:
             parts.append(f"refused: {str(self.refusal).removeprefix(f'{self.stream}: ')}")
         return f"{self.stream}: " + "; ".join(parts)
+
+    def _in_memory(self) -> Iterator[str]:
+        if self.is_missing:
+            yield "not in memory at all"
+        elif self.in_memory is not None:
+            yield f"{self.in_memory:,} in memory"
+        if self.lag is not None:
+            yield f"{'' if self.is_counted else 'about '}{self.lag:,} not archived yet"
 
     def as_json(self) -> dict[str, Any]:
         """For programs; what is unknown is None."""
@@ -106,17 +112,24 @@ def find_status(
 
     Raises ArchiveError, ServerError, ConnectionLost.
     """
-    archived = [name for name in streams if table.record(name) is not None]
+    away = away_of(connection, streams)
+    there = [name for name in streams if name not in away]
+    archived = [name for name in there if table.record(name) is not None]
     recognised = _recognised(connection, table, archived)
     counted: Counter[str] = Counter()
     for (name, _), (rows, _) in rows_by_stream(table.store, files).items():
         counted[name] += rows
-    facts = all_facts(connection, streams)
+    facts = all_facts(connection, there)
     holdups = _holdups(connection, table, recognised)
     others = uncovered(table, streams, files)
     found = [
         _status(
-            table, name, counted[name], facts[name], holdups.get(name, []), recognised.get(name)
+            table,
+            name,
+            counted[name],
+            facts.get(name),
+            holdups.get(name, []),
+            away.get(name) or recognised.get(name),
         )
         for name in streams
     ]
@@ -127,9 +140,9 @@ def _status(
     table: ArchiveTable,
     stream: str,
     entries: int,
-    facts: StreamFacts,
+    facts: StreamFacts | None,
     holdups: list[Holdup],
-    found: Recognised | Refused | None,
+    found: Recognised | Refused | NodeAway | None,
 ) -> StreamStatus:
     record = table.record(stream)
     end = BEGINNING if record is None else record.end
@@ -137,13 +150,13 @@ def _status(
         stream,
         entries,
         end.id,
-        backlog(end.id, end.n, facts),
-        end.n is not None or facts.last_id <= end.id,
-        facts.length,
-        facts.is_missing,
+        None if facts is None else backlog(end.id, end.n, facts),
+        facts is not None and (end.n is not None or facts.last_id <= end.id),
+        None if facts is None else facts.length,
+        facts is not None and facts.is_missing,
         0 if record is None else record.state.present.number,
         holdups,
-        found if isinstance(found, Refused) else None,
+        found if isinstance(found, (Refused, NodeAway)) else None,
     )
 
 
