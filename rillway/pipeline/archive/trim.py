@@ -9,7 +9,8 @@ ends at the first entry that a group needs, and check and trim are one step. Wha
 moves on while it reads and acknowledges, so a check stays true until a group is made or set back.
 
 ACKED knows no exceptions, so where groups are to be ignored the trim is always of the second kind.
-So it is where ACKED has removed nothing: with `~`, Redis 8.2.3 never does (redis#14623).
+So it is where ACKED has removed nothing: with `~`, Redis 8.2.0 to 8.4.0 never do (redis#14623).
+One stream of a server that has something to remove shows that for all others.
 """
 
 from __future__ import annotations
@@ -97,6 +98,8 @@ class Trimmer:
         self._capabilities = Capabilities(connection)
         self._guards = Guards(connection, self._capabilities)
         self._rules = rules
+        # Servers, by Connection.place, where ACKED has removed nothing of what could be removed.
+        self._acked_in_vain: set[object] = set()
 
     def trim(self, stream: str, archived: Archived) -> Trimmed:
         """As trim_all, of one stream."""
@@ -128,7 +131,7 @@ class Trimmer:
             # Else there is nothing before the floor.
             if plan.trimming is not None and plan.facts.first_id < plan.trimming.floor
         }
-        done = self._trim(trimmings, groups)
+        done = self._trim(trimmings, groups, facts)
         return {
             stream: self._outcome(stream, plan, done.get(stream, 0), now_ms)
             for stream, plan in plans.items()
@@ -180,19 +183,44 @@ class Trimmer:
         return min(anchor.id, make_id(max(ms_of(facts.last_id) - self._rules.keep_ms, 0)))
 
     def _trim(
-        self, trimmings: Mapping[str, Trimming], groups: Mapping[str, list[Group]]
+        self,
+        trimmings: Mapping[str, Trimming],
+        groups: Mapping[str, list[Group]],
+        facts: Mapping[str, StreamFacts],
     ) -> dict[str, int | str]:
-        done = self._guards.trim_all(_up_to_needed(trimmings, groups))
-        others = {
-            stream: replace(trimming, acked=False)
-            for stream, trimming in trimmings.items()
-            if trimming.acked and done.get(stream) == 0
+        exact = {
+            stream: one
+            for stream, one in _up_to_needed(trimmings, groups).items()
+            if facts[stream].first_id < one.floor
         }
-        done |= self._guards.trim_all(_up_to_needed(others, groups))
+        place = self._connection.place
+        # One of each server, of which something can be removed.
+        first = {place(stream): stream for stream in exact if trimmings[stream].acked}
+        done = self._trim_some({stream: trimmings[stream] for stream in first.values()}, exact)
+        rest = {stream: one for stream, one in trimmings.items() if stream not in done}
+        done |= self._trim_some(rest, exact)
         for stream, outcome in done.items():
             if outcome == GROUP:
                 done[stream] = self._trim_again(stream, replace(trimmings[stream], acked=False))
         return done
+
+    def _trim_some(
+        self, trimmings: Mapping[str, Trimming], exact: Mapping[str, Trimming]
+    ) -> dict[str, int | str]:
+        """`exact`: those without ACKED that have something to remove."""
+        acked = {stream: one for stream, one in trimmings.items() if self._is_acked(stream, one)}
+        done = self._guards.trim_all(acked)
+        left = [stream for stream in trimmings if stream in exact and not done.get(stream)]
+        found = self._guards.trim_all({stream: exact[stream] for stream in left})
+        self._acked_in_vain |= {
+            self._connection.place(stream)
+            for stream, removed in found.items()
+            if stream in acked and isinstance(removed, int) and removed
+        }
+        return done | found
+
+    def _is_acked(self, stream: str, trimming: Trimming) -> bool:
+        return trimming.acked and self._connection.place(stream) not in self._acked_in_vain
 
     def _trim_again(self, stream: str, trimming: Trimming) -> int | str:
         """A group has changed in the meantime."""
@@ -211,7 +239,7 @@ class Trimmer:
         if plan.trimming is None:
             return Trimmed(0, "nothing to trim", left=plan.facts.length)
         scripted = "script" if self._guards.runs_scripts else "WATCH"
-        by = "XTRIM ACKED" if plan.trimming.acked else scripted
+        by = "XTRIM ACKED" if self._is_acked(stream, plan.trimming) else scripted
         holdups = find_holdups(self._connection, stream, plan.needed, plan.trimming.floor, now_ms)
         if isinstance(done, int):
             return Trimmed(done, by, holdups=holdups, left=plan.facts.length - done)
@@ -222,15 +250,15 @@ class Trimmer:
 def _up_to_needed(
     trimmings: Mapping[str, Trimming], groups: Mapping[str, list[Group]]
 ) -> dict[str, Trimming]:
-    """Without ACKED no further than what groups need; without those that have nothing to trim."""
-    found = {}
-    for stream, trimming in trimmings.items():
-        floor = trimming.floor
-        if not trimming.acked:
-            floor = floor_of(groups[stream], floor, trimming.ignored)
-        if floor > MIN_ID:
-            found[stream] = replace(trimming, floor=floor)
-    return found
+    """Without ACKED, no further than what groups need."""
+    floors = {
+        stream: floor_of(groups[stream], trimming.floor, trimming.ignored)
+        for stream, trimming in trimmings.items()
+    }
+    return {
+        stream: replace(trimming, floor=floors[stream], acked=False)
+        for stream, trimming in trimmings.items()
+    }
 
 
 def server_time_ms(connection: Connection) -> int:

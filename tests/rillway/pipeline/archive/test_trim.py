@@ -16,6 +16,7 @@ from rillway.pipeline.archive.pins import Pin, PinLost
 from rillway.pipeline.archive.trim import Archived, Trimmed, Trimmer, TrimRules
 from rillway.pipeline.client.capabilities import Capabilities
 from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.facts import all_facts, all_group_infos
 from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
 from tests.compat.conftest import compared_redis_or_skip
@@ -64,6 +65,24 @@ def test_redis_8_2_trims_what_no_group_needs(newer_link: Connection) -> None:
     assert trim(newer_link, "1000-0").removed == 200
     assert live_ids(newer_link)[0] == "501-0"
     assert trim(newer_link, "1000-0").removed == 0
+
+
+def test_one_stream_finds_out_that_acked_is_in_vain(newer_link: Connection) -> None:
+    """Not one of which a group needs the first entry, as nothing could be removed of that."""
+    archived, names = {}, [f"s{number}" for number in range(5)]
+    for name in names:
+        add_many(newer_link, 10, stream=name)
+        newer_link.call("XGROUP", "CREATE", name, MARKER, "10-0")
+        [entry] = newer_link.call("XRANGE", name, "10-0", "10-0")
+        anchor = Anchor(parse_id("10-0"), entry_hash(entry[1]))
+        archived[name] = Archived(MARKER, anchor.id, anchor)
+    newer_link.call("XGROUP", "CREATE", "s0", "g", "0")
+    facts, infos = all_facts(newer_link, names), all_group_infos(newer_link, names)
+    newer_link.call("CONFIG", "RESETSTAT")
+    done = Trimmer(newer_link, TrimRules()).trim_all(archived, facts, infos)
+    assert [done[name].removed for name in names] == [0, 9, 9, 9, 9]
+    assert {one.by for one in done.values()} == {"script"}
+    assert b"cmdstat_xtrim:calls=5," in newer_link.call("INFO", "commandstats")
 
 
 def test_without_groups_all_goes_before_the_last_archived_entry(link: Connection) -> None:
