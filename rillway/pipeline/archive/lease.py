@@ -4,6 +4,9 @@ A lease is a key that expires, with a token that only its holder knows, in the s
 Each is renewed and given back by itself, with a check of its token. A thread renews all of a round.
 A holder that was away for too long (a stopped process, a lost connection) finds out before
 it commits; and if two believe that they hold one, the table's log lets only one of them commit.
+
+However a process ends, by an exception or a signal that Python sees, it gives them back. After
+SIGKILL, and on a node that does not answer, they expire.
 """
 
 from __future__ import annotations
@@ -90,7 +93,7 @@ class Leases:
         try:
             self._take()
         except BaseException:
-            self._connection.close()
+            self._give_back(list(self._keys), is_underway=True)
             raise
         self._renewer = threading.Thread(target=self._renew_often, name="lease", daemon=True)
         self._renewer.start()
@@ -128,13 +131,22 @@ class Leases:
             self._connection.leave_out()
         return action([name for name in names if not self._connection.away(self._keys[name])])
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._ended.set()
         self._renewer.join()
+        self._give_back(self.held, is_underway=kind is not None)
+
+    def _give_back(self, names: Sequence[str], *, is_underway: bool) -> None:
+        """Those that have our token. `is_underway`: there may be replies to come to something else.
+
+        What cannot be given back expires by itself.
+        """
         try:
-            self._if_held(self.held, "DEL")
+            if is_underway:
+                self._connection.leave_out()
+            self._if_held(names, "DEL")
         except (ServerError, ConnectionLost):
-            pass  # they expire by themselves
+            pass
         finally:
             self._connection.close()
 

@@ -1,7 +1,7 @@
-"""SIGINT and SIGTERM for a long command: finish the current step, then end.
+"""SIGINT, SIGTERM and SIGHUP for a long command: finish the current step, then end.
 
 The first signal is noted; the command looks at it where it can stop, and is started again later
-where it stopped. A second one ends it at once.
+where it stopped. A second one ends it at once. nohup has SIGHUP ignored, and so it stays.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 from types import FrameType
 from typing import Any
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(Exception):
@@ -28,7 +28,8 @@ class Interruption:
 
     def __enter__(self) -> Interruption:
         for number in SIGNALS:
-            self._before[number] = signal.signal(number, self._note)
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._note)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rillway.pipeline.archive.lease import Leases
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.capabilities import Capabilities
+from rillway.pipeline.client.connection import Connection, ServerError, pack
 
 KEYS = {name: f"__archive:x:lease:{{{name}}}" for name in ("orders", "payments")}
 KEY = KEYS["orders"]
@@ -29,6 +30,39 @@ def test_they_are_given_back(link: Connection) -> None:
         with leases(link) as held:
             assert held.held == list(KEYS)
             assert held.check(KEYS) == {}
+    assert link.call("EXISTS", *KEYS.values()) == 0
+
+
+@pytest.mark.parametrize("has_scripts", [True, False])
+def test_they_are_given_back_after_an_exception(
+    link: Connection, monkeypatch: pytest.MonkeyPatch, has_scripts: bool
+) -> None:
+    """Whatever it has interrupted. The one that somebody else has is left."""
+    monkeypatch.setattr(Capabilities, "has_command", lambda self, name: has_scripts)
+    link.call("SET", KEYS["payments"], "somebody else")
+    with pytest.raises(KeyboardInterrupt), leases(link) as held:
+        held._connection.send(pack("GET", KEY))
+        raise KeyboardInterrupt
+    assert link.call("EXISTS", KEY) == 0
+    assert link.call("GET", KEYS["payments"]) == b"somebody else"
+
+
+def test_they_are_given_back_when_one_cannot_be_taken(link: Connection) -> None:
+    link.call("ACL", "SETUSER", "quiet", "on", ">secret", f"~{KEY}", "+@all")
+    with (
+        Connection(link.url.replace("//", "//quiet:secret@")) as quiet,
+        pytest.raises(ServerError, match="NOPERM"),
+        leases(quiet),
+    ):
+        pass
+    assert link.call("EXISTS", *KEYS.values()) == 0
+
+
+def test_they_are_given_back_when_the_connection_was_lost(link: Connection) -> None:
+    with leases(link) as held:
+        link.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        assert held.check(KEYS) == {}
+        link.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
     assert link.call("EXISTS", *KEYS.values()) == 0
 
 

@@ -9,7 +9,9 @@ import pytest
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_the_first_signal_is_noted(number: int, status: int) -> None:
     with Interruption() as interruption:
         interruption.check()
@@ -25,6 +27,17 @@ def test_a_second_signal_ends_the_command() -> None:
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
+
+
+def test_nohup_stays_in_force() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Interruption() as interruption:
+            signal.raise_signal(signal.SIGHUP)
+            assert not interruption.requested
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_waiting_ends_with_a_signal() -> None:
