@@ -315,7 +315,7 @@ def repair_parser() -> Parser:
     parser = Parser(
         "archive repair",
         "Put right what `archive verify` finds: a damaged log or checkpoint, a lost state. What is "
-        "damaged is moved to _rillway/damaged, and never deleted. No archiver may run meanwhile.",
+        "damaged is moved to _rillway/damaged, and never deleted. An archiver may run meanwhile.",
     )
     _add_place(parser)
     parser.add_argument(

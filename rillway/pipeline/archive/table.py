@@ -297,10 +297,16 @@ class ArchiveTable:
 
     @property
     def state_number(self) -> int | None:
-        """Of the state that the last commit with one names; None before the first."""
+        """Of the state that the last commit with one names; None before the first.
+
+        Raises LogDamaged.
+        """
         # To look a transaction up takes a millisecond, and this is asked for each stream.
         if self._state is None or self._state[0] != self.version:
-            self._state = self.version, self._delta.transaction_version(STATE)
+            try:
+                self._state = self.version, self._delta.transaction_version(STATE)
+            except (DeltaError, OSError) as error:
+                raise log_damaged(self.store, first_line(error)) from None
         return self._state[1]
 
     @property

@@ -2,6 +2,11 @@
 
 Nothing is deleted: what is taken out of the way goes to `_rillway/damaged/`.
 
+Archivers and upkeep may run meanwhile. There are no leases: those of archivers are in a server,
+which a repair does not need, and compaction and expiry have none. A commit of a repair succeeds
+as the very next version only, like any other, and else it looks again. A damaged version is
+replaced in one step, so there is no moment in which another commit could take its number.
+
 A version of the log that is damaged is made again from the state that it named, which names its
 files. Where that is not known, it goes, and with it all that come after it: as if they had never
 been committed.
@@ -20,7 +25,6 @@ from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.store import LogDamaged, Store
 from rillway.pipeline.archive.identity.state_files import FOLDER, numbers, read_written
 from rillway.pipeline.archive.repair.findings import (
-    check_files,
     check_state,
     file_damage,
     file_finding,
@@ -73,11 +77,9 @@ def repair(
     """
     outcome = Repaired()
     try:
-        if not repair_log(store, outcome, goes_back=goes_back):
-            return outcome
-        table = ArchiveTable.open(store)
-        damaged = _damaged(table, reads_rows=reads_rows)
-        _repair_state_and_files(table, outcome, damaged, drops_files=drops_files)
+        if repair_log(store, outcome, goes_back=goes_back):
+            table = ArchiveTable.open(store)
+            _repair_table(table, outcome, drops_files=drops_files, reads_rows=reads_rows)
     except OSError as error:
         raise ArchiveError(f"{store}: {first_line(error)}") from None
     return outcome
@@ -88,35 +90,50 @@ def repair(
 
 def repair_log(store: Store, outcome: Repaired, *, goes_back: bool) -> bool:
     """False if the table still cannot be read. Raises ArchiveError, OSError."""
-    error = text = ""
-    try:
-        open_delta(store)
-    except LogDamaged as failure:
-        error, text = failure.reason, str(failure)
-    log = read_log(store, error)
-    if not log.is_damaged:
-        return True
-    if log.last_whole < 0:
-        outcome.left.append(text)
-        return False
-    for damage in log.damaged_checkpoints:
-        set_aside(store, damage.path)
-        outcome.done.append(f"{damage.path} was damaged ({damage.reason}) and is set aside")
-    if log.damaged_checkpoints and store.filesystem.get_file_info(LAST_CHECKPOINT).is_file:
-        store.filesystem.delete_file(LAST_CHECKPOINT)
-    if not _repair_versions(store, log, outcome, goes_back=goes_back):
-        return False
+    has_changed = False
+    for _ in range(MAX_COMMIT_ATTEMPTS):
+        error = text = ""
+        try:
+            open_delta(store)
+        except LogDamaged as failure:
+            error, text = failure.reason, str(failure)
+        log = read_log(store, error)
+        if not log.is_damaged:
+            if has_changed:
+                _have_checkpoint(store, outcome)
+            return True
+        if log.last_whole < 0:
+            outcome.left.append(text)
+            return False
+        _set_checkpoints_aside(store, log, outcome)
+        if not _repair_versions(store, log, outcome, goes_back=goes_back):
+            return False
+        has_changed = True
+    raise _too_many_commits(store)
+
+
+def _too_many_commits(store: Store) -> ArchiveError:
+    return ArchiveError(f"{store}: others commit all the time")
+
+
+def _have_checkpoint(store: Store, outcome: Repaired) -> None:
     table = ArchiveTable.open(store)
     table.checkpoint()
     outcome.done.append(f"the log is whole up to version {table.version}, with a new checkpoint")
-    return True
+
+
+def _set_checkpoints_aside(store: Store, log: LogFiles, outcome: Repaired) -> None:
+    for damage in log.damaged_checkpoints:
+        set_aside(store, damage.path)
+        outcome.done.append(f"{damage.path} was damaged ({damage.reason}) and is set aside")
+    if log.damaged_checkpoints:
+        store.remove(LAST_CHECKPOINT)
 
 
 def _repair_versions(store: Store, log: LogFiles, outcome: Repaired, *, goes_back: bool) -> bool:
     for damage in log.damaged:
         found = _written_for(store, log, damage.version)
         if found is not None:
-            set_aside(store, damage.path)
             _write_version(store, damage.version, *found)
             outcome.done.append(
                 f"version {damage.version} was damaged ({damage.reason}) and is made again, with "
@@ -135,8 +152,11 @@ def _repair_versions(store: Store, log: LogFiles, outcome: Repaired, *, goes_bac
 
 
 def _go_back(store: Store, damage: Damage, last: int, outcome: Repaired) -> None:
-    for version in range(damage.version, last + 1):
+    """Give up the last versions, the last one first: what is left is a log at any time."""
+    for version in range(last, damage.version - 1, -1):
         set_aside(store, version_path(version))
+    if read_log(store).last >= damage.version:
+        return  # An archiver that had them in memory has committed on top: look again.
     outcome.done.append(
         f"version {damage.version} was damaged ({damage.reason}): the table is what it was in "
         f"version {damage.version - 1}. Streams that were archived further than that are refused "
@@ -190,7 +210,10 @@ def _named_state(store: Store, version: int) -> int | None:
 
 
 def _write_version(store: Store, version: int, number: int, files: Sequence[ArchivedFile]) -> None:
-    """As deltalake writes it. `number`: of its state."""
+    """As deltalake writes it, in one step, in place of what is there, of which a copy is kept.
+
+    `number`: of its state.
+    """
     info = {"operation": "WRITE", "rillway.operation": "repair"}
     actions = [{"add": add_content(file)} for file in files]
     transaction = {"txn": {"appId": STATE, "version": number}}
@@ -199,51 +222,74 @@ def _write_version(store: Store, version: int, number: int, files: Sequence[Arch
         json.dumps(one, ensure_ascii=False) for one in ({"commitInfo": info}, *actions, transaction)
     ]
     path = version_path(version)
-    with store.filesystem.open_output_stream(path, buffer_size=1 << 16) as file:
-        file.write("\n".join(lines).encode())
+    if _is_file(store, path):
+        with store.filesystem.open_input_stream(path) as file:
+            _write(store, _aside(store, path), file.read())
+    new = path if store.folder is None else f"{FOLDER}/version-{version}.json"
+    _write(store, new, "\n".join(lines).encode())
+    if new != path:  # an object is put in one step, and a file moved
+        store.filesystem.move(new, path)
     sync_log(store, version)
+
+
+def _write(store: Store, path: str, content: bytes) -> None:
+    with store.filesystem.open_output_stream(path, buffer_size=1 << 16) as file:
+        file.write(content)
+    store.settle(path)
 
 
 def set_aside(store: Store, path: str) -> None:
     """Move a file, if it is there, to where nothing reads it. Raises OSError."""
-    if store.filesystem.get_file_info(path).type == FileType.File:
-        aside = f"{DAMAGED_FOLDER}/{path.replace('/', '.')}"
-        store.make_parent(aside)
-        store.filesystem.move(path, aside)
+    if _is_file(store, path):
+        store.filesystem.move(path, _aside(store, path))
+
+
+def _aside(store: Store, path: str) -> str:
+    aside = f"{DAMAGED_FOLDER}/{path.replace('/', '.')}"
+    store.make_parent(aside)
+    return aside
+
+
+def _is_file(store: Store, path: str) -> bool:
+    return bool(store.filesystem.get_file_info(path).type == FileType.File)
 
 
 # -- the state, and files -------------------------------------------------------------------------
 
 
-def _damaged(table: ArchiveTable, *, reads_rows: bool) -> dict[ArchivedFile, str]:
-    damaged = dict(check_files(table.store, table.files()))
-    if reads_rows:
-        others = [file for file in table.files() if file not in damaged]
-        damaged |= {file: why for file in others if (why := unreadable(table, file))}
-    return damaged
-
-
-def _repair_state_and_files(
-    table: ArchiveTable, outcome: Repaired, damaged: dict[ArchivedFile, str], *, drops_files: bool
+def _repair_table(
+    table: ArchiveTable, outcome: Repaired, *, drops_files: bool, reads_rows: bool
 ) -> None:
     """Raises ArchiveError, OSError."""
-    lost = [str(file_finding(file, reason)) for file, reason in damaged.items()]
-    if damaged and not drops_files:
-        outcome.left += lost
-        outcome.left.append(
-            f"{table.store}: restore these files from a backup, or --drop-files takes them out of "
-            "the table: their rows are lost then"
-        )
+    reasons: dict[ArchivedFile, str] = {}  # of all files that were looked at: they never change
     for _ in range(MAX_COMMIT_ATTEMPTS):
         try:
-            if drops_files and damaged:
-                _drop(table, list(damaged))
+            for file in table.files():
+                if file not in reasons:
+                    reasons[file] = _file_damage(table, file, reads_rows=reads_rows)
+            damaged = [file for file in table.files() if reasons[file]]
+            lost = [str(file_finding(file, reasons[file])) for file in damaged]
+            if damaged and drops_files:
+                _drop(table, damaged)
                 outcome.done += [f"{text}: taken out of the table" for text in lost]
-            _repair_state(table, outcome)
-            return
+            left = _repair_state(table, outcome, lacks_files=bool(lost) and not drops_files)
         except CommitConflict:
             table.refresh()
-    raise ArchiveError(f"{table.store}: others commit all the time")
+            continue
+        if lost and not drops_files:
+            outcome.left += lost
+            outcome.left.append(
+                f"{table.store}: restore these files from a backup, or --drop-files takes them out "
+                "of the table: their rows are lost then"
+            )
+        outcome.left += left
+        return
+    raise _too_many_commits(table.store)
+
+
+def _file_damage(table: ArchiveTable, file: ArchivedFile, *, reads_rows: bool) -> str:
+    """Empty if nothing is wrong with it."""
+    return file_damage(table.store, file) or (unreadable(table, file) if reads_rows else "")
 
 
 def _drop(table: ArchiveTable, files: Sequence[ArchivedFile]) -> None:
@@ -266,15 +312,14 @@ def _drop(table: ArchiveTable, files: Sequence[ArchivedFile]) -> None:
     table.expire(files, [], table.write_state(changed, None), "repair")
 
 
-def _repair_state(table: ArchiveTable, outcome: Repaired) -> None:
-    """Raises ArchiveError, CommitConflict, OSError."""
+def _repair_state(table: ArchiveTable, outcome: Repaired, *, lacks_files: bool) -> list[str]:
+    """What is left to do. Raises ArchiveError, CommitConflict, OSError."""
     found = check_state(table)
     if not found:
-        return
+        return []
     reason = str(found[0])
-    if any(True for _ in check_files(table.store, table.files())):
-        outcome.left.append(f"{reason}: it can be made again when all files are there, or dropped")
-        return
+    if lacks_files:
+        return [f"{reason}: it can be made again when all files are there, or dropped"]
     records, version = rebuilt(table)
     table.append(table.write_whole_state(records), [], {"rillway.operation": "repair"})
     origin = "the rows alone" if version is None else f"that of version {version} and the rows"
@@ -282,3 +327,4 @@ def _repair_state(table: ArchiveTable, outcome: Repaired) -> None:
         f"{reason}: made again from {origin}, {len(records):,} streams; the next round compares "
         "each with what is in memory"
     )
+    return []

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from rillway.pipeline.archive.files.store import LogDamaged, store_of
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile
+from rillway.pipeline.archive.files.store import LogDamaged, Store, store_of
 from rillway.pipeline.archive.identity.state_files import Written, write_records
-from rillway.pipeline.archive.repair.findings import check_table
+from rillway.pipeline.archive.repair import repairs
+from rillway.pipeline.archive.repair.findings import check_table, file_damage
 from rillway.pipeline.archive.repair.repairs import repair
 from rillway.pipeline.archive.repair.rows import check_live
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
@@ -258,3 +261,125 @@ def test_a_log_in_an_object_store_is_repaired(object_store: ObjectStore) -> None
     assert len(outcome.done) == 3 and not outcome.left
     again = ArchiveTable.open(store)
     assert len(again.files()) == 5 and check_table(again)[0] == []
+
+
+# -- with others at work --------------------------------------------------------------------------
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, step: str, action: Callable[[], object]) -> None:
+    """Have a repair do something after a step of it, the first time that it gets there."""
+    original = getattr(repairs, step)
+    left = [action]
+
+    def stepped(*arguments: object, **named: object) -> object:
+        try:
+            return original(*arguments, **named)
+        finally:
+            if left:
+                left.pop()()
+
+    monkeypatch.setattr(repairs, step, stepped)
+
+
+LOOKS = "open_delta", "read_log"
+WRITES = "read_written", "_write_version", "sync_log"
+
+
+@pytest.mark.parametrize(
+    ("harm", "step"),
+    [
+        *((lambda root: cut(log(root)), step) for step in (*LOOKS, *WRITES)),
+        *((lambda root: log(root, 5).unlink(), step) for step in (*LOOKS, *WRITES)),
+        *((lambda root: cut(checkpoint(root)), step) for step in (*LOOKS, "set_aside")),
+        *(
+            (lambda root: state_file(root).unlink(), step)
+            for step in ("file_damage", "check_state", "rebuilt")
+        ),
+        *(
+            (lambda root: first_file(root).unlink(), step)
+            for step in ("file_damage", "set_aside", "_drop", "check_state")
+        ),
+    ],
+)
+def test_no_commit_of_another_is_lost_at_any_step(
+    root: Path, harm: Harm, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one opened the archive before the damage."""
+    other = ArchiveTable.open(root)
+    assert other.records  # as an archiver has them in memory
+    harm(root)
+    expected = archived_ids(other) if (root / other.files(STREAM)[0].path).is_file() else []
+    new = [f"{3 * DAY_MS + n}-0" for n in range(2)]
+
+    def archive_two() -> None:
+        for entry_id in new:
+            append(other, STREAM, entry_id)
+
+    stop_after(monkeypatch, step, archive_two)
+    outcome = repair(store_of(root), drops_files=True)
+    assert not outcome.left
+    table = ArchiveTable.open(root)
+    assert check_table(table)[0] == []
+    found = archived_ids(table)
+    assert len(found) == len(set(found))
+    committed = {entry_id for entry_id in new if other.version > LAST}
+    assert set(found) >= {*expected, *committed}
+
+
+@pytest.mark.parametrize("step", LOOKS)
+def test_a_version_that_is_given_up_comes_back_if_another_has_committed_on_top_of_it(
+    root: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the state that the later one names. Of two for one version alone none is known."""
+    other = ArchiveTable.open(root)
+    other.write_state({})
+    append(other, STREAM, f"{3 * DAY_MS}-0")
+    assert other.records
+    cut(log(root, LAST + 1))
+    stop_after(monkeypatch, step, lambda: append(other, STREAM, f"{3 * DAY_MS}-1"))
+    outcome = repair(store_of(root))
+    assert not outcome.left and not any("until --new-epoch" in text for text in outcome.done)
+    table = ArchiveTable.open(root)
+    assert check_table(table)[0] == []
+    assert [archived_ids(table)[-2:], table.version] == [
+        [f"{3 * DAY_MS}-0", f"{3 * DAY_MS}-1"],
+        LAST + 2,
+    ]
+
+
+def test_nobody_commits_on_top_of_a_version_that_was_given_up(root: Path) -> None:
+    other = ArchiveTable.open(root)
+    other.write_state({})
+    append(other, STREAM, f"{3 * DAY_MS}-0")
+    assert other.records
+    cut(log(root, LAST + 1))
+    assert f"the table is what it was in version {LAST}" in repair(store_of(root)).done[0]
+    with pytest.raises(ArchiveError):
+        append(other, STREAM, f"{3 * DAY_MS}-1")
+    assert ArchiveTable.open(root).version == LAST
+
+
+def test_files_that_another_has_removed_meanwhile_are_not_dropped(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = ArchiveTable.open(root)
+    [lost] = other.files(STREAM)[:1]
+    (root / lost.path).unlink()
+    stop_after(monkeypatch, "file_damage", lambda: other.expire([lost], [], None))
+    outcome = repair(store_of(root), drops_files=True)
+    assert outcome == repairs.Repaired()
+    assert ArchiveTable.open(root).version == other.version
+
+
+def test_each_file_is_looked_at_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = []
+
+    def counted(store: Store, file: ArchivedFile) -> str:
+        looked.append(file.path)
+        return file_damage(store, file)
+
+    monkeypatch.setattr(repairs, "file_damage", counted)
+    state_file(root).unlink()
+    first_file(root).unlink()
+    assert repair(store_of(root), drops_files=True).left == []
+    assert len(looked) == len(set(looked)) == 6
