@@ -15,6 +15,7 @@ from rillway.cluster.process import NodeProcess
 from rillway.cluster.removal import forget, leaving_ports, stay_alone
 from rillway.cluster.resharding import Resharding, fair_share, parting_shares
 from rillway.pipeline.cli.progress import Progress
+from rillway.plurals import count_of
 
 MIN_FOR_FAILOVER = 3
 NO_FAILOVER = (
@@ -186,7 +187,7 @@ class Launch:
         primaries = [*_owners(nodes, members), target]
         with Progress(what, total, unit="slots") as progress:
             Resharding(target, primaries, moved=progress.advance).run()
-        self._say(f"{progress.done:,} slots moved")
+        self._say(f"{count_of(progress.done, 'slot')} moved")
 
     # -- one less ------------------------------------------------------------------------------
 
@@ -238,7 +239,7 @@ class Launch:
                 resharding.finish()
             for target_id, slots in parting_shares(primaries[0].nodes(), source.id).items():
                 moves[target_id].take(source.id, slots)
-        self._say(f"{progress.done:,} slots moved")
+        self._say(f"{count_of(progress.done, 'slot')} moved")
         if self._folder.existing().replicas and len(primaries) < MIN_FOR_FAILOVER:
             self._say(NO_FAILOVER)
 

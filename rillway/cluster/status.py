@@ -11,6 +11,7 @@ from rillway.cluster.failure import NoPassword, NotReady
 from rillway.cluster.folder import ClusterFolder
 from rillway.cluster.member import SLOT_COUNT, Member, Node
 from rillway.cluster.process import NodeProcess
+from rillway.plurals import count_of
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class NodeStatus:
         if self.node is None or not self.node.slots:
             return ""
         ranges = [f"{a}-{b}" if a != b else str(a) for a, b in self.node.slots]
-        return f"{' '.join(ranges)} ({self.node.slot_count:,} slots)"
+        return f"{' '.join(ranges)} ({count_of(self.node.slot_count, 'slot')})"
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ def role(nodes: Sequence[NodeStatus], status: NodeStatus) -> str:
 
 def _sentence(status: Status) -> str:
     owners = [each for each in status.nodes if each.node and each.node.slots]
-    primaries = "1 primary" if len(owners) == 1 else f"{len(owners)} primaries"
+    primaries = count_of(len(owners), "primary")
     if status.state == "stopped":
         return f"cluster: stopped, {primaries}"
     return f"cluster: {status.state}, {status.served:,} of {SLOT_COUNT:,} slots served, {primaries}"

@@ -33,6 +33,7 @@ from rillway.console.login import COOKIE, SESSION_SECONDS
 from rillway.console.names import from_path, to_path, to_text
 from rillway.console.security import is_same_origin
 from rillway.dead_letter import CONSUMER, DELIVERIES, ERROR, GROUP, ID, NAMES, STREAM
+from rillway.plurals import count_of
 from rillway.sampler.replies import as_map
 
 Page: TypeAlias = Callable[[Call], Awaitable[Response]]
@@ -231,7 +232,7 @@ async def entries_tab(call: Call, facts: dict[bytes, Any], shown: views.Shown) -
         "events": events_of("stream", db=str(call.db), key=name, **tail),
         "is_tail": is_tail,
         "older": older,
-        "scanned": found.scanned if query.find else 0,
+        "scanned": count_of(found.scanned, "entry") if query.find and found.scanned else "",
         "query": {part: call.text(part) for part in ("from", "to", "find")},
     }
 

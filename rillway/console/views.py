@@ -16,6 +16,7 @@ from rillway.console.data.entries import Entry
 from rillway.console.data.groups import Pending
 from rillway.console.names import cut, to_path, to_text
 from rillway.console.watch import GroupOfStream, Watch
+from rillway.plurals import count_of
 from rillway.sampler import (
     ClientFigures,
     ConsumerFigures,
@@ -347,9 +348,9 @@ class Streams(BaseView):
     def show(self, watch: Watch) -> Shown:
         page, following, total = self.page(watch)
         read, known = len(watch.sampler.streams), watch.sampler.known_streams
-        progress = "" if read >= known else f"{read:,} of {known:,} streams were read so far"
+        progress = "" if read >= known else f"{read:,} of {count_of(known, 'stream')} read so far"
         return {
-            "texts": header(watch) | {"total": f"{total:,}", "progress": progress},
+            "texts": header(watch) | {"total": count_of(total, "stream"), "progress": progress},
             "tables": {"streams": [stream_row(watch, one) for one in page]},
             "next": following,
         }

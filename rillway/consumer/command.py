@@ -34,6 +34,7 @@ from rillway.consumer.consumer import Consumer
 from rillway.consumer.entry import Entry
 from rillway.consumer.worker import Counts, GiveUp, log
 from rillway.json_bytes import to_json
+from rillway.plurals import count_of
 
 PROGRESS_SECONDS = 5.0
 ENTRY_ID = re.compile(r"\$|\d+(-\d+)?")
@@ -59,7 +60,7 @@ async def consume(options: argparse.Namespace) -> int:
     stream, name = options.stream, options.stream
     if options.partitions:
         stream = Partitions(options.stream, options.partitions)
-        name = f"{options.partitions} partitions of {options.stream}"
+        name = f"{count_of(options.partitions, 'partition')} of {options.stream}"
     consumer = Consumer(
         options.url,
         stream=stream,

@@ -65,7 +65,7 @@ def test_archive_query_and_replay_work_without_spark(
         for number in range(1, 6):
             connection.call("XADD", "s", f"{number}-0", "name", f"value {number}")
         archived = rillway("archive", "--stream", "s", "--to", folder, "--keep", "0s")
-        assert archived.startswith("s: 5 archived in 1 batches")
+        assert archived.startswith("s: 5 archived in 1 batch")
         shown = rillway("query", "--stream", "s", "--archive", folder, "--format", "json")
         assert shown.count("value") == 5
         rillway("replay", "--from-archive", folder, "--stream", "s", "--into", "again")

@@ -70,7 +70,7 @@ function speak(texts) {
   const parts = [];
   if (texts.state) parts.push(texts.state);
   if (texts.lag) parts.push(`lag ${texts.lag}, ${texts.pending} pending`);
-  else if (texts.length) parts.push(`${texts.length} entries, ${texts.in} a second`);
+  else if (texts.length) parts.push(`length ${texts.length}, ${texts.in} a second`);
   else parts.push(`${texts.requests} requests a second`);
   setText(document.getElementById("live"), parts.join(". "));
 }

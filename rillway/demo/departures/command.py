@@ -25,6 +25,7 @@ from rillway.demo.options import (
     open_server,
     parse_server_options,
 )
+from rillway.plurals import count_of
 
 STREAM = "departures"
 GROUP = "counters"
@@ -132,7 +133,8 @@ def watch(crew: Crew, progress: Progress, sent: int) -> None:
     progress.update(sent, crew.acknowledged)
     for name in crew.note_crashes():
         left = crew.tallies[name].unacknowledged
-        progress.note(f"{name} was killed, holding {left} departures that it never acknowledged")
+        holding = count_of(left, "departure")
+        progress.note(f"{name} was killed, holding {holding} that it never acknowledged")
 
 
 def wait_for_the_rest(crew: Crew, progress: Progress, client: redis.Redis, total: int) -> None:

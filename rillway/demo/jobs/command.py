@@ -26,6 +26,7 @@ from rillway.demo.options import (
     parse_server_options,
 )
 from rillway.demo.screen import Screen
+from rillway.plurals import count_of
 from rillway.top.command import is_terminal
 
 WORKERS = 4
@@ -70,7 +71,7 @@ class Queue:
             return ""
         self.killed += 1
         self.orphaned += pending[name]
-        return f"{name} was killed, with {pending[name]} jobs in hand"
+        return f"{name} was killed, with {count_of(pending[name], 'job')} in hand"
 
     def pending(self) -> dict[str, int]:
         """Jobs in hand, by consumer."""
@@ -118,7 +119,7 @@ def run(queue: Queue, url: str, seconds: float | None, rate: int) -> None:
     """Add jobs and kill workers, for as long as is wanted."""
     for _ in range(WORKERS):
         queue.hire()
-    print(f"{WORKERS} workers, {rate} jobs a second, at {url}", flush=True)
+    print(f"{WORKERS} workers, {count_of(rate, 'job')} a second, at {url}", flush=True)
     if not is_terminal():
         repeat(queue, rate, seconds or WITHOUT_TERMINAL_SECONDS, lambda: True, say)
         return
@@ -150,7 +151,8 @@ def repeat(
         owed -= int(owed)
         if now >= next_line:
             queue.forget_dead()
-            tell(f"{queue.added:,} added, {queue.done:,} done, {queue.dead_letters:,} dead letters")
+            dead = count_of(queue.dead_letters, "dead letter")
+            tell(f"{queue.added:,} added, {queue.done:,} done, {dead}")
             next_line = now + LINE_SECONDS
         if now >= next_kill and (text := queue.kill()):
             tell(text)
@@ -176,7 +178,8 @@ def report(queue: Queue) -> bool:
     print(f"\n  added         {queue.added:>8,} jobs")
     print(f"  done          {queue.done:>8,}")
     print(f"  dead letters  {queue.dead_letters:>8,}  that failed {MAX_DELIVERIES} times")
-    print(f"  killed        {queue.killed:>8,} of the workers, {queue.orphaned:,} jobs in hand")
+    jobs = count_of(queue.orphaned, "job")
+    print(f"  killed        {queue.killed:>8,} of the workers, {jobs} in hand")
     print(f"  lost          {lost:>8,}")
     if lost:
         print("\nJobs were LOST", flush=True)

@@ -59,6 +59,7 @@ from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.client.places import archive_of, gone_sentences, read_markers
 from rillway.pipeline.ranges.discovery import StreamMissing, find_streams, glob, none_fits
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, spark_session
+from rillway.plurals import count_of
 
 EXPECTED_ERRORS = (
     ArchiveError,
@@ -358,8 +359,8 @@ def iceberg_main(options: argparse.Namespace) -> int:
         mirror.drop()
     done = mirror.follow()
     print(
-        f"{options.iceberg_table}: {done.added:,} files added, {done.removed:,} removed; shows "
-        f"version {done.version} of the archive"
+        f"{options.iceberg_table}: {count_of(done.added, 'file')} added, {done.removed:,} removed; "
+        f"shows version {done.version} of the archive"
     )
     return 0
 
@@ -371,8 +372,9 @@ def upgrade_main(options: argparse.Namespace) -> int:
         print(f"{options.to}: is an archive of this release already")
     else:
         print(
-            f"{done.streams:,} streams, {done.rows:,} rows; {done.files_before:,} files became "
-            f"{done.files_after:,}, and the ones of before stay until they are vacuumed"
+            f"{count_of(done.streams, 'stream')}, {count_of(done.rows, 'row')}; "
+            f"{count_of(done.files_before, 'file')} became {done.files_after:,}, and the ones of "
+            "before stay until they are vacuumed"
         )
     return 0
 
@@ -437,8 +439,9 @@ def epoch_line(content: Mapping[str, Any]) -> str:
     if content["parent"]:
         branch = f", of epoch {content['parent']} up to {content['branch']}"
     return (
-        f"{content['stream']}: epoch {content['epoch']}{branch}, {content['rows']:,} entries of "
-        f"its own, archived up to {content['end']}; begun {began}: {content['reason'] or '-'}"
+        f"{content['stream']}: epoch {content['epoch']}{branch}, "
+        f"{count_of(content['rows'], 'entry')} of its own, archived up to {content['end']}; "
+        f"begun {began}: {content['reason'] or '-'}"
     )
 
 

@@ -28,6 +28,7 @@ from rillway.pipeline.client.pending import group_names
 from rillway.pipeline.dead_letters.mover import DeadLetter, MoveFailed, Mover, Report, Rules
 from rillway.pipeline.dead_letters.redrive import redrive
 from rillway.pipeline.ranges.discovery import StreamMissing, check_there, kinds_of
+from rillway.plurals import count_of
 
 EXPECTED_ERRORS = (ConnectionLost, MoveFailed, ServerError, StreamMissing)
 SHOWN_IDS = 10
@@ -74,7 +75,8 @@ def run_round(options: argparse.Namespace, interruption: Interruption) -> int:
                 return interruption.exit_status
             total += done
     if options.partitions is not None:
-        print(f"{options.stream}: {total:,} {done_by(options)}, in {options.partitions} partitions")
+        where = count_of(options.partitions, "partition")
+        print(f"{options.stream}: {total:,} {done_by(options)}, in {where}")
     return 0
 
 

@@ -14,6 +14,7 @@ import sys
 from rillway.pipeline.jobs.options import add_options, one_line_errors
 from rillway.pipeline.spark.options import sink_options
 from rillway.pipeline.spark.spark_session import spark_session
+from rillway.plurals import count_of
 
 
 def main(arguments: list[str]) -> int:
@@ -30,7 +31,7 @@ def main(arguments: list[str]) -> int:
         frame = spark.read.parquet(options.source)
         writer = frame.write.format("redis-streams").options(**options.option)
         writer.mode("append").save()
-        print(f"{frame.count():,} rows of {options.source} are written")
+        print(f"{count_of(frame.count(), 'row')} of {options.source} written")
     return outcome.status
 
 

@@ -14,6 +14,7 @@ import sys
 from rillway.pipeline.jobs.options import add_options, one_line_errors
 from rillway.pipeline.spark.frames import check_source
 from rillway.pipeline.spark.spark_session import spark_session
+from rillway.plurals import count_of
 
 # Bytes, duplicates and order of the fields, unless schemaMode is among the options.
 AS_THEY_ARE = {"schemaMode": "fields"}
@@ -34,7 +35,7 @@ def main(arguments: list[str]) -> int:
         frame = spark.read.format("redis-streams").options(**chosen).load()
         frame.write.parquet(options.out)
         rows = spark.read.parquet(options.out).count()
-        print(f"{rows:,} entries in {options.out}")
+        print(f"{count_of(rows, 'entry')} in {options.out}")
     return outcome.status
 
 

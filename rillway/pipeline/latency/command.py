@@ -35,6 +35,7 @@ from rillway.pipeline.query.history import open_history
 from rillway.pipeline.ranges.discovery import StreamMissing, check_there
 from rillway.pipeline.ranges.loss import DataLost
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, root_cause, spark_session
+from rillway.plurals import count_of
 
 EXPECTED_ERRORS = (
     ArchiveError,
@@ -191,5 +192,5 @@ def show(tally: Tally, options: argparse.Namespace) -> None:
         with options.csv.open("w", encoding="utf-8", newline="") as file:
             write_csv(tally, file)
     if options.plot is not None:
-        draw(tally, options.plot, f"{options.stream}: {tally.count:,} acknowledgements")
+        draw(tally, options.plot, f"{options.stream}: {count_of(tally.count, 'acknowledgement')}")
     print("\n".join(lines(tally, options.stream)).rstrip(), flush=True)

@@ -8,6 +8,7 @@ from typing import TextIO
 
 from rillway.pipeline.cli.text_table import text_table
 from rillway.pipeline.latency.distribution import PERCENTILES, Distribution, Latencies, Tally
+from rillway.plurals import count_of
 
 EVERYBODY = "(all)"  # of a group; its consumers stand below
 NOBODY = "(none)"  # an entry that was given back, and acknowledged nevertheless
@@ -39,7 +40,7 @@ def lines(tally: Tally, stream: str) -> Iterator[str]:
         yield from histogram_lines(latencies.total)
         yield ""
     if tally.unreadable:
-        yield f"{tally.unreadable:,} entries of the journal were none of a journal, and left out"
+        yield f"left out: {count_of(tally.unreadable, 'entry')} of the journal, none of a journal's"
 
 
 def histogram_lines(distribution: Distribution) -> Iterator[str]:

@@ -17,6 +17,7 @@ from rillway.pipeline.ranges.loss import LOG_PREFIX, log
 from rillway.pipeline.ranges.offsets import Offset
 from rillway.pipeline.ranges.plan import backlog
 from rillway.pipeline.ranges.tasks import Task
+from rillway.plurals import count_of
 
 
 def log_batch(
@@ -32,9 +33,12 @@ def log_batch(
     if None not in counts:
         entries = sum(count or 0 for count in counts)
     log.warning(
-        "%sbatch: %s entries of %s streams in %s tasks; %s are left",
+        "%sbatch: %s of %s in %s; %s left",
         LOG_PREFIX,
-        *(f"{each:,}" for each in (entries, len(streams), len(planned), sum(left.values()))),
+        count_of(entries, "entry"),
+        count_of(len(streams), "stream"),
+        count_of(len(planned), "task"),
+        f"{sum(left.values()):,}",
     )
 
 
@@ -63,12 +67,12 @@ class TaskAccount:
 
     def _log(self, seconds: float) -> None:
         log.warning(
-            "%stask %d, attempt %d: %s rows, %s bytes received in %.2f s, %d pages again",
+            "%stask %d, attempt %d: %s, %s received in %.2f s, %s again",
             LOG_PREFIX,
             self.partition,
             self.attempt,
-            f"{self.rows:,}",
-            f"{self.received_bytes:,}",
+            count_of(self.rows, "row"),
+            count_of(self.received_bytes, "byte"),
             seconds,
-            self.repeats,
+            count_of(self.repeats, "page"),
         )

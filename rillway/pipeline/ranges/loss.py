@@ -21,6 +21,7 @@ import logging
 from rillway.pipeline.client.facts import StreamFacts
 from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.ranges.offsets import Position
+from rillway.plurals import count_of
 
 log = logging.getLogger("rillway.pipeline")
 # Tasks print what they warn of among all that Spark prints; by this it is found.
@@ -84,16 +85,18 @@ def check_start(policy: LossPolicy, stream: str, start: Position, facts: StreamF
         if facts.first_id > start.id and facts.trimmed:
             policy.lost(
                 f"{read}, but begins at {format_id(facts.first_id)} now and has lost "
-                f"{facts.trimmed:,} entries in all: some of them may have come after that"
+                f"{count_of(facts.trimmed, 'entry')} in all: some of them may have come after that"
             )
     elif facts.trimmed > start.n:
         gone = facts.trimmed - start.n
         if facts.max_deleted_id > start.id:
-            policy.unclear(f"{read}; {gone:,} entries after it were deleted or trimmed")
+            policy.unclear(
+                f"{read}; {count_of(gone, 'entry')} after it had been deleted or trimmed"
+            )
         else:
             policy.lost(
-                f"{read}, but begins at {format_id(facts.first_id)} now: {gone:,} entries between "
-                "the two were trimmed before they were read"
+                f"{read}, but begins at {format_id(facts.first_id)} now: "
+                f"{count_of(gone, 'entry')} between the two had been trimmed before they were read"
             )
 
 
@@ -101,12 +104,13 @@ def regress(start: Position, facts: StreamFacts) -> str | None:
     """Where a stream ends that had been read farther; None if it does not end before `start`."""
     if facts.last_id >= start.id and (start.n is None or facts.entries_added >= start.n):
         return None
-    return f"the stream ends at {format_id(facts.last_id)} after {facts.entries_added:,} entries"
+    added = count_of(facts.entries_added, "entry")
+    return f"the stream ends at {format_id(facts.last_id)} after {added}"
 
 
 def read_up_to(stream: str, start: Position) -> str:
     """Return the beginning of a message: how far a stream had been read."""
-    counted = "" if start.n is None else f", {start.n:,} entries"
+    counted = "" if start.n is None else f", {count_of(start.n, 'entry')}"
     return f"{stream}: had been read up to {format_id(start.id)}{counted}"
 
 
@@ -123,10 +127,10 @@ def check_count(
         return
     missing = end.n - start.n - counted
     text = (
-        f"{stream}: {missing:,} of {end.n - start.n:,} entries after {format_id(start.id)} up to "
-        f"{format_id(end.id)}"
+        f"{stream}: {missing:,} of {count_of(end.n - start.n, 'entry')} after "
+        f"{format_id(start.id)} up to {format_id(end.id)}"
     )
     if facts.max_deleted_id > start.id:
-        policy.unclear(f"{text} were deleted or trimmed")
+        policy.unclear(f"{text} had been deleted or trimmed")
     else:
-        policy.lost(f"{text} were trimmed before they were read")
+        policy.lost(f"{text} had been trimmed before they were read")

@@ -29,6 +29,7 @@ from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.loss import LossPolicy
 from rillway.pipeline.ranges.pages import PAGE_SIZE, PageSize
 from rillway.pipeline.ranges.plan import Slice, entry_bytes
+from rillway.plurals import count_of
 
 BATCH_ROWS = 10_000
 BATCH_BYTES = 32 << 20
@@ -113,14 +114,16 @@ class SliceReader:
             return
         facts = read_facts(self.connection, self.slice.stream)
         bounds = f"from {format_id(self.slice.first)} to {format_id(self.slice.last)}"
-        some = "some" if missing is None else f"{missing:,} of {planned:,}"
-        text = f"{self.slice.stream}: {some} entries {bounds}"
+        some = "some entries"
+        if missing is not None and planned is not None:
+            some = f"{missing:,} of {count_of(planned, 'entry')}"
+        text = f"{self.slice.stream}: {some} {bounds}"
         # Trims take the first entries; XDEL says up to where it has taken some.
         if self.gaps and facts.max_deleted_id < self.gaps[-1]:
             now = f"begins at {format_id(facts.first_id)}" if facts.length else "is empty"
-            self.policy.lost(f"{text} were trimmed before they were read; the stream {now} now")
+            self.policy.lost(f"{text} had been trimmed before they were read; the stream {now} now")
         elif self.gaps or missing:
-            self.policy.unclear(f"{text} were deleted or trimmed while they were read")
+            self.policy.unclear(f"{text} had been deleted or trimmed before they were read")
 
 
 def decoded_pages(

@@ -24,6 +24,7 @@ from rillway.pipeline.arrow.encoder import data_of
 from rillway.pipeline.arrow.origins import Mark, Origins, parse_mark
 from rillway.pipeline.client.connection import Connection, Reply, ServerError, has_error
 from rillway.pipeline.client.watched_key import WatchedKey
+from rillway.plurals import count_of
 
 PREFIX = "__spark:ledger:"
 DIGEST_BYTES = 16
@@ -142,7 +143,7 @@ class Ledger:
         """At the end of the rows. Raises LedgerConflict if there were more of them before."""
         if self.done.mark is None and self._rows < self.done.rows:
             raise LedgerConflict(
-                f"this task has {self._rows:,} rows, and an earlier attempt had written "
+                f"this task has {count_of(self._rows, 'row')}, and an earlier attempt had written "
                 f"{self.done.rows:,}: exactly-once needs the same rows in the same order, or the "
                 "option originColumns, if entries were deleted meanwhile"
             )
@@ -175,8 +176,8 @@ class Ledger:
         if len(errors) < len(replies):
             added = len(replies) - len(errors)
             raise LedgerConflict(
-                f"{errors[0]}; {added:,} of {len(replies):,} entries were added before, so that "
-                f"{self.key} is not true any more"
+                f"{errors[0]}; {added:,} of {count_of(len(replies), 'entry')} had been added "
+                f"before, so that {self.key} is not true any more"
             )
         self._watched.set_back(stored)
         raise errors[0]

@@ -25,9 +25,9 @@ async def text(browser: Browser, path: str, status: int = 200) -> str:
     ("path", "words"),
     [
         ("/", ["Rillway 0.1.0", "Groups that are furthest behind", "mailers"]),
-        ("/streams", ["orders", 'aria-sort="descending"', "1</span> streams"]),
+        ("/streams", ["orders", 'aria-sort="descending"', "1 stream</span>"]),
         ("/s/0/orders", ["10-0", "lamp 10", "Add an entry"]),
-        ("/s/0/orders?find=lamp+3", ["3-0", "10 entries were searched"]),
+        ("/s/0/orders?find=lamp+3", ["3-0", "10 entries searched"]),
         ("/s/0/orders?before=3-0&limit=1", ["2-0", "?before=2-0"]),
         ("/s/0/orders?tab=groups", ["mailers"]),
         ("/s/0/orders?tab=dead", ["orders:dead", "There are no dead letters"]),

@@ -19,6 +19,7 @@ from rillway.pipeline.ranges.discovery import (
     find_streams,
     none_fits,
 )
+from rillway.plurals import count_of
 
 
 def columns_request(options: argparse.Namespace) -> Request | None:
@@ -67,5 +68,5 @@ def backfill_main(options: argparse.Namespace) -> int:
             advanced=progress.advance,
             is_interrupted=lambda: interruption.requested,
         )
-    print(f"{done.files:,} files written again; {done.rows:,} rows")
+    print(f"{count_of(done.files, 'file')} written again; {count_of(done.rows, 'row')}")
     return interruption.exit_status

@@ -18,6 +18,7 @@ from rillway.pipeline.client.connection import Connection, ServerError, public_u
 from rillway.pipeline.client.ids import format_id
 from rillway.pipeline.client.places import archive_of, place_key, read_markers
 from rillway.pipeline.ranges.discovery import find_streams, kinds_of
+from rillway.plurals import count_of
 
 
 def check_not_lost(connection: Connection, store: Store, streams: Sequence[str]) -> None:
@@ -30,7 +31,9 @@ def check_not_lost(connection: Connection, store: Store, streams: Sequence[str])
         if not found:
             continue
         names = sorted({one.stream for one in found})
-        what = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} other streams"
+        what = names[0]
+        if len(names) > 1:
+            what += f" and {count_of(len(names) - 1, 'other stream')}"
         where = "there"
         remedy = (
             "Mount or restore the folder; or `rillway archive forget --to "
@@ -69,7 +72,8 @@ def forget_main(options: argparse.Namespace) -> int:
                 raise reply
     names = {one.stream for one in found}
     if found:
-        print(f"{store}: {len(found):,} groups removed from {len(names):,} streams")
+        streams = count_of(len(names), "stream")
+        print(f"{store}: {count_of(len(found), 'group')} removed from {streams}")
     else:
         print(f"{store}: no stream has a group of an archive there")
     return 0

@@ -32,6 +32,7 @@ from rillway.pipeline.archive.table import (
 )
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.cluster import connect
+from rillway.plurals import count_of
 
 
 def verify_main(options: argparse.Namespace) -> int:
@@ -89,12 +90,12 @@ def _summary(store: Store, findings: list[Finding], facts: dict[str, Any]) -> st
     what = "the log cannot be read"
     if facts:
         what = (
-            f"version {facts['version']}, {facts['files']:,} files, {facts['rows']:,} rows, "
-            f"{facts['bytes']:,} bytes"
+            f"version {facts['version']}, {count_of(facts['files'], 'file')}, "
+            f"{count_of(facts['rows'], 'row')}, {count_of(facts['bytes'], 'byte')}"
         )
     if not findings:
         return f"{what}: nothing is wrong"
-    what = f"{what}: {len(findings):,} findings"
+    what = f"{what}: {count_of(len(findings), 'finding')}"
     if all(finding.kind == LIVE for finding in findings):  # of streams: no file is damaged
         return what
     return (
@@ -127,7 +128,8 @@ def warn_of_damage(table: ArchiveTable, damaged: dict[ArchivedFile, str]) -> Non
         print(f"rillway archive: {file_finding(file, reason)}", file=sys.stderr)
     if damaged:
         print(
-            f"rillway archive: {len(damaged):,} of {len(table.files()):,} files of the table are "
-            f"gone or damaged: `rillway archive repair --to {table.store}` says what can be done",
+            f"rillway archive: gone or damaged: {len(damaged):,} of "
+            f"{count_of(len(table.files()), 'file')} of the table; `rillway archive repair "
+            f"--to {table.store}` says what can be done",
             file=sys.stderr,
         )

@@ -18,6 +18,7 @@ from rillway.pipeline.archive.files.store import ArchiveError, Store, reason_of
 from rillway.pipeline.archive.identity.state_files import path_of, read_written
 from rillway.pipeline.archive.repair.log_files import read_log
 from rillway.pipeline.archive.table import ArchiveTable
+from rillway.plurals import count_of
 
 LOG, STATE, FILE, ROWS, ANCHOR, LIVE = "log", "state", "file", "rows", "anchor", "live"
 BOUNDS = STREAM, EPOCH, "ms"
@@ -85,10 +86,10 @@ def file_damage(store: Store, file: ArchivedFile) -> str:
         if info.type == FileType.NotFound:
             return "is gone"
         if info.size != file.size_bytes:
-            return f"has {info.size:,} bytes, and the log says {file.size_bytes:,}"
+            return f"has {count_of(info.size, 'byte')}, and the log says {file.size_bytes:,}"
         metadata = pq.read_metadata(file.path, filesystem=store.filesystem)
         if metadata.num_rows != file.rows:
-            return f"has {metadata.num_rows:,} rows, and the log says {file.rows:,}"
+            return f"has {count_of(metadata.num_rows, 'row')}, and the log says {file.rows:,}"
         return _statistics_damage(metadata, file)
     except (OSError, pa.ArrowException, ValueError, KeyError) as error:
         return f"cannot be used, {reason_of(error)}"
@@ -116,7 +117,7 @@ def describe(file: ArchivedFile) -> str:
     streams = f"of {file.first_stream}"
     if file.last_stream != file.first_stream:
         streams = f"of streams from {file.first_stream} to {file.last_stream}"
-    return f"{file.rows:,} rows {streams}, IDs from {file.first_ms}-* to {file.last_ms}-*"
+    return f"{count_of(file.rows, 'row')} {streams}, IDs from {file.first_ms}-* to {file.last_ms}-*"
 
 
 def file_finding(file: ArchivedFile, reason: str) -> Finding:

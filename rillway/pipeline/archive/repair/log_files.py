@@ -22,6 +22,7 @@ from pyarrow.fs import FileSelector, FileType
 
 from rillway.pipeline.archive.files.store import MAX_REASON, LogDamaged, Store, reason_of
 from rillway.pipeline.client.places import LOG_FOLDER
+from rillway.plurals import count_of
 
 LAST_CHECKPOINT = f"{LOG_FOLDER}/_last_checkpoint"
 VERSION = re.compile(r"(\d{20})\.json")
@@ -140,7 +141,7 @@ def version_damage(store: Store, version: int) -> str:
         return "it is empty" if not actions else "it has no commitInfo"
     expected = info.get(ACTIONS)
     if expected is not None and int(expected) != len(actions) - 1:
-        return f"it has {len(actions) - 1} of {expected} actions"
+        return f"it has {len(actions) - 1} of {count_of(int(expected), 'action')}"
     return ""
 
 
@@ -241,8 +242,8 @@ def no_archive_sentence(store: Store) -> str:
     if not files:
         return f"{store}: there is no archive: the folder has no {LOG_FOLDER}"
     return (
-        f"{store}: there is no archive: {LOG_FOLDER} is gone or empty, and {files:,} files with "
-        "rows are still there; restore it from a backup"
+        f"{store}: there is no archive: {LOG_FOLDER} is gone or empty; restore it from a backup. "
+        f"Still there: {count_of(files, 'file')} with rows"
     )
 
 

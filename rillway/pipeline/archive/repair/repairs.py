@@ -50,6 +50,7 @@ from rillway.pipeline.archive.table import (
     open_delta,
     sync_log,
 )
+from rillway.plurals import count_of
 
 DAMAGED_FOLDER = f"{FOLDER}/damaged"
 
@@ -137,7 +138,7 @@ def _repair_versions(store: Store, log: LogFiles, outcome: Repaired, *, goes_bac
             _write_version(store, damage.version, *found)
             outcome.done.append(
                 f"version {damage.version} was damaged ({damage.reason}) and is made again, with "
-                f"the {len(found[1]):,} files that its state names"
+                f"the {count_of(len(found[1]), 'file')} that its state names"
             )
         elif damage.version == log.last or goes_back:
             _go_back(store, damage, log.last, outcome)
@@ -324,7 +325,7 @@ def _repair_state(table: ArchiveTable, outcome: Repaired, *, lacks_files: bool) 
     table.append(table.write_whole_state(records), [], {"rillway.operation": "repair"})
     origin = "the rows alone" if version is None else f"that of version {version} and the rows"
     outcome.done.append(
-        f"{reason}: made again from {origin}, {len(records):,} streams; the next round compares "
-        "each with what is in memory"
+        f"{reason}: made again from {origin}, {count_of(len(records), 'stream')}; the next "
+        "round compares each with what is in memory"
     )
     return []

@@ -12,6 +12,7 @@ from rillway.pipeline.archive.groups import Holdup
 from rillway.pipeline.client.cluster import away_sentences
 from rillway.pipeline.client.connection import NodeAway
 from rillway.pipeline.client.ids import MIN_ID, format_id
+from rillway.plurals import count_of
 
 # By the step that an archiver has reached (Hooks.reached): what it did until then.
 PHASES = {
@@ -125,7 +126,7 @@ def summary(report: Report) -> str:
     """Return a summary of a report in one line."""
     parts = [f"{report.archived:,} archived"]
     if report.archived:
-        parts[0] += f" in {report.batches} batches"
+        parts[0] += f" in {count_of(report.batches, 'batch')}"
     parts.append(f"{report.trimmed:,} trimmed")
     parts.append(f"{report.remaining:,} in memory")
     if report.is_missing:
@@ -150,7 +151,7 @@ def total(outcome: Outcome, seconds: float) -> str:
     """Return a summary of a round of several streams in one line."""
     rate = outcome.archived / max(seconds, 1e-9)
     return (
-        f"{len(outcome.reports):,} streams: {outcome.archived:,} archived in {outcome.commits:,} "
-        f"commits, {outcome.files:,} files, {outcome.bytes:,} bytes; {seconds:.1f} s, "
-        f"{rate:,.0f} a second"
+        f"{count_of(len(outcome.reports), 'stream')}: {outcome.archived:,} archived in "
+        f"{count_of(outcome.commits, 'commit')}, {count_of(outcome.files, 'file')}, "
+        f"{count_of(outcome.bytes, 'byte')}; {seconds:.1f} s, {rate:,.0f} a second"
     )

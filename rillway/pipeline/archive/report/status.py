@@ -30,6 +30,7 @@ from rillway.pipeline.client.facts import StreamFacts, all_facts, all_group_info
 from rillway.pipeline.client.ids import format_id
 from rillway.pipeline.ranges.offsets import BEGINNING
 from rillway.pipeline.ranges.plan import backlog
+from rillway.plurals import count_of
 
 # An archiver may move table and stream on between two looks.
 MAX_LOOKS = 5
@@ -61,7 +62,11 @@ class StreamStatus:
     def line(self) -> str:
         """For people."""
         end = format_id(self.end) if self.epoch else "nothing"
-        parts = [f"{self.entries:,} entries", f"archived up to {end}", *self._in_memory()]
+        parts = [
+            count_of(self.entries, "entry"),
+            f"archived up to {end}",
+            *self._in_memory(),
+        ]
         if self.epoch > 1:
             parts.append(f"epoch {self.epoch}")
         if self.holdups:
@@ -203,6 +208,6 @@ def as_total(table: ArchiveTable, streams: int) -> str:
         return f"{table.store}: has no rows"
     days = sorted(file.date for file in files)
     return (
-        f"{streams:,} streams in {len(files):,} files, "
-        f"{sum(file.size_bytes for file in files):,} bytes, {days[0]} to {days[-1]}"
+        f"{count_of(streams, 'stream')} in {count_of(len(files), 'file')}, "
+        f"{count_of(sum(file.size_bytes for file in files), 'byte')}, {days[0]} to {days[-1]}"
     )

@@ -12,6 +12,7 @@ from rillway.pipeline.archive.upkeep.expiry import expire
 from rillway.pipeline.archive.upkeep.regular import keep_up
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
+from rillway.plurals import count_of
 
 
 def compact_main(options: argparse.Namespace) -> int:
@@ -77,10 +78,11 @@ def compacted(table: ArchiveTable, done: Upkeep) -> str:
     if not done.files_before:
         files = table.files()
         size = sum(file.size_bytes for file in files)
-        return f"nothing to merge: {len(files):,} files, {size:,} bytes, are as they should be"
+        return f"nothing to merge: {count_of(len(files), 'file')}, {count_of(size, 'byte')}"
     return (
-        f"{done.files_before:,} files became {done.files_after:,}; {done.rows:,} rows, "
-        f"{done.bytes_before:,} bytes became {done.bytes_after:,}"
+        f"{count_of(done.files_before, 'file')} became {done.files_after:,}; "
+        f"{count_of(done.rows, 'row')}, {count_of(done.bytes_before, 'byte')} became "
+        f"{done.bytes_after:,}"
     )
 
 
@@ -89,13 +91,13 @@ def expired(done: Upkeep, before: object) -> str:
     if not done.rows:
         return f"nothing to remove: no file is wholly from before {before}"
     return (
-        f"{done.rows:,} rows from before {before} removed, {done.files_before:,} files, "
-        f"{done.bytes_before:,} bytes"
+        f"{count_of(done.rows, 'row')} from before {before} removed, "
+        f"{count_of(done.files_before, 'file')}, {count_of(done.bytes_before, 'byte')}"
     )
 
 
 def _vacuumed(number: int) -> str:
-    return f"; {number:,} files deleted that nothing names any more" if number else ""
+    return f"; {count_of(number, 'file')} deleted that nothing names any more" if number else ""
 
 
 def _hours(options: argparse.Namespace) -> int:

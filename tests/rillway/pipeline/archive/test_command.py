@@ -32,7 +32,7 @@ def test_it_says_what_it_did(
     assert main([*words, "--keep", "0"]) == 0
     printed = capsys.readouterr()
     assert printed.out == (
-        "orders: 20 archived in 1 batches; 12 trimmed; 8 in memory; archived up to 20-0; "
+        "orders: 20 archived in 1 batch; 12 trimmed; 8 in memory; archived up to 20-0; "
         "held up by slow:unread\n"
     )
     assert "the group slow holds up the trim at 12-1" in printed.err
@@ -109,7 +109,7 @@ def test_all_streams_of_a_pattern_are_archived(
         "orders:b: 5",
         "2 streams: 10",
     ]
-    assert " in 1 commits, 1 files, " in lines[2]
+    assert " in 1 commit, 1 file, " in lines[2]
     with pytest.raises(SystemExit):
         main([*words, "--pattern", "orders:*"])
 
@@ -167,7 +167,7 @@ def test_what_verify_finds_in_the_server_is_nothing_to_repair(
     assert main(["verify", "--to", str(tmp_path / "copy"), "--url", link.url]) == 1
     first, last = capsys.readouterr().out.splitlines()
     assert first.startswith("orders: would be refused: was archived up to 10-0")
-    assert last.endswith(" bytes: 1 findings")
+    assert last.endswith(" bytes: 1 finding")
 
 
 def test_a_pattern_finds_the_streams_of_all_nodes(
@@ -184,9 +184,7 @@ def test_a_pattern_finds_the_streams_of_all_nodes(
         "6 streams: 6",
     ]
     assert main(["status", *at]) == 0
-    assert (
-        "orders:{5}: 1 entries; archived up to 1-0; 1 in memory; 0 not" in capsys.readouterr().out
-    )
+    assert "orders:{5}: 1 entry; archived up to 1-0; 1 in memory; 0 not" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("uri", ["ftp://host/x", "file:/x", "S5a://x"])
@@ -249,11 +247,11 @@ def test_days_are_compacted_expired_and_told(
     assert main(["compact", *at]) == 0
     assert capsys.readouterr().out.startswith("3 files became 1; 3 rows, ")
     assert main(["expire", *at, "--before", "1970-01-02"]) == 0
-    assert capsys.readouterr().out.startswith("3 rows from before 1970-01-02 removed, 1 files")
+    assert capsys.readouterr().out.startswith("3 rows from before 1970-01-02 removed, 1 file")
     assert main(["status", *at, "--url", link.url]) == 0
     status = capsys.readouterr().out
     assert status.startswith("orders: 2 entries; archived up to ")
-    assert "1 streams in 2 files, " in status
+    assert "1 stream in 2 files, " in status
     assert "1970-01-02 to 1970-01-03" in status and "0 not archived yet" in status
 
 
@@ -401,9 +399,9 @@ def test_a_mirror_for_iceberg_follows(
     assert main(["iceberg", *place, "--rebuild"]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if "rillway.archive" in line]
     assert lines == [
-        "rillway.archive: 1 files added, 0 removed; shows version 2 of the archive",
-        "rillway.archive: 1 files added, 2 removed; shows version 3 of the archive",
-        "rillway.archive: 1 files added, 0 removed; shows version 3 of the archive",
+        "rillway.archive: 1 file added, 0 removed; shows version 2 of the archive",
+        "rillway.archive: 1 file added, 2 removed; shows version 3 of the archive",
+        "rillway.archive: 1 file added, 0 removed; shows version 3 of the archive",
     ]
 
 

@@ -23,8 +23,8 @@ def test_a_batch_counts_or_estimates(caplog: pytest.LogCaptureFixture) -> None:
     log_batch(begin, end, seen, [(Slice("a", make_id(11), make_id(1010)),)])
     log_batch(begin, end, seen, [(Slice("a", make_id(11), make_id(1010), 990),), ()])
     assert [record.getMessage() for record in caplog.records] == [
-        "rillway: batch: 1,000 entries of 1 streams in 1 tasks; 491 are left",
-        "rillway: batch: 990 entries of 1 streams in 2 tasks; 491 are left",
+        "rillway: batch: 1,000 entries of 1 stream in 1 task; 491 left",
+        "rillway: batch: 990 entries of 1 stream in 2 tasks; 491 left",
     ]
 
 

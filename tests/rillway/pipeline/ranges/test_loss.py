@@ -30,7 +30,7 @@ def test_a_trim_ahead_of_the_reader_is_told_with_its_number() -> None:
     with pytest.raises(
         DataLost,
         match="s: had been read up to 30-0, 30 entries, but begins at 41-0 now: 10 entries between "
-        "the two were trimmed before they were read",
+        "the two had been trimmed before they were read",
     ):
         check_start(FAILS, "s", at(30, 30), TRIMMED)
 
@@ -67,13 +67,13 @@ def test_what_xdel_may_have_taken_is_warned_of_once(caplog: pytest.LogCaptureFix
         check_start(policy, "s", at(30, 30), deleted)
         check_start(policy, "s", at(30, 30), deleted)
     (record,) = caplog.records
-    assert "10 entries after it were deleted or trimmed" in record.getMessage()
+    assert "10 entries after it had been deleted or trimmed" in record.getMessage()
 
 
 def test_a_range_with_fewer_entries_than_were_added_lost_the_others() -> None:
     check_count(FAILS, "s", at(30, 30), at(60, 60), 30, TRIMMED)
     check_count(FAILS, "s", at(30, None), at(60, 60), 5, TRIMMED)
-    with pytest.raises(DataLost, match="10 of 30 entries after 30-0 up to 60-0 were trimmed"):
+    with pytest.raises(DataLost, match="10 of 30 entries after 30-0 up to 60-0 had been trimmed"):
         check_count(FAILS, "s", at(30, 30), at(60, 60), 20, TRIMMED)
 
 

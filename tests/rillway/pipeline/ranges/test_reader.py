@@ -41,7 +41,7 @@ def test_a_trim_before_the_first_page_is_noticed(link: Connection) -> None:
     link.call("XTRIM", "s", "MINID", "31-0")
     with pytest.raises(
         DataLost,
-        match="s: 30 of 100 entries from 1-0 to 100-0 were trimmed before they were read;"
+        match="s: 30 of 100 entries from 1-0 to 100-0 had been trimmed before they were read;"
         " the stream begins at 31-0 now",
     ):
         list(reader(link, whole(100)).pages())
@@ -86,7 +86,7 @@ def test_what_xdel_takes_is_left_out_with_a_warning(
         pages = list(reader(link, whole(100)).pages())
     assert sum(map(len, pages)) == 97
     (record,) = caplog.records
-    assert "3 of 100 entries from 1-0 to 100-0 were deleted or trimmed" in record.getMessage()
+    assert "3 of 100 entries from 1-0 to 100-0 had been deleted or trimmed" in record.getMessage()
 
 
 def test_a_loss_that_may_be_only_warns(link: Connection, caplog: pytest.LogCaptureFixture) -> None:

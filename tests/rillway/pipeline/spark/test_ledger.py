@@ -85,7 +85,7 @@ def test_fewer_rows_than_were_written_are_refused(link: Connection) -> None:
     recorded(link)
     ledger = Ledger(link, "w", 3, batch=5)
     ledger.skip(requests(ONE), None)
-    with pytest.raises(LedgerConflict, match="has 1 rows, and an earlier attempt had written 2"):
+    with pytest.raises(LedgerConflict, match="has 1 row, and an earlier attempt had written 2"):
         ledger.finish()
 
 
@@ -149,5 +149,5 @@ def test_a_chunk_of_which_nothing_was_added_is_not_counted(link: Connection) -> 
     assert link.call("GET", KEY) is None
     with Connection(link.url) as other:
         ledger = Ledger(other, "w", 3, batch=5)
-        with pytest.raises(LedgerConflict, match="1 of 2 entries were added before"):
+        with pytest.raises(LedgerConflict, match="1 of 2 entries had been added before"):
             ledger.write(memoryview(ONE + bad), 2, None, [])

@@ -175,7 +175,7 @@ def test_batches_and_tasks_are_logged_if_that_is_wanted(
     end = reader.latestOffset({}, ReadMaxRows(6))
     assert joined(read_all(reader, reader.partitions({}, end))) == [*ids(1, 4), *ids(1, 2)]
     batch, task = (record.getMessage() for record in caplog.records)
-    assert batch == "rillway: batch: 6 entries of 2 streams in 1 tasks; 9 are left"
+    assert batch == "rillway: batch: 6 entries of 2 streams in 1 task; 9 left"
     pattern = r"rillway: task 0, attempt 0: 6 rows, \d+ bytes received in \d\.\d\d s, 0 pages again"
     assert re.fullmatch(pattern, task)
 
@@ -332,7 +332,7 @@ def test_a_trim_ahead_of_the_query_ends_it_with_the_number(link: Connection) -> 
     link.call("XTRIM", "s", "MINID", "61-0")
     with pytest.raises(DataLost, match=r"up to 40-0, 40 entries.* 20 entries between the two"):
         reader.latestOffset(at(40), ALL)
-    with pytest.raises(DataLost, match="20 entries between the two were trimmed"):
+    with pytest.raises(DataLost, match="20 entries between the two had been trimmed"):
         reader.partitions(at(40), at(90))
     assert reached(reader.latestOffset(at(60), ALL)) == at(100)
 
@@ -347,7 +347,7 @@ def test_failondataloss_false_goes_on_with_what_is_left(
         end = reader.latestOffset(at(40), ALL)
         assert take(reader, at(40), end) == ids(61, 100)
     assert reached(end) == at(100)
-    assert "20 entries between the two were trimmed" in caplog.text
+    assert "20 entries between the two had been trimmed" in caplog.text
 
 
 def test_a_stream_that_was_created_again_ends_the_query(link: Connection) -> None:

@@ -90,7 +90,7 @@ def test_older_rows_are_backfilled(
     assert main([*words, *place, *schema]) == 0
     assert capsys.readouterr().err == ""
     assert main(["backfill", "--columns", *place]) == 0
-    assert capsys.readouterr().out == "1 files written again; 10 rows\n"
+    assert capsys.readouterr().out == "1 file written again; 10 rows\n"
 
 
 @pytest.mark.parametrize(

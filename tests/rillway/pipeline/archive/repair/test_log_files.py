@@ -81,8 +81,8 @@ def remove_contents(folder: Path) -> None:
     [
         (shutil.rmtree, "there is no such folder"),
         (remove_contents, "the folder has no _delta_log"),
-        (lambda root: shutil.rmtree(root / "_delta_log"), "6 files with rows are still there"),
-        (lambda root: remove_contents(root / "_delta_log"), "6 files with rows are still there"),
+        (lambda root: shutil.rmtree(root / "_delta_log"), "Still there: 6 files with rows"),
+        (lambda root: remove_contents(root / "_delta_log"), "Still there: 6 files with rows"),
     ],
 )
 def test_a_table_that_is_gone_is_a_sentence(root: Path, harm: Harm, text: str) -> None:
@@ -93,5 +93,5 @@ def test_a_table_that_is_gone_is_a_sentence(root: Path, harm: Harm, text: str) -
 
 def test_no_archive_is_begun_among_the_files_of_another(root: Path) -> None:
     shutil.rmtree(root / "_delta_log")
-    with pytest.raises(ArchiveError, match="6 files with rows are still there"):
+    with pytest.raises(ArchiveError, match="Still there: 6 files with rows"):
         ArchiveTable.open_or_create(root)

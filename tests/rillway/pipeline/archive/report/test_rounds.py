@@ -61,12 +61,12 @@ def test_a_round_that_an_error_has_ended_has_it() -> None:
 def test_lines_are_for_people() -> None:
     outcome = a_round().outcome
     assert summary(outcome.reports["orders"]) == (
-        "orders: 9 archived in 1 batches; 2 trimmed; 7 in memory; archived up to 9-0; "
+        "orders: 9 archived in 1 batch; 2 trimmed; 7 in memory; archived up to 9-0; "
         "held up by billing:pending"
     )
     assert summary(outcome.reports["clicks"]).endswith("0 in memory; not in memory at all")
     assert total(outcome, 3.0) == (
-        "2 streams: 9 archived in 1 commits, 2 files, 3,000 bytes; 3.0 s, 3 a second"
+        "2 streams: 9 archived in 1 commit, 2 files, 3,000 bytes; 3.0 s, 3 a second"
     )
 
 

@@ -44,7 +44,7 @@ def test_where_a_stream_is(link: Connection, table: ArchiveTable) -> None:
     link.call("DEL", STREAM)
     assert "not in memory at all; 0 not archived yet" in status(link, table).line()
     total = as_total(table, 1)
-    assert total is not None and total.startswith("1 streams in 1 files, ")
+    assert total is not None and total.startswith("1 stream in 1 file, ")
 
 
 def test_what_holds_up_a_trim(link: Connection, table: ArchiveTable) -> None:
