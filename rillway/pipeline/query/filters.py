@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -96,26 +97,28 @@ class _Parser:
             raise NeedsSpark
 
     def condition(self) -> Expression:
-        chosen = self._conjunction()
+        parts = [self._conjunction()]
         while self._takes("OR"):
-            chosen = _joined(pc.or_kleene, chosen, self._conjunction())
-        return chosen
+            parts.append(self._conjunction())
+        return _joined(pc.or_kleene, parts)
 
     def _conjunction(self) -> Expression:
-        chosen = self._negation()
+        parts = [self._negation()]
         while self._takes("AND"):
-            chosen = _joined(pc.and_kleene, chosen, self._negation())
-        return chosen
+            parts.append(self._negation())
+        return _joined(pc.and_kleene, parts)
 
     def _negation(self) -> Expression:
         """Of what may be in parentheses."""
-        if self._takes("NOT"):
-            return _negated(self._negation())
+        is_negated = False
+        while self._takes("NOT"):
+            is_negated = not is_negated
         if self._takes("("):
             chosen = self.condition()
             self._expect(")")
-            return chosen
-        return self._predicate()
+        else:
+            chosen = self._predicate()
+        return _negated(chosen) if is_negated else chosen
 
     def _predicate(self) -> Expression:
         left = self._value()
@@ -135,7 +138,8 @@ class _Parser:
         return _negated(chosen) if is_negated else chosen
 
     def _comparison(self, left: _Value) -> Expression:
-        compare = COMPARISONS.get(self._next().text)
+        sign = self._next()
+        compare = COMPARISONS.get(sign.text) if sign.kind == "sign" else None
         right = self._value()
         if compare is None or not left.fits(right):
             raise NeedsSpark
@@ -198,7 +202,8 @@ class _Parser:
     def _literal(self, kind: str) -> bytes | int:
         token = self._next()
         if kind == TEXT and token.kind == "string":
-            return token.text.encode()
+            # Bytes that are no UTF-8 are so in an argument of the command line.
+            return token.text.encode(errors="surrogateescape")
         if kind == NUMBER and token.kind == "number" and int(token.text) <= LAST_NUMBER:
             return int(token.text)
         raise NeedsSpark
@@ -241,9 +246,10 @@ def _typed_value(column: pa.Field) -> _Value:
 
 
 def _joined(
-    join: Callable[[pa.Array, pa.Array], pa.Array], one: Expression, other: Expression
+    join: Callable[[pa.Array, pa.Array], pa.Array], parts: Sequence[Expression]
 ) -> Expression:
-    return lambda batch: join(one(batch), other(batch))
+    """One after the other, as there may be thousands."""
+    return lambda batch: reduce(join, (part(batch) for part in parts))
 
 
 def _negated(chosen: Expression) -> Expression:

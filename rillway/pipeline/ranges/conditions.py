@@ -26,6 +26,11 @@ TOKEN = re.compile(
 )
 COMMENTS = ("--", "/*")
 OTHER_GRAMMAR = {"OR", "CASE", "BETWEEN"}
+# Beside a comparison that is a condition by itself. Elsewhere its words may belong to others: in
+# `customer.id = 'a'`, `'x' || id = 'a'`, `id -> id = 'a'`.
+BEFORE, AFTER = ("", "(", "AND", "OR", "NOT"), ("", ")", "AND", "OR")
+# Each parenthesis takes a few calls.
+MAX_DEPTH = 100
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "==": "=="}
 EQUAL = ("=", "==")
 ID = re.compile(r"(\d{1,19})-\d+")
@@ -117,9 +122,10 @@ def bounds(condition: str, reading: Reading) -> Bounds:
 
 
 def tokens(condition: str) -> list[Token] | None:
-    """None for what is not known well enough: escapes, exponents, other quotes, comments."""
+    """None for what is not known well enough: escapes, exponents, other quotes, comments; and for
+    what is too deep."""
     found: list[Token] = []
-    place = 0
+    place = depth = 0
     while place < len(condition):
         match = TOKEN.match(condition, place)
         if match is None or condition.startswith(COMMENTS, place):
@@ -127,6 +133,9 @@ def tokens(condition: str) -> list[Token] | None:
         kind = match.lastgroup or ""
         if kind != "space":
             found.append(Token(kind, match[kind]))
+        depth += (match["sign"] == "(") - (match["sign"] == ")")
+        if depth > MAX_DEPTH:
+            return None
         place = match.end()
     return found
 
@@ -217,8 +226,14 @@ def _instant(text: str, reading: Reading, *, is_date: bool) -> int | None:
 
 def _check_literals(found: Sequence[Token], reading: Reading) -> None:
     """Of comparisons of a column with a text, wherever they stand. Raises UnreadableLiteral."""
-    for left, sign, right in zip(found, found[1:], found[2:], strict=False):
+    end = Token("", "")
+    around = [end, *found, end]
+    for before, left, sign, right, after in zip(
+        around, found, found[1:], found[2:], around[4:], strict=False
+    ):
         if sign.text not in FLIPPED or sign.kind != "sign":
+            continue
+        if not (_separates(before, BEFORE) and _separates(after, AFTER)):
             continue
         name, literal = (right, left) if left.kind == "string" else (left, right)
         column = reading.column(name)
@@ -227,6 +242,10 @@ def _check_literals(found: Sequence[Token], reading: Reading) -> None:
                 f"{name.text} {sign.text} '{literal.text}' is true for no entry: expected "
                 + EXAMPLES[column]
             )
+
+
+def _separates(token: Token, words: Sequence[str]) -> bool:
+    return token.kind != "string" and (token.keyword or token.text) in words
 
 
 def _is_readable(column: str, sign: str, text: str, reading: Reading) -> bool:

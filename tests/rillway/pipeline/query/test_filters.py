@@ -40,6 +40,7 @@ CONDITIONS = {
     "epoch = 1 AND ms <= 1": "1-0",
     "id IN ('1-0', '2-5')": "1-0 2-5",
     "ms < 2 OR fields['delay'] = '8'": "1-0",
+    "NOT NOT NOT ms > 1": "1-0",
 }
 
 CUSTOMER, AMOUNT = pa.field("customer", pa.string()), pa.field("amount", pa.decimal128(38, 19))
@@ -88,10 +89,25 @@ def test_entries_are_chosen(condition: str, ids: str) -> None:
     assert len(empty.filter(chosen(empty))) == 0
 
 
+def test_a_condition_may_have_thousands_of_parts() -> None:
+    for word, ids in ("OR", "1-0 2-0 2-5 3-0 4-0 5-0"), ("AND", "1-0"):
+        chosen = make_filter(f" {word} ".join(f"ms != {n}" for n in range(2, 3000)))
+        assert chosen is not None
+        assert batch(ENTRIES).filter(chosen(batch(ENTRIES))).column("id").to_pylist() == ids.split()
+
+
+def test_an_argument_may_have_bytes_that_are_no_text() -> None:
+    chosen = make_filter("fields['carrier'] = '\udcff\n\udcfe'")
+    assert chosen is not None
+    assert chosen(batch(ENTRIES)).to_pylist().index(True) == 4
+
+
 @pytest.mark.parametrize(
     "condition",
     [
         "fields['delay'] > 5",
+        "fields['carrier'] '=' 'UA'",
+        f"{'(' * 3000}ms = 1{')' * 3000}",
         "ms > '5'",
         "ms > -5",
         "ms + 1 > 5",

@@ -90,6 +90,28 @@ def test_a_literal_that_no_entry_can_have_is_refused(condition: str) -> None:
         bounds(condition, Reading(UTC, instant={"yesterday": NOON}.get))
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "customer.id = 'x'",
+        "'x' = id.customer",
+        "'order:' || id = 'order:5-0'",
+        "id = '5' || '-0'",
+        "exists(parts, id -> id = 'x')",
+        "item = id = 'x'",
+        "id = 'x' IS NULL",
+        "ms = '' || item",
+    ],
+)
+def test_a_comparison_of_something_else_is_not_refused(condition: str) -> None:
+    assert bounds(condition, Reading(UTC)) == Bounds()
+
+
+def test_a_condition_may_be_long_and_is_not_read_where_it_is_deep() -> None:
+    assert bounds(" AND ".join(["ms > 5"] * 3000), Reading(UTC)) == Bounds(6, None)
+    assert bounds(f"{'(' * 3000}ms > 5{')' * 3000}", Reading(UTC)) == Bounds()
+
+
 def test_times_that_the_engine_knows_bound_the_range() -> None:
     reading = Reading(UTC, instant={"yesterday": NOON}.get)
     assert bounds("ts >= 'yesterday'", reading) == Bounds(NOON, None)
