@@ -31,12 +31,14 @@ class Walk:
 
     `agreed`: the last live entry that is archived with the same bytes, before the first one that
     the line lacks; None if there is none. `lacking`: the ID of that first one.
-    `absent`: the number of rows after `agreed` up to the end.
+    `absent`: the number of rows after `agreed` up to the end. `has_expired`: whether that is how
+    all that the line lacks may have gone.
     """
 
     agreed: Anchor | None
     lacking: int | None
     absent: int
+    has_expired: bool = False
 
     @property
     def branch(self) -> int:
@@ -59,6 +61,7 @@ def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, e
     agreed: Identity | None = None
     lacking: int | None = None
     absent = 0
+    has_expired = True
     while entry is not None:
         while row is not None and row[0] < entry[0]:
             absent += 1
@@ -71,10 +74,12 @@ def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, e
             lacking = entry[0] if lacking is None else lacking
             is_other = row is not None and row[0] == entry[0]
             if is_other or ms_of(entry[0]) > expired_ms(entry[0]):
+                has_expired = False
                 break
         entry = next(live, None)
     absent += (row is not None) + sum(1 for _ in rows)
-    return Walk(None if agreed is None else Anchor(*agreed), lacking, absent)
+    last = None if agreed is None else Anchor(*agreed)
+    return Walk(last, lacking, absent, has_expired and lacking is not None)
 
 
 def _expired_ms(table: ArchiveTable, stream: str, epoch: int) -> Callable[[int], int]:

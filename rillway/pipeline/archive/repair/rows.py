@@ -249,7 +249,7 @@ def check_live(connection: Connection, table: ArchiveTable) -> list[Finding]:
         if found is None or record is None:
             continue
         walked = walk(connection, table, stream, record.state.present.number, record.end.id)
-        if walked.lacking is not None:
+        if walked.lacking is not None and not (found.is_proven and walked.has_expired):
             text = f"{format_id(walked.lacking)} is in memory, and no row of this history is it"
             findings.append(Finding(LIVE, stream, text))
     return findings

@@ -103,7 +103,7 @@ def test_what_has_expired_is_no_difference_before_what_is_archived(
     assert walked(redis_link, rows).agreed == at("6-0")
     assert walked(redis_link, rows).lacking is None
     redis_link.call("XDEL", STREAM, "5-0", "6-0")
-    assert walked(redis_link, rows) == Walk(None, parse_id("3-0"), 6)
+    assert walked(redis_link, rows) == Walk(None, parse_id("3-0"), 6, has_expired=True)
 
 
 def test_the_line_of_an_epoch_has_its_parent_up_to_the_branch(

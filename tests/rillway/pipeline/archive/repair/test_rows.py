@@ -9,10 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rillway.pipeline.archive.files.parquet_files import FILE_SCHEMA
+from rillway.pipeline.archive.files.periods import day_of
 from rillway.pipeline.archive.identity.epochs import Epoch, StreamState
 from rillway.pipeline.archive.repair.findings import ANCHOR, LIVE, ROWS
 from rillway.pipeline.archive.repair.rows import RowsCheck, check_live, runs_of
 from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.archive.upkeep.expiry import expire
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.ranges.anchors import Anchor
@@ -22,7 +24,15 @@ from tests.rillway.pipeline.archive.repair.damages import (
     first_file,
     flip_in_a_page,
 )
-from tests.rillway.pipeline.archive.scene import STREAM, add_many, archive, commit, written
+from tests.rillway.pipeline.archive.scene import (
+    DAY_MS,
+    STREAM,
+    add_many,
+    archive,
+    commit,
+    live_ids,
+    written,
+)
 
 
 def checked(table: ArchiveTable) -> list[str]:
@@ -100,6 +110,21 @@ def test_the_runs_of_sorted_rows() -> None:
     batch = pa.RecordBatch.from_pydict({"stream": list("aabbb"), "epoch": [1, 2, 2, 2, 3]})
     assert list(runs_of(batch)) == [("a", 1, 0, 0), ("a", 2, 1, 1), ("b", 2, 2, 3), ("b", 3, 4, 4)]
     assert list(runs_of(batch.slice(0, 0))) == []
+
+
+def test_what_is_in_memory_may_have_expired(redis_link: Connection, table: ArchiveTable) -> None:
+    add_many(redis_link, 5)
+    archive(redis_link, table)
+    expire(table, None, day_of(DAY_MS), vacuum_after_hours=None)
+    assert live_ids(redis_link) == ["5-0"] and not table.files()
+    assert check_live(redis_link, table) == []
+    redis_link.call("XADD", STREAM, "6-0", "n", "6")
+    assert check_live(redis_link, table) == []
+    [record] = table.records.values()
+    commit(table, Position(parse_id("6-0"), 6), [], record.state)
+    redis_link.call("XGROUP", "SETID", STREAM, table.marker(record.state.present), "6-0")
+    [found] = check_live(redis_link, table)
+    assert "is in memory, and no row of this history is it" in found.text
 
 
 def test_what_is_in_memory_is_compared(redis_link: Connection, table: ArchiveTable) -> None:
