@@ -52,6 +52,14 @@ def period_end_ms(ms: int, period: str) -> int | None:
     return day_ms(following)
 
 
+def day_before(now: datetime, seconds: float) -> date:
+    """The date so long ago; the first date there is for whatever was before it."""
+    try:
+        return (now - timedelta(seconds=seconds)).date()
+    except OverflowError:
+        return date.min
+
+
 def day_ms(day: date) -> int:
     """The first moment of a date."""
     return (day - FIRST_DATE).days * MS_PER_DAY

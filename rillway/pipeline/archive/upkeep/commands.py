@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
+from rillway.pipeline.archive.files.periods import day_before
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.upkeep.compaction import Upkeep, compact
 from rillway.pipeline.archive.upkeep.expiry import expire
@@ -37,7 +38,7 @@ def expire_main(options: argparse.Namespace) -> int:
     table = ArchiveTable.open(options.to, options.storage_options)
     before = options.before
     if before is None:
-        before = (datetime.now(UTC) - timedelta(seconds=options.older_than)).date()
+        before = day_before(datetime.now(UTC), options.older_than)
     done = expire(table, options.stream, before, vacuum_after_hours=_hours(options))
     print(expired(done, before) + _vacuumed(done.vacuumed))
     return 0

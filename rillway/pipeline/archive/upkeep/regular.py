@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 
+from rillway.pipeline.archive.files.periods import day_before
 from rillway.pipeline.archive.limits import TARGET_BYTES, VACUUM_AFTER_HOURS
 from rillway.pipeline.archive.repair.findings import Finding, check_table
 from rillway.pipeline.archive.table import ArchiveTable
@@ -54,7 +55,7 @@ def keep_up(
         is_interrupted=is_interrupted,
     )
     if table.expire_after is not None and not is_interrupted():
-        done.before = (now - timedelta(seconds=table.expire_after)).date()
+        done.before = day_before(now, table.expire_after)
         done.expired = expire(table, None, done.before, vacuum_after_hours=None)
     if not is_interrupted():
         done.vacuumed = table.vacuum(vacuum_after_hours)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 
 import pytest
 
-from rillway.pipeline.archive.files.periods import PERIODS, day_ms, day_of, period_end_ms, period_of
+from rillway.pipeline.archive.files.periods import (
+    PERIODS,
+    day_before,
+    day_ms,
+    day_of,
+    period_end_ms,
+    period_of,
+)
 
 
 def ms(text: str) -> int:
@@ -44,3 +51,9 @@ def test_the_last_period_does_not_end() -> None:
     for period in PERIODS:
         assert period_end_ms(2**62, period) is None
         assert period_end_ms(ms("9999-12-31"), period) is None
+
+
+def test_there_is_no_day_before_the_first() -> None:
+    now = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert day_before(now, 86_400) == date(2026, 2, 28)
+    assert day_before(now, 1e12) == day_before(now, 1e18) == date.min
