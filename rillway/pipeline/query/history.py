@@ -34,7 +34,7 @@ from rillway.pipeline.archive.columns.layouts import KnownLayouts
 from rillway.pipeline.archive.columns.schema import NO_COLUMNS, RESCUED, Columns, FieldMap
 from rillway.pipeline.archive.files.parquet_files import COMPRESSION, EPOCH
 from rillway.pipeline.archive.files.periods import day_of
-from rillway.pipeline.archive.files.rows import Segment, StreamRows
+from rillway.pipeline.archive.files.rows import INT64_MAX, Segment, StreamRows
 from rillway.pipeline.archive.identity.epochs import (
     ALL,
     EPOCH_CHOICES,
@@ -255,10 +255,10 @@ def open_history(
 ) -> Iterator[History]:
     """Fix and hold a range; `archive` None reads the stream alone. `epochs`: `all` or `current`.
 
-    Raises ArchiveError, ServerError, ConnectionLost; StreamMissing, if that is wanted, for a stream
-    that is neither in memory nor in the archive; DataLost if entries are in neither; Refused if the
-    stream is not the one that was archived; on leaving, PinLost if the range was not held all the
-    time.
+    Raises ArchiveError, also for IDs that Arrow cannot hold, ServerError, ConnectionLost;
+    StreamMissing, if that is wanted, for a stream that is neither in memory nor in the archive;
+    DataLost if entries are in neither; Refused if the stream is not the one that was archived; on
+    leaving, PinLost if the range was not held all the time.
     """
     if epochs not in EPOCH_CHOICES:
         raise ValueError(f"epochs is one of {', '.join(EPOCH_CHOICES)}, not {epochs!r}")
@@ -348,6 +348,10 @@ def _fix(
     if found is not None:
         state = found.state
     live = max(first, _end(found) + 1), min(last, facts.last_id)
+    if live[0] <= live[1] and ms_of(live[1]) > INT64_MAX:
+        raise ArchiveError(
+            f"{stream}: has IDs of 2^63 ms or more, which Arrow cannot hold; --to leaves them out"
+        )
     history = History(
         url=url,
         stream=stream,

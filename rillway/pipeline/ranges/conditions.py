@@ -33,7 +33,7 @@ BEFORE, AFTER = ("", "(", "AND", "OR", "NOT"), ("", ")", "AND", "OR")
 MAX_DEPTH = 100
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "==": "=="}
 EQUAL = ("=", "==")
-ID = re.compile(r"(\d{1,19})-\d+")
+ID = re.compile(r"(\d{1,20})-\d+")
 TIME = re.compile(r"(\d{4}-\d\d-\d\d)([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?)?")
 NUMBER = re.compile(r"\s*[+-]?\d+(\.\d*)?\s*")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

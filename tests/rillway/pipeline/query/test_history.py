@@ -117,6 +117,19 @@ def test_a_stream_without_an_archive_is_read_alone(link: Connection, table: Arch
             assert found(history) == numbers(1, 5)
 
 
+def test_ids_from_2_to_the_63_on_are_refused(link: Connection) -> None:
+    add(link, STREAM, ["5-0", f"{(1 << 63) - 1}-0", f"{1 << 63}-0"])
+    with (
+        pytest.raises(ArchiveError, match=r"IDs of 2\^63 ms or more"),
+        open_history(link.url, STREAM, None),
+    ):
+        pass
+    last = parse_id(f"{(1 << 63) - 1}-0")
+    with open_history(link.url, STREAM, None, last=last) as history:
+        assert found(history) == ["5-0", f"{(1 << 63) - 1}-0"]
+    assert not link.call("XINFO", "GROUPS", STREAM), "the pin is dropped"
+
+
 def test_a_stream_that_is_nowhere_is_empty(link: Connection, table: ArchiveTable) -> None:
     with open_history(link.url, "nothing", table.root) as history:
         assert found(history) == []
