@@ -16,7 +16,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -40,7 +40,7 @@ from rillway.pipeline.archive.files.parquet_files import (
 from rillway.pipeline.archive.files.periods import DAY
 from rillway.pipeline.archive.files.rows import Segment, StreamRows
 from rillway.pipeline.archive.files.store import ArchiveError as ArchiveError
-from rillway.pipeline.archive.files.store import Store, UnknownStore, store_of, sync
+from rillway.pipeline.archive.files.store import Store, UnknownStore, os_sentence, store_of, sync
 from rillway.pipeline.archive.identity.epochs import (
     ALL,
     CURRENT,
@@ -419,13 +419,16 @@ class ArchiveTable:
     def write_whole_state(
         self, records: Mapping[str, StreamRecord], files: Sequence[ArchivedFile] | None = ()
     ) -> int:
-        """The same with all records. Raises ArchiveError."""
+        """The same with all records. Raises ArchiveError; no commit can name the files then, and
+        they are removed."""
         added = None if files is None else tuple(files)
         written = Written(self.id, self.version + 1, self.state_number, added)
         try:
             number = write_records(self.store, records, written)
         except OSError as error:
-            raise ArchiveError(f"{self.store}: {first_line(error)}") from None
+            with suppress(OSError):
+                self.store.remove(*(file.path for file in added or ()))
+            raise ArchiveError(f"{self.store}: {os_sentence(error)}") from None
         self._records[number] = dict(records)
         return number
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
@@ -145,6 +146,7 @@ class FilesWriter:
         self._schema, self._layouts = schema, layouts
         self._open: dict[date, _NewFile] = {}
         self._closed: list[ArchivedFile] = []
+        self._begun: list[str] = []
         self._is_finished = False
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -159,7 +161,9 @@ class FilesWriter:
                     # The one that has not been written to for the longest time.
                     oldest = next(iter(self._open))
                     self._closed.append(self._open.pop(oldest).finish())
-                file = _NewFile(self._store, day, self._schema, self._layouts)
+                path = f"{DATE}={day.isoformat()}/part-{uuid.uuid4()}.parquet"
+                self._begun.append(path)
+                file = _NewFile(self._store, path, day, self._schema, self._layouts)
             self._open[day] = file
             file.write(part)
 
@@ -179,12 +183,13 @@ class FilesWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self._is_finished:
-            for file in self._open.values():
+        if self._is_finished:
+            return
+        for file in self._open.values():
+            with suppress(OSError, pa.ArrowException):  # of a disk that is full
                 file.close()
-            paths = [file.path for file in self._closed]
-            for path in paths + [file.path for file in self._open.values()]:
-                self._store.remove(path)
+        with suppress(OSError, pa.ArrowException):
+            self._store.remove(*self._begun)
 
 
 def by_period(batch: pa.RecordBatch, period: str) -> Iterator[tuple[date, pa.RecordBatch]]:
@@ -208,9 +213,11 @@ def by_period(batch: pa.RecordBatch, period: str) -> Iterator[tuple[date, pa.Rec
 class _NewFile:
     """One file while it is written."""
 
-    def __init__(self, store: Store, day: date, schema: pa.Schema, layouts: Layouts) -> None:
-        self.path = f"{DATE}={day.isoformat()}/part-{uuid.uuid4()}.parquet"
-        self._day, self._store, self._schema, self._layouts = day, store, schema, layouts
+    def __init__(
+        self, store: Store, path: str, day: date, schema: pa.Schema, layouts: Layouts
+    ) -> None:
+        self.path, self._day, self._store = path, day, store
+        self._schema, self._layouts = schema, layouts
         self._numbers: set[int] = set()
         typed = [field for field in schema if field.name not in FILE_SCHEMA.names]
         self._statistics = Statistics([field for field in typed if field.name not in UNTYPED])

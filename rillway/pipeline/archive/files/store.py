@@ -92,10 +92,11 @@ class Store:
     def size(self, path: str) -> int:
         return int(self.filesystem.get_file_info(path).size)
 
-    def remove(self, path: str) -> None:
-        """A file that may be there."""
-        if self.filesystem.get_file_info(path).type == pafs.FileType.File:
-            self.filesystem.delete_file(path)
+    def remove(self, *paths: str) -> None:
+        """Files that may be there."""
+        for path in paths:
+            if self.filesystem.get_file_info(path).type == pafs.FileType.File:
+                self.filesystem.delete_file(path)
 
 
 @lru_cache(maxsize=16)
@@ -139,9 +140,9 @@ def reason_of(error: BaseException) -> str:
 
 def os_sentence(error: OSError) -> str:
     """`PATH: Permission denied`; Arrow has both in a text of its own."""
-    found = re.search(r"'([^']+)'.*\[errno \d+\] (.+)", str(error))
+    found = re.search(r"(?:'([^']+)'.*)?\[errno \d+\] (.+)", str(error))
     if found:
-        return f"{found[1]}: {found[2]}"
+        return f"{found[1]}: {found[2]}" if found[1] else found[2]
     if error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
     return (str(error) or type(error).__name__).splitlines()[0]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -95,14 +96,15 @@ def write_records(
     number = secrets.randbits(BITS)
     rows = [{"stream": stream, **to_row(records[stream])} for stream in sorted(records)]
     schema = SCHEMA if written is None else SCHEMA.with_metadata(_as_metadata(written))
-    store.make_parent(path_of(number))
-    pq.write_table(
-        pa.Table.from_pylist(rows, schema),
-        path_of(number),
-        filesystem=store.filesystem,
-        write_page_checksum=True,
-    )
-    store.settle(path_of(number))
+    path, table = path_of(number), pa.Table.from_pylist(rows, schema)
+    store.make_parent(path)
+    try:
+        pq.write_table(table, path, filesystem=store.filesystem, write_page_checksum=True)
+        store.settle(path)
+    except OSError:
+        with suppress(OSError):
+            store.remove(path)
+        raise
     return number
 
 

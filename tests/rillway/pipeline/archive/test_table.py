@@ -10,6 +10,7 @@ from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitCon
 from rillway.pipeline.client.ids import MAX_SEQ, parse_id
 from rillway.pipeline.ranges.offsets import Position
 from tests.rillway.pipeline.archive.scene import archived_ids, commit, written
+from tests.support.full_disk import files_up_to
 
 STREAM = "a/b c%"
 
@@ -36,6 +37,19 @@ def test_ends_have_64_bits_and_their_count_may_be_unknown(table: ArchiveTable) -
     end = f"{MAX_SEQ}-{MAX_SEQ}"
     append(table, end, None)
     assert table.end(STREAM) == Position(parse_id(end), None)
+
+
+@pytest.mark.parametrize("room", [0, 4000])
+def test_files_that_no_state_can_name_are_removed(table: ArchiveTable, room: int) -> None:
+    append(table, "5-0", 1, "5-0")
+    before = sorted(table.root.rglob("*.parquet"))
+    files = written(table, [[b"6-0", [b"n", b"1"]]], STREAM)
+    record = table.records[STREAM]
+    with files_up_to(room), pytest.raises(ArchiveError, match=f"{table.root}: File too large"):
+        table.write_state({STREAM: record}, files)
+    assert sorted(table.root.rglob("*.parquet")) == before
+    append(table, "6-0", 2, "6-0")
+    assert archived_ids(table, STREAM) == ["5-0", "6-0"]
 
 
 def test_an_end_may_move_without_files(table: ArchiveTable) -> None:

@@ -21,6 +21,7 @@ from rillway.pipeline.archive.files.parquet_files import (
 )
 from rillway.pipeline.archive.files.store import store_of
 from rillway.pipeline.arrow.decoder import fields_decoder
+from tests.support.full_disk import files_up_to
 
 DAY_MS = 86_400_000
 
@@ -110,4 +111,11 @@ def test_files_that_were_begun_are_removed_when_reading_fails(tmp_path: Path) ->
 
     with pytest.raises(RuntimeError):
         write_files(tmp_path, failing())
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+@pytest.mark.parametrize("room", [0, 3, 100, 2000])
+def test_a_full_disk_is_left_as_it_was(tmp_path: Path, room: int) -> None:
+    with files_up_to(room), pytest.raises(OSError, match="File too large"):
+        write_files(tmp_path, [batch_of("1-0", f"{DAY_MS}-0", value=bytes(range(256)) * 20)])
     assert not list(tmp_path.rglob("*.parquet"))

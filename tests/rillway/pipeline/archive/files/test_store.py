@@ -22,7 +22,7 @@ from rillway.pipeline.archive.columns.requests import from_options, set_columns
 from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.files.periods import day_of
-from rillway.pipeline.archive.files.store import Store, UnknownStore, store_of
+from rillway.pipeline.archive.files.store import Store, UnknownStore, os_sentence, store_of
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep.compaction import compact
@@ -85,6 +85,14 @@ def test_a_uri_of_another_kind_is_refused(uri: str) -> None:
         store_of(uri)
     with pytest.raises(UnknownStore, match="has no storage options"):
         store_of("folder", {"aws_region": "x"})
+
+
+def test_what_the_system_says_is_a_sentence() -> None:
+    full = "[Errno 28] Error writing bytes to file. Detail: [errno 28] No space left on device"
+    assert os_sentence(OSError(full)) == "No space left on device"
+    missing = "[Errno 2] Failed to open local file '/a/b'. Detail: [errno 2] No such file"
+    assert os_sentence(OSError(missing)) == "/a/b: No such file"
+    assert os_sentence(PermissionError(13, "Permission denied", "/a")) == "/a: Permission denied"
 
 
 @pytest.fixture
