@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from math import isfinite
 from typing import Any, TypeAlias
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 # Longer text is cut in the log's statistics.
 TEXT_CHARACTERS = 32
 LAST_CHARACTER = "\U0010ffff"
+UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Bound: TypeAlias = int | float | str | Decimal
 
 
@@ -44,6 +45,14 @@ def greatest_text(text: str) -> str:
         return text
     # The cut one comes before a text that goes on with that character.
     return max(text, text[:TEXT_CHARACTERS] + LAST_CHARACTER)
+
+
+def time_text(ms: int) -> str | None:
+    """Unix ms as the log's statistics have times; None after the year 9999."""
+    try:
+        return str(_as_json(UNIX_EPOCH + timedelta(milliseconds=ms)))
+    except OverflowError:
+        return None
 
 
 @dataclass(slots=True)

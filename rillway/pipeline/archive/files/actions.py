@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 from urllib.parse import quote, unquote
 
 from deltalake.transaction import AddAction, RemoveAction
 
-from rillway.pipeline.archive.columns.statistics import LAST_CHARACTER, greatest_text, least_text
+from rillway.pipeline.archive.columns.statistics import (
+    LAST_CHARACTER,
+    ColumnBounds,
+    greatest_text,
+    least_text,
+    time_text,
+)
 from rillway.pipeline.archive.files.parquet_files import DATE, EPOCH, STREAM, ArchivedFile
 from rillway.pipeline.archive.identity.epochs import FIRST
 from rillway.pipeline.arrow.json_columns import to_json
@@ -59,17 +65,27 @@ def add_content(file: ArchivedFile) -> dict[str, Any]:
 
 
 def _statistics(file: ArchivedFile) -> str:
-    least = {STREAM: least_text(file.first_stream), EPOCH: file.first_epoch, "ms": file.first_ms}
-    greatest = {STREAM: greatest_text(file.last_stream), EPOCH: file.last_epoch, "ms": file.last_ms}
-    bounded = [one for one in file.columns if one.least is not None]
+    columns = [*_bounds(file), *file.columns]
+    bounded = [one for one in columns if one.least is not None]
     stats = {
         "numRecords": file.rows,
-        "minValues": least | {one.name: one.least for one in bounded},
-        "maxValues": greatest | {one.name: one.greatest for one in bounded},
-        "nullCount": {STREAM: 0, EPOCH: 0, "ms": 0} | {c.name: c.nulls for c in file.columns},
+        "minValues": {one.name: one.least for one in bounded},
+        "maxValues": {one.name: one.greatest for one in bounded},
+        "nullCount": {one.name: one.nulls for one in columns},
     }
     # deltalake 1.6 reads the escape of U+20000 as U+10000.
     return to_json(stats)
+
+
+def _bounds(file: ArchivedFile) -> Iterator[ColumnBounds]:
+    """Those of the columns that each file has."""
+    streams = least_text(file.first_stream), greatest_text(file.last_stream)
+    yield ColumnBounds(STREAM, 0, *streams)
+    yield ColumnBounds(EPOCH, 0, file.first_epoch, file.last_epoch)
+    yield ColumnBounds("ms", 0, file.first_ms, file.last_ms)
+    # Of later times than there are, `ts` is null.
+    if (last := time_text(file.last_ms)) is not None:
+        yield ColumnBounds("ts", 0, time_text(file.first_ms), last)
 
 
 def remove_action(file: ArchivedFile, now_ms: int, *, data_change: bool) -> RemoveAction:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -146,3 +149,16 @@ def test_sums_by_stream_agree(scene: Scene) -> None:
     )
     assert of_delta == of_iceberg
     assert [row[:2] for row in of_delta] == [(stream, 90) for stream in sorted(STREAMS)]
+
+
+def test_files_of_other_times_are_not_opened(scene: Scene, tmp_path: Path) -> None:
+    """By the statistics of `ts`: the others are not even there."""
+    place = shutil.copytree(scene.archive, tmp_path / "archive")
+    first_ms = max(file.first_ms for file in ArchiveTable.open(place).files())
+    earlier = [file for file in ArchiveTable.open(place).files() if file.last_ms < first_ms]
+    assert earlier
+    for file in earlier:
+        (place / file.path).unlink()
+    since = datetime.fromtimestamp(first_ms / 1000, UTC)
+    found = pl.scan_delta(str(place)).filter(pl.col("ts") >= since).select("ms").collect()
+    assert found["ms"].min() == first_ms

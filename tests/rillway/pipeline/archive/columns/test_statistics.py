@@ -16,6 +16,7 @@ from rillway.pipeline.archive.columns.statistics import (
     Statistics,
     greatest_text,
     least_text,
+    time_text,
 )
 from rillway.pipeline.arrow.schema import TIMESTAMP
 
@@ -62,6 +63,12 @@ def test_dates_that_python_does_not_know_leave_a_column_without_bounds() -> None
 def test_booleans_bytes_and_nested_values_have_none() -> None:
     kinds = {"a": pa.bool_(), "b": pa.binary(), "c": pa.list_(pa.int32())}
     assert Statistics([pa.field(*item) for item in kinds.items()]).bounds() == ()
+
+
+def test_times_are_known_up_to_the_year_9999() -> None:
+    assert time_text(1_700_000_000_001) == "2023-11-14T22:13:20.001Z"
+    assert time_text(253_402_300_799_999) == "9999-12-31T23:59:59.999Z"
+    assert time_text(253_402_300_800_000) is None and time_text((1 << 63) - 1) is None
 
 
 @given(st.text())
