@@ -29,6 +29,7 @@ from rillway.pipeline.archive.columns.commands import backfill_main, columns_req
 from rillway.pipeline.archive.columns.requests import Request, set_columns
 from rillway.pipeline.archive.columns.schema import BadColumns
 from rillway.pipeline.archive.engine import Engine, EngineFailed, LocalEngine, SparkEngine
+from rillway.pipeline.archive.files.extents import extents
 from rillway.pipeline.archive.files.store import os_sentence
 from rillway.pipeline.archive.iceberg.follower import Follower, check_installed, open_mirror
 from rillway.pipeline.archive.identity.epochs import epoch_as_json
@@ -49,7 +50,6 @@ from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, is_table,
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep.commands import compact_main, expire_main, upkeep_main
 from rillway.pipeline.archive.upkeep.compaction import compact_due
-from rillway.pipeline.archive.upkeep.expiry import rows_by_stream
 from rillway.pipeline.archive.upkeep.upgrade import upgrade
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
@@ -416,16 +416,16 @@ def status_main(options: argparse.Namespace) -> int:
 def epochs_main(options: argparse.Namespace) -> int:
     """The histories that the archive has of each stream."""
     table = ArchiveTable.open(options.to, options.storage_options)
-    counted = rows_by_stream(table.store, table.files())
+    counted = extents(table.store, table.files())
     unknown = [stream for stream in options.stream or () if table.record(stream) is None]
     for stream in unknown:
         complain(f"{stream}: is not in {table.store}")
     for stream in options.stream or table.streams():
         record = table.record(stream)
         for epoch in () if record is None else record.state.epochs:
-            rows, _ = counted.get((stream, epoch.number), (0, 0))
+            own = counted.get((stream, epoch.number))
             last = record.end.id if record is not None and epoch.end is None else epoch.end
-            content = {"stream": stream, **epoch_as_json(epoch), "rows": rows}
+            content = {"stream": stream, **epoch_as_json(epoch), "rows": own.rows if own else 0}
             content["end"] = format_id(last or MIN_ID)
             print(json.dumps(content) if options.json else epoch_line(content))
     return 1 if unknown else 0

@@ -6,4 +6,5 @@
 `actions`        how the table's log names them
 `rows`           reads the rows of one stream
 `merge`          several files into few, in one order
+`extents`        how many rows of which streams are in files, from where to where
 """

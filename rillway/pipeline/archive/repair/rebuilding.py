@@ -14,6 +14,7 @@ from dataclasses import replace
 from rillway.pipeline.archive.columns.footers import from_metadata
 from rillway.pipeline.archive.columns.layouts import Layout
 from rillway.pipeline.archive.columns.schema import LAYOUT
+from rillway.pipeline.archive.files.extents import runs_of
 from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile, id_at
 from rillway.pipeline.archive.files.rows import KEYS, READ_ROWS, open_file
 from rillway.pipeline.archive.files.store import Store
@@ -24,7 +25,7 @@ from rillway.pipeline.archive.identity.state_files import (
     read_records,
     read_written,
 )
-from rillway.pipeline.archive.repair.rows import Run, runs_of
+from rillway.pipeline.archive.repair.rows import Run
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.ids import MIN_ID
 from rillway.pipeline.ranges.offsets import Position

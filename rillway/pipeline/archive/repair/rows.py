@@ -7,7 +7,7 @@ is in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from rillway.pipeline.archive.columns.decoding import RowDamaged
 from rillway.pipeline.archive.columns.entries import by_stream, entries_of
+from rillway.pipeline.archive.files.extents import runs_of
 from rillway.pipeline.archive.files.merge import merged
 from rillway.pipeline.archive.files.parquet_files import (
     EPOCH,
@@ -210,25 +211,6 @@ def unreadable(table: ArchiveTable, file: ArchivedFile) -> str:
     except ArchiveError as error:
         return str(error).removeprefix(f"{table.store}: {file.path}, which the log names: ")
     return ""
-
-
-def runs_of(batch: pa.RecordBatch) -> Iterator[tuple[str, int, int, int]]:
-    """The stream, the epoch, the first and the last row of each run in sorted rows."""
-    if not len(batch):
-        return
-    changes = [0]
-    if len(batch) > 1:
-        size = len(batch) - 1
-        pairs = [(c.slice(0, size), c.slice(1)) for c in map(batch.column, (STREAM, EPOCH))]
-        is_other = pc.or_(*(pc.not_equal(one, other) for one, other in pairs))
-        changes += [index + 1 for index in pc.indices_nonzero(is_other).to_pylist()]
-    for first, end in zip(changes, [*changes[1:], len(batch)], strict=True):
-        yield (
-            batch.column(STREAM)[first].as_py(),
-            batch.column(EPOCH)[first].as_py(),
-            first,
-            end - 1,
-        )
 
 
 # -- memory ---------------------------------------------------------------------------------------

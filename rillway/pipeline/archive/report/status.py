@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rillway.pipeline.archive.columns.uncovered import sentence, uncovered
+from rillway.pipeline.archive.files.extents import extents
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.groups import Holdup, find_holdups, read_all_groups
 from rillway.pipeline.archive.identity.recognition import (
@@ -23,7 +24,6 @@ from rillway.pipeline.archive.identity.sources import is_own
 from rillway.pipeline.archive.report.rounds import failure_as_json, holdup_as_json
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import server_time_ms
-from rillway.pipeline.archive.upkeep.expiry import rows_by_stream
 from rillway.pipeline.client.cluster import away_of
 from rillway.pipeline.client.connection import Connection, NodeAway
 from rillway.pipeline.client.facts import StreamFacts, all_facts, all_group_infos
@@ -122,8 +122,8 @@ def find_status(
     archived = [name for name in there if table.record(name) is not None]
     recognised = _recognised(connection, table, archived)
     counted: Counter[str] = Counter()
-    for (name, _), (rows, _) in rows_by_stream(table.store, files).items():
-        counted[name] += rows
+    for (name, _), extent in extents(table.store, files).items():
+        counted[name] += extent.rows
     facts = all_facts(connection, there)
     holdups = _holdups(connection, table, recognised)
     others = uncovered(table, streams, files)

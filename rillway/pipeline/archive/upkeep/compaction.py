@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from rillway.pipeline.archive.files.extents import extents
 from rillway.pipeline.archive.files.merge import MAX_FILES, merged
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile, write_files
 from rillway.pipeline.archive.files.periods import period_of
@@ -130,8 +131,10 @@ def _merge(
         schema = table.file_schema
         rows = merged(table.store, files, schema)
         new = write_files(table.store, rows, table.period, target_bytes, schema, table.layouts)
-    if sum(file.rows for file in new) != sum(file.rows for file in files):
-        raise ArchiveError(f"{files[0].path}: the merged file has not as many rows as its sources")
+    if extents(table.store, new) != extents(table.store, files):
+        for file in new:
+            table.store.remove(file.path)
+        raise ArchiveError(f"{files[0].path}: the merged file has not the rows of its sources")
     replace_files(table, files, new)
     done.files_before += len(files)
     done.files_after += len(new)

@@ -7,7 +7,7 @@ same commit.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 
@@ -15,15 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rillway.pipeline.archive.columns.batches import aligned
-from rillway.pipeline.archive.files.parquet_files import (
-    EPOCH,
-    STREAM,
-    ArchivedFile,
-    write_files,
-)
+from rillway.pipeline.archive.files.extents import Extent, extents
+from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile, write_files
 from rillway.pipeline.archive.files.periods import day_ms
 from rillway.pipeline.archive.files.rows import READ_ROWS, open_file
-from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.identity.epochs import StreamRecord
 from rillway.pipeline.archive.limits import VACUUM_AFTER_HOURS
 from rillway.pipeline.archive.table import (
@@ -33,6 +28,7 @@ from rillway.pipeline.archive.table import (
     CommitConflict,
 )
 from rillway.pipeline.archive.upkeep.compaction import Upkeep
+from rillway.pipeline.client.ids import ms_of
 
 
 def expire(
@@ -64,20 +60,19 @@ def _expire(
     table: ArchiveTable, streams: frozenset[str] | None, before_ms: int, done: Upkeep
 ) -> None:
     """Raises ArchiveError, CommitConflict."""
-    gone: dict[tuple[str, int], tuple[int, int]] = {}
+    gone: dict[tuple[str, int], Extent] = {}
     old: list[ArchivedFile] = []
     kept: list[ArchivedFile] = []
     for file in table.files():
         if file.last_ms >= before_ms:
             continue
-        found = rows_by_stream(table.store, [file])
+        found = extents(table.store, [file])
         expired = {key: one for key, one in found.items() if streams is None or key[0] in streams}
         if not expired:
             continue
         old.append(file)
-        for key, (rows, last_ms) in expired.items():
-            rows_before, last_before = gone.get(key, (0, -1))
-            gone[key] = rows_before + rows, max(last_before, last_ms)
+        for key, extent in expired.items():
+            gone[key] = extent.with_others(gone.get(key))
         if len(expired) < len(found):
             assert streams is not None
             left = _without(table, file, streams)
@@ -89,43 +84,26 @@ def _expire(
     changed = _records(table, gone, before_ms)
     table.expire(old, kept, table.write_state(changed, None))
     done.files_before, done.files_after = len(old), len(kept)
-    done.rows = sum(rows for rows, _ in gone.values())
+    done.rows = sum(extent.rows for extent in gone.values())
     done.bytes_before = sum(file.size_bytes for file in old)
     done.bytes_after = sum(file.size_bytes for file in kept)
 
 
 def _records(
-    table: ArchiveTable, gone: Mapping[tuple[str, int], tuple[int, int]], before_ms: int
+    table: ArchiveTable, gone: Mapping[tuple[str, int], Extent], before_ms: int
 ) -> dict[str, StreamRecord]:
     """What is known of the streams whose rows have gone."""
     changed: dict[str, StreamRecord] = {}
-    for (stream, epoch), (_, last_ms) in gone.items():
+    for (stream, epoch), extent in gone.items():
         record = changed.get(stream) or table.record(stream)
         if record is not None:
-            last_ms = max(last_ms, table.expired_ms(stream, epoch))
+            last_ms = max(ms_of(extent.last), table.expired_ms(stream, epoch))
             changed[stream] = replace(
                 record,
                 expired_before_ms=max(before_ms, record.expired_before_ms or 0),
                 expired={**record.expired, epoch: last_ms},
             )
     return changed
-
-
-def rows_by_stream(
-    store: Store, files: Sequence[ArchivedFile]
-) -> dict[tuple[str, int], tuple[int, int]]:
-    """By stream and epoch: the number of rows and the last ms. Raises ArchiveError."""
-    found: dict[tuple[str, int], tuple[int, int]] = {}
-    for file in files:
-        with open_file(store, file) as parquet:
-            for group in range(parquet.metadata.num_row_groups):
-                rows = parquet.read_row_group(group, columns=[STREAM, EPOCH, "ms"])
-                counted = rows.group_by([STREAM, EPOCH]).aggregate([("ms", "count"), ("ms", "max")])
-                for row in counted.to_pylist():
-                    key = row[STREAM], row[EPOCH]
-                    count, last_ms = found.get(key, (0, -1))
-                    found[key] = count + row["ms_count"], max(last_ms, row["ms_max"])
-    return found
 
 
 def _without(

@@ -12,7 +12,7 @@ from rillway.pipeline.archive.files.parquet_files import FILE_SCHEMA
 from rillway.pipeline.archive.files.periods import day_of
 from rillway.pipeline.archive.identity.epochs import Epoch, StreamState
 from rillway.pipeline.archive.repair.findings import ANCHOR, LIVE, ROWS
-from rillway.pipeline.archive.repair.rows import RowsCheck, check_live, runs_of
+from rillway.pipeline.archive.repair.rows import RowsCheck, check_live
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.upkeep.expiry import expire
 from rillway.pipeline.client.connection import Connection
@@ -104,12 +104,6 @@ def test_an_id_is_the_same_in_all_its_columns(table: ArchiveTable) -> None:
             f"{ROWS} orders: 2-1: its columns ms, seq, ts say another ID",
         ][::-1]
     )
-
-
-def test_the_runs_of_sorted_rows() -> None:
-    batch = pa.RecordBatch.from_pydict({"stream": list("aabbb"), "epoch": [1, 2, 2, 2, 3]})
-    assert list(runs_of(batch)) == [("a", 1, 0, 0), ("a", 2, 1, 1), ("b", 2, 2, 3), ("b", 3, 4, 4)]
-    assert list(runs_of(batch.slice(0, 0))) == []
 
 
 def test_what_is_in_memory_may_have_expired(redis_link: Connection, table: ArchiveTable) -> None:

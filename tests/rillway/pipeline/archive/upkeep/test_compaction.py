@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import sha256
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from rillway.pipeline.archive.files.merge import merged
 from rillway.pipeline.archive.limits import VACUUM_AFTER_HOURS
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.upkeep import compaction
@@ -38,6 +42,32 @@ def test_the_files_of_each_day_become_one(days: ArchiveTable) -> None:
     assert archived_ids(days) == before
     assert days.end(STREAM) == Position(parse_id(f"{2 * DAY_MS}-1"), 1)
     assert compact(days).files_before == 0
+
+
+@pytest.mark.parametrize("change", ["another stream", "another last one", "one less"])
+def test_what_is_not_the_rows_of_before_is_not_committed(
+    table: ArchiveTable, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    append(table, "1-0", "1-1", stream="a")
+    append(table, "1-0", "1-1", stream="b")
+    append(table, "2-0", stream="a")
+    before = table.files()
+
+    def changed(*words: Any) -> Iterator[pa.RecordBatch]:
+        rows = pa.Table.from_batches(merged(*words)).to_pylist()
+        if change == "another stream":
+            rows[2]["stream"] = "b"
+        elif change == "another last one":
+            rows[2]["ms"] = 3
+        else:
+            del rows[1]
+        yield pa.RecordBatch.from_pylist(rows, table.file_schema)
+
+    monkeypatch.setattr(compaction, "merged", changed)
+    with pytest.raises(ArchiveError, match="has not the rows of its sources"):
+        compact(table)
+    assert table.files() == before
+    assert len(list(table.root.glob("date=*/*.parquet"))) == len(before)
 
 
 def test_streams_are_merged_into_one_run(table: ArchiveTable) -> None:
