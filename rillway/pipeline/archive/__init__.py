@@ -7,6 +7,7 @@
 `tasks`      entries of several streams into files
 `engine`     where tasks run: on Spark, or in this process
 `columns`    typed columns
+`earlier`    entries of a backup, from before the archive began
 `identity`   whether a stream still is the one that was archived
 `trim`       removes archived entries from the streams
 `groups`     which entries consumer groups still need

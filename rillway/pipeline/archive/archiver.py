@@ -649,7 +649,7 @@ class _Round:
         """
         if self._table.state_number == number:
             return True
-        return not {file.path for file in files}.isdisjoint(f.path for f in self._table.files())
+        return self._table.names_any(files)
 
     def _is_taken(self, step: _Step) -> bool:
         before, now = step.stream.before, self._table.record(step.stream.name)

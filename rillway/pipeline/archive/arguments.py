@@ -37,7 +37,7 @@ def parse_options(arguments: list[str]) -> tuple[str, argparse.Namespace]:
     """
     job, *rest = arguments or [""]
     if job in JOBS:
-        return job, JOBS[job]().parse_args(rest)
+        return job, _job_options(JOBS[job](), rest)
     parser = make_parser()
     if job and not job.startswith("-"):
         parser.error(f"there is no job '{job}'.{did_you_mean(job, JOBS)}")
@@ -52,6 +52,13 @@ def parse_options(arguments: list[str]) -> tuple[str, argparse.Namespace]:
     if options.infer is not None and options.schema:
         parser.error("--infer proposes a schema, and goes with --schema-file, which it writes")
     return "archive", options
+
+
+def _job_options(parser: Parser, arguments: list[str]) -> argparse.Namespace:
+    options = parser.parse_args(arguments)
+    if vars(options).get("columns") and (options.stream or options.skip_archived):
+        parser.error("--stream and --skip-archived go with --from")
+    return options
 
 
 def make_parser() -> Parser:
@@ -211,11 +218,23 @@ def compact_parser() -> Parser:
 def backfill_parser() -> Parser:
     parser = Parser(
         "archive backfill",
-        "Give older rows the columns that the archive has now; an archiver may run meanwhile.",
+        "Give older rows the columns that the archive has now, or add entries of a backup that are "
+        "from before it began; an archiver may run meanwhile.",
     )
-    _add_place(parser)
+    _add_table(parser)
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--columns", action="store_true", help="the typed columns of --schema")
+    which.add_argument(
+        "--from",
+        dest="origin",
+        metavar="FILE.rdb|PATH",
+        help="a snapshot of Redis or Rillway, or another archive: what it has of each stream from "
+        "before the first archived entry",
+    )
     parser.add_argument(
-        "--columns", action="store_true", required=True, help="the typed columns of --schema"
+        "--skip-archived",
+        action="store_true",
+        help="with --from: leave out what it has from the first archived entry on, if it has that",
     )
     _add_needless_url(parser)
     return parser

@@ -25,9 +25,10 @@ from rillway.pipeline.archive.archiver import (
     Settings,
 )
 from rillway.pipeline.archive.arguments import parse_options
-from rillway.pipeline.archive.columns.commands import backfill_main, columns_request, infer_main
+from rillway.pipeline.archive.columns.commands import columns_request, infer_main
 from rillway.pipeline.archive.columns.requests import Request, set_columns
 from rillway.pipeline.archive.columns.schema import BadColumns
+from rillway.pipeline.archive.earlier.commands import backfill_main
 from rillway.pipeline.archive.engine import Engine, EngineFailed, LocalEngine, SparkEngine
 from rillway.pipeline.archive.files.extents import extents
 from rillway.pipeline.archive.files.store import os_sentence

@@ -366,6 +366,10 @@ class ArchiveTable:
             self._files = self.version, files
         return [file for file in self._files[1] if file.may_hold(stream, first_ms, last_ms)]
 
+    def names_any(self, files: Sequence[ArchivedFile]) -> bool:
+        """Return True if one of some files is in the table. Raises ArchiveError."""
+        return not {file.path for file in files}.isdisjoint(file.path for file in self.files())
+
     def rows(
         self,
         stream: str,

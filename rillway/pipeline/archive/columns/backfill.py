@@ -128,6 +128,8 @@ class _File:
                 return
             except CommitConflict:
                 table.refresh()
+                if table.names_any(new):  # a put whose answer was lost
+                    return
         for file in new:
             table.store.remove(file.path)
         raise ArchiveError(

@@ -1,4 +1,4 @@
-"""`rillway archive --schema`, `--infer` and `rillway archive backfill`."""
+"""`rillway archive --schema`, `--infer` and `rillway archive backfill --columns`."""
 
 from __future__ import annotations
 
@@ -59,9 +59,8 @@ def infer_main(options: argparse.Namespace) -> int:
     return 0
 
 
-def backfill_main(options: argparse.Namespace) -> int:
+def backfill_columns(table: ArchiveTable) -> int:
     """Give older rows the present columns. Returns the exit status."""
-    table = ArchiveTable.open(options.to, options.storage_options)
     with Interruption() as interruption, Progress("backfilling", unit="rows") as progress:
         done = backfill(
             table,

@@ -1,0 +1,190 @@
+"""Rows of entries from before the first archived one of a stream, in the epoch of that one.
+
+No stream is compared with them: they are below all that an archiver looks at. So a stream has to be
+archived already, and what is added ends before its first archived entry. Where the backup goes on
+after that, both would have some entries: it is refused unless that is wanted, and the backup has
+the first archived entry with the same bytes, which proves that it is the same history.
+
+All streams are one commit. An archiver may run meanwhile: of a stream it changes the end alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from rillway.pipeline.archive.columns.batches import Run, with_columns
+from rillway.pipeline.archive.columns.encoding import names_of
+from rillway.pipeline.archive.columns.layouts import KnownLayouts, Layout, LayoutClash, united
+from rillway.pipeline.archive.earlier.origins import Origin
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile, file_batch, write_files
+from rillway.pipeline.archive.files.rows import raw_entries
+from rillway.pipeline.archive.identity.epochs import CURRENT, StreamRecord
+from rillway.pipeline.archive.table import (
+    MAX_COMMIT_ATTEMPTS,
+    ArchiveError,
+    ArchiveTable,
+    CommitConflict,
+)
+from rillway.pipeline.arrow.collector import paused_collector
+from rillway.pipeline.arrow.schema import FIELDS
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, parse_id
+from rillway.pipeline.ranges.anchors import Anchor, entry_hash
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Where the present history of a stream begins in an archive."""
+
+    epoch: int
+    first: Anchor
+
+
+@dataclass(slots=True)
+class Added:
+    """The outcome for a stream: the number of entries, the first and the last one."""
+
+    before: int
+    rows: int = 0
+    first: int = MIN_ID
+    last: int = MIN_ID
+
+
+def add_earlier(
+    table: ArchiveTable,
+    origin: Origin,
+    streams: Sequence[str],
+    *,
+    skips_archived: bool = False,
+    advanced: Callable[[int], None] = lambda rows: None,
+) -> dict[str, Added]:
+    """Add what `origin` has of some streams from before they were archived. Raises ArchiveError.
+
+    `skips_archived`: what it has from the first archived entry on is left out, else refused.
+    """
+    beginnings = {stream: beginning_of(table, stream) for stream in sorted(set(streams))}
+    for stream, beginning in beginnings.items():
+        _check_overlap(origin, stream, beginning.first, skips_archived)
+    job = _Job(table, origin, beginnings, advanced)
+    job.run()
+    return job.added
+
+
+def beginning_of(table: ArchiveTable, stream: str) -> Beginning:
+    """Raises ArchiveError if there is none that entries can be added before."""
+    state = table.state(stream)
+    for epoch, batch in table.rows(stream, CURRENT).batches():
+        (entry_id, words), *_ = raw_entries(batch.slice(0, 1))
+        branch = next(one.branch for one in state.epochs if one.number == epoch) if state else 0
+        if branch != MIN_ID:
+            raise ArchiveError(
+                f"{stream}: all rows of before epoch {epoch} have expired: nothing can be added"
+            )
+        return Beginning(epoch, Anchor(parse_id(entry_id), entry_hash(words)))
+    raise ArchiveError(f"{stream}: {table.store} has no rows of it: archive it first")
+
+
+def _check_overlap(origin: Origin, stream: str, first: Anchor, skips_archived: bool) -> None:
+    """Raises ArchiveError if the backup has entries from the first archived one on."""
+    found = next(origin.batches(stream, first.id, MAX_ID), None)
+    if found is None:
+        return
+    (entry_id, words), *_ = raw_entries(found.slice(0, 1))
+    is_same = parse_id(entry_id) == first.id and entry_hash(words) == first.hash
+    if is_same and skips_archived:
+        return
+    text = f"{stream}: the backup has {entry_id.decode()}, and {format_id(first.id)} is archived"
+    if is_same:
+        raise ArchiveError(f"{text}: --skip-archived adds what is before that")
+    raise ArchiveError(f"{text}, which the backup does not have: it is of another history")
+
+
+@dataclass(slots=True)
+class _Job:
+    table: ArchiveTable
+    origin: Origin
+    beginnings: dict[str, Beginning]
+    advanced: Callable[[int], None]
+    added: dict[str, Added] = field(default_factory=dict)
+    known: dict[str, KnownLayouts] = field(default_factory=dict)
+    layouts: dict[int, Layout] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Raises ArchiveError."""
+        table = self.table
+        for stream, beginning in self.beginnings.items():
+            self.added[stream] = Added(beginning.first.id)
+            record = table.record(stream)
+            self.known[stream] = KnownLayouts({} if record is None else record.layouts)
+            self.layouts |= self.known[stream].before
+        with paused_collector():
+            files = write_files(
+                table.store,
+                self._rows(),
+                table.period,
+                schema=table.file_schema,
+                layouts=self.layouts,
+            )
+        if sum(file.rows for file in files) != sum(one.rows for one in self.added.values()):
+            raise ArchiveError(f"{table.store}: the files have not as many rows as were read")
+        if files:
+            self._commit(files)
+
+    def _rows(self) -> Iterator[pa.RecordBatch]:
+        columns = replace(self.table.columns, fails=False)
+        for stream, beginning in self.beginnings.items():
+            for found in self.origin.batches(stream, MIN_ID, beginning.first.id - 1):
+                batch = file_batch(found, beginning.epoch)
+                self._count(self.added[stream], batch)
+                if not columns:
+                    yield batch
+                    continue
+                known = self.known[stream]
+                run = Run(stream, known, len(batch), names_of(batch.column(FIELDS)))
+                for part in with_columns(batch, [run], columns):
+                    self.layouts |= known.new
+                    yield part
+
+    def _count(self, added: Added, batch: pa.RecordBatch) -> None:
+        ids = batch.column("id")
+        added.first = added.first or parse_id(ids[0].as_py())
+        added.last = parse_id(ids[-1].as_py())
+        added.rows += len(batch)
+        self.advanced(len(batch))
+
+    def _commit(self, files: Sequence[ArchivedFile]) -> None:
+        """Raises ArchiveError."""
+        table = self.table
+        note = {
+            "rillway.operation": "backfill",
+            "rillway.entries": str(sum(one.rows for one in self.added.values())),
+            "rillway.streams": str(len(self.added)),
+        }
+        for _ in range(MAX_COMMIT_ATTEMPTS):
+            if any(beginning_of(table, name) != one for name, one in self.beginnings.items()):
+                break
+            try:
+                table.append(table.write_state(self._records(), files), files, note)
+                return
+            except CommitConflict:
+                table.refresh()
+                if table.names_any(files):  # a put whose answer was lost
+                    return
+        for file in files:
+            table.store.remove(file.path)
+        raise ArchiveError(f"{table.store}: others have changed it meanwhile: run it again")
+
+    def _records(self) -> dict[str, StreamRecord]:
+        """What is known of the streams, with the new layouts. Raises ArchiveError."""
+        changed = {}
+        for stream, known in self.known.items():
+            record = self.table.record(stream)
+            if record is not None and known.new:
+                try:
+                    layouts = united(record.layouts, known.new)
+                except LayoutClash as clash:
+                    raise ArchiveError(f"{stream}: {clash}: run it again") from None
+                changed[stream] = replace(record, layouts=layouts)
+        return changed

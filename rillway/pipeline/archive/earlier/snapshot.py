@@ -1,0 +1,96 @@
+"""An RDB file as a server: a `rillway serve` process that loads it, and listens for us alone.
+
+So whatever a server can load can be read, by the requests by which any server is read. The file is
+only linked to, and nothing is saved.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import rillway
+from rillway.pipeline.archive.files.store import ArchiveError
+from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
+
+# The folder of this package, so that the child imports the same one from any working directory.
+IMPORT_ROOT = str(Path(rillway.__file__).parent.parent)
+FILE_NAME, SOCKET_NAME, LOG_NAME = "backup.rdb", "socket", "log"
+DIRECTIVES = """
+port 0
+unixsocket {folder}/{socket}
+unixsocketperm 700
+requirepass {password}
+dir {folder}
+dbfilename {file}
+save ""
+appendonly no
+"""
+POLL_SECONDS, STOP_SECONDS = 0.05, 10.0
+
+
+@contextmanager
+def served(file: Path, database: int = 0) -> Iterator[Connection]:
+    """A connection to what a file has in a database. Raises ArchiveError if it cannot be loaded."""
+    with TemporaryDirectory(prefix="rillway-rdb-") as name:
+        folder, password = Path(name), secrets.token_hex(16)
+        (folder / FILE_NAME).symlink_to(file.resolve())
+        process = _start(folder, password)
+        try:
+            url = f"unix://:{password}@{folder}/{SOCKET_NAME}?db={database}"
+            with _connected(url, process, folder, file) as connection:
+                yield connection
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _start(folder: Path, password: str) -> subprocess.Popen[str]:
+    # Variables have precedence over what it is told here.
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("RILLWAY_")}
+    with (folder / LOG_NAME).open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rillway", "serve", "-"],
+            cwd=folder,
+            env=kept | {"PYTHONPATH": IMPORT_ROOT},
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,  # Ctrl-C is not for it
+        )
+    assert process.stdin is not None
+    words = {"folder": folder, "socket": SOCKET_NAME, "file": FILE_NAME, "password": password}
+    process.stdin.write(DIRECTIVES.format(**words))
+    process.stdin.close()
+    return process
+
+
+def _connected(url: str, process: subprocess.Popen[str], folder: Path, file: Path) -> Connection:
+    """As soon as it has loaded the file, however long that takes. Raises ArchiveError."""
+    while process.poll() is None:
+        try:
+            connection = Connection(url)
+        except (ConnectionLost, ServerError):
+            time.sleep(POLL_SECONDS)
+            continue
+        try:
+            connection.call("PING")
+            return connection
+        except (ConnectionLost, ServerError):
+            connection.close()
+            time.sleep(POLL_SECONDS)
+    *_, last = ["", *(folder / LOG_NAME).read_text(errors="replace").strip().splitlines()]
+    said = last.partition(" # ")[2].replace(FILE_NAME, str(file))
+    raise ArchiveError(said or f"{file}: cannot be loaded: {last}")
