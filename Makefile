@@ -21,7 +21,8 @@ JOBS ?= $(shell expr $$(nproc) + 1)
 DIST ?= dist
 # yes: install exactly what the lock files name, checked by hash, as .ci/run does.
 LOCKED ?=
-# How long property tests go on: quick, or thorough, as in .ci/run.
+# How long property tests go on: quick; push, as in .ci/run, with the tests that have the mark `thorough`;
+# or thorough, as each night.
 PROFILE ?= quick
 # More arguments for `rillway demo` and for pytest: make demo ARGS="--departures 20000"
 ARGS ?=

@@ -10,7 +10,6 @@ from tests.docs.snippets import ROOT, Failed, Page, blocks, commands, matches
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = [page for page in PAGES if any(block.is_run for block in blocks(page.read_text()))]
-THOROUGH = [page for page in RUN if "<!-- thorough: " in page.read_text()]
 
 
 def name(page: Path) -> str:
@@ -19,16 +18,12 @@ def name(page: Path) -> str:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("page", RUN, ids=name)
-def test_the_examples_of_the_page_run(page: Path, tmp_path: Path) -> None:
-    Page(page.read_text(), tmp_path, thorough=False).run()
-
-
-@pytest.mark.thorough
-@pytest.mark.pipeline
-@pytest.mark.integration
-@pytest.mark.parametrize("page", THOROUGH, ids=name)
-def test_all_examples_of_the_page_run(page: Path, tmp_path: Path) -> None:
-    Page(page.read_text(), tmp_path, thorough=True).run()
+def test_the_examples_of_the_page_run(
+    page: Path, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    """All of them, except where `make test` asks for the profile `quick`: see snippets.py."""
+    is_quick = pytestconfig.getoption("--hypothesis-profile") == "quick"
+    Page(page.read_text(), tmp_path, thorough=not is_quick).run()
 
 
 # -- the runner itself ----------------------------------------------------------------------------

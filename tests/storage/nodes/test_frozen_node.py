@@ -30,6 +30,7 @@ from tests.storage.nodes.sample_nodes import (
     open_node,
     wire,
 )
+from tests.support.examples import examples
 
 # One ID in each millisecond, and IDs of one millisecond: such entries are kept in columns.
 PROGRESSIONS = st.builds(
@@ -40,7 +41,7 @@ PROGRESSIONS = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(ids=IDS | PROGRESSIONS, data=st.data())
 def test_a_frozen_node_answers_as_the_open_one_did(ids: list[int], data: st.DataObject) -> None:
     before = open_node(ids)
@@ -72,7 +73,7 @@ def test_a_frozen_node_answers_as_the_open_one_did(ids: list[int], data: st.Data
     assert (found, b"".join(chunks)) == (expected, b"".join(entries))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(
     ids=IDS | PROGRESSIONS,
     value=st.sampled_from([b"%d", b"%06d", b"x%05dx%05d"]),  # each is packed in another form
@@ -121,7 +122,6 @@ def test_who_reads_downwards_finds_the_node_turned_round() -> None:
         assert node.opened == chunks[0]
 
 
-@settings(max_examples=100, deadline=None)
 @given(ids=IDS, data=st.data())
 def test_a_node_that_is_opened_again_has_kept_everything(
     ids: list[int], data: st.DataObject
