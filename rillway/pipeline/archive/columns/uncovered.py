@@ -3,46 +3,108 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from rillway.pipeline.archive.columns.entries import by_stream
-from rillway.pipeline.archive.columns.schema import FieldMap
+from rillway.pipeline.archive.columns.layouts import Layout
+from rillway.pipeline.archive.columns.schema import LAYOUT, FieldMap
 from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile
 from rillway.pipeline.archive.files.rows import bounded_batches, open_file
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.arrow.schema import FIELDS
 
-# Of `fields`: values are not read.
 SHOWN_FIELDS = 20
+GROUPED_ROWS = 1_000_000
+# Of `fields`: values are not read.
 NAMES = f"{FIELDS}.list.element.name"
 
 
-def uncovered(
-    table: ArchiveTable, streams: Collection[str], files: Iterable[ArchivedFile]
-) -> dict[str, Counter[bytes]]:
-    """By stream and name, how often a field is there. Raises ArchiveError.
+@dataclass(slots=True)
+class Counts:
+    """Rows by stream; and by stream and name, in how many a field is that has no column."""
 
-    What has no column stays in `fields`, so that alone is read.
+    rows: Counter[str] = field(default_factory=Counter)
+    uncovered: dict[str, Counter[bytes]] = field(default_factory=dict)
+
+    def add(self, stream: str, fields: FieldMap, names: Mapping[bytes, int]) -> None:
+        """`names`: with the number of rows that have them."""
+        counted = self.uncovered.setdefault(stream, Counter())
+        counted.update({n: rows for n, rows in names.items() if fields.column_of(n) is None})
+
+
+def count(table: ArchiveTable, streams: Collection[str], files: Iterable[ArchivedFile]) -> Counts:
+    """Of some streams. Raises ArchiveError.
+
+    The layout of a row says which fields have no column. Names are read of rows without one alone,
+    from before the stream had columns for instance; values never are.
     """
-    found: dict[str, Counter[bytes]] = {}
-    if not table.columns:
-        return found
-    wanted = {stream: fields for stream in streams if (fields := table.columns.of(stream))}
+    counts = Counts()
+    fields = {stream: table.columns.of(stream) for stream in streams}
+    records = {stream: table.record(stream) for stream in streams}
+    for (stream, number), rows in _rows_by_layout(table, streams, files, counts).items():
+        counts.rows[stream] += rows
+        record, columns = records[stream], fields[stream]
+        layout = None if record is None or number is None else record.layouts.get(number)
+        if columns is not None and layout is not None:
+            counts.add(stream, columns, _without_column(layout, rows))
+    return counts
+
+
+def _rows_by_layout(
+    table: ArchiveTable, streams: Collection[str], files: Iterable[ArchivedFile], counts: Counts
+) -> Counter[tuple[str, int | None]]:
+    """By stream and number, which is None for rows without one: their names go to `counts`."""
+    found: Counter[tuple[str, int | None]] = Counter()
+    held: list[pa.Table] = []
     for file in files:
-        if not any(file.may_hold(stream, file.first_ms, file.last_ms) for stream in wanted):
+        if not any(file.may_hold(stream, file.first_ms, file.last_ms) for stream in streams):
             continue
         with open_file(table.store, file) as parquet:
-            groups = range(parquet.metadata.num_row_groups)
-            for batch in bounded_batches(parquet, groups, columns=[STREAM, NAMES]):
-                for part in by_stream(batch):
-                    stream = str(part.column(STREAM)[0])
-                    if stream in wanted:
-                        counted = found.setdefault(stream, Counter())
-                        counted.update(_counted(part, wanted[stream]))
-    return found
+            names = [name for name in (STREAM, LAYOUT) if name in parquet.schema_arrow.names]
+            held.append(parquet.read(columns=names, use_threads=False))
+            if table.columns and (LAYOUT not in names or held[-1].column(LAYOUT).null_count):
+                _count_names(table, streams, parquet, counts)
+        # To group the rows of each file by itself would take as long as all the rest.
+        if sum(map(len, held)) > GROUPED_ROWS:
+            found.update(_grouped(held))
+            held = []
+    found.update(_grouped(held))
+    return Counter({key: rows for key, rows in found.items() if key[0] in streams})
+
+
+def _grouped(tables: Sequence[pa.Table]) -> dict[tuple[str, int | None], int]:
+    if not tables:
+        return {}
+    rows = pa.concat_tables(tables, promote_options="default")
+    counted = rows.group_by(rows.column_names).aggregate([([], "count_all")])
+    return {(one[STREAM], one.get(LAYOUT)): one["count_all"] for one in counted.to_pylist()}
+
+
+def _without_column(layout: Layout, rows: int) -> dict[bytes, int]:
+    names = Counter(n for n, c in zip(layout.names, layout.columns, strict=True) if c is None)
+    return {name: rows * times for name, times in names.items()}
+
+
+def _count_names(
+    table: ArchiveTable, streams: Collection[str], parquet: pq.ParquetFile, counts: Counts
+) -> None:
+    """Of the rows without a layout."""
+    names = [name for name in (STREAM, LAYOUT) if name in parquet.schema_arrow.names]
+    groups = range(parquet.num_row_groups)
+    for batch in bounded_batches(parquet, groups, columns=[*names, NAMES]):
+        if LAYOUT in names:
+            batch = batch.filter(pc.is_null(batch.column(LAYOUT)))
+        for part in by_stream(batch) if len(batch) else ():
+            stream = str(part.column(STREAM)[0])
+            fields = table.columns.of(stream)
+            if stream in streams and fields is not None:
+                counted = pc.value_counts(part.column(FIELDS).flatten().field(0)).to_pylist()
+                counts.add(stream, fields, {one["values"]: one["counts"] for one in counted})
 
 
 def sentence(counted: Counter[bytes]) -> str:
@@ -51,10 +113,3 @@ def sentence(counted: Counter[bytes]) -> str:
     names = [f"{name.decode(errors='backslashreplace')} ({rows:,})" for name, rows in shown]
     more = f" and {len(counted) - len(shown):,} more" if len(counted) > len(shown) else ""
     return f"without a column: {', '.join(names)}{more}"
-
-
-def _counted(batch: pa.RecordBatch, fields: FieldMap) -> dict[bytes, int]:
-    counts = pc.value_counts(batch.column(FIELDS).flatten().field(0)).to_pylist()
-    return {
-        one["values"]: one["counts"] for one in counts if fields.column_of(one["values"]) is None
-    }

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rillway.pipeline.archive.columns.uncovered import sentence, uncovered
-from rillway.pipeline.archive.files.extents import extents
+from rillway.pipeline.archive.columns.uncovered import count, sentence
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.groups import Holdup, find_holdups, read_all_groups
 from rillway.pipeline.archive.identity.recognition import (
@@ -121,23 +120,21 @@ def find_status(
     there = [name for name in streams if name not in away]
     archived = [name for name in there if table.record(name) is not None]
     recognised = _recognised(connection, table, archived)
-    counted: Counter[str] = Counter()
-    for (name, _), extent in extents(table.store, files).items():
-        counted[name] += extent.rows
+    counts = count(table, streams, files)
     facts = all_facts(connection, there)
     holdups = _holdups(connection, table, recognised)
-    others = uncovered(table, streams, files)
     found = [
         _status(
             table,
             name,
-            counted[name],
+            counts.rows[name],
             facts.get(name),
             holdups.get(name, []),
             away.get(name) or recognised.get(name),
         )
         for name in streams
     ]
+    others = counts.uncovered
     return [replace(one, uncovered=others.get(one.stream, one.uncovered)) for one in found]
 
 
