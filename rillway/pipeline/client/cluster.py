@@ -33,6 +33,7 @@ from rillway.pipeline.client.connection import (
     Word,
     pack,
 )
+from rillway.plurals import count_of
 
 T = TypeVar("T")
 
@@ -109,8 +110,7 @@ def away_sentences(nodes: Iterable[NodeAway], of_keys: Iterable[NodeAway]) -> li
     """
     streams = Counter({str(error): 0 for error in nodes})
     streams.update(map(str, of_keys))
-    units = {text: "stream" if number == 1 else "streams" for text, number in streams.items()}
-    return [f"{number:,} {units[text]}: {text}" for text, number in streams.items()]
+    return [f"{count_of(number, 'stream')}: {text}" for text, number in streams.items()]
 
 
 def is_redirection(reply: Reply) -> bool:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from rillway.pipeline.archive.archiver import Archiver, Hooks, Outcome, Settings
 from rillway.pipeline.archive.command import main
-from rillway.pipeline.archive.engine import Engine, LocalEngine
+from rillway.pipeline.archive.engine import Engine, EngineFailed, LocalEngine
 from rillway.pipeline.archive.lease import lease_key
 from rillway.pipeline.archive.report.rounds import left_out
 from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.archive.tasks import WriteTask, Written
 from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.connection import Connection, NodeAway
+from rillway.pipeline.client.connection import Connection, ConnectionLost, NodeAway
 from rillway.pipeline.lag.command import main as lag_main
 from rillway.pipeline.lag.samples import Samples
 from tests.rillway.pipeline.archive.scene import archived_ids, live_ids
@@ -74,6 +75,16 @@ def start_again(made: nodes.Cluster, node: nodes.Node) -> None:
     made.wait_until_whole()
 
 
+class FailingTasks(Tasks):
+    """With the error that a job of Spark ends with."""
+
+    def write(self, tasks: Sequence[WriteTask]) -> list[Written]:
+        try:
+            return super().write(tasks)
+        except ConnectionLost as error:
+            raise EngineFailed(str(error)) from None
+
+
 def a_round(
     url: str, table: ArchiveTable, hooks: Hooks | None = None, engine: Engine | None = None
 ) -> Outcome:
@@ -84,8 +95,8 @@ def a_round(
 @pytest.mark.parametrize(
     ("place", "step", "engine"),
     [
-        (0, "written", LocalEngine()),
-        (2, "committed", Tasks()),
+        (0, "planned", FailingTasks()),
+        (2, "committed", LocalEngine()),
         *(
             pytest.param(place, step, engine, marks=pytest.mark.thorough)
             for place in (0, 1, 2)
@@ -141,6 +152,18 @@ def test_a_node_dies_in_a_round(
 def sampled(url: str) -> Iterator[Connection]:
     with connect(url) as link:
         yield link
+
+
+def test_a_job_that_fails_while_all_nodes_answer_ends_the_round(
+    url: str, table: ArchiveTable
+) -> None:
+    class Failing(LocalEngine):
+        def write(self, tasks: Sequence[WriteTask]) -> list[Written]:
+            raise EngineFailed("no worker is left")
+
+    add(url, 1, 1)
+    with pytest.raises(EngineFailed, match="no worker is left"):
+        a_round(url, table, engine=Failing())
 
 
 def test_a_node_is_away(
