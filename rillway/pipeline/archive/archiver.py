@@ -193,7 +193,7 @@ class Archiver:
             away = away_of(connection, streams)
             keys = {name: lease_key(group, name) for name in streams if name not in away}
             lifetime_ms, left_out = settings.lease_ms, connection.left_out
-            with Leases(settings.url, keys, what, lifetime_ms, left_out) as leases:
+            with Leases(connection.url, keys, what, lifetime_ms, left_out) as leases:
                 run = _Round(
                     connection, leases, self._table, self._engine, settings, hooks or self._hooks
                 )

@@ -17,6 +17,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from rillway.pipeline.client.cluster import beside, connect, following
@@ -28,12 +29,15 @@ from rillway.pipeline.client.connection import (
     ServerError,
     Word,
     exec_reply,
+    with_timeout,
 )
 from rillway.pipeline.client.scripts import Scripts
 
 T = TypeVar("T")
 
 LIFETIME_MS = 30_000
+# Twice in vain, for a request and for a new connection, and there is time left.
+REPLY_SHARE, LEAST_REPLY_S = 0.2, 1.0
 # Of keys that change or expire while they are looked at.
 MAX_ATTEMPTS = 10
 
@@ -75,7 +79,9 @@ class Leases:
         left_out: Mapping[Address, NodeAway] | None = None,
     ) -> None:
         """`left_out`: nodes of a cluster that have none of the keys."""
-        self._url, self._keys, self._what, self._lifetime_ms = url, keys, what, lifetime_ms
+        # A node that hangs must not keep those on others from being renewed.
+        self._url = with_timeout(url, max(lifetime_ms / 1000 * REPLY_SHARE, LEAST_REPLY_S))
+        self._keys, self._what, self._lifetime_ms = keys, what, lifetime_ms
         self._left_out = left_out
         self.token = f"{socket.gethostname()} process {os.getpid()} {uuid.uuid4()}"
         self.taken: dict[str, LeaseTaken | NodeAway] = {}
@@ -166,10 +172,9 @@ class Leases:
 
     def _renew_often(self) -> None:
         while not self._ended.wait(self._lifetime_ms / 3000):
-            try:
+            # check() finds those that could not be renewed in time.
+            with suppress(ServerError, ConnectionLost):
                 self._renew(self.held)
-            except (ServerError, ConnectionLost):
-                return  # check() finds that they were not renewed
 
     def _renew(self, names: Sequence[str]) -> None:
         valid_until = time.monotonic() + self._lifetime_ms / 1000

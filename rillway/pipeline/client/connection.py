@@ -87,11 +87,19 @@ def public_url(url: str) -> str:
 
 def with_database(url: str, number: int | None) -> str:
     """The URL with another database; None: as it is."""
-    if number is None:
-        return url
+    return url if number is None else _with_option(url, "db", str(number))
+
+
+def with_timeout(url: str, seconds: float) -> str:
+    """The URL with another time to wait for a reply, at most its own."""
+    own = dict(parse_qsl(urlsplit(url).query)).get("socket_timeout")
+    return _with_option(url, "socket_timeout", str(min(seconds, float(own or TIMEOUT_SECONDS))))
+
+
+def _with_option(url: str, name: str, value: str) -> str:
     parts = urlsplit(url)
-    options = [pair for pair in parse_qsl(parts.query) if pair[0] != "db"]
-    query = urlencode([*options, ("db", str(number))])
+    options = [pair for pair in parse_qsl(parts.query) if pair[0] != name]
+    query = urlencode([*options, (name, value)])
     # urlunsplit would leave out the slashes of unix:///path.
     return f"{parts.scheme}://{parts.netloc}{parts.path}?{query}"
 

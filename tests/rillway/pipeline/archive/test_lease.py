@@ -6,7 +6,7 @@ import pytest
 
 from rillway.pipeline.archive.lease import Leases
 from rillway.pipeline.client.capabilities import Capabilities
-from rillway.pipeline.client.connection import Connection, ServerError, pack
+from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError, pack
 
 KEYS = {name: f"__archive:x:lease:{{{name}}}" for name in ("orders", "payments")}
 KEY = KEYS["orders"]
@@ -64,6 +64,15 @@ def test_they_are_given_back_when_the_connection_was_lost(link: Connection) -> N
         assert held.check(KEYS) == {}
         link.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
     assert link.call("EXISTS", *KEYS.values()) == 0
+
+
+def test_they_are_renewed_after_a_renewal_has_failed(redis_link: Connection) -> None:
+    with leases(redis_link) as held:
+        held._connection.close()
+        with pytest.raises(ConnectionLost):
+            held._connection.call("PING")
+        held._renew(held.held)
+        assert held.check(KEYS) == {}
 
 
 @pytest.mark.parametrize("change", [("DEL", KEY), ("SET", KEY, "somebody else")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -152,6 +153,34 @@ def test_a_node_dies_in_a_round(
 def sampled(url: str) -> Iterator[Connection]:
     with connect(url) as link:
         yield link
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("step", ["planned", "written", "committed"])
+def test_a_node_hangs_in_a_round(
+    made: nodes.Cluster, url: str, table: ArchiveTable, step: str
+) -> None:
+    """The leases of all others are renewed meanwhile."""
+    node = made.nodes[2]
+    lost = streams_of(url, node)
+    add(url, 1, 20)
+    stopped: list[str] = []
+
+    def reached(now: str) -> None:
+        if now == step and not stopped:
+            stopped.append(now)
+            node.server.process.send_signal(signal.SIGSTOP)
+
+    try:
+        outcome = a_round(f"{url}?socket_timeout=2", table, Hooks(reached=reached))
+        assert outcome.failures.keys() == lost
+        assert set(map(type, outcome.failures.values())) == {NodeAway}
+    finally:
+        node.server.process.send_signal(signal.SIGCONT)
+    with connect(url) as link:
+        link.call_all([("DEL", lease_key(table.group, name)) for name in lost])
+    assert not a_round(url, table).failures
+    assert [archived_ids(table, name) for name in STREAMS] == [ids(1, 20)] * len(STREAMS)
 
 
 def test_a_job_that_fails_while_all_nodes_answer_ends_the_round(

@@ -12,6 +12,7 @@ from rillway.pipeline.client.connection import (
     has_error,
     pack,
     public_url,
+    with_timeout,
 )
 
 pytestmark = pytest.mark.integration
@@ -79,3 +80,15 @@ def test_a_url_that_is_none_is_refused() -> None:
     check_url("rediss://host:1")
     with pytest.raises(ValueError, match="scheme"):
         check_url("http://host")
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("redis://h:1/2", "redis://h:1/2?socket_timeout=6.0"),
+        ("redis://h:1/2?socket_timeout=2&db=3", "redis://h:1/2?db=3&socket_timeout=2.0"),
+        ("unix:///a/b.sock?socket_timeout=9", "unix:///a/b.sock?socket_timeout=6.0"),
+    ],
+)
+def test_a_url_has_another_timeout_unless_its_own_is_shorter(url: str, found: str) -> None:
+    assert with_timeout(url, 6.0) == found
