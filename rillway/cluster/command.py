@@ -28,7 +28,8 @@ def main(arguments: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         again = f"{job} {options.node}" if job == "remove" else job
-        print(f"\nInterrupted. `rillway cluster {again}` goes on.", file=sys.stderr)
+        command = ClusterFolder(options.dir).command(again)
+        print(f"\nInterrupted. `{command}` goes on.", file=sys.stderr)
         return 128 + signal.SIGINT
 
 

@@ -14,7 +14,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from shlex import quote
 
+from rillway.cluster.arguments import DEFAULT_FOLDER
 from rillway.cluster.failure import ClusterFailed
 from rillway.cluster.member import Member, Node, parse_nodes
 from rillway.cluster.process import NodeProcess
@@ -81,11 +83,15 @@ class ClusterFolder:
     def existing(self) -> Plan:
         """The plan. Raises ClusterFailed if there is no cluster."""
         if self.plan is None:
-            raise ClusterFailed(
-                f"there is no cluster in {self.path}: rillway cluster start --nodes 3 "
-                f"--dir {self.path}"
-            )
+            first = self.command("start --nodes 3")
+            raise ClusterFailed(f"there is no cluster in {self.path}: {first}")
         return self.plan
+
+    def command(self, job: str) -> str:
+        """A command for the user to run, on this folder."""
+        is_default = self.path == DEFAULT_FOLDER.absolute()
+        where = "" if is_default else f" --dir {quote(str(self.path))}"
+        return f"rillway cluster {job}{where}"
 
     def save(self, plan: Plan) -> None:
         """Write cluster.json, whole or not at all. Only its owner reads it: it has passwords."""

@@ -60,7 +60,12 @@ class Launch:
         """Compare with the cluster that is there; take over other options. Raises ClusterFailed."""
         plan = self._folder.existing()
         given = (
-            ("--nodes", wish.primaries, plan.primaries, "; `rillway cluster add` adds one"),
+            (
+                "--nodes",
+                wish.primaries,
+                plan.primaries,
+                f"; `{self._folder.command('add')}` adds one",
+            ),
             ("--replicas", wish.replicas, plan.replicas, ""),
             ("--port", wish.port, plan.first_port or plan.ports[0], ""),
         )
@@ -74,7 +79,7 @@ class Launch:
             if any(process.pid for process in self._folder.processes()):
                 raise ClusterFailed(
                     "other options than before need all nodes to start again: "
-                    f"rillway cluster stop --dir {self._folder.path}"
+                    + self._folder.command("stop")
                 )
             plan.options = wish.options
             self._folder.save(plan)
@@ -137,9 +142,8 @@ class Launch:
         """
         plan = self._whole()
         if plan.removing:
-            raise ClusterFailed(
-                f"a node is being removed. First: rillway cluster remove {plan.removing[0]}"
-            )
+            again = self._folder.command(f"remove {plan.removing[0]}")
+            raise ClusterFailed(f"a node is being removed. First: {again}")
         if not plan.adding:
             first = max(plan.ports) + 1
             ports = list(range(first, first + 1 + plan.replicas))
@@ -167,7 +171,8 @@ class Launch:
         down = [str(p.port) for p in map(self._folder.process, plan.ports) if p.pid is None]
         if down or not plan.is_created:
             what = f"down: {', '.join(down)}" if down else "not made to the end"
-            raise ClusterFailed(f"the cluster is {what}. First: rillway cluster start")
+            first = self._folder.command("start")
+            raise ClusterFailed(f"the cluster is {what}. First: {first}")
         return plan
 
     def _others(self, ours: Sequence[Member]) -> list[Member]:
@@ -198,14 +203,15 @@ class Launch:
         """
         plan = self._whole()
         if plan.adding:
-            raise ClusterFailed("a node is being added. First: rillway cluster add")
+            again = self._folder.command("add")
+            raise ClusterFailed(f"a node is being added. First: {again}")
         if not plan.removing:
             plan.removing = leaving_ports(name, self._members(plan.ports))
             plan.ports = [port for port in plan.ports if port not in plan.removing]
             self._folder.save(plan)
         elif name not in self._names(plan.removing[0]):
-            first = f"First: rillway cluster remove {plan.removing[0]}"
-            raise ClusterFailed(f"another node is being removed. {first}")
+            again = self._folder.command(f"remove {plan.removing[0]}")
+            raise ClusterFailed(f"another node is being removed. First: {again}")
         self._started(plan.removing)
         ours, leaving = self._members(plan.ports), self._members(plan.removing)
         staying = [*ours, *self._others(ours)]

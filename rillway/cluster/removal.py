@@ -18,13 +18,14 @@ def leaving_ports(name: str, ours: Sequence[Member]) -> list[int]:
     if not found and any(name in (str(node.port), node.address, node.id) for node in nodes):
         raise ClusterFailed(f"{name} was not started here: redis-cli --cluster del-node removes it")
     if not found:
-        raise ClusterFailed(f"the cluster has no node {name}: rillway cluster status shows them")
+        known = ", ".join(each.address for each in ours)
+        raise ClusterFailed(f"the cluster has no node {name}: there are {known}")
     leaving = found[0]
     owners = {node.id for node in nodes if node.is_primary and node.slots}
     if owners == {leaving.id}:
         raise ClusterFailed(
-            f"{leaving.address} is the only primary: there is none to take its slots. "
-            "rillway cluster stop ends the cluster"
+            f"{leaving.address} is the only primary: there is none to take its slots; `stop` ends "
+            "the cluster"
         )
     replicas = {node.id for node in nodes if node.primary_id == leaving.id}
     return [leaving.port, *(member.port for member in ours if member.id in replicas)]

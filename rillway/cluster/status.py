@@ -99,7 +99,7 @@ def read_status(folder: ClusterFolder) -> Status:
 def _ask(folder: ClusterFolder, process: NodeProcess) -> Answer:
     pid = process.pid
     if pid is None:
-        problem = f"is down: rillway cluster start brings it back; its log: {process.log}"
+        problem = f"is down: {folder.command('start')} brings it back; its log: {process.log}"
         return Answer(process.port, None, [], False, problem)
     member = folder.member(process.port)
     try:
@@ -148,12 +148,12 @@ def _ask_other(node: Node) -> NodeStatus:
 def _of_plan(folder: ClusterFolder) -> list[str]:
     plan = folder.existing()
     if not plan.is_created:
-        return ["it was not made to the end: `rillway cluster start` goes on"]
+        return [f"it was not made to the end: `{folder.command('start')}` goes on"]
     if plan.adding:
-        return [f"a node is being added ({plan.adding[0]}): `rillway cluster add` goes on"]
+        return [f"a node is being added ({plan.adding[0]}): `{folder.command('add')}` goes on"]
     if plan.removing:
         port = plan.removing[0]
-        return [f"a node is being removed ({port}): `rillway cluster remove {port}` goes on"]
+        return [f"a node is being removed ({port}): `{folder.command(f'remove {port}')}` goes on"]
     return []
 
 

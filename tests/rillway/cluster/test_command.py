@@ -86,7 +86,7 @@ def test_the_command_that_made_a_cluster_starts_it_when_its_first_node_is_gone(
         launch.check(Wish(3, None, 7003, []))
 
 
-def test_a_node_that_was_killed_is_shown_and_started_again(run: Run) -> None:
+def test_a_node_that_was_killed_is_shown_and_started_again(run: Run, tmp_path: Path) -> None:
     port = free_ports(3)
     assert run("start", "--nodes", "2", "--port", str(port)).returncode == 0
     pids = {
@@ -98,10 +98,11 @@ def test_a_node_that_was_killed_is_shown_and_started_again(run: Run) -> None:
     document = json.loads(status.stdout)
     assert (status.returncode, document["state"], document["slots_served"]) == (1, "fail", 8192)
     assert [node["pid"] for node in document["nodes"]] == [None, pids[port + 1]]
-    remedy = "rillway cluster start brings it back"
+    remedy = f"rillway cluster start --dir {tmp_path / 'c'} brings it back"
     assert document["problems"][0].startswith(f"127.0.0.1:{port} is down: {remedy}; its log: ")
     refused = run("add")
-    assert f"the cluster is down: {port}. First: rillway cluster start" in refused.stderr
+    first = f"First: rillway cluster start --dir {tmp_path / 'c'}\n"
+    assert f"the cluster is down: {port}. {first}" in refused.stderr
     assert run("start").stdout.startswith("starting 1 node in ")
     assert run("status").returncode == 0
 

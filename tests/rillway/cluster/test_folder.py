@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rillway.cluster.arguments import DEFAULT_FOLDER
 from rillway.cluster.failure import ClusterFailed
 from rillway.cluster.folder import ClusterFolder, Plan, checked_options, option_value
 
@@ -26,6 +27,12 @@ def test_a_plan_is_read_as_it_was_saved(tmp_path: Path) -> None:
 def test_without_a_cluster_it_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(ClusterFailed, match=r"there is no cluster in .*: rillway cluster start"):
         ClusterFolder(tmp_path).existing()
+
+
+def test_commands_name_the_folder_unless_it_is_the_one_of_default(tmp_path: Path) -> None:
+    assert ClusterFolder(DEFAULT_FOLDER).command("add") == "rillway cluster add"
+    named = ClusterFolder(tmp_path / "my cluster")
+    assert named.command("start") == f"rillway cluster start --dir '{tmp_path}/my cluster'"
 
 
 @pytest.mark.parametrize(

@@ -83,14 +83,17 @@ def test_of_a_cluster_that_is_stopped_the_files_are_read(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("plan", "sentence"),
     [
-        (Plan(1, 0, [7000], []), "it was not made to the end: `rillway cluster start` goes on"),
+        (
+            Plan(1, 0, [7000], []),
+            "it was not made to the end: `rillway cluster start --dir {}` goes on",
+        ),
         (
             Plan(1, 0, [7000], [], adding=[7001], is_created=True),
-            "a node is being added (7001): `rillway cluster add` goes on",
+            "a node is being added (7001): `rillway cluster add --dir {}` goes on",
         ),
     ],
 )
 def test_what_was_cut_is_said(tmp_path: Path, plan: Plan, sentence: str) -> None:
     folder = ClusterFolder(tmp_path)
     folder.save(plan)
-    assert sentence in read_status(folder).problems
+    assert sentence.format(tmp_path) in read_status(folder).problems
