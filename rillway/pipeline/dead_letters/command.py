@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rillway.client.partitions import Partitions
+from rillway.client.partitions import MOST_PARTITIONS, Partitions
 from rillway.command_line.arguments import add_url, duration, from_one, from_zero, interval
 from rillway.command_line.parser import Parser
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
@@ -108,9 +108,24 @@ def routes_there(servers: Connection, options: argparse.Namespace) -> list[Route
     names = Partitions(options.stream, options.partitions)
     kinds = kinds_of(servers, names.streams)
     there = [name for name in names.streams if kinds[name] != "none"] or names.streams[:1]
+    if text := left_out(servers, names):
+        print(f"rillway dead-letters: note: {text}", file=sys.stderr)
     check_there(servers, *there, remedy="")
     partitions = enumerate(names.streams)
     return [Route(name, names.dead_letters(p), True) for p, name in partitions if name in there]
+
+
+def left_out(servers: Connection, names: Partitions) -> str:
+    """Partitions that are there beyond the number that was given; empty if there are none.
+
+    Raises ServerError.
+    """
+    others = Partitions(names.name, MOST_PARTITIONS).streams[names.partitions :]
+    there = [name for name, kind in kinds_of(servers, others).items() if kind == "stream"]
+    if not there:
+        return ""
+    what = there[0] if len(there) == 1 else f"{there[0]} to {there[-1]}"
+    return f"--partitions {names.partitions} leaves out {what}"
 
 
 def check_groups(servers: Connection, routes: Sequence[Route], groups: Sequence[str]) -> None:

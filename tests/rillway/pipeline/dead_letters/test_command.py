@@ -219,6 +219,16 @@ def test_all_partitions_are_listed_moved_and_sent_back(
     assert [partitions.call("XLEN", f"p:{{{p}}}") for p in range(4)] == [2, 1, 2, 0]
 
 
+@pytest.mark.parametrize(("number", "what"), [(1, "p:{1} to p:{2}"), (2, "p:{2}")])
+def test_partitions_beyond_the_number_are_mentioned(
+    partitions: Connection, number: int, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--url", partitions.url, "--stream", "p", "--partitions", str(number)]
+    assert main([*where, "--more-than", "3"]) == 0
+    text = f"rillway dead-letters: note: --partitions {number} leaves out {what}\n"
+    assert capsys.readouterr().err == text
+
+
 def test_a_stream_without_any_partition_is_reported(
     link: Connection, capsys: pytest.CaptureFixture[str]
 ) -> None:
