@@ -62,6 +62,8 @@ if TYPE_CHECKING:
 HISTORY_SCHEMA = arrow_schema().append(pa.field(EPOCH, pa.int32()))
 # A stream may part from the archive between the look at it and the pin.
 MAX_PINS = 5
+# What Spark's readers take for a pattern.
+GLOB = frozenset("*?[]{}\\")
 
 
 @dataclass(slots=True)
@@ -110,10 +112,12 @@ class History:
 
     @property
     def must_be_copied(self) -> bool:
-        """True if Spark's own readers cannot have the archive: it is in an object store, or fields
-        have left `fields` for columns."""
-        is_remote = self.archived is not None and self.archived.store.folder is None
-        return is_remote or bool(self.typed)
+        """True if Spark's own readers cannot have the archive: it is in an object store, its folder
+        is a pattern to them, or fields have left `fields` for columns."""
+        if self.archived is None:
+            return bool(self.typed)
+        folder = self.archived.store.folder
+        return folder is None or bool(self.typed) or not GLOB.isdisjoint(str(folder))
 
     def _live_batches(self) -> Iterator[pa.RecordBatch]:
         if self.live is not None:

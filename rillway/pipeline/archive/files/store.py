@@ -17,10 +17,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow.fs as pafs
 
 URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
+UNUSABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 MAX_REASON = 120
 SCHEMES = ("s3", "s3a", "gs", "abfs", "abfss", "az", "adl")
 # How the names of the environment variables begin that deltalake takes for options.
@@ -116,12 +119,27 @@ def store_of(place: str | Path | Store, options: Mapping[str, str] | None = None
     if found is None:
         if options:
             raise UnknownStore(f"{place}: a local folder has no storage options")
-        return Store(str(Path(place).absolute()))
+        return Store(_named(Path(place).absolute()))
     if found[1] not in SCHEMES:
         raise UnknownStore(
             f"{place}: an archive is a local folder, or one of {', '.join(SCHEMES[:5])}://"
         )
     return Store(str(place).rstrip("/"), tuple(sorted((options or {}).items())))
+
+
+def _named(folder: Path) -> str:
+    """The folder as text. Raises UnknownStore for one that deltalake takes for another: it decodes
+    `%20` once more than it encodes it.
+    """
+    name = str(folder)
+    if (found := ENCODED.search(name)) is not None:
+        raise UnknownStore(
+            f"{name}: the folder of an archive has no {found[0]!r} in its name, which Delta takes "
+            f"for {unquote(found[0])!r}"
+        )
+    if UNUSABLE.search(name):
+        raise UnknownStore(f"{name!r}: the folder of an archive has no such characters in its name")
+    return name
 
 
 def reason_of(error: BaseException) -> str:

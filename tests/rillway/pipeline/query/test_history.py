@@ -402,3 +402,14 @@ def test_a_stream_that_is_not_the_archived_one_is_refused(
     with pytest.raises(OtherDatabase), open_history(url, STREAM, table.root):
         pass
     assert group_infos(link, STREAM) and not group_infos(Connection(url), STREAM)
+
+
+@pytest.mark.parametrize(("name", "copies"), [("a b", False), ("ü#", False), ("st*r[1]", True)])
+def test_an_archive_whose_folder_is_a_pattern_to_spark_is_copied(
+    link: Connection, tmp_path: Path, name: str, *, copies: bool
+) -> None:
+    table = ArchiveTable.open_or_create(tmp_path / name)
+    add_many(link, STREAM, 3)
+    archive(link, table)
+    with open_history(link.url, STREAM, table.root) as history:
+        assert history.must_be_copied is copies

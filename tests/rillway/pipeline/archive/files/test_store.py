@@ -33,12 +33,14 @@ from rillway.pipeline.query import command as query
 from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.replay.command import main as replay
 from tests.rillway.pipeline.archive.conftest import NOT_GOOGLES, ObjectStore
+from tests.rillway.pipeline.archive.repair.damages import append
 from tests.rillway.pipeline.archive.scene import (
     DAY_MS,
     STEPS,
     add,
     add_many,
     archive,
+    archived_ids,
     commit,
     live_ids,
 )
@@ -77,6 +79,20 @@ def test_what_is_no_option_of_the_store_does_no_harm(
     store = store_of(object_store.uri, object_store.options).with_environment()
     pq.write_table(pa.table({"n": [1]}), "file", filesystem=store.filesystem)
     assert store.size("file") > 0
+
+
+@pytest.mark.parametrize("name", ["a%20b", "x%2Fy/archive", "a\nb", "a\udcff"])
+def test_a_folder_whose_name_would_be_taken_for_another_is_refused(name: str) -> None:
+    with pytest.raises(UnknownStore, match="the folder of an archive has no "):
+        store_of(name)
+
+
+@pytest.mark.parametrize("name", ["a b", "ü", "a#b?c", "st*r[1]{2}", "quo'te", "per%", "a+b"])
+def test_other_names_of_folders_are_taken_as_they_are(name: str, tmp_path: Path) -> None:
+    table = ArchiveTable.open_or_create(tmp_path / name)
+    append(table, "orders", "1-0", "2-0")
+    assert archived_ids(ArchiveTable.open(tmp_path / name)) == ["1-0", "2-0"]
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize("uri", ["ftp://b/x", "s5://b/x", "file:///x"])

@@ -49,6 +49,14 @@ def test_a_snapshot_says_which_version_it_shows(
     assert mirrored.summaries[-1]["total-records"] == "8"
 
 
+@pytest.mark.parametrize("name", ["a b", "ü", "a#b?c", "st*r[1]"])
+def test_a_folder_may_have_any_name(tmp_path: Path, uri: str, name: str) -> None:
+    table = ArchiveTable.open_or_create(tmp_path / name)
+    append(table, "1-0", "2-0")
+    Mirror(table.store, uri, DEFAULT_ICEBERG_TABLE).follow()
+    assert Mirrored(table, uri).ids() == ["1-0", "2-0"]
+
+
 def test_nothing_is_committed_where_no_file_came(
     table: ArchiveTable, mirror: Mirror, mirrored: Mirrored
 ) -> None:
