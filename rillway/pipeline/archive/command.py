@@ -34,7 +34,11 @@ from rillway.pipeline.archive.files.extents import extents
 from rillway.pipeline.archive.files.store import os_sentence
 from rillway.pipeline.archive.iceberg.follower import Follower, check_installed, open_mirror
 from rillway.pipeline.archive.identity.epochs import epoch_as_json
-from rillway.pipeline.archive.identity.lost import check_not_lost, forget_main
+from rillway.pipeline.archive.identity.lost import (
+    check_not_lost,
+    forget_main,
+    in_other_database,
+)
 from rillway.pipeline.archive.repair.commands import repair_main, verify_main, warn_of_damage
 from rillway.pipeline.archive.repair.findings import check_files
 from rillway.pipeline.archive.report.metrics import MetricsFile
@@ -237,7 +241,8 @@ class _Rounds:
             raise
         seconds = time.monotonic() - began
         self._print(outcome, seconds)
-        self._has_left_out = bool(outcome.failures or outcome.away)
+        elsewhere = self._elsewhere(outcome)
+        self._has_left_out = bool(outcome.failures or outcome.away or elsewhere)
         reports = outcome.reports.values()
         self.was_cut_short = self._interruption.requested and not all(
             report.is_complete for report in reports
@@ -307,6 +312,18 @@ class _Rounds:
             self._table.tidy()
         except ArchiveError as error:
             complain(f"not compacted: {error}")
+
+    def _elsewhere(self, outcome: Outcome) -> list[str]:
+        """A sentence for each named stream that is in another database; they are told as well."""
+        missing = [report.stream for report in outcome.reports.values() if report.is_missing]
+        if not missing or self._settings.allows_missing:
+            return []
+        with connect(self._settings.url) as connection:
+            told = (in_other_database(self._table, connection, name) for name in missing)
+            found = [text for text in told if text]
+        for text in found:
+            complain(text)
+        return found
 
     def _gone(self, outcome: Outcome) -> dict[tuple[str, str], str]:
         """What to say of groups that hold up trims for an archive that is gone."""
@@ -392,6 +409,8 @@ def status_main(options: argparse.Namespace) -> int:
     with connect(options.url) as connection:
         connection.leave_out()
         found = find_status(connection, table, streams, sound)
+        missing = [one.stream for one in found if one.is_missing and options.stream]
+        elsewhere = [in_other_database(table, connection, name) for name in missing]
         away = away_of(connection, streams)
         for marker in read_markers(connection, [name for name in streams if name not in away]):
             # Where this one was before it was moved, the next round of an archiver mends.
@@ -402,13 +421,16 @@ def status_main(options: argparse.Namespace) -> int:
         print(json.dumps(one.as_json()) if options.json else one.line())
     if not options.json:
         print(as_total(table, len(found)))
-    unknown = [one.stream for one in found if one.is_missing and not one.epoch]
-    for stream in unknown:
-        complain(f"{stream}: is neither in {table.store} nor at {public_url(options.url)}")
-    for text in away_sentences((), away.values()):
+    wrong = [
+        f"{one.stream}: is neither in {table.store} nor at {public_url(options.url)}"
+        for one in found
+        if one.is_missing and not one.epoch
+    ]
+    wrong += [*filter(None, elsewhere), *away_sentences((), away.values())]
+    for text in wrong:
         complain(text)
     warn_of_damage(table, damaged)
-    return 1 if damaged or unknown or away else 0
+    return 1 if damaged or wrong else 0
 
 
 # -- epochs ---------------------------------------------------------------------------------------

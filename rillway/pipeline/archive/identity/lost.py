@@ -50,6 +50,21 @@ def check_not_lost(connection: Connection, store: Store, streams: Sequence[str])
         )
 
 
+def in_other_database(table: ArchiveTable, connection: Connection, stream: str) -> str:
+    """Where a stream was archived from that is not there; empty if that is here.
+
+    Raises ArchiveError.
+    """
+    state = table.state(stream)
+    source = None if state is None else state.source
+    if source is None or source.database == connection.database:
+        return ""
+    return (
+        f"{stream}: was archived from database {source.database}, and is not in database "
+        f"{connection.database} at {public_url(connection.url)}"
+    )
+
+
 def forget_main(options: argparse.Namespace) -> int:
     """Remove an archive's markers from the streams of a server."""
     store = place_of(options.to, options.storage_options)

@@ -41,7 +41,11 @@ def expire_main(options: argparse.Namespace) -> int:
         before = day_before(datetime.now(UTC), options.older_than)
     done = expire(table, options.stream, before, vacuum_after_hours=_hours(options))
     print(expired(done, before) + _vacuumed(done.vacuumed))
-    return 0
+    known = set(table.streams()) if options.stream else set()
+    unknown = [stream for stream in options.stream or () if stream not in known]
+    for stream in unknown:
+        print(f"rillway archive: {stream}: is not in {table.store}", file=sys.stderr)
+    return 1 if unknown else 0
 
 
 def upkeep_main(options: argparse.Namespace) -> int:

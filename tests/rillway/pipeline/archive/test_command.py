@@ -187,6 +187,27 @@ def test_a_pattern_finds_the_streams_of_all_nodes(
     assert "orders:{5}: 1 entry; archived up to 1-0; 1 in memory; 0 not" in capsys.readouterr().out
 
 
+def test_a_named_stream_that_is_in_another_database_is_an_error(
+    link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_many(link, 2)
+    assert main(words) == 0
+    where = [*words[2:4], "--url", f"{link.url}/1"]
+    assert main(["--stream", STREAM, *where, "--allow-missing"]) == 0
+    assert main(["status", *where]) == 0
+    capsys.readouterr()
+    for job in ([], ["status"]):
+        assert main([*job, "--stream", STREAM, *where]) == 1
+        assert capsys.readouterr().err == (
+            "rillway archive: orders: was archived from database 0, and is not in database 1 at "
+            f"{link.url}/1\n"
+        )
+    link.call("DEL", STREAM)
+    assert main(words) == 0
+    assert main(["expire", *words[2:4], "--stream", "other", "--older-than", "1d"]) == 1
+    assert "other: is not in " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("uri", ["ftp://host/x", "file:/x", "S5a://x"])
 def test_a_uri_that_is_not_understood_is_refused(
     link: Connection,
