@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from math import ceil
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -21,6 +22,8 @@ from rillway.pipeline.archive.files.store import Store
 MAX_FILES = 200
 # Of all files together.
 HELD_ROWS = 200_000
+# So many files may each hold as many bytes as a reader of one file does.
+FULL_BATCHES = 8
 ORDER = [(name, "ascending") for name in SORTED_BY]
 
 Key: TypeAlias = tuple[Any, ...]
@@ -36,7 +39,8 @@ def merged(
         for file in files:
             parquet = stack.enter_context(open_file(store, file))
             groups = range(parquet.metadata.num_row_groups)
-            inputs.append(_Input(bounded_batches(parquet, groups, rows), schema))
+            batches = bounded_batches(parquet, groups, rows, share=ceil(len(files) / FULL_BATCHES))
+            inputs.append(_Input(batches, schema))
         inputs = [one for one in inputs if one.advance()]
         while inputs:
             bound = min(one.last for one in inputs)

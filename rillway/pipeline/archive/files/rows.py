@@ -36,6 +36,8 @@ from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, MIN_ID, ms_of
 from rillway.pipeline.ranges.reader import BATCH_BYTES
 
 READ_ROWS = 10_000
+# Names and values each: where names repeat a row may have thousands, and hardly any bytes.
+READ_FIELDS = 200_000
 INT64_MAX = (1 << 63) - 1
 KEYS = [STREAM, EPOCH, "ms", "seq"]
 
@@ -253,12 +255,18 @@ def bounded_batches(
     groups: Sequence[int],
     most_rows: int = READ_ROWS,
     columns: Sequence[str] | None = None,
+    share: int = 1,
 ) -> Iterator[pa.RecordBatch]:
-    """By bytes as well as by rows; one row group after the other, as each has its own measure."""
+    """By rows, bytes and fields; one row group after the other, as each has its own measure.
+
+    `share`: of bytes and fields a reader of several files takes only that part.
+    """
     for number in groups:
         group = parquet.metadata.row_group(number)
-        row_bytes = max(group.total_byte_size // max(group.num_rows, 1), 1)
-        rows = max(min(most_rows, BATCH_BYTES // row_bytes), 1)
+        fields = max(group.column(place).num_values for place in range(group.num_columns))
+        by_bytes = BATCH_BYTES * group.num_rows // max(group.total_byte_size * share, 1)
+        by_fields = READ_FIELDS * group.num_rows // max(fields * share, 1)
+        rows = max(min(most_rows, by_bytes, by_fields), 1)
         yield from parquet.iter_batches(rows, row_groups=[number], columns=columns)
 
 

@@ -18,7 +18,7 @@ from rillway.pipeline.archive.columns.batches import aligned
 from rillway.pipeline.archive.files.extents import Extent, extents
 from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile, write_files
 from rillway.pipeline.archive.files.periods import day_ms
-from rillway.pipeline.archive.files.rows import READ_ROWS, open_file
+from rillway.pipeline.archive.files.rows import bounded_batches, open_file
 from rillway.pipeline.archive.identity.epochs import StreamRecord
 from rillway.pipeline.archive.limits import VACUUM_AFTER_HOURS
 from rillway.pipeline.archive.table import (
@@ -111,7 +111,7 @@ def _without(
 ) -> Iterator[pa.RecordBatch]:
     names = pa.array(sorted(streams), pa.string())
     with open_file(table.store, file) as parquet:
-        for batch in parquet.iter_batches(READ_ROWS):
+        for batch in bounded_batches(parquet, range(parquet.metadata.num_row_groups)):
             part = batch.filter(pc.invert(pc.is_in(batch.column(STREAM), names)))
             if len(part):
                 yield aligned(part, table.file_schema)

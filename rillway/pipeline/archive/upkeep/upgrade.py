@@ -45,7 +45,7 @@ from rillway.pipeline.archive.files.parquet_files import (
     write_files,
 )
 from rillway.pipeline.archive.files.periods import DAY
-from rillway.pipeline.archive.files.rows import overlapping
+from rillway.pipeline.archive.files.rows import bounded_batches, overlapping
 from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.identity.epochs import (
     FIRST,
@@ -280,7 +280,7 @@ def _rows(store: Store, files: Sequence[_OldFile]) -> Iterator[pa.RecordBatch]:
 def _file_rows(store: Store, file: _OldFile) -> Iterator[pa.RecordBatch]:
     constants = {STREAM: file.stream, EPOCH: file.epoch}
     with pq.ParquetFile(file.path, filesystem=store.filesystem) as parquet:
-        for batch in parquet.iter_batches(READ_ROWS):
+        for batch in bounded_batches(parquet, range(parquet.metadata.num_row_groups)):
             columns = []
             for field in FILE_SCHEMA:
                 if field.name in constants:

@@ -8,9 +8,16 @@ import pyarrow as pa
 import pytest
 
 from rillway.pipeline.archive.files import parquet_files, rows
-from rillway.pipeline.archive.files.parquet_files import ArchivedFile, write_files
-from rillway.pipeline.archive.files.rows import Segment, StreamRows, between
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile, file_batch, write_files
+from rillway.pipeline.archive.files.rows import (
+    Segment,
+    StreamRows,
+    between,
+    bounded_batches,
+    open_file,
+)
 from rillway.pipeline.archive.files.store import ArchiveError, store_of
+from rillway.pipeline.arrow.decoder import fields_decoder
 from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, parse_id
 from tests.rillway.pipeline.archive.files.test_parquet_files import batch_of
 
@@ -54,6 +61,22 @@ def test_row_groups_of_others_are_skipped(tmp_path: Path, monkeypatch: pytest.Mo
     files = write_files(tmp_path, batches)
     assert rows_of(tmp_path, files, stream="s5").estimate() == 10
     assert rows_of(tmp_path, files, Segment(1, last=0), stream="s5").estimate() == 0
+
+
+def test_what_is_read_at_once_is_bounded_by_fields(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of entries with the same thousand fields, a file has hardly any bytes."""
+    monkeypatch.setattr(rows, "READ_FIELDS", 10_000)
+    entries = [
+        [b"%d-0" % n, [word for k in range(1000) for word in (b"f%d" % k, b"")]] for n in range(50)
+    ]
+    files = write_files(tmp_path, [file_batch(fields_decoder("s")(entries), 1)])
+    assert files[0].size_bytes < 50_000
+    found = [len(batch) for _, batch in rows_of(tmp_path, files).batches()]
+    assert found == [10] * 5
+    with open_file(store_of(tmp_path), files[0]) as parquet:
+        assert [len(batch) for batch in bounded_batches(parquet, [0], share=4)] == [2] * 25
 
 
 def test_what_is_read_at_once_is_bounded_by_bytes(
