@@ -13,7 +13,6 @@ second looks again. Where the table may lie: see store.py.
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -41,6 +40,7 @@ from rillway.pipeline.archive.files.periods import DAY
 from rillway.pipeline.archive.files.rows import Segment, StreamRows
 from rillway.pipeline.archive.files.store import ArchiveError as ArchiveError
 from rillway.pipeline.archive.files.store import Store, UnknownStore, os_sentence, store_of, sync
+from rillway.pipeline.archive.files.store import first_line as first_line
 from rillway.pipeline.archive.identity.epochs import (
     ALL,
     CURRENT,
@@ -68,8 +68,6 @@ from rillway.pipeline.client.ids import MAX_ID, MIN_ID, ms_of
 from rillway.pipeline.client.places import LOG_FOLDER
 from rillway.pipeline.ranges.offsets import Position
 
-# deltalake draws it in red.
-CAUSE_MARK = "\x1b[31m↳\x1b[0m"
 NAME = "rillway-archive"
 DESCRIPTION = "Entries of streams, archived by Rillway"
 # Newer ones have deletion vectors or renamed columns: files that are not what they seem.
@@ -618,17 +616,3 @@ def sync_log(store: Store, version: int) -> None:
             sync(log / name)
     sync(log)
     sync(root)
-
-
-def first_line(error: BaseException) -> str:
-    """Return what failed in one line and, if deltalake draws a tree of causes, the last of them.
-
-    If that is the XML reply of an object store, its code and message are returned instead of it.
-    """
-    told, *causes = str(error).split(CAUSE_MARK)
-    first = (told.strip() or type(error).__name__).splitlines()[0]
-    if not causes:
-        return first
-    said = re.search(r"<Code>(.*?)</Code>\s*<Message>([^\n<]*)", causes[-1])
-    cause = f"{said[1]}: {said[2]}" if said else " ".join(causes[-1].split())
-    return f"{first}: {cause}" if cause else first

@@ -21,6 +21,8 @@ from urllib.parse import unquote
 
 import pyarrow.fs as pafs
 
+# deltalake draws it in red.
+CAUSE_MARK = "\x1b[31m↳\x1b[0m"
 URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 UNUSABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 ENCODED = re.compile("%[0-9A-Fa-f]{2}")
@@ -163,7 +165,21 @@ def os_sentence(error: OSError) -> str:
         return f"{found[1]}: {found[2]}" if found[1] else found[2]
     if error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
-    return (str(error) or type(error).__name__).splitlines()[0]
+    return first_line(error)
+
+
+def first_line(error: BaseException) -> str:
+    """Return what failed in one line and, if deltalake draws a tree of causes, the last of them.
+
+    If that is the XML reply of an object store, its code and message are returned instead of it.
+    """
+    told, *causes = str(error).split(CAUSE_MARK)
+    first = (told.strip() or type(error).__name__).splitlines()[0]
+    if not causes:
+        return first
+    said = re.search(r"<Code>(.*?)</Code>\s*<Message>([^\n<]*)", causes[-1])
+    cause = f"{said[1]}: {said[2]}" if said else " ".join(causes[-1].split())
+    return f"{first}: {cause}" if cause else first
 
 
 def sync(path: Path) -> None:

@@ -108,6 +108,9 @@ def test_what_the_system_says_is_a_sentence() -> None:
     assert os_sentence(OSError(full)) == "No space left on device"
     missing = "[Errno 2] Failed to open local file '/a/b'. Detail: [errno 2] No such file"
     assert os_sentence(OSError(missing)) == "/a/b: No such file"
+    tree = "Generic S3 error\n   \x1b[31m↳\x1b[0m Error performing PUT\n   \x1b[31m↳\x1b[0m <Error>"
+    slow = OSError(f"{tree}<Code>SlowDown</Code><Message>Later</Message></Error>")
+    assert os_sentence(slow) == "Generic S3 error: SlowDown: Later"
     assert os_sentence(PermissionError(13, "Permission denied", "/a")) == "/a: Permission denied"
 
 
