@@ -173,7 +173,9 @@ def _hint_damage(store: Store, checkpoints: Sequence[int]) -> list[Damage]:
             version = json.loads(file.read())["version"]
     except (OSError, ValueError, KeyError, TypeError):
         return []
-    if version in checkpoints:
+    # It may be there since the log was listed.
+    is_there = store.filesystem.get_file_info(checkpoint_path(version)).type == FileType.File
+    if version in checkpoints or is_there:
         return []
     return [Damage(version, LAST_CHECKPOINT, f"it names version {version}, of which there is none")]
 

@@ -27,7 +27,12 @@ from rillway.pipeline.archive.files.parquet_files import (
 from rillway.pipeline.archive.files.rows import overlapping, raw_entries
 from rillway.pipeline.archive.files.store import ArchiveError
 from rillway.pipeline.archive.identity.epochs import StreamRecord
-from rillway.pipeline.archive.identity.recognition import Refused, Rules, recognise_all
+from rillway.pipeline.archive.identity.recognition import (
+    Recognised,
+    Refused,
+    Rules,
+    recognise_all,
+)
 from rillway.pipeline.archive.identity.walk import walk
 from rillway.pipeline.archive.repair.findings import ANCHOR, LIVE, ROWS, Finding
 from rillway.pipeline.archive.table import ArchiveTable
@@ -222,7 +227,7 @@ def check_live(connection: Connection, table: ArchiveTable) -> list[Finding]:
     Raises ArchiveError, ServerError, ConnectionLost.
     """
     findings = []
-    for stream, found in recognise_all(connection, table, table.streams(), Rules(), 0).items():
+    for stream, found in _recognised(connection, table).items():
         if isinstance(found, Refused):
             text = str(found).removeprefix(f"{stream}: ")
             findings.append(Finding(LIVE, stream, f"would be refused: {text}"))
@@ -235,3 +240,19 @@ def check_live(connection: Connection, table: ArchiveTable) -> list[Finding]:
             text = f"{format_id(walked.lacking)} is in memory, and no row of this history is it"
             findings.append(Finding(LIVE, stream, text))
     return findings
+
+
+def _recognised(
+    connection: Connection, table: ArchiveTable
+) -> dict[str, Recognised | Refused | None]:
+    """Streams that are refused are looked at again if an archiver has moved them on since the table
+    was looked at."""
+    decided: dict[str, Recognised | Refused | None] = {}
+    names = table.streams()
+    while names:
+        before = {name: table.record(name) for name in names}
+        decided |= recognise_all(connection, table, names, Rules(), 0)
+        table.refresh()
+        refused = [name for name in names if isinstance(decided[name], Refused)]
+        names = [name for name in refused if table.record(name) != before[name]]
+    return decided

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
 from rillway.pipeline.archive.files.store import LogDamaged, store_of
+from rillway.pipeline.archive.repair import log_files
 from rillway.pipeline.archive.repair.log_files import read_log
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, NoArchive
 from tests.rillway.pipeline.archive.repair.damages import (
@@ -95,3 +97,14 @@ def test_no_archive_is_begun_among_the_files_of_another(root: Path) -> None:
     shutil.rmtree(root / "_delta_log")
     with pytest.raises(ArchiveError, match="Still there: 6 files with rows"):
         ArchiveTable.open_or_create(root)
+
+
+def test_a_checkpoint_may_come_while_the_log_is_read(
+    whole_archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hint is read after the list, and names what is not in that."""
+    table = ArchiveTable.open(whole_archive)
+    monkeypatch.setattr(log_files, "CHECKPOINT", re.compile(r"(none of)(\d)"))
+    table.checkpoint()
+    assert not read_log(table.store).is_damaged
+    assert not read_log(table.store).checkpoints

@@ -121,6 +121,15 @@ def test_what_is_in_memory_may_have_expired(redis_link: Connection, table: Archi
     assert "is in memory, and no row of this history is it" in found.text
 
 
+def test_an_archiver_may_go_on_meanwhile(redis_link: Connection, table: ArchiveTable) -> None:
+    add_many(redis_link, 5)
+    archive(redis_link, table)
+    before = ArchiveTable.open(table.store)
+    add_many(redis_link, 5, 6)
+    archive(redis_link, table)
+    assert check_live(redis_link, before) == []
+
+
 def test_what_is_in_memory_is_compared(redis_link: Connection, table: ArchiveTable) -> None:
     add_many(redis_link, 5)
     archive(redis_link, table, trims=False)
