@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.support.programs.ports import free_port
+from tests.support.waiting import until
 
 START_SECONDS = 60.0
 BUCKET = "archives"
+SOON_GIVEN_UP = {
+    "max_retries": "1",
+    "backoff_config.init_backoff": "10ms",
+    "backoff_config.max_backoff": "20ms",
+}
 NOWHERE = "http://127.0.0.1:1"
 
 
@@ -108,3 +115,40 @@ def _put_bucket(endpoint: str) -> bool:
             return bool(reply.status == 200)
     except OSError:
         return False
+
+
+class Faults:
+    """A store behind faulty_proxy.py. `options`: for deltalake, which is to give up soon."""
+
+    def __init__(self, options: dict[str, str], port: int) -> None:
+        self._url = f"http://127.0.0.1:{port}"
+        self.options = options | SOON_GIVEN_UP | {"aws_endpoint_url": self._url}
+
+    def set(self, *rules: dict[str, object]) -> list[dict[str, object]]:
+        """Have these rules from now on; the requests that those of before were applied to."""
+        body = json.dumps(rules).encode()
+        request = urllib.request.Request(f"{self._url}/_faults", method="PUT", data=body)
+        with urllib.request.urlopen(request, timeout=60) as reply:
+            applied: list[dict[str, object]] = json.load(reply)
+        return applied
+
+
+@contextmanager
+def faulty_s3(options: dict[str, str]) -> Iterator[Faults]:
+    """The store of `s3_server`, behind a proxy that breaks what it is told to."""
+    port, target = free_port(), options["aws_endpoint_url"].rpartition(":")[2]
+    program = Path(__file__).with_name("faulty_proxy.py")
+    process = subprocess.Popen([sys.executable, str(program), target, str(port)])
+    try:
+        faults = Faults(options, port)
+        until(lambda: _answers(port))
+        yield faults
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answers(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 5):
+        return True
+    return False

@@ -8,7 +8,9 @@ import pickle
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,7 +21,7 @@ import pytest
 from rillway.pipeline.archive.archiver import Archiver, Hooks, Settings
 from rillway.pipeline.archive.columns.backfill import backfill
 from rillway.pipeline.archive.columns.requests import from_options, set_columns
-from rillway.pipeline.archive.command import main
+from rillway.pipeline.archive.command import EXPECTED_ERRORS, main
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.files.periods import day_of
 from rillway.pipeline.archive.files.store import Store, UnknownStore, os_sentence, store_of
@@ -44,7 +46,7 @@ from tests.rillway.pipeline.archive.scene import (
     commit,
     live_ids,
 )
-from tests.support.stores.object_store import BUCKET
+from tests.support.stores.object_store import BUCKET, Faults, faulty_s3, s3_server
 
 ODD = "a/b=c d"
 
@@ -230,6 +232,55 @@ def test_a_crash_loses_and_repeats_nothing(
     archive_odd(redis_link, again)
     assert ids_in(again, ODD) == [f"{n}-0" for n in range(1, 61)]
     assert live_ids(redis_link, ODD) == ["60-0"]
+
+
+FILE, STATE = {"method": "PUT|POST", "path": "/part-"}, {"method": "PUT", "path": "/_rillway/"}
+LOG = {"method": "PUT", "path": r"/_delta_log/\d+\.json"}
+READ, LIST = {"method": "GET", "path": "/part-"}, {"method": "GET", "path": "list-type"}
+BUSY, EXPIRED = {"status": 503, "code": "SlowDown"}, {"status": 403, "code": "ExpiredToken"}
+FAULTS = {
+    "files are refused": FILE | BUSY | {"fault": "error"},
+    "files are there, and the answers are lost": FILE | {"fault": "lost"},
+    "states are cut off": STATE | {"fault": "reset"},
+    "a commit is there, and its answer is lost": LOG | {"fault": "lost error", "times": 1},
+    "commits are there, and all answers are lost": LOG | {"fault": "lost error"},
+    "commits are refused": LOG | EXPIRED | {"fault": "error"},
+    "files cannot be read": READ | {"fault": "cut"},
+    "what is listed is old": LIST | {"fault": "stale"},
+    "nothing is allowed any more": EXPIRED | {"fault": "error"},
+}
+
+
+SLOW = ("files are refused", "states are cut off", "commits are refused", "files cannot be read")
+THOROUGH = pytest.mark.thorough
+
+
+@pytest.fixture(scope="module")
+def faults() -> Iterator[Faults]:
+    with s3_server() as options, faulty_s3(options) as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    "fault", [pytest.param(name, marks=THOROUGH if name in SLOW else ()) for name in FAULTS]
+)
+def test_after_a_fault_of_the_store_all_is_there_once(
+    redis_link: Connection, faults: Faults, fault: str, tmp_path: Path
+) -> None:
+    """Meanwhile a round succeeds, or ends with an error that the command takes for a sentence."""
+    table = ArchiveTable.open_or_create(f"s3://{BUCKET}/{tmp_path.name}", faults.options)
+    add_many(redis_link, 10, stream=ODD)
+    archive_odd(redis_link, table)
+    add_many(redis_link, 30, 11, stream=ODD)
+    faults.set(FAULTS[fault])
+    for _ in range(2):
+        with suppress(*EXPECTED_ERRORS, OSError):
+            archive_odd(redis_link, ArchiveTable.open(table.store))
+    assert faults.set()
+    again = ArchiveTable.open(table.store)
+    archive_odd(redis_link, again)
+    assert ids_in(again, ODD) == [f"{n}-0" for n in range(1, 41)]
+    assert live_ids(redis_link, ODD) == ["40-0"]
 
 
 def test_files_are_merged_expired_and_deleted(redis_link: Connection, table: ArchiveTable) -> None:
