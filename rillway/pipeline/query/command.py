@@ -62,7 +62,8 @@ BATCH_ROWS = 1000
 SPARK_SETTINGS = {"spark.sql.mapKeyDedupPolicy": "LAST_WIN"}
 STARTING_SPARK = (
     "starting Spark for this condition, which takes ten seconds or more; comparisons of "
-    "texts with texts and of numbers with numbers, IN, LIKE, AND, OR and NOT need none"
+    "texts with texts, numbers with numbers and times with '2026-01-31T12:00:00Z', IN, LIKE, AND, "
+    "OR and NOT need none"
 )
 
 
@@ -154,7 +155,7 @@ def filtered(batches: Iterator[pa.RecordBatch], chosen: Expression) -> Iterator[
 def narrowed(where: str, first: int, last: int) -> tuple[int, int]:
     """The range of IDs outside of which the condition holds for no entry. Raises QueryFailed."""
     try:
-        found = bounds(where, Reading(zone=None))
+        found = bounds(where, Reading(zone=UTC))
     except UnreadableLiteral as error:
         raise QueryFailed(str(error)) from None
     if found.first_ms is not None:

@@ -1,10 +1,11 @@
 """Conditions of `rillway query --where` that need no Spark, whose start takes ten seconds.
 
-A part of Spark's SQL, with its meaning: comparisons of texts (`stream`, `id`, `fields['name']`) and
-of numbers (`ms`, `epoch`) with literals or one another, IN, LIKE, IS NULL, AND, OR, NOT; so with
-typed columns that are texts, integers or, without IN, decimals. A field that an entry does not have
-is null, and so is what is compared with it. Texts are compared as bytes, as Spark does. Of a name
-that is there twice the last one counts.
+A part of Spark's SQL, with its meaning: comparisons of texts (`stream`, `id`, `fields['name']`),
+numbers (`ms`, `epoch`) and times (`ts`) with literals or one another, IN, LIKE, IS NULL, AND, OR,
+NOT; so with typed columns that are texts, integers or, without IN, decimals, times or dates. A
+field that an entry does not have is null, and so is what is compared with it. Texts are compared as
+bytes, as Spark does. Times are in ISO 8601, in UTC if they name no zone. Of a name that is there
+twice the last one counts.
 
 Whatever else a condition has, functions, arithmetic, a number compared with a text, is Spark's.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import reduce
 from typing import TypeAlias
@@ -22,12 +24,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rillway.pipeline.archive.files.parquet_files import EPOCH
+from rillway.pipeline.arrow.schema import TIMESTAMP
+from rillway.pipeline.ranges.conditions import TIME as TIME_TEXT
 from rillway.pipeline.ranges.conditions import Token, tokens
 
 # A column of a batch: of texts as bytes, of numbers, or of truth values.
 Expression: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
-TEXT, NUMBER, DECIMAL = "text", "number", "decimal"
-TEXTS, NUMBERS = ("stream", "id"), ("ms", EPOCH)
+TEXT, NUMBER, DECIMAL, TIME, DATE = "text", "number", "decimal", "time", "date"
+TEXTS, NUMBERS, TS = ("stream", "id"), ("ms", EPOCH), "ts"
 COMPARISONS = {
     "=": pc.equal,
     "==": pc.equal,
@@ -42,6 +46,8 @@ LAST_NUMBER = (1 << 63) - 1
 # Of what is compared as decimals, Arrow must have room for all digits before and after the point.
 MAX_DIGITS = 38
 LONG_DIGITS = 19, 0
+# Spark knows no zones that are further away.
+MAX_ZONE_HOURS = 17
 
 
 class NeedsSpark(Exception):
@@ -50,17 +56,26 @@ class NeedsSpark(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """`digits`: of numbers, before and after the point."""
+    """`digits`: of numbers, before and after the point; `literal`: what stands in quotes."""
 
     kind: str
     of: Expression
     digits: tuple[int, int] = LONG_DIGITS
+    literal: str | None = None
 
     def fits(self, other: _Value) -> bool:
         """Whether one can be compared with the other."""
-        if TEXT in (self.kind, other.kind):
-            return self.kind == other.kind
-        return sum(map(max, self.digits, other.digits)) <= MAX_DIGITS
+        if {self.kind, other.kind} <= {NUMBER, DECIMAL}:
+            return sum(map(max, self.digits, other.digits)) <= MAX_DIGITS
+        return self.kind == other.kind
+
+    def beside(self, other: _Value) -> _Value:
+        """What a literal means if it is compared with a time or a date. Raises NeedsSpark."""
+        if self.literal is not None and self.kind in (TEXT, DATE) and other.kind == TIME:
+            return _time(self.literal)
+        if self.literal is not None and self.kind == TEXT and other.kind == DATE:
+            return _date(self.literal)
+        return self
 
 
 def make_filter(condition: str, typed: Sequence[pa.Field] = ()) -> Expression | None:
@@ -141,12 +156,13 @@ class _Parser:
         sign = self._next()
         compare = COMPARISONS.get(sign.text) if sign.kind == "sign" else None
         right = self._value()
+        left, right = left.beside(right), right.beside(left)
         if compare is None or not left.fits(right):
             raise NeedsSpark
         return lambda batch: compare(left.of(batch), right.of(batch))
 
     def _membership(self, left: _Value) -> Expression:
-        """Of decimals it is Spark's: `_literal` knows none."""
+        """Of decimals, times and dates it is Spark's: `_literal` knows none."""
         self._expect("(")
         chosen = [self._literal(left.kind)]
         while self._takes(","):
@@ -176,6 +192,10 @@ class _Parser:
             return _Value(TEXT, lambda batch: batch.column(name).cast(pa.binary()))
         if name in NUMBERS:
             return _Value(NUMBER, lambda batch: batch.column(name).cast(pa.int64()))
+        if name == TS:
+            return _Value(TIME, lambda batch: batch.column(TS))
+        if token.keyword in ("TIMESTAMP", "DATE") and self._has_string():
+            return (_time if name == "timestamp" else _date)(self._next().text)
         if name in self._typed:
             return _typed_value(self._typed[name])
         if name != "fields":
@@ -195,9 +215,10 @@ class _Parser:
             return _Value(
                 DECIMAL, lambda batch: pa.repeat(scalar, len(batch)), (digits[0], digits[1])
             )
-        kind = TEXT if kind == "string" else NUMBER
-        scalar = pa.scalar(self._literal(kind))
-        return _Value(kind, lambda batch: pa.repeat(scalar, len(batch)))
+        if kind == "string":
+            text = self._next().text
+            return _constant(TEXT, pa.scalar(text.encode()), text)
+        return _constant(NUMBER, pa.scalar(self._literal(NUMBER)))
 
     def _literal(self, kind: str) -> bytes | int:
         token = self._next()
@@ -207,6 +228,9 @@ class _Parser:
         if kind == NUMBER and token.kind == "number" and int(token.text) <= LAST_NUMBER:
             return int(token.text)
         raise NeedsSpark
+
+    def _has_string(self) -> bool:
+        return self._place < len(self._found) and self._found[self._place].kind == "string"
 
     def _peek(self) -> Token:
         if self._place == len(self._found):
@@ -239,10 +263,42 @@ def _typed_value(column: pa.Field) -> _Value:
         return _Value(TEXT, lambda batch: batch.column(name).cast(pa.binary()))
     if pa.types.is_integer(kind):
         return _Value(NUMBER, lambda batch: batch.column(name).cast(pa.int64()))
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return _Value(DATE if pa.types.is_date(kind) else TIME, lambda batch: batch.column(name))
     if pa.types.is_decimal(kind):
         digits = kind.precision - kind.scale, kind.scale
         return _Value(DECIMAL, lambda batch: batch.column(name), digits)
     raise NeedsSpark
+
+
+def _time(text: str) -> _Value:
+    """Raises NeedsSpark for what is not written as it is read everywhere."""
+    found = TIME_TEXT.fullmatch(text)
+    if found is None:
+        raise NeedsSpark
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise NeedsSpark from None
+    zone = found[5] or "Z"
+    if zone != "Z" and int(zone[1:3]) > MAX_ZONE_HOURS:
+        raise NeedsSpark
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return _constant(TIME, pa.scalar(moment, TIMESTAMP))
+
+
+def _date(text: str) -> _Value:
+    """Raises NeedsSpark."""
+    if TIME_TEXT.fullmatch(text) is None:
+        raise NeedsSpark
+    try:
+        return _constant(DATE, pa.scalar(date.fromisoformat(text)), text)
+    except ValueError:
+        raise NeedsSpark from None
+
+
+def _constant(kind: str, scalar: pa.Scalar, literal: str | None = None) -> _Value:
+    return _Value(kind, lambda batch: pa.repeat(scalar, len(batch)), literal=literal)
 
 
 def _joined(

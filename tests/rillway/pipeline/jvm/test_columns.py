@@ -62,12 +62,13 @@ def test_a_condition_on_typed_columns(
 
 def test_conditions_mean_without_spark_what_they_mean_with_it(spark: SparkSession) -> None:
     rows = [
-        (row["id"], *(row[column.name] for column in TYPED), row["ms"])
+        (row["id"], *(row[column.name] for column in TYPED), row["ms"], row["ts"])
         for row in typed_batch().to_pylist()
     ]
     frame = spark.createDataFrame(
         rows,
-        "id STRING, customer STRING, amount DECIMAL(38,19), Count SHORT, at TIMESTAMP, ms LONG",
+        "id STRING, customer STRING, amount DECIMAL(38,19), Count SHORT, at TIMESTAMP, day DATE, "
+        "ms LONG, ts TIMESTAMP",
     )
     for condition, ids in TYPED_CONDITIONS.items():
         assert [row.id for row in frame.where(condition).collect()] == ids.split(), condition

@@ -11,6 +11,7 @@ import redis
 
 from rillway.pipeline.archive import command as archive_command
 from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, make_id
 from rillway.pipeline.query import command as query
 from rillway.testing.processes import RillwayCluster
 from tests.rillway.pipeline.scene import add, add_many
@@ -50,6 +51,18 @@ def test_ids_are_included_at_both_ends(
         "20-0",
         "21-0",
     ]
+
+
+def test_a_time_without_a_zone_bounds_what_is_read_in_utc(
+    archived: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = "ts >= '1970-01-01 00:00:00.019' AND '1970-01-01 00:00:00.0215' > ts"
+    assert query.narrowed(where, 0, MAX_ID) == (make_id(19), make_id(21, MAX_SEQ))
+    capsys.readouterr()
+    assert query.main([*archived, "--where", where, "--format", "json"]) == 0
+    printed = capsys.readouterr()
+    assert [json.loads(line)["id"] for line in printed.out.splitlines()] == ["19-0", "20-0", "21-0"]
+    assert "Spark" not in printed.err
 
 
 def test_a_stream_that_is_not_there_is_an_error(

@@ -41,16 +41,24 @@ CONDITIONS = {
     "id IN ('1-0', '2-5')": "1-0 2-5",
     "ms < 2 OR fields['delay'] = '8'": "1-0",
     "NOT NOT NOT ms > 1": "1-0",
+    "ts > '1970-01-01T00:00:00.002Z'": "3-0 4-0 5-0",
+    "ts >= '1970-01-01 01:00:00.004+01:00'": "4-0 5-0",
+    "TIMESTAMP '1970-01-01 00:00:00.001' = ts OR ts < '0001-01-01T00:00:00+10:00'": "1-0",
+    "ts < '1970-01-01 00:00:00.0025'": "1-0 2-0 2-5",
+    "ts > '1970-01-01' AND DATE '1970-01-02' > ts AND ms = 2": "2-0 2-5",
+    "ts IS NULL OR ts <> ts": "",
 }
 
 CUSTOMER, AMOUNT = pa.field("customer", pa.string()), pa.field("amount", pa.decimal128(38, 19))
 COUNT, AT = pa.field("Count", pa.int16()), pa.field("at", pa.timestamp("us", "UTC"))
-TYPED = [CUSTOMER, AMOUNT, COUNT, AT]
+DAY = pa.field("day", pa.date32())
+TYPED = [CUSTOMER, AMOUNT, COUNT, AT, DAY]
 TYPED_VALUES = {
     CUSTOMER: ["ann", None, "Ann", "é", "", "ann"],
     AMOUNT: [Decimal("12.5"), Decimal(7), None, Decimal("-3.01"), Decimal(9), Decimal("9.99")],
     COUNT: [1, 2, 3, -4, None, 6],
     AT: [None, 0, 1, 2, 3, 4],
+    DAY: [0, 1, None, 20_000, -1, 2],
 }
 TYPED_CONDITIONS = {
     "customer = 'ann'": "1-0 5-0",
@@ -69,6 +77,11 @@ TYPED_CONDITIONS = {
     "amount > count": "1-0 2-0 3-0 5-0",
     "count IN (1, 3, 700000)": "1-0 2-5",
     "count = ms AND customer = 'ann'": "1-0",
+    "at < '1970-01-01T00:00:00.000002Z'": "2-0 2-5",
+    "at <= TIMESTAMP '1970-01-01 00:00:00.000001' OR AT > ts": "2-0 2-5",
+    "NOT at > '1970-01-01'": "2-0",
+    "day > '1970-01-01' AND DATE '2000-01-01' > day": "2-0 5-0",
+    "'2024-10-04' = Day OR day < date '1970-01-01' OR day IS NULL": "2-5 3-0 4-0",
 }
 
 
@@ -123,7 +136,16 @@ def test_an_argument_may_have_bytes_that_are_no_text() -> None:
         "ms = 99999999999999999999",
         "ms NOT = 5",
         "seq = 0",
-        "ts > '2020-01-01'",
+        "ts > '2020'",
+        "ts > '2020-01-01T12'",
+        "ts > '2020-13-01'",
+        "ts > '2020-01-01T12:00:00+18:00'",
+        "ts > fields['carrier']",
+        "ts > 1700000000",
+        "ts IN ('2020-01-01')",
+        "ts LIKE '2020%'",
+        "ts > `date` '2020-01-01'",
+        "DATE '2020-01-01' > '2019-01-01T00:00:00'",
         "ms",
         "(ms = 1",
         "ms = 1)",
@@ -163,6 +185,9 @@ def test_typed_columns_are_compared(condition: str, ids: str) -> None:
         "Twice = 1",
         "amount < 1.12345678901234567890",
         "customer > 1.5",
+        "day > '2020-01-01T00:00:00'",
+        "day > ts",
+        "day > 5",
         "amount > 1.5e0",
     ],
 )
