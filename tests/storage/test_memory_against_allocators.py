@@ -33,7 +33,7 @@ Parts = Iterator[Value | OrderedIndex]
 
 
 def strings(length: int) -> Parts:
-    for _ in range(20_000_000 // (length + 500)):
+    for _ in range(5_000_000 // (length + 500)):
         yield StringValue(os.urandom(length))
 
 
@@ -116,7 +116,7 @@ def groups(consumers: int, entries: int, claimed: int) -> Parts:
 
 
 def many_groups() -> Parts:
-    for _ in range(1000):
+    for _ in range(250):
         stream = Stream()
         for name in (b"a", b"b"):
             stream.add_group(Group(name, MIN_ID))
@@ -135,24 +135,24 @@ def index(count: int, step: int) -> Parts:
 SHAPES: dict[str, Callable[[], Parts]] = {
     **{f"strings of {size}": lambda size=size: strings(size) for size in (10, 100, 400, 5000)},  # type: ignore[misc]
     "a hash": lambda: hashes(1, 50_000),
-    "hashes": lambda: hashes(10_000, 5),
-    "fields that expire": lambda: expiring_hash(50_000),
+    "hashes": lambda: hashes(2_500, 5),
+    "fields that expire": lambda: expiring_hash(12_500),
     "a set": lambda: sets(1, 50_000),
-    "sets": lambda: sets(10_000, 5),
-    "a sorted set": lambda: sorted_sets(1, 50_000),
-    "sorted sets": lambda: sorted_sets(10_000, 5),
-    "a list": lambda: lists(1, 200_000),
-    "lists": lambda: lists(10_000, 5),
-    "small entries": lambda: streams(1, 100_000, small_fields),
-    "mixed entries": lambda: streams(1, 30_000, mixed_fields),
-    "entries of 1 KiB": lambda: streams(1, 10_000, kib_fields),
-    "streams": lambda: streams(3_000, 5, small_fields),
-    "pending entries": lambda: groups(10, 50_000, 0),
-    "pending entries of many consumers": lambda: groups(1_000, 50_000, 0),
-    "claimed entries": lambda: groups(10, 20_000, 10_000),
+    "sets": lambda: sets(2_500, 5),
+    "a sorted set": lambda: sorted_sets(1, 12_500),
+    "sorted sets": lambda: sorted_sets(2_500, 5),
+    "a list": lambda: lists(1, 50_000),
+    "lists": lambda: lists(2_500, 5),
+    "small entries": lambda: streams(1, 25_000, small_fields),
+    "mixed entries": lambda: streams(1, 7_500, mixed_fields),
+    "entries of 1 KiB": lambda: streams(1, 2_500, kib_fields),
+    "streams": lambda: streams(750, 5, small_fields),
+    "pending entries": lambda: groups(10, 12_500, 0),
+    "pending entries of many consumers": lambda: groups(250, 12_500, 0),
+    "claimed entries": lambda: groups(10, 5_000, 2_500),
     "groups": many_groups,
-    "an index in order": lambda: index(100_000, 1),
-    "an index out of order": lambda: index(30_000, 7_368_787_919),
+    "an index in order": lambda: index(25_000, 1),
+    "an index out of order": lambda: index(7_500, 7_368_787_919),
 }
 
 
