@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.crash.cluster_rounds import EVENTS, FAILOVER_SECONDS, REFUSAL_SECONDS, ClusterRounds
+from tests.support.examples import examples
 
 pytestmark = pytest.mark.compat
 
-ROUNDS = 3  # of each kind
+ROUNDS = examples(5)  # of each kind
 BUSY_SECONDS = 5  # of a machine that runs other tests as well
 
 

@@ -22,7 +22,7 @@ from tests.crash.servers import Link, begin_rillway
 from tests.support.examples import examples
 
 KILLS = max(3, examples(6))
-DISKS = max(30, examples(50))
+DISKS = max(12, examples(50))
 SEED = 1
 LAST_BYTES = 2000
 
