@@ -175,7 +175,7 @@ def test_all_records_are_found_while_an_index_is_made(way: str) -> None:
     table, copies = table_of(*range(10_000)), list[RecordTable]()
     for at in range(20_000):
         CHANGES[way](table, at)
-        if at % 2_000 == 0:
+        if at % 5_000 == 0:
             copies.append(table.copy())
     for found in (table, *copies):
         names_of = found.records()
