@@ -217,7 +217,7 @@ class _Parser:
             )
         if kind == "string":
             text = self._next().text
-            return _constant(TEXT, pa.scalar(text.encode()), text)
+            return _constant(TEXT, pa.scalar(text.encode(errors="surrogateescape")), text)
         return _constant(NUMBER, pa.scalar(self._literal(NUMBER)))
 
     def _literal(self, kind: str) -> bytes | int:
