@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -124,7 +124,7 @@ class Faults:
         self._url = f"http://127.0.0.1:{port}"
         self.options = options | SOON_GIVEN_UP | {"aws_endpoint_url": self._url}
 
-    def set(self, *rules: dict[str, object]) -> list[dict[str, object]]:
+    def set(self, *rules: Mapping[str, object]) -> list[dict[str, object]]:
         """Have these rules from now on; the requests that those of before were applied to."""
         body = json.dumps(rules).encode()
         request = urllib.request.Request(f"{self._url}/_faults", method="PUT", data=body)

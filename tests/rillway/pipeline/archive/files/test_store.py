@@ -8,7 +8,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -238,7 +238,7 @@ FILE, STATE = {"method": "PUT|POST", "path": "/part-"}, {"method": "PUT", "path"
 LOG = {"method": "PUT", "path": r"/_delta_log/\d+\.json"}
 READ, LIST = {"method": "GET", "path": "/part-"}, {"method": "GET", "path": "list-type"}
 BUSY, EXPIRED = {"status": 503, "code": "SlowDown"}, {"status": 403, "code": "ExpiredToken"}
-FAULTS: dict[str, dict[str, object]] = {
+FAULTS: dict[str, Mapping[str, object]] = {
     "files are refused": FILE | BUSY | {"fault": "error"},
     "files are there, and the answers are lost": FILE | {"fault": "lost"},
     "states are cut off": STATE | {"fault": "reset"},
