@@ -110,7 +110,10 @@ def away_sentences(nodes: Iterable[NodeAway], of_keys: Iterable[NodeAway]) -> li
     """
     streams = Counter({str(error): 0 for error in nodes})
     streams.update(map(str, of_keys))
-    return [f"{count_of(number, 'stream')}: {text}" for text, number in streams.items()]
+    return [
+        f"{count_of(number, 'stream')}: {text}" if number else f"{text}; its streams are not known"
+        for text, number in streams.items()
+    ]
 
 
 def is_redirection(reply: Reply) -> bool:

@@ -109,7 +109,7 @@ def record(
             if not options.group or sample.group in options.group
         ]
         recording.add(samples)
-        show(samples, recording, options)
+        show(samples, recording, options, from_server.left_out)
         if writer is not None and file is not None:
             writer.writerows([getattr(one, name) for name in CSV_COLUMNS] for one in samples)
             file.flush()
@@ -120,10 +120,16 @@ def record(
     return recording
 
 
-def show(samples: Sequence[GroupSample], recording: Recording, options: argparse.Namespace) -> None:
+def show(
+    samples: Sequence[GroupSample],
+    recording: Recording,
+    options: argparse.Namespace,
+    left_out: Sequence[str],
+) -> None:
     """One sample of all groups, as lines or as an object."""
     if options.json:
-        print(json.dumps(as_json(samples, recording)), flush=True)
+        content = as_json(samples, recording)
+        print(json.dumps(content | {"left_out": left_out}), flush=True)
         return
     for sample in samples:
         print(line(sample, recording.series[sample.stream, sample.group]), flush=True)

@@ -251,8 +251,11 @@ def test_a_node_is_away(
         captured = capsys.readouterr()
         assert captured.err == f"rillway lag: {sentence}\n"
         assert captured.out.count("g: 20 behind") == len(STREAMS) - len(lost)
-        assert lag_main(["--url", url, "--samples", "1", "--fail-above", "100"]) == 1
-        assert f"node {node.address} does not answer" in capsys.readouterr().err
+        assert lag_main(["--url", url, "--samples", "1", "--fail-above", "100", "--json"]) == 1
+        captured = capsys.readouterr()
+        unknown = f"node {node.address} does not answer; its streams are not known"
+        assert captured.err == f"rillway lag: {unknown}\n"
+        assert json.loads(captured.out)["left_out"] == [unknown]
     finally:
         start_again(made, node)
     assert {one.stream for one in samples.take()} == set(STREAMS) and not samples.left_out
