@@ -15,6 +15,7 @@ from rillway.pipeline.archive.files.store import URI
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.ids import format_id
+from rillway.plurals import count_of
 
 
 def backfill_main(options: argparse.Namespace) -> int:
@@ -67,6 +68,6 @@ def sentence(stream: str, added: Added) -> str:
     if not added.rows:
         return f"{stream}: nothing is from before {format_id(added.before)}"
     return (
-        f"{stream}: {added.rows:,} entries added, {format_id(added.first)} to "
+        f"{stream}: {count_of(added.rows, 'entry')} added, {format_id(added.first)} to "
         f"{format_id(added.last)}, before {format_id(added.before)}"
     )
