@@ -6,12 +6,15 @@ point it is Python's own, the shortest that reads as the same number.
 
 `12`, `12.50` in DECIMAL(10,2), `0.1` and `100.0` in DOUBLE, `true`, `2026-01-31`,
 `2026-01-31 12:00:00.5` (UTC), or a time as the schema's timestampFormat or epochUnit has it. Lists,
-maps and structs have none.
+maps and structs are JSON as JavaScript writes it: no spaces, no escapes that are not needed, the
+fields of a struct as its type has them and without those that are null: `{"sizes":[1,2.50]}`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from json.encoder import encode_basestring as quoted
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,7 +31,7 @@ def canonical(values: pa.Array, column: Column) -> pa.Array:
     """The bytes of each value; null stays null."""
     kind = values.type
     if pa.types.is_nested(kind):
-        return pa.nulls(len(values), pa.binary())
+        return pa.array(_json(values, column), pa.string()).cast(pa.binary())
     if pa.types.is_timestamp(kind):
         texts = _times(values, column.times)
     elif pa.types.is_decimal(kind) and kind.scale > MAX_PLAIN_SCALE:
@@ -42,6 +45,52 @@ def canonical(values: pa.Array, column: Column) -> pa.Array:
     else:
         texts = values.cast(pa.string())
     return texts.cast(pa.binary())
+
+
+def _json(values: pa.Array, column: Column) -> list[str | None]:
+    """Each list, map or struct, or what is in one; None for null."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        return _objects(values, column)
+    if pa.types.is_nested(kind):
+        values = values.take(pa.array(range(len(values)), pa.int64()))  # null has no items then
+        if pa.types.is_map(kind):
+            names = values.keys.to_pylist()
+            items = zip(names, _json(values.items, column), strict=True)
+            parts = [f"{quoted(name)}:{text or 'null'}" for name, text in items]
+            return _joined(values, parts, "{}")
+        return _joined(values, [text or "null" for text in _json(values.values, column)], "[]")
+    texts: list[str | None] = canonical(values, column).cast(pa.string()).to_pylist()
+    if _is_bare(kind, column):
+        return texts
+    return [None if text is None else quoted(text) for text in texts]
+
+
+def _is_bare(kind: pa.DataType, column: Column) -> bool:
+    """Numbers, true and false have no quotation marks."""
+    if pa.types.is_timestamp(kind):
+        return column.times.epoch_unit is not None
+    kinds = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean
+    return any(each(kind) for each in kinds)
+
+
+def _joined(values: pa.Array, parts: Sequence[str], brackets: str) -> list[str | None]:
+    """Lists or maps of their parts."""
+    bounds = pairwise(values.offsets.to_pylist())
+    return [
+        f"{brackets[0]}{','.join(parts[begin:end])}{brackets[1]}" if is_there else None
+        for is_there, (begin, end) in zip(values.is_valid().to_pylist(), bounds, strict=True)
+    ]
+
+
+def _objects(values: pa.StructArray, column: Column) -> list[str | None]:
+    names = [quoted(field.name) for field in values.type]
+    rows = zip(*(_json(member, column) for member in values.flatten()), strict=True)
+    found: list[str | None] = []
+    for is_there, texts in zip(values.is_valid().to_pylist(), rows, strict=True):
+        parts = [f"{name}:{text}" for name, text in zip(names, texts, strict=True) if text]
+        found.append("{" + ",".join(parts) + "}" if is_there else None)
+    return found
 
 
 def _mapped(values: pa.Array, text: Callable[[object], str]) -> pa.Array:

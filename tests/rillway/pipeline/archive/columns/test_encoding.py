@@ -20,6 +20,7 @@ TYPES = [
     "STRING", "BINARY", "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE",
     "DECIMAL(10,2)", "DECIMAL(38,10)", "DECIMAL(2,2)", "DECIMAL(38,0)", "DATE", "TIMESTAMP",
     "ARRAY<INT>", "MAP<STRING, DOUBLE>", "STRUCT<a: INT, b: STRING>",
+    "ARRAY<STRUCT<a: DECIMAL(4,1), b: MAP<STRING, DATE>>>",
 ]  # fmt: skip
 COLUMNS = [Column(f"c{n}", kind) for n, kind in enumerate(TYPES)] + [
     Column("ms", "TIMESTAMP", epoch_unit="ms"),
@@ -34,7 +35,9 @@ ODD = [
     b"2026-01-31 12:00:00.500000", b"31.01.2026T7:5:09.120Z", b"31.01.2026T07:05:09.120Z",
     b"31.01.2026T7:5:09.120+01:00", b"9" * 38, b"9" * 39, b"0.25", b".25", b"127", b"128", b"-128",
     b"2147483648", b"9223372036854775807", b"16777217", b"3.4028235e+38", b"1e400", b"[1,2]",
-    b'{"a":1}', b"{}", b"\xff\xfe", b"\x00", "\N{SNOWMAN}".encode(), b"\xed\xa0\x80",
+    b'{"a":1}', b"{}", b"[1, 2]", b"[1,null]", b"[]", b'{"b":"x","a":1}', b'{"a":1,"a":2}',
+    b'{"a":1,"b":"x"}', b'{"a":1,"c":2}', b'{"a":0.5,"c":null}', b'{"a":"1"}',
+    b"\xff\xfe", b"\x00", "\N{SNOWMAN}".encode(), b"\xed\xa0\x80",
     b"x" * 70_000, b"0x1f", b"1_0",
 ]  # fmt: skip
 NAMES = [column.name.encode() for column in COLUMNS] + [b"other", b"C1", b"\xff", b"", b"MS"]
@@ -99,6 +102,10 @@ def test_each_type_takes_each_value_as_it_is(column: Column) -> None:
         ("TIMESTAMP", ["2026-01-31 12:00:00", "2026-01-31 12:00:00.5"],
          ["2026-01-31T12:00:00", "2026-01-31 12:00:00+01:00"], ["noon", "1767355200000"]),
         ("STRING", ["", "x", "\N{SNOWMAN}"], [], []),
+        ("ARRAY<INT>", ["[]", "[1,null]"], ["[1, 2]", "[1.0]", '["1"]'], ["[1", "{}"]),
+        ("MAP<STRING, INT>", ['{"b":1,"a":2}'], ['{"a":1,"a":2}'], ['{"a":"x"}']),
+        ("STRUCT<a: INT, b: STRING>", ['{"a":1,"b":"x"}', '{"b":""}'],
+         ['{"b":"x","a":1}', '{"a":1,"c":2}', '{"a":null}', '{"b":1}'], ["[]"]),
     ],
 )  # fmt: skip
 def test_where_a_value_is_kept(
