@@ -31,7 +31,7 @@ from rillway.pipeline.archive.columns.schema import BadColumns
 from rillway.pipeline.archive.earlier.commands import backfill_main
 from rillway.pipeline.archive.engine import Engine, EngineFailed, LocalEngine, SparkEngine
 from rillway.pipeline.archive.files.extents import extents
-from rillway.pipeline.archive.files.store import os_sentence
+from rillway.pipeline.archive.files.store import StoreFailed, os_sentence
 from rillway.pipeline.archive.iceberg.follower import Follower, check_installed, open_mirror
 from rillway.pipeline.archive.identity.epochs import epoch_as_json
 from rillway.pipeline.archive.identity.lost import (
@@ -75,10 +75,11 @@ EXPECTED_ERRORS = (
     ServerError,
     StreamMissing,
 )
-# What a later round of --every may find mended: OSError is a full disk, or a folder without rights;
+# What a later round of --every may find mended: OSError and StoreFailed are a full disk, a folder
+# without rights, an object store that is busy or where credentials have expired;
 # of errors of the server, those of a failover: it is a replica now, has none yet, or is about to
 # begin.
-PASSING_ERRORS = (ConnectionLost, EngineFailed, OSError, ServerError)
+PASSING_ERRORS = (ConnectionLost, EngineFailed, OSError, ServerError, StoreFailed)
 PASSING_CODES = (
     *("READONLY", "NOREPLICAS", "MASTERDOWN", "LOADING"),
     *("CLUSTERDOWN", "ASK", "TRYAGAIN"),

@@ -39,7 +39,15 @@ from rillway.pipeline.archive.files.parquet_files import (
 from rillway.pipeline.archive.files.periods import DAY
 from rillway.pipeline.archive.files.rows import Segment, StreamRows
 from rillway.pipeline.archive.files.store import ArchiveError as ArchiveError
-from rillway.pipeline.archive.files.store import Store, UnknownStore, os_sentence, store_of, sync
+from rillway.pipeline.archive.files.store import (
+    Store,
+    StoreFailed,
+    UnknownStore,
+    failure,
+    os_sentence,
+    store_of,
+    sync,
+)
 from rillway.pipeline.archive.files.store import first_line as first_line
 from rillway.pipeline.archive.identity.epochs import (
     ALL,
@@ -181,7 +189,7 @@ class ArchiveTable:
                 )
                 sync_log(store, version=0)
             except (DeltaError, OSError) as error:
-                raise ArchiveError(f"{path}: {first_line(error)}") from None
+                raise failure(store, error) from None
         return cls.open(store)
 
     def refresh(self) -> None:
@@ -189,7 +197,7 @@ class ArchiveTable:
         try:
             self._delta.update_incremental()
         except (DeltaError, OSError) as error:
-            raise log_damaged(self.store, first_line(error)) from None
+            raise log_damaged(self.store, error) from None
 
     # -- what it says -----------------------------------------------------------------------------
 
@@ -273,7 +281,7 @@ class ArchiveTable:
             if new:
                 self._delta.alter.add_columns(Schema.from_arrow(pa.schema(new)).fields)
         except (DeltaError, OSError) as error:
-            raise ArchiveError(f"{self.store}: {first_line(error)}") from None
+            raise failure(self.store, error) from None
         self.refresh()
         self._set_properties({COLUMNS_PROPERTY: to_text(columns), **ALL_STATISTICS})
 
@@ -285,7 +293,7 @@ class ArchiveTable:
         try:
             self._delta.alter.set_table_properties(properties, raise_if_not_exists=False)
         except (DeltaError, OSError) as error:
-            raise ArchiveError(f"{self.store}: {first_line(error)}") from None
+            raise failure(self.store, error) from None
         self.refresh()
         sync_log(self.store, self.version)
 
@@ -304,7 +312,7 @@ class ArchiveTable:
             try:
                 self._state = self.version, self._delta.transaction_version(STATE)
             except (DeltaError, OSError) as error:
-                raise log_damaged(self.store, first_line(error)) from None
+                raise log_damaged(self.store, error) from None
         return self._state[1]
 
     @property
@@ -357,7 +365,7 @@ class ArchiveTable:
             try:
                 actions = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
             except (DeltaError, OSError) as error:
-                raise log_damaged(self.store, first_line(error)) from None
+                raise log_damaged(self.store, error) from None
             files = sorted(
                 map(archived_file, actions), key=lambda file: (file.first_ms, file.last_ms)
             )
@@ -430,7 +438,7 @@ class ArchiveTable:
         except OSError as error:
             with suppress(OSError):
                 self.store.remove(*(file.path for file in added or ()))
-            raise ArchiveError(f"{self.store}: {os_sentence(error)}") from None
+            raise StoreFailed(f"{self.store}: {os_sentence(error)}") from None
         self._records[number] = dict(records)
         return number
 
@@ -496,7 +504,7 @@ class ArchiveTable:
         except CommitFailedError as error:
             raise CommitConflict(first_line(error)) from None
         except (DeltaError, OSError) as error:
-            raise ArchiveError(f"{self.store}: {first_line(error)}") from None
+            raise failure(self.store, error) from None
         self.refresh()
         sync_log(self.store, self.version)
 
@@ -507,7 +515,7 @@ class ArchiveTable:
         try:
             self._delta.create_checkpoint()
         except (DeltaError, OSError) as error:
-            raise ArchiveError(f"{self.store}: {first_line(error)}") from None
+            raise failure(self.store, error) from None
         sync_log(self.store, self.version)
 
     def tidy(self) -> None:
@@ -516,7 +524,7 @@ class ArchiveTable:
             try:
                 remove_old(self.store, self.state_number)
             except OSError as error:
-                raise ArchiveError(f"{self.store}: {first_line(error)}") from None
+                raise failure(self.store, error) from None
 
     def vacuum(self, older_than_hours: int) -> int:
         """Delete files that no snapshot of the last hours names; how many there were.
@@ -537,7 +545,7 @@ class ArchiveTable:
             self._delta.cleanup_metadata()
             return len(deleted) + remove_old(self.store, self.state_number)
         except (DeltaError, OSError) as error:
-            raise ArchiveError(f"{self.store}: {first_line(error)}") from None
+            raise failure(self.store, error) from None
 
 
 def open_delta(store: Store) -> DeltaTable:
@@ -550,7 +558,7 @@ def open_delta(store: Store) -> DeltaTable:
         check_version(store, delta.version())
         return delta
     except (DeltaError, OSError) as error:
-        raise log_damaged(store, first_line(error)) from None
+        raise log_damaged(store, error) from None
 
 
 @contextmanager
@@ -574,7 +582,7 @@ def is_table(store: Store) -> bool:
         return bool(DeltaTable.is_deltatable(store.uri, store.delta_options))
     except (DeltaError, OSError, ValueError) as error:
         if store.folder is None:
-            raise ArchiveError(f"{store}: {first_line(error)}") from None
+            raise failure(store, error) from None
         return False
 
 

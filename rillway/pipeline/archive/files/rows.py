@@ -29,7 +29,12 @@ from rillway.pipeline.archive.files.parquet_files import (
     id_at,
     statistics,
 )
-from rillway.pipeline.archive.files.store import ArchiveError, Store, reason_of
+from rillway.pipeline.archive.files.store import (
+    ArchiveError,
+    Store,
+    check_answered,
+    reason_of,
+)
 from rillway.pipeline.arrow.decoder import RawEntry
 from rillway.pipeline.arrow.schema import FIELDS, arrow_schema
 from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, MIN_ID, ms_of
@@ -244,6 +249,7 @@ def open_file(store: Store, file: ArchivedFile) -> Iterator[pq.ParquetFile]:
         ) as parquet:
             yield parquet
     except (OSError, pa.ArrowException) as error:
+        check_answered(store, file.path, error)
         raise ArchiveError(
             f"{store}: {file.path}, which the log names: {reason_of(error)} (`rillway archive "
             f"verify --to {store}` lists what is damaged)"

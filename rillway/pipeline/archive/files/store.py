@@ -36,6 +36,11 @@ class ArchiveError(Exception):
     """The archive is missing, is none, or cannot be used; the text says which and why."""
 
 
+class StoreFailed(ArchiveError):
+    """The disk or the object store has failed, which says nothing about what it holds. It may be
+    mended later."""
+
+
 class LogDamaged(ArchiveError):
     """The log cannot be read. `reason`: what deltalake says, empty if it takes it for whole."""
 
@@ -142,6 +147,23 @@ def _named(folder: Path) -> str:
     if UNUSABLE.search(name):
         raise UnknownStore(f"{name!r}: the folder of an archive has no such characters in its name")
     return name
+
+
+def check_answered(store: Store, path: str, error: BaseException) -> None:
+    """Whether a file could be read as far as an object store is concerned: where its answer is an
+    error, or was cut off, nothing is known about the file. Raises StoreFailed.
+    """
+    is_missing = isinstance(error, FileNotFoundError)
+    # Arrow's own OSError has no such mark: it is about what was read.
+    is_stores = isinstance(error, OSError) and CAUSE_MARK in str(error)
+    if store.folder is None and is_stores and not is_missing:
+        raise StoreFailed(f"{store}: {path}: {first_line(error)}") from None
+
+
+def failure(store: Store, error: Exception) -> ArchiveError:
+    """What deltalake or the system has raised."""
+    kind = StoreFailed if isinstance(error, OSError) else ArchiveError
+    return kind(f"{store}: {first_line(error)}")
 
 
 def reason_of(error: BaseException) -> str:

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from pyarrow.fs import FileInfo, FileSelector, FileType
 
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile, as_json, from_json
-from rillway.pipeline.archive.files.store import Store, reason_of
+from rillway.pipeline.archive.files.store import Store, check_answered, reason_of
 from rillway.pipeline.archive.identity.epochs import StreamRecord, from_row, to_row
 
 FOLDER = "_rillway"
@@ -119,7 +119,7 @@ def _as_metadata(written: Written) -> dict[str, str]:
 
 
 def read_records(store: Store, number: int) -> dict[str, StreamRecord]:
-    """By stream. Raises StateUnreadable."""
+    """By stream. Raises StateUnreadable, StoreFailed."""
     path = path_of(number)
     try:
         with pq.ParquetFile(
@@ -128,6 +128,7 @@ def read_records(store: Store, number: int) -> dict[str, StreamRecord]:
             rows = parquet.read().to_pylist()
         return {row["stream"]: from_row(row) for row in rows}
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        check_answered(store, path, error)
         raise StateUnreadable(
             f"{store}: {path}, which the log names: {reason_of(error)} (`rillway archive repair "
             f"--to {store}` makes it again from the rows)"
@@ -135,14 +136,18 @@ def read_records(store: Store, number: int) -> dict[str, StreamRecord]:
 
 
 def read_written(store: Store, number: int) -> Written | None:
-    """For which commit a state was written; None if it is unreadable, or of an earlier release."""
+    """For which commit a state was written; None if it is unreadable, or of an earlier release.
+
+    Raises StoreFailed.
+    """
     try:
         found = pq.read_schema(path_of(number), filesystem=store.filesystem).metadata or {}
         added = json.loads(found[b"rillway.files"])
         files = None if added is None else tuple(map(from_json, added))
         table, version = found[b"rillway.table"].decode(), int(found[b"rillway.version"])
         return Written(table, version, json.loads(found[b"rillway.before"]), files)
-    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        check_answered(store, path_of(number), error)
         return None
 
 

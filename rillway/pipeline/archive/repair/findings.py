@@ -14,7 +14,13 @@ from pyarrow.fs import FileType
 
 from rillway.pipeline.archive.columns.statistics import least_text
 from rillway.pipeline.archive.files.parquet_files import EPOCH, STREAM, ArchivedFile, statistics
-from rillway.pipeline.archive.files.store import ArchiveError, Store, reason_of
+from rillway.pipeline.archive.files.store import (
+    ArchiveError,
+    Store,
+    StoreFailed,
+    check_answered,
+    reason_of,
+)
 from rillway.pipeline.archive.identity.state_files import path_of, read_written
 from rillway.pipeline.archive.repair.log_files import read_log
 from rillway.pipeline.archive.table import ArchiveTable
@@ -53,6 +59,8 @@ def check_state(table: ArchiveTable) -> list[Finding]:
     written = read_written(table.store, number)
     try:
         is_unknown = bool(table.files()) and not table.records
+    except StoreFailed:
+        raise
     except ArchiveError:
         return [Finding(STATE, path_of(number), state_damage(table.store, number))]
     text = ""
@@ -92,6 +100,7 @@ def file_damage(store: Store, file: ArchivedFile) -> str:
             return f"has {count_of(metadata.num_rows, 'row')}, and the log says {file.rows:,}"
         return _statistics_damage(metadata, file)
     except (OSError, pa.ArrowException, ValueError, KeyError) as error:
+        check_answered(store, file.path, error)
         return f"cannot be used, {reason_of(error)}"
 
 

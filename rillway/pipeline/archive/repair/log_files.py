@@ -20,7 +20,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.fs import FileSelector, FileType
 
-from rillway.pipeline.archive.files.store import MAX_REASON, LogDamaged, Store, reason_of
+from rillway.pipeline.archive.files.store import (
+    MAX_REASON,
+    LogDamaged,
+    Store,
+    check_answered,
+    first_line,
+    reason_of,
+)
 from rillway.pipeline.client.places import LOG_FOLDER
 from rillway.plurals import count_of
 
@@ -86,7 +93,7 @@ def checkpoint_path(version: int) -> str:
 
 
 def read_log(store: Store, error: str = "") -> LogFiles:
-    """Read all files of the log that matter. Raises OSError.
+    """Read all files of the log that matter. Raises OSError, StoreFailed.
 
     `error`: why deltalake does not open it. Where nothing else is damaged, that is the checkpoint:
     it reads these more strictly than Arrow.
@@ -131,10 +138,11 @@ def _read_log(store: Store, rejected: frozenset[int]) -> LogFiles:
 
 
 def version_damage(store: Store, version: int) -> str:
-    """What is wrong with a version; empty if it is whole."""
+    """What is wrong with a version; empty if it is whole. Raises StoreFailed."""
     try:
         actions = read_version(store, version)
     except (OSError, ValueError) as error:
+        check_answered(store, version_path(version), error)
         return reason_of(error)
     info = next((action["commitInfo"] for action in actions if "commitInfo" in action), None)
     if info is None:
@@ -156,12 +164,13 @@ def read_version(store: Store, version: int) -> list[Mapping[str, Any]]:
 
 
 def _checkpoint_damage(store: Store, version: int) -> str:
+    path = checkpoint_path(version)
     try:
-        path = checkpoint_path(version)
         with pq.ParquetFile(path, filesystem=store.filesystem) as parquet:
             if not parquet.read(columns=["protocol", "metaData", "add"]).num_rows:
                 return "it is empty"
     except (OSError, pa.ArrowException, ValueError) as error:
+        check_answered(store, path, error)
         return reason_of(error)
     return ""
 
@@ -183,9 +192,11 @@ def _hint_damage(store: Store, checkpoints: Sequence[int]) -> list[Damage]:
 # -- as sentences ---------------------------------------------------------------------------------
 
 
-def log_damaged(store: Store, error: str) -> LogDamaged:
-    """Why a log cannot be read. `error`: what deltalake says."""
-    return LogDamaged(log_sentence(store, error), error)
+def log_damaged(store: Store, error: Exception) -> LogDamaged:
+    """Why a log cannot be read. `error`: deltalake's. Raises StoreFailed if that is no damage."""
+    check_answered(store, LOG_FOLDER, error)
+    reason = first_line(error)
+    return LogDamaged(log_sentence(store, reason), reason)
 
 
 def check_version(store: Store, version: int) -> None:

@@ -22,7 +22,7 @@ from pyarrow.fs import FileType
 
 from rillway.pipeline.archive.files.actions import add_content
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
-from rillway.pipeline.archive.files.store import LogDamaged, Store
+from rillway.pipeline.archive.files.store import LogDamaged, Store, StoreFailed
 from rillway.pipeline.archive.identity.state_files import FOLDER, numbers, read_written
 from rillway.pipeline.archive.repair.findings import (
     check_state,
@@ -302,6 +302,8 @@ def _drop(table: ArchiveTable, files: Sequence[ArchivedFile]) -> None:
         set_aside(table.store, file.path)
     try:
         records = table.records
+    except StoreFailed:
+        raise
     except ArchiveError:
         table.expire(files, [], None, "repair")
         return

@@ -25,7 +25,7 @@ from rillway.pipeline.archive.files.parquet_files import (
     id_at,
 )
 from rillway.pipeline.archive.files.rows import overlapping, raw_entries
-from rillway.pipeline.archive.files.store import ArchiveError
+from rillway.pipeline.archive.files.store import ArchiveError, StoreFailed
 from rillway.pipeline.archive.identity.epochs import StreamRecord
 from rillway.pipeline.archive.identity.recognition import (
     Recognised,
@@ -213,6 +213,8 @@ def unreadable(table: ArchiveTable, file: ArchivedFile) -> str:
     try:
         for _ in merged(table.store, [file]):
             pass
+    except StoreFailed:
+        raise
     except ArchiveError as error:
         return str(error).removeprefix(f"{table.store}: {file.path}, which the log names: ")
     return ""

@@ -21,10 +21,16 @@ import pytest
 from rillway.pipeline.archive.archiver import Archiver, Hooks, Settings
 from rillway.pipeline.archive.columns.backfill import backfill
 from rillway.pipeline.archive.columns.requests import from_options, set_columns
-from rillway.pipeline.archive.command import EXPECTED_ERRORS, main
+from rillway.pipeline.archive.command import EXPECTED_ERRORS, PASSING_ERRORS, main
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.files.periods import day_of
-from rillway.pipeline.archive.files.store import Store, UnknownStore, os_sentence, store_of
+from rillway.pipeline.archive.files.store import (
+    Store,
+    StoreFailed,
+    UnknownStore,
+    os_sentence,
+    store_of,
+)
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep.compaction import compact
@@ -281,6 +287,32 @@ def test_after_a_fault_of_the_store_all_is_there_once(
     archive_odd(redis_link, again)
     assert ids_in(again, ODD) == [f"{n}-0" for n in range(1, 41)]
     assert live_ids(redis_link, ODD) == ["40-0"]
+
+
+@pytest.mark.parametrize("path", ["/_rillway/", r"/_delta_log/\d+\.json$", "/part-", "list-type"])
+def test_a_store_that_does_not_answer_is_no_damage(
+    redis_link: Connection,
+    faults: Faults,
+    path: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Nor is it repaired; and an archiver that goes on has a next try."""
+    place = f"s3://{BUCKET}/{tmp_path.name}"
+    table = ArchiveTable.open_or_create(place, faults.options)
+    add_many(redis_link, 10, stream=ODD)
+    archive_odd(redis_link, table)
+    options = [f"--storage-option={name}={value}" for name, value in faults.options.items()]
+    for fault in EXPIRED | {"fault": "error"}, {"fault": "cut"}:
+        faults.set({"method": "GET", "path": path} | fault)
+        for job in ["verify", "--deep"], ["repair", "--deep", "--drop-files"]:
+            assert main([*job, "--to", place, *options]) == 1
+            said = capsys.readouterr()
+            assert not said.out and said.err.startswith(f"rillway archive: {place}: "), said
+            assert "damaged" not in said.err and "repair" not in said.err
+    faults.set()
+    assert ArchiveTable.open(table.store).version == table.version
+    assert StoreFailed in PASSING_ERRORS
 
 
 def test_files_are_merged_expired_and_deleted(redis_link: Connection, table: ArchiveTable) -> None:
