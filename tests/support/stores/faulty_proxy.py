@@ -10,7 +10,8 @@ counts. `GET /_faults` returns the rules that were applied, one for each request
     fault           `error` (with `status` and `code`), and nothing happens in the store; `reset` in
                     the middle of the request; `lost`: it happens, and the connection is reset;
                     `lost error`: it happens, and the answer is an error; `cut`: the connection is
-                    reset in the middle of the answer; `stale`: the first answer there ever was
+                    reset in the middle of the answer; `stale`: the first answer since the rules are
+                    there
 """
 
 from __future__ import annotations
@@ -109,6 +110,7 @@ class Request(BaseHTTPRequestHandler):
             applied = json.dumps(self.server.applied).encode()
             if self.command == "PUT":
                 self.server.rules, self.server.applied = json.loads(body), []
+                self.server.first.clear()
         self._send(200, [], applied, applied)
 
     def _asked(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:

@@ -8,10 +8,11 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -240,11 +241,15 @@ def test_a_crash_loses_and_repeats_nothing(
     assert live_ids(redis_link, ODD) == ["60-0"]
 
 
-FILE, STATE = {"method": "PUT|POST", "path": "/part-"}, {"method": "PUT", "path": "/_rillway/"}
-LOG = {"method": "PUT", "path": r"/_delta_log/\d+\.json"}
-READ, LIST = {"method": "GET", "path": "/part-"}, {"method": "GET", "path": "list-type"}
-BUSY, EXPIRED = {"status": 503, "code": "SlowDown"}, {"status": 403, "code": "ExpiredToken"}
-FAULTS: dict[str, Mapping[str, object]] = {
+Rule: TypeAlias = dict[str, object]
+FILE: Rule = {"method": "PUT|POST", "path": "/part-"}
+STATE: Rule = {"method": "PUT", "path": "/_rillway/"}
+LOG: Rule = {"method": "PUT", "path": r"/_delta_log/\d+\.json"}
+READ: Rule = {"method": "GET", "path": "/part-"}
+LIST: Rule = {"method": "GET", "path": "list-type"}
+BUSY: Rule = {"status": 503, "code": "SlowDown"}
+EXPIRED: Rule = {"status": 403, "code": "ExpiredToken"}
+FAULTS: dict[str, Rule] = {
     "files are refused": FILE | BUSY | {"fault": "error"},
     "files are there, and the answers are lost": FILE | {"fault": "lost"},
     "states are cut off": STATE | {"fault": "reset"},
@@ -303,8 +308,9 @@ def test_a_store_that_does_not_answer_is_no_damage(
     add_many(redis_link, 10, stream=ODD)
     archive_odd(redis_link, table)
     options = [f"--storage-option={name}={value}" for name, value in faults.options.items()]
-    for fault in EXPIRED | {"fault": "error"}, {"fault": "cut"}:
-        faults.set({"method": "GET", "path": path} | fault)
+    request: Rule = {"method": "GET", "path": path}
+    for rule in request | EXPIRED | {"fault": "error"}, request | {"fault": "cut"}:
+        faults.set(rule)
         for job in ["verify", "--deep"], ["repair", "--deep", "--drop-files"]:
             assert main([*job, "--to", place, *options]) == 1
             said = capsys.readouterr()
