@@ -342,6 +342,10 @@ pipeline-chaos: $(VENV)/.dev compiled redis-sentinel java ## two archivers of 50
 archive-model: $(VENV)/.dev redis-server ## random stories of failovers and archivers, for ten minutes
 	@PYTHONPATH=. $(BIN)/python -m tests.rillway.pipeline.archive.model --seconds 600 $(ARGS)
 
+.PHONY: archive-orders
+archive-orders: $(VENV)/.dev redis-server ## two archivers in each order in which their steps can come: ARGS="--seconds 600"
+	@PYTHONPATH=. $(BIN)/python -m tests.rillway.pipeline.archive.interleavings $(ARGS)
+
 # Over fixed data and by a fixed clock: only what was changed on purpose looks different.
 .PHONY: screenshots
 screenshots: $(VENV)/.dev chromium ## draw the pictures in docs/images
