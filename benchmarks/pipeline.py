@@ -13,11 +13,13 @@ SERVED: the server that `make compiled` has built; without it, the sources are m
 - rounds of many streams: 500 and 10,000 with 200 and 10 entries each, then nothing new, then an
   entry each; seconds, from opening the table to the last trim. The goals for 500 are 5, 0.5 and
   0.5.
+- growth: processor time of a round of 20 streams with an entry each, and of the upkeep in it, as
+  the table's log grows to 1,400 versions, which is a day of rounds each minute.
 - query: seconds from starting the command to its first line, without Spark and with --where. The
   goal is 10.
 
---only: the parts of these that are named, `spark`, `archive`, `rounds` or `query`, which needs the
-archive.
+--only: the parts of these that are named, `spark`, `archive`, `rounds`, `growth` or `query`, which
+needs the archive.
 
 Entries have three short fields. Each figure is the median of the runs, after some that warm up the
 JVM; the others are in brackets.
@@ -44,6 +46,7 @@ from rillway.pipeline.archive.columns.requests import from_options, set_columns
 from rillway.pipeline.archive.command import open_engine
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.archive.upkeep.compaction import compact_due
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.spark.spark_session import spark_session
 from tests.support.programs.servers import (
@@ -64,6 +67,8 @@ LIVE = 10_000
 WARM_UPS = 3
 # Streams and entries in each.
 ROUNDS = (500, 200), (10_000, 10)
+# Streams with an entry each, rounds, and rounds of which the median is shown.
+GROWING, GROWN, SHOWN = 20, 1_400, 200
 QUERY = "import sys; from rillway.pipeline.query.command import main; sys.exit(main(sys.argv[1:]))"
 
 
@@ -88,6 +93,8 @@ class Measurements:
                 self._archive(engine, [f"{STREAM}={COLUMNS}"])
         if "rounds" in parts:
             self._rounds()
+        if "growth" in parts:
+            self._growth()
         if "query" in parts:
             self._queries()
 
@@ -203,6 +210,26 @@ class Measurements:
             for what, seconds in taken.items():
                 self._show(f"{streams:,} streams, {what}", "s", seconds, 2)
 
+    def _growth(self) -> None:
+        """As `rillway archive --every` has its rounds: one table, compacted where that is due."""
+        names = [f"stream:{number}" for number in range(GROWING)]
+        with Connection(self._url) as connection:
+            connection.call("FLUSHALL")
+        table = ArchiveTable.open_or_create(self._folder / "growth")
+        archiver = Archiver(table, LocalEngine(), Settings(self._url, allows_missing=True))
+        taken: list[float] = []
+        for number in range(GROWN):
+            self._fill_all(names, number, number + 1)
+            began = time.process_time()
+            assert archiver.round(names).archived == GROWING
+            compact_due(table, seconds=1.0)
+            table.tidy()
+            taken.append(1000 * (time.process_time() - began))
+            if len(taken) == SHOWN:
+                middle = [statistics.median(taken)]
+                self._show(f"a round, at version {table.version:,}", "ms", middle, 1)
+                taken.clear()
+
     def _round(self, folder: Path, names: list[str]) -> int:
         table = ArchiveTable.open_or_create(folder)
         settings = Settings(self._url, allows_missing=True)
@@ -253,7 +280,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--entries", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=5)
-    parts = ("spark", "archive", "rounds", "query")
+    parts = ("spark", "archive", "rounds", "growth", "query")
     parser.add_argument("--only", choices=parts, action="append")
     options = parser.parse_args()
     redis = partial(start_redis, program=compared_redis() or "redis-server", line=COMPARED_REDIS)
