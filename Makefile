@@ -316,7 +316,7 @@ wheel: $(VENV)/.dev compiler ## build a compiled wheel for this Python in DIST
 # `make test` the other way round. First, modules come from .run/compiled, only tests from here: that
 # takes a safe path, and no pythonpath.
 .PHONY: compiled-test
-compiled-test: $(VENV)/.dev compiled redis-server prometheus shells ## test what `make test` runs interpreted compiled, and its servers interpreted
+compiled-test: $(VENV)/.dev compiled redis-server prometheus shells ## test what `make test` runs interpreted compiled, and an interpreted server
 	@export PYTHONSAFEPATH=1 PYTHONPATH=$(COMPILED):$(CURDIR); \
 	$(BIN)/python -c 'import server.requests.dispatch as it; assert it.__file__.endswith(".so"), it'; \
 	env -u PYTHONDONTWRITEBYTECODE \
@@ -324,7 +324,7 @@ compiled-test: $(VENV)/.dev compiled redis-server prometheus shells ## test what
 		-m "not interpreted" \
 		$(addprefix tests/,$(LAYERS)) tests/fuzz tests/golden $(ARGS)
 	@env -u PYTHONDONTWRITEBYTECODE \
-		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=quick tests/integration $(ARGS)
+		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=quick tests/integration/redis_py $(ARGS)
 
 .PHONY: archive-crash
 archive-crash: $(VENV)/.dev compiled redis-server java ## kill driver, workers and server while an archive is written
