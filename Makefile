@@ -245,7 +245,7 @@ crash: $(VENV)/.dev compiled ## kill servers ROUNDS times: nothing that was ackn
 .PHONY: cluster-crash
 cluster-crash: $(VENV)/.dev compiled redis-server node ## lose primaries of a cluster of Rillway and Redis and cut its network, 200 times; cut moves of slots; move 1,000 streams
 	@$(BIN)/python -m tests.crash.cluster_rounds $(if $(SEED),--seed $(SEED)) $(ARGS)
-	@CLUSTER_LONG=yes $(BIN)/python -m pytest tests/compat/test_cluster_moves.py tests/clients/cluster
+	@CLUSTER_LONG=yes $(BIN)/python -m pytest tests/compat/test_cluster_moves.py tests/compat/test_cluster_growth.py tests/clients/cluster
 
 .PHONY: cluster-model
 cluster-model: $(VENV)/.dev ## STORIES random stories of a cluster of seven nodes in one process, and a million messages of its bus

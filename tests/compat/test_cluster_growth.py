@@ -6,6 +6,7 @@ after each step; producers and groups of waiting consumers go on.
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,9 @@ pytestmark = pytest.mark.compat
 STREAMS = 100
 MOVED_SLOTS = 60
 CLI_SECONDS = 120
+# redis-cli takes a while for its steps: `make cluster-crash` has as many entries added as fit in.
+PAUSE_SECONDS = load.PAUSE_SECONDS if "CLUSTER_LONG" in os.environ else 0.02
+CLIENTS = partial(load.with_threads, pause_seconds=PAUSE_SECONDS)
 
 
 # Primaries of both kinds, each with a replica of the other, or of its own.
@@ -82,7 +86,7 @@ def test_slots_are_moved_and_mended_under_load(cluster: Cluster, client: Any) ->
     streams = load.streams_of(STREAMS)
     load.create(client, streams)
     first, second, third = primaries(cluster)[:3]
-    with load.running(load.with_threads, first.server.port, streams) as report:
+    with load.running(CLIENTS, first.server.port, streams) as report:
         for source, target in ((first, second), (second, third), (third, first)):
             reshard(source, target, MOVED_SLOTS)
             cluster.wait_until_agreed()
@@ -98,7 +102,7 @@ def test_a_node_is_added_and_removed_under_load(cluster: Cluster, client: Any, k
     streams = load.streams_of(STREAMS)
     load.create(client, streams)
     first = cluster.nodes[0]
-    with load.running(load.with_threads, first.server.port, streams) as report:
+    with load.running(CLIENTS, first.server.port, streams) as report:
         added = add(cluster, kind)
         replica = add(cluster, "redis" if kind == "rillway" else "rillway", primary=added)
         weights = [f"{added.id}=0.01"]

@@ -83,14 +83,19 @@ def running(load: Load, port: int, streams: list[list[str]]) -> Iterator[Report]
 
 
 def with_threads(
-    port: int, streams: list[list[str]], is_over: threading.Event, report: Report
+    port: int,
+    streams: list[list[str]],
+    is_over: threading.Event,
+    report: Report,
+    *,
+    pause_seconds: float = PAUSE_SECONDS,
 ) -> None:
     """redis-py's RedisCluster, in threads."""
     client: Any = redis.RedisCluster(host="127.0.0.1", port=port, decode_responses=True)
 
     def produce(turn: list[str]) -> None:
         for number, stream in enumerate(itertools.cycle(turn)):
-            if is_over.wait(PAUSE_SECONDS):
+            if is_over.wait(pause_seconds):
                 return
             try:
                 report.written.append((stream, client.xadd(stream, {"n": number})))
