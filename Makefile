@@ -15,8 +15,8 @@ COMPAT_EXAMPLES ?= 10000
 ROUNDS ?= 200
 STORIES ?= 100000
 SEED ?=
-# How many processes share the tests: one more than cores, as tests wait for servers.
-JOBS ?= $(shell expr $$(nproc) + 1)
+# How many processes share the tests: two for each core, as tests wait for servers half of the time.
+JOBS ?= $(shell expr 2 \* $$(nproc))
 # Where `make wheel` puts it.
 DIST ?= dist
 # yes: install exactly what the lock files name, checked by hash, as .ci/run does.
