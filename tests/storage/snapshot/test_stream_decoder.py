@@ -322,7 +322,7 @@ def first_damaged(stream: Stream) -> ListpackNode | None:
 @pytest.mark.parametrize("kind", ["delivered", "claimed", "released", "in any order"])
 def test_no_step_allocates_or_frees_more_than_a_batch(kind: str) -> None:
     """A server that freed a list of all pending entries at once would not answer meanwhile."""
-    count = 8 * LOADED_AT_ONCE
+    count = 3 * LOADED_AT_ONCE
     ids = [make_id(number, 0) for number in range(1, count + 1)]
     times = [count - at // 100 if kind == "claimed" else at for at in range(count)]
     pending = [PendingFields(i, ms) for i, ms in zip(ids, times, strict=True)]
