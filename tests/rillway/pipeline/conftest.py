@@ -1,4 +1,4 @@
-"""What the tests of the pipeline share: each runs against Rillway and against a real redis-server.
+"""What the tests of the pipeline share: each runs against Rillway; in .ci/run, also against Redis.
 
 They call the classes that Spark would call. What needs Spark itself is in the folder `spark`.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.support.programs.servers import RunningServer
 
 
-@pytest.fixture(params=["rillway", "redis"])
+@pytest.fixture(params=["rillway", pytest.param("redis", marks=pytest.mark.thorough)])
 def link(request: pytest.FixtureRequest) -> Iterator[Connection]:
     """A connection to a server that is empty; `link.url` is the server's."""
     yield from empty(request.getfixturevalue(f"{request.param}_server"))

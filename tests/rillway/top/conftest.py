@@ -27,7 +27,9 @@ def newest_redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ru
     server.stop()
 
 
-@pytest.fixture(params=["rillway", "redis", "newest_redis"])
+@pytest.fixture(
+    params=["rillway", "redis", pytest.param("newest_redis", marks=pytest.mark.thorough)]
+)
 def link(request: pytest.FixtureRequest) -> Iterator[Connection]:
     """`link.url` is the server's."""
     yield from empty(request.getfixturevalue(f"{request.param}_server"))

@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection
-from tests.rillway.pipeline.conftest import empty
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -42,9 +39,3 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         )
     yield session
     session.stop()
-
-
-@pytest.fixture(params=["rillway", pytest.param("redis", marks=pytest.mark.thorough)])
-def link(request: pytest.FixtureRequest) -> Iterator[Connection]:
-    """As outside of Spark, which takes longer: what speaks to either server is the same."""
-    yield from empty(request.getfixturevalue(f"{request.param}_server"))
