@@ -100,10 +100,10 @@ def test_no_archive_is_begun_among_the_files_of_another(root: Path) -> None:
 
 
 def test_a_checkpoint_may_come_while_the_log_is_read(
-    whole_archive: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The hint is read after the list, and names what is not in that."""
-    table = ArchiveTable.open(whole_archive)
+    table = ArchiveTable.open(root)
     monkeypatch.setattr(log_files, "CHECKPOINT", re.compile(r"(none of)(\d)"))
     table.checkpoint()
     assert not read_log(table.store).is_damaged
