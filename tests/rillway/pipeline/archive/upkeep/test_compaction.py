@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from rillway.pipeline.archive.files.merge import merged
-from rillway.pipeline.archive.limits import VACUUM_AFTER_HOURS
-from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
+from rillway.pipeline.archive.limits import TARGET_BYTES, VACUUM_AFTER_HOURS
+from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
 from rillway.pipeline.archive.upkeep import compaction
 from rillway.pipeline.archive.upkeep.compaction import compact, compact_due, mergeable
 from rillway.pipeline.client.ids import parse_id
@@ -159,6 +159,20 @@ def test_a_file_that_is_being_written_is_not_vacuumed(days: ArchiveTable, hours:
     [orphan] = written(days, [[f"{9 * DAY_MS}-0".encode(), [b"n", b"1"]]])
     compact(days, vacuum_after_hours=hours)
     assert (days.root / orphan.path).is_file()
+
+
+def test_a_commit_may_find_itself(days: ArchiveTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An object store has refused what its client has put already, as the answer was lost."""
+    expected, replace = archived_ids(days), days.replace
+
+    def refused(*files: Any) -> None:
+        replace(*files)
+        raise CommitConflict("is there already")
+
+    monkeypatch.setattr(days, "replace", refused)
+    done = compact(days, vacuum_after_hours=None)
+    assert done.files_after and not mergeable(days, TARGET_BYTES)
+    assert archived_ids(days) == expected
 
 
 def test_two_compactions_at_once_double_nothing(days: ArchiveTable) -> None:
