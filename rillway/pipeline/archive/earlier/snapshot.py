@@ -1,7 +1,7 @@
 """An RDB file as a server: a `rillway serve` process that loads it, and listens for us alone.
 
 So whatever a server can load can be read, by the requests by which any server is read. The file is
-only linked to, and nothing is saved.
+only linked to, and nothing is saved. The process ends with this one, however that ends.
 """
 
 from __future__ import annotations
@@ -33,6 +33,15 @@ dbfilename {file}
 save ""
 appendonly no
 """
+# `rillway serve -`, which ends when the process that has started it does.
+PROGRAM = """
+import os, sys, threading
+from rillway.testing.launcher import follow
+parent, pipe, folder = sys.argv[1:]
+threading.Thread(target=follow, args=(int(parent), int(pipe), folder), daemon=True).start()
+from rillway.app.server.main import main
+sys.exit(main(["-"]))
+"""
 POLL_SECONDS, STOP_SECONDS = 0.05, 10.0
 
 
@@ -42,7 +51,9 @@ def served(file: Path, database: int = 0) -> Iterator[Connection]:
     with TemporaryDirectory(prefix="rillway-rdb-") as name:
         folder, password = Path(name), secrets.token_hex(16)
         (folder / FILE_NAME).symlink_to(file.resolve())
-        process = _start(folder, password)
+        watched, held = os.pipe()
+        process = _start(folder, password, watched)
+        os.close(watched)
         try:
             url = f"unix://:{password}@{folder}/{SOCKET_NAME}?db={database}"
             with _connected(url, process, folder, file) as connection:
@@ -54,14 +65,16 @@ def served(file: Path, database: int = 0) -> Iterator[Connection]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+            os.close(held)
 
 
-def _start(folder: Path, password: str) -> subprocess.Popen[str]:
+def _start(folder: Path, password: str, watched: int) -> subprocess.Popen[str]:
+    """`watched`: the end of a pipe of which this process holds the other one."""
     # Variables have precedence over what it is told here.
     kept = {key: value for key, value in os.environ.items() if not key.startswith("RILLWAY_")}
     with (folder / LOG_NAME).open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "rillway", "serve", "-"],
+            [sys.executable, "-c", PROGRAM, str(os.getpid()), str(watched), str(folder)],
             cwd=folder,
             env=kept | {"PYTHONPATH": IMPORT_ROOT},
             stdin=subprocess.PIPE,
@@ -69,6 +82,7 @@ def _start(folder: Path, password: str) -> subprocess.Popen[str]:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,  # Ctrl-C is not for it
+            pass_fds=(watched,),
         )
     assert process.stdin is not None
     words = {"folder": folder, "socket": SOCKET_NAME, "file": FILE_NAME, "password": password}
