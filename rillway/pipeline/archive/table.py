@@ -69,6 +69,7 @@ from rillway.pipeline.archive.repair.log_files import (
     ACTIONS,
     check_readable,
     check_version,
+    keep_checkpoint,
     log_damaged,
     no_archive_sentence,
 )
@@ -514,17 +515,21 @@ class ArchiveTable:
         """Have a checkpoint of this version, and on the disk. Raises ArchiveError."""
         try:
             self._delta.create_checkpoint()
+            sync_log(self.store, self.version)
+            keep_checkpoint(self.store)
         except (DeltaError, OSError) as error:
             raise failure(self.store, error) from None
-        sync_log(self.store, self.version)
 
     def tidy(self) -> None:
-        """Delete states that nothing names any more, each time that the log has a checkpoint."""
-        if self.version % CHECKPOINT_INTERVAL == 0:
-            try:
+        """Have a second copy of the last checkpoint, and delete states that nothing names any more,
+        each time that the log has a checkpoint. Raises ArchiveError.
+        """
+        try:
+            keep_checkpoint(self.store)
+            if self.version % CHECKPOINT_INTERVAL == 0:
                 remove_old(self.store, self.state_number)
-            except OSError as error:
-                raise failure(self.store, error) from None
+        except OSError as error:
+            raise failure(self.store, error) from None
 
     def vacuum(self, older_than_hours: int) -> int:
         """Delete files that no snapshot of the last hours names; how many there were.
@@ -542,6 +547,7 @@ class ArchiveTable:
             )
             self.refresh()
             self._delta.create_checkpoint()
+            keep_checkpoint(self.store)
             self._delta.cleanup_metadata()
             return len(deleted) + remove_old(self.store, self.state_number)
         except (DeltaError, OSError) as error:

@@ -99,6 +99,19 @@ class Store:
             for place in (*files, *{file.parent for file in files}, self.folder):
                 sync(place)
 
+    def copy(self, path: str, to: str) -> None:
+        """Have the content of a file in another one, on the disk. Raises OSError."""
+        with self.filesystem.open_input_stream(path) as file:
+            content = file.read()
+        self.write(to, content)
+
+    def write(self, path: str, content: bytes) -> None:
+        """Have a file with a content, on the disk. Raises OSError."""
+        self.make_parent(path)
+        with self.filesystem.open_output_stream(path, buffer_size=1 << 16) as file:
+            file.write(content)
+        self.settle(path)
+
     def size(self, path: str) -> int:
         return int(self.filesystem.get_file_info(path).size)
 

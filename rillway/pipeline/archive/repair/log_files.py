@@ -37,6 +37,7 @@ CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 # In the commits of this release: the number of actions besides `commitInfo`.
 ACTIONS = "rillway.actions"
 MAX_NAMED = 2
+KEPT_FOLDER = "_rillway/checkpoints"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,38 @@ def checkpoint_path(version: int) -> str:
     return f"{LOG_FOLDER}/{version:020d}.checkpoint.parquet"
 
 
+def kept_path(version: int) -> str:
+    """Where there is a second copy of a checkpoint: older versions are deleted on its word."""
+    return f"{KEPT_FOLDER}/{version:020d}.checkpoint.parquet"
+
+
+def keep_checkpoint(store: Store) -> None:
+    """Have a second copy of the last checkpoint, and of no older one. Raises OSError."""
+    version = _hinted(store)
+    if version is None or version <= max(kept_checkpoints(store), default=-1):
+        return
+    store.copy(checkpoint_path(version), kept_path(version))
+    for other in kept_checkpoints(store):
+        if other < version:
+            store.remove(kept_path(other))
+
+
+def kept_checkpoints(store: Store) -> list[int]:
+    """The versions of which there is a second copy. Raises OSError."""
+    listed = store.filesystem.get_file_info(FileSelector(KEPT_FOLDER, allow_not_found=True))
+    names = (CHECKPOINT.fullmatch(info.base_name) for info in listed)
+    return sorted(int(found[1]) for found in names if found)
+
+
+def kept_checkpoint(store: Store, log: LogFiles) -> int | None:
+    """The version of a whole second copy with which the log can be read. Raises OSError."""
+    first = min(log.versions, default=0)
+    for version in reversed(kept_checkpoints(store)):
+        if version >= first - 1 and not _checkpoint_damage(store, kept_path(version)):
+            return version
+    return None
+
+
 def read_log(store: Store, error: str = "") -> LogFiles:
     """Read all files of the log that matter. Raises OSError, StoreFailed.
 
@@ -112,7 +145,9 @@ def _read_log(store: Store, rejected: frozenset[int]) -> LogFiles:
     names = [info.base_name for info in listed if info.type == FileType.File]
     versions = sorted(int(found[1]) for name in names if (found := VERSION.fullmatch(name)))
     checkpoints = sorted(int(found[1]) for name in names if (found := CHECKPOINT.fullmatch(name)))
-    reasons = {version: _checkpoint_damage(store, version) for version in checkpoints}
+    reasons = {
+        version: _checkpoint_damage(store, checkpoint_path(version)) for version in checkpoints
+    }
     whole = [v for v, reason in reasons.items() if not reason and v not in rejected]
     damaged_checkpoints = [
         Damage(version, checkpoint_path(version), reason)
@@ -163,8 +198,7 @@ def read_version(store: Store, version: int) -> list[Mapping[str, Any]]:
     return actions
 
 
-def _checkpoint_damage(store: Store, version: int) -> str:
-    path = checkpoint_path(version)
+def _checkpoint_damage(store: Store, path: str) -> str:
     try:
         with pq.ParquetFile(path, filesystem=store.filesystem) as parquet:
             if not parquet.read(columns=["protocol", "metaData", "add"]).num_rows:
@@ -177,16 +211,23 @@ def _checkpoint_damage(store: Store, version: int) -> str:
 
 def _hint_damage(store: Store, checkpoints: Sequence[int]) -> list[Damage]:
     """A `_last_checkpoint` that names one that is not there; deltalake passes over a torn one."""
-    try:
-        with store.filesystem.open_input_stream(LAST_CHECKPOINT) as file:
-            version = json.loads(file.read())["version"]
-    except (OSError, ValueError, KeyError, TypeError):
+    version = _hinted(store)
+    if version is None:
         return []
     # It may be there since the log was listed.
     is_there = store.filesystem.get_file_info(checkpoint_path(version)).type == FileType.File
     if version in checkpoints or is_there:
         return []
     return [Damage(version, LAST_CHECKPOINT, f"it names version {version}, of which there is none")]
+
+
+def _hinted(store: Store) -> int | None:
+    """The version of the last checkpoint, if that is known."""
+    try:
+        with store.filesystem.open_input_stream(LAST_CHECKPOINT) as file:
+            return int(json.loads(file.read())["version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 # -- as sentences ---------------------------------------------------------------------------------
@@ -230,6 +271,8 @@ def log_sentence(store: Store, error: str) -> str:
 
 def _remedy(store: Store, log: LogFiles) -> str:
     repair = f"`rillway archive repair --to {store}`"
+    if log.last_whole < 0 and kept_checkpoint(store, log) is not None:
+        return f"{repair} puts back the second copy of a checkpoint, and goes on from that"
     if log.last_whole < 0:
         return f"restore {LOG_FOLDER} from a backup, as nothing before the damage is left of it"
     if not log.damaged:

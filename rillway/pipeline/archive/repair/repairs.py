@@ -34,6 +34,10 @@ from rillway.pipeline.archive.repair.log_files import (
     LAST_CHECKPOINT,
     Damage,
     LogFiles,
+    checkpoint_path,
+    kept_checkpoint,
+    kept_checkpoints,
+    kept_path,
     read_log,
     read_version,
     version_path,
@@ -103,11 +107,16 @@ def repair_log(store: Store, outcome: Repaired, *, goes_back: bool) -> bool:
             if has_changed:
                 _have_checkpoint(store, outcome)
             return True
-        if log.last_whole < 0:
+        is_lost = log.last_whole < 0
+        kept = kept_checkpoint(store, log) if is_lost else None
+        if is_lost and kept is None:
             outcome.left.append(text)
             return False
         _set_checkpoints_aside(store, log, outcome)
-        if not _repair_versions(store, log, outcome, goes_back=goes_back):
+        if kept is not None:
+            store.copy(kept_path(kept), checkpoint_path(kept))
+            outcome.done.append(f"the checkpoint of version {kept} is there again, from its copy")
+        elif not _repair_versions(store, log, outcome, goes_back=goes_back):
             return False
         has_changed = True
     raise _too_many_commits(store)
@@ -156,6 +165,9 @@ def _go_back(store: Store, damage: Damage, last: int, outcome: Repaired) -> None
     """Give up the last versions, the last one first: what is left is a log at any time."""
     for version in range(last, damage.version - 1, -1):
         set_aside(store, version_path(version))
+    for version in kept_checkpoints(store):
+        if version >= damage.version:
+            set_aside(store, kept_path(version))
     if read_log(store).last >= damage.version:
         return  # An archiver that had them in memory has committed on top: look again.
     outcome.done.append(
@@ -224,19 +236,12 @@ def _write_version(store: Store, version: int, number: int, files: Sequence[Arch
     ]
     path = version_path(version)
     if _is_file(store, path):
-        with store.filesystem.open_input_stream(path) as file:
-            _write(store, _aside(store, path), file.read())
+        store.copy(path, _aside(store, path))
     new = path if store.folder is None else f"{FOLDER}/version-{version}.json"
-    _write(store, new, "\n".join(lines).encode())
+    store.write(new, "\n".join(lines).encode())
     if new != path:  # an object is put in one step, and a file moved
         store.filesystem.move(new, path)
     sync_log(store, version)
-
-
-def _write(store: Store, path: str, content: bytes) -> None:
-    with store.filesystem.open_output_stream(path, buffer_size=1 << 16) as file:
-        file.write(content)
-    store.settle(path)
 
 
 def set_aside(store: Store, path: str) -> None:

@@ -69,13 +69,21 @@ def first_file(root: Path) -> Path:
 
 def state_file(root: Path, behind: int = 0) -> Path:
     """The newest, or an older one."""
-    paths = sorted((root / "_rillway").glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)
+    paths = sorted(
+        (root / "_rillway").glob("state-*.parquet"), key=lambda path: path.stat().st_mtime_ns
+    )
     return paths[-1 - behind]
 
 
 def beginning_lost(root: Path) -> None:
     clean_up(root)
     cut(checkpoint(root))
+    cut(kept(root))
+
+
+def kept(root: Path) -> Path:
+    """The second copy of the checkpoint."""
+    return root / "_rillway" / "checkpoints" / checkpoint(root).name
 
 
 def clean_up(root: Path) -> None:

@@ -10,11 +10,17 @@ import pytest
 
 from rillway.pipeline.archive.files.store import LogDamaged, store_of
 from rillway.pipeline.archive.repair import log_files
-from rillway.pipeline.archive.repair.log_files import read_log
-from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, NoArchive
+from rillway.pipeline.archive.repair.log_files import kept_checkpoints, read_log
+from rillway.pipeline.archive.table import (
+    CHECKPOINT_INTERVAL,
+    ArchiveError,
+    ArchiveTable,
+    NoArchive,
+)
 from tests.rillway.pipeline.archive.repair.damages import (
     LAST,
     Harm,
+    append,
     beginning_lost,
     checkpoint,
     clean_up,
@@ -23,6 +29,7 @@ from tests.rillway.pipeline.archive.repair.damages import (
     flip,
     log,
 )
+from tests.rillway.pipeline.archive.scene import STREAM
 
 
 def test_a_whole_log_is_whole(root: Path) -> None:
@@ -108,3 +115,12 @@ def test_a_checkpoint_may_come_while_the_log_is_read(
     table.checkpoint()
     assert not read_log(table.store).is_damaged
     assert not read_log(table.store).checkpoints
+
+
+def test_the_last_checkpoint_has_a_copy_from_the_next_tidying_on(table: ArchiveTable) -> None:
+    for number in range(1, 2 * CHECKPOINT_INTERVAL + 2):
+        append(table, STREAM, f"{number}-0")
+        table.tidy()
+        checkpoints = read_log(table.store).checkpoints
+        assert kept_checkpoints(table.store) == list(checkpoints[-1:])
+    assert len(checkpoints) == 2

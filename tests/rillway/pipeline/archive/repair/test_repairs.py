@@ -24,6 +24,7 @@ from tests.rillway.pipeline.archive.repair.damages import (
     append,
     beginning_lost,
     checkpoint,
+    clean_up,
     cut,
     cut_after_a_line,
     first_file,
@@ -162,6 +163,38 @@ def test_a_state_that_has_lost_to_a_compaction_makes_no_version_again(root: Path
     assert f"--go-back gives up versions {LAST + 1} to {last}" in outcome.left[0]
     assert repair(store_of(root), goes_back=True).left == []
     assert len(ArchiveTable.open(root).files()) == 6
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda root: cut(checkpoint(root)),
+        lambda root: flip(checkpoint(root), -20),
+        lambda root: checkpoint(root).unlink(),
+    ],
+)
+def test_a_log_without_its_beginning_goes_on_from_the_copy_of_a_checkpoint(
+    root: Path, harm: Harm
+) -> None:
+    before = ArchiveTable.open(root)
+    clean_up(root)
+    log(root, 4).unlink()
+    harm(root)
+    with pytest.raises(LogDamaged, match="puts back the second copy of a checkpoint"):
+        ArchiveTable.open(root)
+    outcome = repair(store_of(root))
+    assert "the checkpoint of version 4 is there again, from its copy" in outcome.done
+    table = ArchiveTable.open(root)
+    assert (table.files(), table.records) == (before.files(), before.records)
+    assert check_table(table)[0] == [] and table.id == before.id
+
+
+def test_a_copy_of_a_checkpoint_that_is_too_old_is_not_put_back(root: Path) -> None:
+    clean_up(root)
+    for version in (4, 5):
+        log(root, version).unlink()
+    checkpoint(root).unlink()
+    assert "from a backup" in repair(store_of(root)).left[0]
 
 
 def test_a_log_without_its_beginning_is_left_as_it_is(root: Path) -> None:
