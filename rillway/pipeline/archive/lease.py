@@ -171,7 +171,7 @@ class Leases:
         return errors | self._away(lost)
 
     def _renew_often(self) -> None:
-        while not self._ended.wait(self._lifetime_ms / 3000):
+        while not self._ended.wait(min(self._lifetime_ms / 3000, threading.TIMEOUT_MAX)):
             # check() finds those that could not be renewed in time.
             with suppress(ServerError, ConnectionLost):
                 self._renew(self.held)

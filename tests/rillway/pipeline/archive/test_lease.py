@@ -75,6 +75,14 @@ def test_they_are_renewed_after_a_renewal_has_failed(redis_link: Connection) -> 
         assert held.check(KEYS) == {}
 
 
+def test_one_of_very_long_is_renewed_as_well(redis_link: Connection) -> None:
+    for_ages = Leases(redis_link.url, KEYS, "archiving {}", 100_000_000 * 86_400_000)
+    with for_ages as held:
+        held._renewer.join(0.1)
+        assert held._renewer.is_alive()
+        assert held.check(KEYS) == {}
+
+
 @pytest.mark.parametrize("change", [("DEL", KEY), ("SET", KEY, "somebody else")])
 def test_a_lost_one_is_noticed(redis_link: Connection, change: tuple[str, ...]) -> None:
     with leases(redis_link) as held:
