@@ -8,7 +8,7 @@ an archiver may run meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -100,23 +100,64 @@ def _is_current(fields: FieldMap, layouts: Layouts, number: int | None) -> bool:
 
 
 @dataclass(slots=True)
+class RowEncoder:
+    """Gives rows the columns that an archive has now. `layouts`: of all, for their files."""
+
+    table: ArchiveTable
+    layouts: dict[int, Layout] = field(default_factory=dict)
+    _known: dict[str, KnownLayouts] = field(default_factory=dict)
+
+    def encoded(self, parts: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """`parts`: whole entries, those of one stream in each."""
+        columns = replace(self.table.columns, fails=False)
+        if not columns:
+            yield from parts
+            return
+        runs = [self._run(part) for part in parts]
+        rows = pa.Table.from_batches(parts).combine_chunks().to_batches()
+        for part in chain.from_iterable(with_columns(whole, runs, columns) for whole in rows):
+            for run in runs:
+                self.layouts.update(run.known.new)
+            yield part
+
+    def _run(self, batch: pa.RecordBatch) -> Run:
+        stream = str(batch.column(STREAM)[0])
+        if stream not in self._known:
+            record = self.table.record(stream)
+            self._known[stream] = KnownLayouts({} if record is None else record.layouts)
+            self.layouts.update(self._known[stream].before)
+        return Run(stream, self._known[stream], len(batch), names_of(batch.column(FIELDS)))
+
+    def records(self) -> dict[str, StreamRecord]:
+        """What the table knows of the streams now, with the new layouts. Raises ArchiveError."""
+        changed = {}
+        for stream, known in self._known.items():
+            record = self.table.record(stream)
+            if record is not None and known.new:
+                try:
+                    layouts = united(record.layouts, known.new)
+                except LayoutClash as clash:
+                    raise ArchiveError(f"{stream}: {clash}: run it again") from None
+                changed[stream] = replace(record, layouts=layouts)
+        return changed
+
+
+@dataclass(slots=True)
 class _File:
     """A file that is written again."""
 
     table: ArchiveTable
     file: ArchivedFile
-    known: dict[str, KnownLayouts] = field(default_factory=dict)
-    layouts: dict[int, Layout] = field(default_factory=dict)
 
     def write_again(self) -> None:
-        table = self.table
+        table, encoder = self.table, RowEncoder(self.table)
         with paused_collector():
             new = write_files(
                 table.store,
-                self._rows(),
+                self._rows(encoder),
                 table.period,
                 schema=table.file_schema,
-                layouts=self.layouts,
+                layouts=encoder.layouts,
             )
         if sum(file.rows for file in new) != self.file.rows:
             raise ArchiveError(f"{self.file.path}: the new file has not as many rows")
@@ -124,7 +165,7 @@ class _File:
             if self.file.path not in {file.path for file in table.files()}:
                 break  # compacted meanwhile, or expired
             try:
-                table.replace([self.file], new, table.write_state(self._records(), None))
+                table.replace([self.file], new, table.write_state(encoder.records(), None))
                 return
             except CommitConflict:
                 table.refresh()
@@ -136,35 +177,12 @@ class _File:
             f"{table.store}: {self.file.path} was compacted or expired meanwhile: run it again"
         )
 
-    def _records(self) -> dict[str, StreamRecord]:
-        """What is known of the streams, with the new layouts. Raises ArchiveError."""
-        changed = {}
-        for stream, known in self.known.items():
-            record = self.table.record(stream)
-            if record is not None and known.new:
-                try:
-                    layouts = united(record.layouts, known.new)
-                except LayoutClash as clash:
-                    raise ArchiveError(f"{stream}: {clash}: run it again") from None
-                changed[stream] = replace(record, layouts=layouts)
-        return changed
-
-    def _rows(self) -> Iterator[pa.RecordBatch]:
+    def _rows(self, encoder: RowEncoder) -> Iterator[pa.RecordBatch]:
         """Raises ArchiveError, EntryUnreadable."""
-        table = self.table
-        columns = replace(table.columns, fails=False)
-        with open_file(table.store, self.file) as parquet:
+        with open_file(self.table.store, self.file) as parquet:
             groups = range(parquet.metadata.num_row_groups)
             for batch in bounded_batches(parquet, groups):
-                parts = [self._entries(part) for part in by_stream(batch)]
-                rows = pa.Table.from_batches(parts).combine_chunks().to_batches()
-                runs = [self._run(part) for part in parts]
-                for part in chain.from_iterable(
-                    with_columns(whole, runs, columns) for whole in rows
-                ):
-                    for run in runs:
-                        self.layouts.update(run.known.new)
-                    yield part
+                yield from encoder.encoded([self._entries(part) for part in by_stream(batch)])
 
     def _entries(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Raises ArchiveError."""
@@ -172,11 +190,3 @@ class _File:
             return entries_of(self.table, batch)
         except RowDamaged as error:
             raise ArchiveError(f"{self.table.store}: {self.file.path}: {error}") from None
-
-    def _run(self, batch: pa.RecordBatch) -> Run:
-        stream = str(batch.column(STREAM)[0])
-        if stream not in self.known:
-            record = self.table.record(stream)
-            self.known[stream] = KnownLayouts({} if record is None else record.layouts)
-            self.layouts.update(self.known[stream].before)
-        return Run(stream, self.known[stream], len(batch), names_of(batch.column(FIELDS)))

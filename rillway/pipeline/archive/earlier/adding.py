@@ -11,17 +11,15 @@ All streams are one commit. An archiver may run meanwhile: of a stream it change
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from rillway.pipeline.archive.columns.batches import Run, with_columns
-from rillway.pipeline.archive.columns.encoding import names_of
-from rillway.pipeline.archive.columns.layouts import KnownLayouts, Layout, LayoutClash, united
+from rillway.pipeline.archive.columns.backfill import RowEncoder
 from rillway.pipeline.archive.earlier.origins import Origin
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile, file_batch, write_files
 from rillway.pipeline.archive.files.rows import raw_entries
-from rillway.pipeline.archive.identity.epochs import CURRENT, StreamRecord
+from rillway.pipeline.archive.identity.epochs import CURRENT
 from rillway.pipeline.archive.table import (
     MAX_COMMIT_ATTEMPTS,
     ArchiveError,
@@ -29,7 +27,6 @@ from rillway.pipeline.archive.table import (
     CommitConflict,
 )
 from rillway.pipeline.arrow.collector import paused_collector
-from rillway.pipeline.arrow.schema import FIELDS
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
 
@@ -108,44 +105,31 @@ class _Job:
     beginnings: dict[str, Beginning]
     advanced: Callable[[int], None]
     added: dict[str, Added] = field(default_factory=dict)
-    known: dict[str, KnownLayouts] = field(default_factory=dict)
-    layouts: dict[int, Layout] = field(default_factory=dict)
 
     def run(self) -> None:
         """Raises ArchiveError."""
-        table = self.table
+        table, encoder = self.table, RowEncoder(self.table)
         for stream, beginning in self.beginnings.items():
             self.added[stream] = Added(beginning.first.id)
-            record = table.record(stream)
-            self.known[stream] = KnownLayouts({} if record is None else record.layouts)
-            self.layouts |= self.known[stream].before
         with paused_collector():
             files = write_files(
                 table.store,
-                self._rows(),
+                self._rows(encoder),
                 table.period,
                 schema=table.file_schema,
-                layouts=self.layouts,
+                layouts=encoder.layouts,
             )
         if sum(file.rows for file in files) != sum(one.rows for one in self.added.values()):
             raise ArchiveError(f"{table.store}: the files have not as many rows as were read")
         if files:
-            self._commit(files)
+            self._commit(files, encoder)
 
-    def _rows(self) -> Iterator[pa.RecordBatch]:
-        columns = replace(self.table.columns, fails=False)
+    def _rows(self, encoder: RowEncoder) -> Iterator[pa.RecordBatch]:
         for stream, beginning in self.beginnings.items():
             for found in self.origin.batches(stream, MIN_ID, beginning.first.id - 1):
                 batch = file_batch(found, beginning.epoch)
                 self._count(self.added[stream], batch)
-                if not columns:
-                    yield batch
-                    continue
-                known = self.known[stream]
-                run = Run(stream, known, len(batch), names_of(batch.column(FIELDS)))
-                for part in with_columns(batch, [run], columns):
-                    self.layouts |= known.new
-                    yield part
+                yield from encoder.encoded([batch])
 
     def _count(self, added: Added, batch: pa.RecordBatch) -> None:
         ids = batch.column("id")
@@ -154,7 +138,7 @@ class _Job:
         added.rows += len(batch)
         self.advanced(len(batch))
 
-    def _commit(self, files: Sequence[ArchivedFile]) -> None:
+    def _commit(self, files: Sequence[ArchivedFile], encoder: RowEncoder) -> None:
         """Raises ArchiveError."""
         table = self.table
         note = {
@@ -166,7 +150,7 @@ class _Job:
             if any(beginning_of(table, name) != one for name, one in self.beginnings.items()):
                 break
             try:
-                table.append(table.write_state(self._records(), files), files, note)
+                table.append(table.write_state(encoder.records(), files), files, note)
                 return
             except CommitConflict:
                 table.refresh()
@@ -175,16 +159,3 @@ class _Job:
         for file in files:
             table.store.remove(file.path)
         raise ArchiveError(f"{table.store}: others have changed it meanwhile: run it again")
-
-    def _records(self) -> dict[str, StreamRecord]:
-        """What is known of the streams, with the new layouts. Raises ArchiveError."""
-        changed = {}
-        for stream, known in self.known.items():
-            record = self.table.record(stream)
-            if record is not None and known.new:
-                try:
-                    layouts = united(record.layouts, known.new)
-                except LayoutClash as clash:
-                    raise ArchiveError(f"{stream}: {clash}: run it again") from None
-                changed[stream] = replace(record, layouts=layouts)
-        return changed
