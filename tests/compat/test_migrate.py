@@ -298,7 +298,7 @@ def test_a_target_that_goes_while_a_key_is_serialized_is_an_error(
 @pytest.fixture
 def held_target() -> Iterator[tuple[int, threading.Event]]:
     """The port of a server that takes a key, but says so only after the event."""
-    may_answer = threading.Event()
+    may_answer, is_over = threading.Event(), threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as other:
 
         def take() -> None:
@@ -309,12 +309,14 @@ def held_target() -> Iterator[tuple[int, threading.Event]]:
                 connection.recv(1000)
                 may_answer.wait()
                 connection.sendall(b"+OK\r\n")
-                connection.recv(1000)
+                # Who closes with bytes of the request unread takes its answer back.
+                is_over.wait()
 
         thread = threading.Thread(target=take)
         thread.start()
         yield other.getsockname()[1], may_answer
         may_answer.set()
+        is_over.set()
         thread.join()
 
 
