@@ -39,8 +39,8 @@ import os, sys, threading
 from rillway.testing.launcher import follow
 parent, pipe, folder = sys.argv[1:]
 threading.Thread(target=follow, args=(int(parent), int(pipe), folder), daemon=True).start()
-from rillway.app.server.main import main
-sys.exit(main(["-"]))
+from rillway.__main__ import serve
+sys.exit(serve(["-"]))
 """
 POLL_SECONDS, STOP_SECONDS = 0.05, 10.0
 
