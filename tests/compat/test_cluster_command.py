@@ -138,7 +138,8 @@ def test_a_node_is_added_under_load_although_the_command_is_cut(cluster: Command
             stop_when(adding, lambda: cluster.has_slots(3))
             adding.send_signal(signal.SIGINT)
             adding.send_signal(signal.SIGCONT)
-            assert "`rillway cluster add` goes on" in adding.communicate(timeout=60)[0]
+            again = f"`rillway cluster add --dir {cluster.folder}` goes on"
+            assert again in adding.communicate(timeout=60)[0]
             assert adding.returncode == 130
             assert "a node is being added" in cluster.run("status", status=1)
             cluster.run("add")
@@ -162,7 +163,8 @@ def test_a_node_is_removed_under_load_although_the_command_is_cut(cluster: Comma
                     break
             removing.send_signal(signal.SIGINT)
             printed = removing.communicate(timeout=60)[0]
-            assert f"`rillway cluster remove {leaving}` goes on" in printed
+            again = f"`rillway cluster remove {leaving} --dir {cluster.folder}` goes on"
+            assert again in printed
             assert "a node is being removed" in cluster.run("status", status=1)
             assert "First: rillway cluster remove" in cluster.run("add", status=1)
             cluster.run("remove", leaving)

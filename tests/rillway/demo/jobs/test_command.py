@@ -76,7 +76,7 @@ def test_on_a_terminal_top_shows_it_until_q(rillway_server: RunningServer) -> No
     with Terminal(argv, rows=30, columns=100, environment=environment) as terminal:
         terminal.wait_until(lambda lines: any("worker-4" in line for line in lines))
         terminal.type("q")
-        text = terminal.read_to_end()
+        text = terminal.read_to_end(seconds=60)  # all jobs are done first
         assert "Every job was done, or is among the dead letters." in text
         assert terminal.process.wait() == 0
 

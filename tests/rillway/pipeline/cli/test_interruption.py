@@ -13,13 +13,17 @@ from rillway.pipeline.cli.interruption import Interrupted, Interruption
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
 def test_the_first_signal_is_noted(number: int, status: int) -> None:
-    with Interruption() as interruption:
-        interruption.check()
-        assert (interruption.requested, interruption.exit_status) == (False, 0)
-        signal.raise_signal(number)
-        assert (interruption.requested, interruption.exit_status) == (True, status)
-        with pytest.raises(Interrupted):
+    before = signal.signal(number, signal.SIG_DFL)  # the tests may run under nohup
+    try:
+        with Interruption() as interruption:
             interruption.check()
+            assert (interruption.requested, interruption.exit_status) == (False, 0)
+            signal.raise_signal(number)
+            assert (interruption.requested, interruption.exit_status) == (True, status)
+            with pytest.raises(Interrupted):
+                interruption.check()
+    finally:
+        signal.signal(number, before)
 
 
 def test_a_second_signal_ends_the_command() -> None:
