@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import errno
+import itertools
+import random
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from rillway.cluster.failure import ClusterFailed
 from rillway.cluster.member import BUS_PORT_OFFSET
 
 MAX_PORT = 65_535 - BUS_PORT_OFFSET
+# Below those from which connections have theirs.
+FIRST_PORT, END_OF_PORTS = 22_000, 32_000
 
 
 def free_port() -> int:
-    """A loopback port on which no program listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A loopback port on which no program listens, and which Linux gives to no connection.
+
+    Another one each time, as it may be some time until a program listens there.
+    """
+    return next(port for port in _ports if not is_taken(port))
+
+
+def _all_ports() -> Iterator[int]:
+    """From a random one on, round and round."""
+    count = END_OF_PORTS - FIRST_PORT
+    # Tests set the seed of the other generator.
+    start = random.SystemRandom().randrange(count)
+    return (FIRST_PORT + (start + step) % count for step in itertools.count())
+
+
+_ports = _all_ports()
 
 
 def is_taken(port: int) -> bool:

@@ -57,6 +57,7 @@ SERVERS = 3
 # A loaded machine takes its time.
 WAIT_SECONDS = 300.0
 POLL_SECONDS = 0.1
+COMMIT_SECONDS = 30.0
 # Before a primary is seen to be replaced: what it may have taken that no other server has.
 GAP_SECONDS = 30.0
 DOWN_AFTER_MS = 3000
@@ -153,11 +154,13 @@ class Archiving:
                 self._start()
 
     def kill(self) -> None:
-        """With the JVM that it may have. Returns when the next one has committed."""
+        """With the JVM that it may have. Returns when the next one has committed, or soon if it has
+        nothing to commit.
+        """
         before = self.commits
         self._end_session()
         with suppress(Failed):  # the other one has had all streams in each of its rounds
-            wait_for(lambda: self.commits > before, "it does not commit", WAIT_SECONDS)
+            wait_for(lambda: self.commits > before, "it does not commit", COMMIT_SECONDS)
 
     def kill_executor(self) -> bool:
         return kill_executor(self.process.pid)
