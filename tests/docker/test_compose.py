@@ -76,7 +76,7 @@ def test_the_set_replaces_a_primary_that_is_killed(tmp_path: Path) -> None:
 def started(folder: Path) -> Iterator[tuple[list[Any], list[int], int]]:
     """Servers and Sentinels on ports of this machine: processes, the servers' ports, a Sentinel's.
 
-    The addresses of the containers, and 5 seconds of patience, are all that is replaced.
+    The addresses of the containers, and the Sentinels' patience, are all that is replaced.
     """
     ports, sentinel_ports = [free_port() for _ in range(3)], [free_port() for _ in range(3)]
     running = []
@@ -87,6 +87,8 @@ def started(folder: Path) -> Iterator[tuple[list[Any], list[int], int]]:
         text = text.replace(f"{PRIMARY} 6379", f"127.0.0.1 {ports[0]}").replace("/data", str(place))
         text = re.sub(r"^port .*\n", "", text, flags=re.M)
         text = text.replace(f"milliseconds {NAME} 5000", f"milliseconds {NAME} 1000")
+        # Half of the time after which Sentinels that did not elect one of them try again.
+        text = text.replace(f"timeout {NAME} 30000", f"timeout {NAME} 5000")
         (place / "conf").write_text(f"port {port}\nbind 127.0.0.1\ndir {place}\n" + text)
         argv = (*argv, str(place / "conf"))
         running.append(processes.start(argv, folder=ROOT, output=place / "log"))
