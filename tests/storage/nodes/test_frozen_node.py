@@ -256,7 +256,7 @@ def gaps_and_told(kind: str, count: int) -> tuple[int, int]:
 
 
 @pytest.mark.skipif(free_bytes() is None, reason="asks the C library what is free")
-@pytest.mark.parametrize(("kind", "count"), [("numbers", 400_000), ("words", 50_000)])
+@pytest.mark.parametrize(("kind", "count"), [("numbers", 400_000), ("words", 100_000)])
 def test_there_are_hardly_any_gaps_between_nodes(kind: str, count: int) -> None:
     # In a process of its own, whose heap has no gaps from what was there before.
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
