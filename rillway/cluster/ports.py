@@ -24,15 +24,14 @@ def free_port() -> int:
     return next(port for port in _ports if not is_taken(port))
 
 
-def _all_ports() -> Iterator[int]:
-    """From a random one on, round and round."""
-    count = END_OF_PORTS - FIRST_PORT
+def rotating(first: int, end: int) -> Iterator[int]:
+    """The ports of a range, from a random one on, round and round."""
     # Tests set the seed of the other generator.
-    start = random.SystemRandom().randrange(count)
-    return (FIRST_PORT + (start + step) % count for step in itertools.count())
+    start = random.SystemRandom().randrange(end - first)
+    return (first + (start + step) % (end - first) for step in itertools.count())
 
 
-_ports = _all_ports()
+_ports = rotating(FIRST_PORT, END_OF_PORTS)
 
 
 def is_taken(port: int) -> bool:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import itertools
 import os
-import random
 import socket
 from collections.abc import Iterator
 
 from rillway.cluster.failure import ClusterFailed
-from rillway.cluster.ports import check_free
+from rillway.cluster.ports import check_free, rotating
 
 # Linux takes the ports from 32768 on for connections; those of clusters' buses are 10,000 higher.
 FIRST_PORT, END_OF_PORTS = 12_000, 22_000
@@ -38,14 +37,12 @@ def free_ports(count: int) -> int:
 
 
 def _own_ports() -> Iterator[int]:
-    """The ports of this worker of pytest-xdist, from a random one on, round and round."""
+    """The ports of this worker of pytest-xdist."""
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     count = (END_OF_PORTS - FIRST_PORT) // workers
     first = FIRST_PORT + worker * count
-    # Tests set the seed of the other one.
-    start = random.SystemRandom().randrange(count)
-    return (first + (start + step) % count for step in itertools.count())
+    return rotating(first, first + count)
 
 
 def _is_free(port: int) -> bool:
