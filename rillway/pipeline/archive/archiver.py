@@ -68,7 +68,7 @@ from rillway.pipeline.client.facts import (
     all_facts,
     all_group_infos,
     group_name,
-    group_position,
+    group_positions,
     read_facts,
 )
 from rillway.pipeline.client.ids import MIN_ID, ms_of
@@ -563,8 +563,8 @@ class _Round:
             if any(read.part.anchor is None for read in reads)
         ]
         for name, infos in all_group_infos(self._connection, names).items():
-            positions = {group_name(info): group_position(info) for info in infos}
-            if positions.get(self._marker(streams[name])) != streams[name].at.id:
+            stream = streams[name]
+            if group_positions(infos).get(self._marker(stream)) != stream.at.id:
                 self._changed[name] = REASONS[MARKER]
 
     def _step(self, stream: _Stream, reads: Sequence[PartRead]) -> _Step:

@@ -80,9 +80,9 @@ def group_name(info: dict[bytes, Reply]) -> str:
     return str(info[b"name"].decode(errors="backslashreplace"))
 
 
-def group_position(info: dict[bytes, Reply]) -> int:
-    """The ID of the last entry that the group was given."""
-    return parse_id(info[b"last-delivered-id"])
+def group_positions(infos: Iterable[dict[bytes, Reply]]) -> dict[str, int]:
+    """By the names of groups, the ID of the last entry that each was given."""
+    return {group_name(info): parse_id(info[b"last-delivered-id"]) for info in infos}
 
 
 def _facts(stream: str, reply: Reply) -> StreamFacts:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rillway.pipeline.client.connection import Connection, ServerError, public_url
-from rillway.pipeline.client.facts import all_group_infos, group_name, group_position
+from rillway.pipeline.client.facts import all_group_infos, group_positions
 from rillway.pipeline.client.ids import format_id
 
 MARKER = re.compile(r"(__archive:[0-9a-f]{8})(:[0-9a-f]*)?")
@@ -99,9 +99,9 @@ def read_places(connection: Connection, archives: Iterable[str]) -> dict[str, Pl
 def read_markers(connection: Connection, streams: Sequence[str]) -> list[Marker]:
     """All that archives have made in some streams. Raises ServerError."""
     groups = [
-        (stream, group_name(info), group_position(info))
+        (stream, name, position)
         for stream, infos in all_group_infos(connection, streams).items()
-        for info in infos
+        for name, position in group_positions(infos).items()
     ]
     archives = {group: archive for _, group, _ in groups if (archive := archive_of(group))}
     places = read_places(connection, archives.values())

@@ -22,7 +22,7 @@ from rillway.pipeline.archive.identity.sources import is_there
 from rillway.pipeline.client.capabilities import Capabilities
 from rillway.pipeline.client.cluster import following
 from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word, exec_reply
-from rillway.pipeline.client.facts import group_infos, group_name, group_position, read_facts
+from rillway.pipeline.client.facts import group_infos, group_positions, read_facts
 from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.client.scripts import Scripts
 from rillway.pipeline.ranges.anchors import Anchor
@@ -236,8 +236,7 @@ class _Watched:
 
     def _positions(self) -> dict[str, int]:
         """Of all groups."""
-        infos = group_infos(self._node, self._stream)
-        return {group_name(info): group_position(info) for info in infos}
+        return group_positions(group_infos(self._node, self._stream))
 
     def _has(self, anchor: Anchor) -> bool:
         bounds = format_id(anchor.id), format_id(anchor.id)

@@ -14,8 +14,7 @@ from rillway.pipeline.client.facts import (
     StreamFacts,
     all_facts,
     all_group_infos,
-    group_name,
-    group_position,
+    group_positions,
 )
 from rillway.pipeline.client.ids import format_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
@@ -67,9 +66,9 @@ def look(
         there |= _found(connection, {name: anchors[name][1:] for name in lacking})
         for name in part:
             markers = {
-                group_name(info): group_position(info)
-                for info in groups[name]
-                if is_own(group_name(info), group)
+                marker: position
+                for marker, position in group_positions(groups[name]).items()
+                if is_own(marker, group)
             }
             node = connection.of(name)
             source = sources[node] = sources.get(node) or read_source(node)
