@@ -22,7 +22,7 @@ from rillway.pipeline.client.connection import Connection, ConnectionLost, Serve
 
 # The folder of this package, so that the child imports the same one from any working directory.
 IMPORT_ROOT = str(Path(rillway.__file__).parent.parent)
-FILE_NAME, SOCKET_NAME, LOG_NAME = "backup.rdb", "socket", "log"
+FILE_NAME, SOCKET_NAME, LOG_NAME, CONFIGURATION = "backup.rdb", "socket", "log", "conf"
 DIRECTIVES = """
 port 0
 unixsocket {folder}/{socket}
@@ -33,14 +33,14 @@ dbfilename {file}
 save ""
 appendonly no
 """
-# `rillway serve -`, which ends when the process that has started it does.
+# `rillway serve`, which ends when the other end of its standard input does.
 PROGRAM = """
-import os, sys, threading
+import sys, threading
 from rillway.testing.launcher import follow
-parent, pipe, folder = sys.argv[1:]
-threading.Thread(target=follow, args=(int(parent), int(pipe), folder), daemon=True).start()
+parent, folder, configuration = sys.argv[1:]
+threading.Thread(target=follow, args=(int(parent), 0, folder), daemon=True).start()
 from rillway.__main__ import serve
-sys.exit(serve(["-"]))
+sys.exit(serve([configuration]))
 """
 POLL_SECONDS, STOP_SECONDS = 0.05, 10.0
 
@@ -51,9 +51,7 @@ def served(file: Path, database: int = 0) -> Iterator[Connection]:
     with TemporaryDirectory(prefix="rillway-rdb-") as name:
         folder, password = Path(name), secrets.token_hex(16)
         (folder / FILE_NAME).symlink_to(file.resolve())
-        watched, held = os.pipe()
-        process = _start(folder, password, watched)
-        os.close(watched)
+        process = _start(folder, password)
         try:
             url = f"unix://:{password}@{folder}/{SOCKET_NAME}?db={database}"
             with _connected(url, process, folder, file) as connection:
@@ -65,33 +63,28 @@ def served(file: Path, database: int = 0) -> Iterator[Connection]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-            os.close(held)
+            assert process.stdin is not None
+            process.stdin.close()
 
 
-def _start(folder: Path, password: str, watched: int) -> subprocess.Popen[str]:
-    """`watched`: the end of a pipe of which this process holds the other one."""
+def _start(folder: Path, password: str) -> subprocess.Popen[bytes]:
+    words = {"folder": folder, "socket": SOCKET_NAME, "file": FILE_NAME, "password": password}
+    (folder / CONFIGURATION).write_text(DIRECTIVES.format(**words))
     # Variables have precedence over what it is told here.
     kept = {key: value for key, value in os.environ.items() if not key.startswith("RILLWAY_")}
     with (folder / LOG_NAME).open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(os.getpid()), str(watched), str(folder)],
+        return subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(os.getpid()), str(folder), CONFIGURATION],
             cwd=folder,
             env=kept | {"PYTHONPATH": IMPORT_ROOT},
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
-            text=True,
             start_new_session=True,  # Ctrl-C is not for it
-            pass_fds=(watched,),
         )
-    assert process.stdin is not None
-    words = {"folder": folder, "socket": SOCKET_NAME, "file": FILE_NAME, "password": password}
-    process.stdin.write(DIRECTIVES.format(**words))
-    process.stdin.close()
-    return process
 
 
-def _connected(url: str, process: subprocess.Popen[str], folder: Path, file: Path) -> Connection:
+def _connected(url: str, process: subprocess.Popen[bytes], folder: Path, file: Path) -> Connection:
     """As soon as it has loaded the file, however long that takes. Raises ArchiveError."""
     while process.poll() is None:
         try:
