@@ -8,7 +8,7 @@ an archiver may run meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -107,6 +107,14 @@ class RowEncoder:
     layouts: dict[int, Layout] = field(default_factory=dict)
     _known: dict[str, KnownLayouts] = field(default_factory=dict)
 
+    def write(self, rows: Iterable[pa.RecordBatch]) -> list[ArchivedFile]:
+        """New files of rows that are `encoded` while they are written."""
+        table = self.table
+        with paused_collector():
+            return write_files(
+                table.store, rows, table.period, schema=table.file_schema, layouts=self.layouts
+            )
+
     def encoded(self, parts: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """`parts`: whole entries, those of one stream in each."""
         columns = replace(self.table.columns, fails=False)
@@ -151,14 +159,7 @@ class _File:
 
     def write_again(self) -> None:
         table, encoder = self.table, RowEncoder(self.table)
-        with paused_collector():
-            new = write_files(
-                table.store,
-                self._rows(encoder),
-                table.period,
-                schema=table.file_schema,
-                layouts=encoder.layouts,
-            )
+        new = encoder.write(self._rows(encoder))
         if sum(file.rows for file in new) != self.file.rows:
             raise ArchiveError(f"{self.file.path}: the new file has not as many rows")
         for _ in range(MAX_COMMIT_ATTEMPTS):

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from rillway.pipeline.archive.columns.backfill import RowEncoder
 from rillway.pipeline.archive.earlier.origins import Origin
-from rillway.pipeline.archive.files.parquet_files import ArchivedFile, file_batch, write_files
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile, file_batch
 from rillway.pipeline.archive.files.rows import raw_entries
 from rillway.pipeline.archive.identity.epochs import CURRENT
 from rillway.pipeline.archive.table import (
@@ -26,7 +26,6 @@ from rillway.pipeline.archive.table import (
     ArchiveTable,
     CommitConflict,
 )
-from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
 
@@ -111,14 +110,7 @@ class _Job:
         table, encoder = self.table, RowEncoder(self.table)
         for stream, beginning in self.beginnings.items():
             self.added[stream] = Added(beginning.first.id)
-        with paused_collector():
-            files = write_files(
-                table.store,
-                self._rows(encoder),
-                table.period,
-                schema=table.file_schema,
-                layouts=encoder.layouts,
-            )
+        files = encoder.write(self._rows(encoder))
         if sum(file.rows for file in files) != sum(one.rows for one in self.added.values()):
             raise ArchiveError(f"{table.store}: the files have not as many rows as were read")
         if files:

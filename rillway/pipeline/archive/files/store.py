@@ -112,14 +112,17 @@ class Store:
             file.write(content)
         self.settle(path)
 
+    def has(self, path: str) -> bool:
+        """Return True if there is such a file. Raises OSError."""
+        return bool(self.filesystem.get_file_info(path).type == pafs.FileType.File)
+
     def size(self, path: str) -> int:
         return int(self.filesystem.get_file_info(path).size)
 
     def remove(self, *paths: str) -> None:
         """Files that may be there."""
-        for path in paths:
-            if self.filesystem.get_file_info(path).type == pafs.FileType.File:
-                self.filesystem.delete_file(path)
+        for path in filter(self.has, paths):
+            self.filesystem.delete_file(path)
 
 
 @lru_cache(maxsize=16)

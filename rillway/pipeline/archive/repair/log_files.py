@@ -215,8 +215,7 @@ def _hint_damage(store: Store, checkpoints: Sequence[int]) -> list[Damage]:
     if version is None:
         return []
     # It may be there since the log was listed.
-    is_there = store.filesystem.get_file_info(checkpoint_path(version)).type == FileType.File
-    if version in checkpoints or is_there:
+    if version in checkpoints or store.has(checkpoint_path(version)):
         return []
     return [Damage(version, LAST_CHECKPOINT, f"it names version {version}, of which there is none")]
 

@@ -18,8 +18,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pyarrow.fs import FileType
-
 from rillway.pipeline.archive.files.actions import add_content
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.store import LogDamaged, Store, StoreFailed
@@ -235,7 +233,7 @@ def _write_version(store: Store, version: int, number: int, files: Sequence[Arch
         json.dumps(one, ensure_ascii=False) for one in ({"commitInfo": info}, *actions, transaction)
     ]
     path = version_path(version)
-    if _is_file(store, path):
+    if store.has(path):
         store.copy(path, _aside(store, path))
     new = path if store.folder is None else f"{FOLDER}/version-{version}.json"
     store.write(new, "\n".join(lines).encode())
@@ -246,7 +244,7 @@ def _write_version(store: Store, version: int, number: int, files: Sequence[Arch
 
 def set_aside(store: Store, path: str) -> None:
     """Move a file, if it is there, to where nothing reads it. Raises OSError."""
-    if _is_file(store, path):
+    if store.has(path):
         store.filesystem.move(path, _aside(store, path))
 
 
@@ -254,10 +252,6 @@ def _aside(store: Store, path: str) -> str:
     aside = f"{DAMAGED_FOLDER}/{path.replace('/', '.')}"
     store.make_parent(aside)
     return aside
-
-
-def _is_file(store: Store, path: str) -> bool:
-    return bool(store.filesystem.get_file_info(path).type == FileType.File)
 
 
 # -- the state, and files -------------------------------------------------------------------------

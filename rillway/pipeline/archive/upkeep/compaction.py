@@ -148,9 +148,9 @@ def replace_files(
 ) -> None:
     """Commit that `new` holds what `old` held. Raises ArchiveError."""
     for _ in range(MAX_COMMIT_ATTEMPTS):
-        named = {file.path for file in table.files()}
-        if not named.isdisjoint(file.path for file in new):
+        if table.names_any(new):
             return  # a put whose answer was lost is tried again, and then finds itself
+        named = {file.path for file in table.files()}
         if not named.issuperset(file.path for file in old):
             raise ArchiveError(f"{table.store}: another process compacts or expires it")
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -104,19 +105,25 @@ def test_rows_have_the_typed_columns_of_the_archive(
     assert str(bounds["min.n"]) == "1.50"
 
 
+def before_commit(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
+    """Do something once, before the next commit."""
+    real = ArchiveTable.append
+
+    def after_another(self: ArchiveTable, *words: Any) -> None:
+        monkeypatch.setattr(ArchiveTable, "append", real)
+        action()
+        real(self, *words)
+
+    monkeypatch.setattr(ArchiveTable, "append", after_another)
+
+
 def test_an_archiver_may_commit_meanwhile(
     table: ArchiveTable, backup: ArchiveTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append(table, "5-0")
     append(backup, "1-0")
-    real, other = ArchiveTable.append, ArchiveTable.open(table.root)
-
-    def after_another(self: ArchiveTable, *words: Any) -> None:
-        monkeypatch.setattr(ArchiveTable, "append", real)
-        append(other, "6-0")
-        real(self, *words)
-
-    monkeypatch.setattr(ArchiveTable, "append", after_another)
+    other = ArchiveTable.open(table.root)
+    before_commit(monkeypatch, lambda: append(other, "6-0"))
     add_earlier(table, TableOrigin(backup), [STREAM])
     assert archived_ids(table) == ["1-0", "5-0", "6-0"]
     assert table.end(STREAM) == Position(parse_id("6-0"), None)
@@ -127,14 +134,8 @@ def test_of_two_at_once_one_adds(
 ) -> None:
     append(table, "5-0")
     append(backup, "1-0")
-    real, other = ArchiveTable.append, ArchiveTable.open(table.root)
-
-    def after_another(self: ArchiveTable, *words: Any) -> None:
-        monkeypatch.setattr(ArchiveTable, "append", real)
-        add_earlier(other, TableOrigin(backup), [STREAM])
-        real(self, *words)
-
-    monkeypatch.setattr(ArchiveTable, "append", after_another)
+    other = ArchiveTable.open(table.root)
+    before_commit(monkeypatch, lambda: add_earlier(other, TableOrigin(backup), [STREAM]))
     with pytest.raises(ArchiveError, match="others have changed it meanwhile"):
         add_earlier(table, TableOrigin(backup), [STREAM])
     assert archived_ids(table) == ["1-0", "5-0"]
