@@ -9,7 +9,7 @@ ends at the first entry that a group needs, and check and trim are one step. Wha
 moves on while it reads and acknowledges, so a check stays true until a group is made or set back.
 
 ACKED knows no exceptions, so where groups are to be ignored the trim is always of the second kind.
-So it is where ACKED has removed nothing: with `~`, Redis 8.2.0 to 8.4.0 never do (redis#14623).
+So it is where ACKED has removed nothing: with `~`, Redis 8.2.3 never does (redis#14623).
 One stream of a server that has something to remove shows that for all others.
 """
 

@@ -45,9 +45,10 @@ class Broken(AssertionError):
 
 
 def orders(changes: int) -> Iterator[str]:
-    """Each order of the steps of A and B, A first, with so many changes; `AABBB...A` has two.
+    """All orders of the steps of A and B that begin with A, as texts like `AABBB...A`.
 
-    The two archivers are alike, so those with B first are the same.
+    `changes`: how often the turn passes from one to the other: twice in that one. Orders that
+    begin with B are the same, as the two archivers are alike.
     """
     length, cuts = 2 * NUMBER, range(1, 2 * NUMBER)
     for chosen in combinations(cuts, changes):

@@ -37,14 +37,14 @@ def test_they_are_given_back(link: Connection) -> None:
 def test_they_are_given_back_after_an_exception(
     link: Connection, monkeypatch: pytest.MonkeyPatch, has_scripts: bool
 ) -> None:
-    """Whatever it has interrupted. The one that somebody else has is left."""
+    """Whatever it has interrupted. The one that another holder has is left."""
     monkeypatch.setattr(Capabilities, "has_command", lambda self, name: has_scripts)
-    link.call("SET", KEYS["payments"], "somebody else")
+    link.call("SET", KEYS["payments"], "another holder")
     with pytest.raises(KeyboardInterrupt), leases(link) as held:
         held._connection.send(pack("GET", KEY))
         raise KeyboardInterrupt
     assert link.call("EXISTS", KEY) == 0
-    assert link.call("GET", KEYS["payments"]) == b"somebody else"
+    assert link.call("GET", KEYS["payments"]) == b"another holder"
 
 
 def test_they_are_given_back_when_one_cannot_be_taken(link: Connection) -> None:
@@ -83,7 +83,7 @@ def test_one_of_very_long_is_renewed_as_well(redis_link: Connection) -> None:
         assert held.check(KEYS) == {}
 
 
-@pytest.mark.parametrize("change", [("DEL", KEY), ("SET", KEY, "somebody else")])
+@pytest.mark.parametrize("change", [("DEL", KEY), ("SET", KEY, "another holder")])
 def test_a_lost_one_is_noticed(redis_link: Connection, change: tuple[str, ...]) -> None:
     with leases(redis_link) as held:
         redis_link.call(*change)
@@ -94,8 +94,8 @@ def test_a_lost_one_is_noticed(redis_link: Connection, change: tuple[str, ...]) 
 
 def test_another_holders_key_is_left_alone(redis_link: Connection) -> None:
     with leases(redis_link):
-        redis_link.call("SET", KEY, "somebody else")
-    assert redis_link.call("GET", KEY) == b"somebody else"
+        redis_link.call("SET", KEY, "another holder")
+    assert redis_link.call("GET", KEY) == b"another holder"
     assert redis_link.call("EXISTS", KEYS["payments"]) == 0
 
 
