@@ -21,6 +21,8 @@ JOBS ?= $(shell expr 2 \* $$(nproc))
 DIST ?= dist
 # yes: install exactly what the lock files name, checked by hash, as .ci/run does.
 LOCKED ?=
+# strict: a warning of Cython or of the C compiler is an error, as .ci/run has it.
+COMPILE ?= 1
 # How long property tests go on: quick; push, as in .ci/run, with the tests that have the mark `thorough`;
 # or thorough, as each night.
 PROFILE ?= quick
@@ -295,7 +297,7 @@ SOURCES = $(shell find $(LAYERS) rillway \
 $(RUN)/compiled/.made: $(VENV)/.demo setup.py tests/support/plain_names.py $(SOURCES)
 	@$(MAKE) compiler
 	@rm -rf $(RUN)/compiled
-	@COMPILE_RILLWAY=1 $(BIN)/python setup.py --quiet build --build-base $(RUN)/compiling \
+	@COMPILE_RILLWAY=$(COMPILE) $(BIN)/python setup.py --quiet build --build-base $(RUN)/compiling \
 		--build-lib $(RUN)/compiled
 	@$(call plain_names,$(RUN)/compiled)
 	@touch $@

@@ -20,14 +20,21 @@ import hashlib
 import os
 import runpy
 import shutil
+import subprocess
 import sys
+import sysconfig
 import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 LAYERS = ("server", "commands", "storage", "protocol")
 FORMATS = "rillway/pipeline/spark/formats"
@@ -35,7 +42,8 @@ APP = "rillway/app"
 NAMES = f"{APP}/checkout.py"
 # What Cython reads: the sources with their imports renamed, in the folders of a wheel.
 RENAMED = Path("build/renamed")
-OPTIONS = "-O1 -g0"
+# Overloads, which are for type checkers, leave functions that nothing calls.
+OPTIONS = "-O1 -g0 -Wno-unused-function"
 # Compiled with -O2: with -O1 single requests take up to 12 % longer (`make micro`).
 HOT = (
     "protocol/",
@@ -64,11 +72,25 @@ HOT = (
     "commands/streams/",
     "commands/strings/",
 )
-HOT_OPTIONS = "-O2 -g0"
+HOT_OPTIONS = OPTIONS.replace("-O1", "-O2")
 # A fifth less to install: no symbols, and no padding to whole pages between parts of a module.
 LINKING = ["-Wl,--strip-all", "-Wl,-z,noseparate-code"] if sys.platform == "linux" else []
 # The functions of Cython that all modules use, compiled once.
-SHARED = "rillway.app.protocol.shared_c"
+SHARED = "protocol/shared_c.py"
+# What Cython makes of the sources in a source distribution.
+WITH_C = Path("c")
+# Compiled modules, for all builds in this checkout.
+KEPT = Path("build/compiled")
+# No pickling of objects, and functions as those of C: a tenth less for the C compiler. Code that is
+# unreachable is the interpreted twin of compiled code.
+DIRECTIVES = {
+    "auto_pickle": False,
+    "binding": False,
+    "emit_code_comments": False,
+    "warn.unreachable": False,
+}
+# A warning of Cython or of the C compiler is an error, as in .ci/run.
+STRICT = os.environ.get("COMPILE_RILLWAY") == "strict"
 
 # What a benchmark defends: each makes a case of `make micro` or of `make bench` faster. A module
 # with a .pxd file beside it has C types; the others are compiled as they are.
@@ -209,7 +231,7 @@ def with_subpackages(name: str) -> list[str]:
 
 
 # Commands of setuptools that need nothing compiled.
-UNCOMPILED = {"develop", "dist_info", "editable_wheel", "egg_info", "sdist"}
+UNCOMPILED = {"develop", "dist_info", "editable_wheel", "egg_info"}
 
 
 def wants_compiled() -> bool:
@@ -220,7 +242,7 @@ def wants_compiled() -> bool:
     wanted = os.environ.get("COMPILE_RILLWAY", "")
     if wanted == "0" or not UNCOMPILED.isdisjoint(sys.argv):
         return False
-    if wanted == "1" or has_compiler():
+    if wanted in ("1", "strict") or has_compiler():
         return True
     print("rillway: no C compiler was found, so nothing is compiled: the server runs slower")
     return False
@@ -245,25 +267,49 @@ def has_compiler() -> bool:
 
 
 def compiled_modules() -> list[Extension]:
-    from Cython.Build import cythonize  # not there where nothing is compiled
+    """Return what is to be compiled, with its C code: of a source distribution, or by Cython."""
+    modules = [extension(path) for path in (*COMPILED, SHARED)]
+    if not WITH_C.is_dir():
+        rename_sources()
+        progress = Progress("translated to C", len(modules))
+        with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
+            for _ in pool.map(translate, modules):
+                progress.step()
+        progress.end()
+    for module in modules:
+        module.sources = [str(c_file(module))]
+    return modules
 
-    rename_sources()
-    modules = [
-        extension(f"rillway.app.{path.removesuffix('.py').replace('/', '.')}", path)
-        for path in COMPILED
-    ]
-    modules.append(extension(SHARED))
-    extensions: list[Extension] = cythonize(
-        modules,
-        build_dir="build/cython",
+
+def translate(module: Extension) -> None:
+    """Have Cython make the C code of a module, if what is there is out of date."""
+    from Cython.Build import cythonize  # not there where nothing is compiled
+    from Cython.Compiler import Options
+
+    Options.warning_errors = STRICT
+    cythonize(
+        [module],
+        build_dir=str(translated()),
         include_path=[str(RENAMED)],
-        shared_utility_qualified_name=SHARED,
-        nthreads=os.cpu_count() or 1,
+        shared_utility_qualified_name=module_name(SHARED),
         language_level=3,
         quiet=True,
         show_all_warnings=False,
+        compiler_directives=DIRECTIVES,
     )
-    return extensions
+
+
+def translated() -> Path:
+    """Return the folder for what this Cython makes by these rules."""
+    from Cython import __version__ as version
+
+    rules = repr((version, sorted(DIRECTIVES.items())))
+    return Path("build", f"cython-{hashlib.sha256(rules.encode()).hexdigest()[:8]}")
+
+
+def c_file(module: Extension) -> Path:
+    folder = WITH_C if WITH_C.is_dir() else translated() / (RENAMED if module.sources else "")
+    return folder / Path(*module.name.split(".")).with_suffix(".c")
 
 
 def rename_sources() -> None:
@@ -279,15 +325,46 @@ def rename_sources() -> None:
             copy.write_bytes(text)
 
 
-def extension(name: str, path: str = "") -> Extension:
-    """A module to compile, from a source; without names for debuggers, unless CFLAGS are given."""
+def module_name(path: str) -> str:
+    return f"rillway.app.{path.removesuffix('.py').replace('/', '.')}"
+
+
+def extension(path: str) -> Extension:
+    """Return a module to compile; without names for debuggers, unless CFLAGS are given."""
     usual = HOT_OPTIONS if path.startswith(HOT) else OPTIONS
     return Extension(
-        name,
-        [str(RENAMED / APP / path)] if path else [],
+        module_name(path),
+        [] if path == SHARED else [str(RENAMED / APP / path)],
         extra_compile_args=os.environ.get("CFLAGS", usual).split(),
         extra_link_args=[] if "CFLAGS" in os.environ else LINKING,
     )
+
+
+class Progress:
+    """A line that counts modules; without a terminal, one at the beginning and one at the end."""
+
+    def __init__(self, what: str, total: int) -> None:
+        self.what = what
+        self.total = total
+        self.done = 0
+        self.lock = Lock()
+        self.started = time.monotonic()
+        self.is_moving = sys.stderr.isatty()
+        if not self.is_moving:
+            print(f"rillway: {total} modules are being {what}", file=sys.stderr, flush=True)
+
+    def step(self) -> None:
+        with self.lock:
+            self.done += 1
+            if self.is_moving:
+                line = f"\rrillway: {self.done} of {self.total} modules {self.what}"
+                print(line, end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        line = "\r" if self.is_moving else ""
+        line += f"rillway: {self.total} modules {self.what}"
+        seconds = time.monotonic() - self.started
+        print(f"{line} in {seconds:.0f} s", file=sys.stderr, flush=True)
 
 
 class build_renamed(build_py):  # noqa: N801 (setuptools calls it by the name of the command)
@@ -313,30 +390,75 @@ class build_renamed(build_py):  # noqa: N801 (setuptools calls it by the name of
 class build_once(build_ext):  # noqa: N801 (setuptools calls it by the name of the command)
     """Compiles what has changed.
 
-    A C compiler takes two seconds for a module, and Cython a tenth of that. So what was compiled
-    is kept in `--build-temp`, under a hash of all that it was made from.
+    A C compiler takes a second or two for a module. So what was compiled is kept in the checkout,
+    under a hash of all that it was made from: `make compiled`, `pip install .` and `make wheel`
+    compile a module once for all of them.
     """
 
     def finalize_options(self) -> None:
         super().finalize_options()
         self.parallel = self.parallel or os.cpu_count()
 
+    def build_extensions(self) -> None:
+        self.version = compiler_version(self.compiler.compiler_so[0])
+        self.progress = Progress("compiled", len(self.extensions))
+        super().build_extensions()
+        self.progress.end()
+
     def build_extension(self, ext: Extension) -> None:
         module = Path(self.get_ext_fullpath(ext.name))
-        made_from = [self.compiler.compiler_so, self.compiler.linker_so, self.include_dirs]
-        made_from += [ext.extra_compile_args, ext.extra_link_args]
-        digest = hashlib.sha256(repr(made_from).encode())
-        for source in ext.sources:
-            digest.update(Path(source).read_bytes())
-        kept = Path(self.build_temp, "kept", f"{ext.name}-{digest.hexdigest()[:16]}")
+        kept = KEPT / f"{ext.name}-{self.flags_digest(ext)}-{self.code_digest(ext)}"
         if not kept.exists():
+            if STRICT:
+                ext.extra_compile_args.append("-Werror")
             super().build_extension(ext)
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            for former in kept.parent.glob(f"{ext.name}-*"):
-                former.unlink()
-            shutil.copy(module, kept)
+            self.keep(module, kept)
         module.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(kept, module)
+        self.progress.step()
+
+    def flags_digest(self, ext: Extension) -> str:
+        """Return a hash of the compiler, its options and the Python, wherever that is."""
+        words = [word for word in self.compiler.compiler_so if not word.startswith("-I")]
+        made_by = [self.version, sys.version, sysconfig.get_config_var("EXT_SUFFIX"), words]
+        return digest(repr([*made_by, ext.extra_compile_args, ext.extra_link_args]).encode())
+
+    def code_digest(self, ext: Extension) -> str:
+        return digest(*(Path(source).read_bytes() for source in ext.sources))
+
+    def keep(self, module: Path, kept: Path) -> None:
+        """Put a module into the store, in the place of its former one of the same options."""
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        for former in kept.parent.glob(f"{kept.name.rpartition('-')[0]}-*"):
+            former.unlink(missing_ok=True)
+        being_copied = kept.with_name(f".{kept.name}.{os.getpid()}")
+        shutil.copy(module, being_copied)
+        being_copied.replace(kept)
+
+
+def digest(*parts: bytes) -> str:
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+
+
+def compiler_version(command: str) -> str:
+    """Return the first line of what a C compiler says of itself; empty if it says nothing."""
+    try:
+        said = subprocess.run([command, "--version"], capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return said.stdout.partition("\n")[0]
+
+
+class sdist_with_c(sdist):  # noqa: N801 (setuptools calls it by the name of the command)
+    """Adds the C code, so that a build from a source distribution needs no Cython."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        super().make_release_tree(base_dir, files)
+        for path in (*COMPILED, SHARED):
+            module = extension(path)
+            copy = Path(base_dir, WITH_C, *module.name.split(".")).with_suffix(".c")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(c_file(module), copy)
 
 
 setup(
@@ -356,5 +478,5 @@ setup(
         f"{APP.replace('/', '.')}.commands.scripting": ["lua/*.lua"],
     },
     ext_modules=compiled_modules() if wants_compiled() else [],
-    cmdclass={"build_ext": build_once, "build_py": build_renamed},
+    cmdclass={"build_ext": build_once, "build_py": build_renamed, "sdist": sdist_with_c},
 )

@@ -69,7 +69,8 @@ class Frame:
         reader: EntryReader = _READER
         if len(_VALUES) < size:
             _VALUES.extend(bytes(size - len(_VALUES)))
-        values: cython.p_uchar = _VALUES
+        buffer: bytearray = _VALUES
+        values: cython.p_uchar = buffer
         # That is enough: numbers take no more bytes than they have digits.
         out: cython.p_uchar = room
         place: cython.Py_ssize_t = 0

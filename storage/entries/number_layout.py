@@ -100,7 +100,8 @@ def _pack_numbers(
     room: cython.Py_ssize_t = size // length * ((stop - first) // 2)
     if len(_packed) < room:
         _packed.extend(bytes(room - len(_packed)))
-    out: cython.p_uchar = _packed
+    packed: bytearray = _packed
+    out: cython.p_uchar = packed
     place: cython.Py_ssize_t = 0
     entry: cython.Py_ssize_t = 0
     at: cython.Py_ssize_t

@@ -153,7 +153,8 @@ def word_at(data: cython.p_const_uchar, place: cython.Py_ssize_t) -> bytes:
         if cython.compiled:
             return data[start:end]
         return bytes(data[start:end])
-    out: cython.p_uchar = _DECIMAL
+    decimal: bytearray = _DECIMAL
+    out: cython.p_uchar = decimal
     end = _put_number(out, 0, _number_at(data, place))
     if cython.compiled:
         return out[:end]  # type: ignore[return-value]
@@ -185,7 +186,8 @@ def put_bulks(
     """
     start: cython.Py_ssize_t
     length: cython.Py_ssize_t
-    digits: cython.p_uchar = _DECIMAL
+    decimal: bytearray = _DECIMAL
+    digits: cython.p_uchar = decimal
     while count > 0:
         if _is_text(data[place]):
             start = _text_start(data, place)

@@ -174,9 +174,9 @@ class SetValue(PackedTable):
         """`count` different members, no more than there are, chosen with `below`."""
         size = self._count
         if self._encoding is HASHTABLE and count < size // _FEW_OF:
-            chosen: dict[bytes, None] = {}
+            chosen: dict[bytes, bool] = {}
             while len(chosen) < count:
-                chosen[self.pick(below)] = None
+                chosen[self.pick(below)] = True
             return list(chosen)
         members = self.members()
         return [members[position] for position in distinct_numbers(count, size, below)]

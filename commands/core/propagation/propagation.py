@@ -37,6 +37,66 @@ _EXEC = encode_request([b"EXEC"])
 _BATCH_BYTES: cython.Py_ssize_t = 64 * 1024
 
 
+class _Part:
+    """The requests of a unit that one kind of sink gets."""
+
+    def __init__(self) -> None:
+        self.wires: list[bytes] = []
+        self.count = 0
+        self.first_db = self.db = ANY_DATABASE
+
+    def add(self, db_index: int, wire: bytes) -> None:
+        """Add a request."""
+        if db_index == ANY_DATABASE:
+            db_index = self.db
+        elif self.db == ANY_DATABASE:
+            self.first_db = db_index
+        elif self.db != db_index:
+            self.wires.append(select_request(db_index))
+            self.count += 1
+        self.add_all(self.first_db, wire, 1, db_index)
+
+    def add_all(self, first_db: int, wire: bytes, count: int, last_db: int) -> None:
+        """Add several requests, with the SELECTs between them."""
+        self.first_db, self.db = first_db, last_db
+        self.wires.append(wire)
+        self.count += count
+
+    def framed(self) -> bytes:
+        """The part, wrapped in MULTI and EXEC if it is more than one request."""
+        wire = b"".join(self.wires)
+        return b"".join((_MULTI, wire, _EXEC)) if self.count > 1 else wire
+
+
+class _Parts:
+    """A unit with requests that not all sinks get."""
+
+    def __init__(self) -> None:
+        self.file, self.stream = _Part(), _Part()
+        self._scratch = RequestWriter()  # the request that was begun last
+        self._db = ANY_DATABASE
+        self._targets = TO_NONE
+
+    def begin(self, db_index: int, targets: int) -> RequestWriter:
+        """The writer for a request to the targets."""
+        self.collect()
+        self._db, self._targets = db_index, targets
+        return self._scratch
+
+    def collect(self) -> None:
+        """Take the request that was begun last."""
+        wire = self._scratch.take(self._scratch.end)
+        if wire and self._targets & TO_FILE:
+            self.file.add(self._db, wire)
+        if wire and self._targets & TO_REPLICAS:
+            self.stream.add(self._db, wire)
+
+    def mend(self) -> None:
+        """See Propagation."""
+        if self._scratch.end:
+            _is_whole(self._scratch, 0)
+
+
 @cython.cclass
 class Propagation:
     """What one instance propagates."""
@@ -224,63 +284,3 @@ def _is_whole(writer: RequestWriter, start: int) -> bool:
         return False
     writer.encoded(wire)
     return True
-
-
-class _Part:
-    """The requests of a unit that one kind of sink gets."""
-
-    def __init__(self) -> None:
-        self.wires: list[bytes] = []
-        self.count = 0
-        self.first_db = self.db = ANY_DATABASE
-
-    def add(self, db_index: int, wire: bytes) -> None:
-        """Add a request."""
-        if db_index == ANY_DATABASE:
-            db_index = self.db
-        elif self.db == ANY_DATABASE:
-            self.first_db = db_index
-        elif self.db != db_index:
-            self.wires.append(select_request(db_index))
-            self.count += 1
-        self.add_all(self.first_db, wire, 1, db_index)
-
-    def add_all(self, first_db: int, wire: bytes, count: int, last_db: int) -> None:
-        """Add several requests, with the SELECTs between them."""
-        self.first_db, self.db = first_db, last_db
-        self.wires.append(wire)
-        self.count += count
-
-    def framed(self) -> bytes:
-        """The part, wrapped in MULTI and EXEC if it is more than one request."""
-        wire = b"".join(self.wires)
-        return b"".join((_MULTI, wire, _EXEC)) if self.count > 1 else wire
-
-
-class _Parts:
-    """A unit with requests that not all sinks get."""
-
-    def __init__(self) -> None:
-        self.file, self.stream = _Part(), _Part()
-        self._scratch = RequestWriter()  # the request that was begun last
-        self._db = ANY_DATABASE
-        self._targets = TO_NONE
-
-    def begin(self, db_index: int, targets: int) -> RequestWriter:
-        """The writer for a request to the targets."""
-        self.collect()
-        self._db, self._targets = db_index, targets
-        return self._scratch
-
-    def collect(self) -> None:
-        """Take the request that was begun last."""
-        wire = self._scratch.take(self._scratch.end)
-        if wire and self._targets & TO_FILE:
-            self.file.add(self._db, wire)
-        if wire and self._targets & TO_REPLICAS:
-            self.stream.add(self._db, wire)
-
-    def mend(self) -> None:
-        """See Propagation."""
-        if self._scratch.end:
-            _is_whole(self._scratch, 0)

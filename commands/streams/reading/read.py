@@ -153,27 +153,6 @@ def xread(client: Client, request: Request) -> bytes | LongReply | Block:
     return read.serve(client) or _nothing(client, read, texts)
 
 
-def _nothing(client: Client, read: StreamRead, texts: list[bytes]) -> bytes | Block:
-    """Wait if the request says so and the client may; otherwise null, as after a timeout."""
-    decision = nothing_to_read(client, read.request, read.serve, on_missing_key=False)
-    if type(decision) is Block:
-        # `$` and `+` must be resolved again in each request.
-        decision.is_common = len(texts) == 1 and texts[0] not in (b"$", b"+")
-    return decision
-
-
-def _resolve(client: Client, key: bytes, text: bytes) -> EntryID | None:
-    """The ID after which to read; None for `+`. Raises ReplyError."""
-    stream = client.lookup_stream(key)
-    if text == b"$":
-        return MIN_ID if stream is None else stream.last_id
-    if text == b"+":
-        return None
-    if text == b">":
-        raise ReplyError(errors.XREAD_WITH_NEW)
-    return parse_strict(text)
-
-
 class StreamRead:
     """A request of XREAD whose IDs are resolved."""
 
@@ -242,3 +221,24 @@ class StreamRead:
             return long_reply([read_header(1, resp), entries])
         length, chunks = stream.range(start, MAX_ID, count)
         return read_reply(1, [stream_header(key, length, resp), *chunks], resp) if length else None
+
+
+def _nothing(client: Client, read: StreamRead, texts: list[bytes]) -> bytes | Block:
+    """Wait if the request says so and the client may; otherwise null, as after a timeout."""
+    decision = nothing_to_read(client, read.request, read.serve, on_missing_key=False)
+    if type(decision) is Block:
+        # `$` and `+` must be resolved again in each request.
+        decision.is_common = len(texts) == 1 and texts[0] not in (b"$", b"+")
+    return decision
+
+
+def _resolve(client: Client, key: bytes, text: bytes) -> EntryID | None:
+    """The ID after which to read; None for `+`. Raises ReplyError."""
+    stream = client.lookup_stream(key)
+    if text == b"$":
+        return MIN_ID if stream is None else stream.last_id
+    if text == b"+":
+        return None
+    if text == b">":
+        raise ReplyError(errors.XREAD_WITH_NEW)
+    return parse_strict(text)

@@ -604,7 +604,7 @@ class PackedTable(Value):
     def _shrink(self, block: cython.p_uchar, code: cython.ulonglong) -> None:
         """After a removal: join the segment with its neighbour, or give up memory it has left."""
         count: cython.Py_ssize_t = number_at(block, COUNT)
-        depth: cython.int = number_at(block, DEPTH)
+        depth: cython.uint = number_at(block, DEPTH)
         bit: cython.ulonglong = cython.cast(cython.ulonglong, 1) << 64 - depth if depth else 0
         other: cython.p_uchar = self._segment_of(code ^ bit)
         if (
@@ -644,7 +644,7 @@ class PackedTable(Value):
 
     def _halve(self) -> None:
         """Use one bit less of the hashes in the directory, where no segment needs it."""
-        depth: cython.int = self._depth - 1
+        depth: cython.uint = self._depth - 1
         made = new_directory(1 << depth) if depth else no_directory()
         self._block = block_at(self._directory, 0)
         entry: cython.Py_ssize_t
@@ -705,7 +705,7 @@ class PackedTable(Value):
     ) -> None:
         """The same by the index: faster, if the range is a small part of the segment."""
         slots: cython.Py_ssize_t = number_at(block, SLOTS)
-        depth: cython.uint = number_at(block, DEPTH)
+        depth: cython.int = number_at(block, DEPTH)
         low: cython.ulonglong = position
         high: cython.ulonglong = stop - 1
         slot: cython.Py_ssize_t = home_slot(low << _REST_BITS, depth, slots)
