@@ -240,7 +240,7 @@ def wants_compiled() -> bool:
     pip also asks what a build needs, and what its metadata are: nothing is compiled for that.
     """
     wanted = os.environ.get("COMPILE_RILLWAY", "")
-    if wanted == "0" or not UNCOMPILED.isdisjoint(sys.argv):
+    if wanted == "0" or not (UNCOMPILED.isdisjoint(sys.argv) or "sdist" in sys.argv):
         return False
     if wanted in ("1", "strict") or has_compiler():
         return True
@@ -454,11 +454,10 @@ class sdist_with_c(sdist):  # noqa: N801 (setuptools calls it by the name of the
 
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:
         super().make_release_tree(base_dir, files)
-        for path in (*COMPILED, SHARED):
-            module = extension(path)
+        for module in self.distribution.ext_modules or []:
             copy = Path(base_dir, WITH_C, *module.name.split(".")).with_suffix(".c")
             copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(c_file(module), copy)
+            shutil.copy(module.sources[0], copy)
 
 
 setup(

@@ -17,15 +17,38 @@ ROOT = Path(__file__).parents[2]
 KINDS = ("*.py", "*.pxd", "*.lua", "*.html", "*.js", "*.css")
 
 
-def test_every_module_and_its_c_types_are_there(tmp_path: Path) -> None:
-    command = ["egg_info", f"--egg-base={tmp_path}", "sdist", f"--dist-dir={tmp_path}"]
+# What the C compiler is given, and thus how long a build takes, with a twentieth to spare.
+MOST_COMPILED = 129
+MOST_C_BYTES = 93_000_000
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    command = ["egg_info", f"--egg-base={folder}", "sdist", f"--dist-dir={folder}"]
     subprocess.run(
         [sys.executable, "setup.py", "--quiet", *command], cwd=ROOT, check=True, capture_output=True
     )
-    (archive,) = tmp_path.glob("*.tar.gz")
+    (archive,) = folder.glob("*.tar.gz")
+    return archive
+
+
+def test_every_module_and_its_c_types_are_there(archive: Path) -> None:
     with tarfile.open(archive) as packed:
         names = {name.partition("/")[2] for name in packed.getnames()}
     for layer in (*LAYERS, "rillway"):
         sources = {path.relative_to(ROOT) for kind in KINDS for path in (ROOT / layer).rglob(kind)}
         assert {str(path) for path in sources} <= names
     assert {"setup.py", "pyproject.toml", "README.md", "LICENSE"} <= names
+
+
+def test_the_c_code_of_what_is_compiled_is_there_and_no_larger_than_need_be(archive: Path) -> None:
+    with tarfile.open(archive) as packed:
+        sizes = {
+            member.name.partition("/c/")[2]: member.size
+            for member in packed.getmembers()
+            if member.name.endswith(".c")
+        }
+    assert {"rillway/app/storage/stream.c", "rillway/app/protocol/shared_c.c"} <= set(sizes)
+    assert len(sizes) <= MOST_COMPILED
+    assert sum(sizes.values()) <= MOST_C_BYTES
