@@ -1,8 +1,9 @@
 """CLIENT LIST and CLIENT INFO: the state of connections, one line for each.
 
-The fields and their order are those of Redis 7.4. `rbs`, `rbp` and `obl` belong to a fixed reply
-buffer that Redis gives each client and Rillway does not have: they are 0. What the other sizes
-count is in commands/connection/client_memory.py.
+The fields and their order are those of Redis 8.10. `rbs`, `rbp` and `obl` belong to a fixed reply
+buffer that Redis gives each client and Rillway does not have, `omem-shared` and
+`omem-unshared` to replies that refer to values: they are 0, and so is `io-thread`, the main thread.
+What the other sizes count is in commands/connection/client_memory.py.
 """
 
 from __future__ import annotations
@@ -130,6 +131,8 @@ def _fields(client: Client, caller: Client, argv: Iterable[bytes]) -> dict[str, 
         "obl": 0,
         "oll": len(client.output),
         "omem": unsent_bytes,
+        "omem-shared": 0,
+        "omem-unshared": 0,
         "tot-mem": memory.bytes_of(client) + words_bytes(own),
         "events": b"rw" if unsent_bytes else b"r",
         "cmd": client.last_command or b"NULL",
@@ -138,6 +141,13 @@ def _fields(client: Client, caller: Client, argv: Iterable[bytes]) -> dict[str, 
         "resp": client.resp,
         "lib-name": library.name if library is not None else b"",
         "lib-ver": library.version if library is not None else b"",
+        "io-thread": 0,
+        "tot-net-in": client.net_input_bytes,
+        "tot-net-out": client.net_output_bytes,
+        "tot-cmds": client.commands,
+        "read-events": client.reads,
+        "avg-pipeline-len-sum": client.batched_requests,
+        "avg-pipeline-len-cnt": client.batches,
     }
 
 

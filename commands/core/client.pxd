@@ -49,6 +49,12 @@ cdef class Client:
     cdef public bytes reply_mode
     cdef public bint no_evict
     cdef public object tracking
+    cdef public long long reads
+    cdef public long long net_input_bytes
+    cdef public long long net_output_bytes
+    cdef public long long commands
+    cdef public long long batches
+    cdef public long long batched_requests
 
     cpdef object feature(self, object kind)
     cdef Value _present(self, bytes key)

@@ -43,11 +43,12 @@ class Client:
     """One connection's state: what most requests need; `feature` has the rest."""
 
     __slots__ = (
-        "_features", "address", "authenticated", "backlog_bytes", "close_after_reply", "closed",
-        "counted_as", "counted_bytes", "created_ms", "db", "deny_blocking", "gates", "has_asked",
-        "id", "instance", "is_asking", "is_blocked", "last_command", "last_interaction_ms",
-        "long_reply", "name", "named_bytes", "no_evict", "no_touch", "output", "postponed",
-        "propagates", "query_buffer_bytes", "queued_bytes", "reads_replica", "replays",
+        "_features", "address", "authenticated", "backlog_bytes", "batched_requests", "batches",
+        "close_after_reply", "closed", "commands", "counted_as", "counted_bytes", "created_ms",
+        "db", "deny_blocking", "gates", "has_asked", "id", "instance", "is_asking", "is_blocked",
+        "last_command", "last_interaction_ms", "long_reply", "name", "named_bytes",
+        "net_input_bytes", "net_output_bytes", "no_evict", "no_touch", "output", "postponed",
+        "propagates", "query_buffer_bytes", "queued_bytes", "reads", "reads_replica", "replays",
         "replicated_offset", "reply_mode", "resp", "subscriptions", "tracking", "transport",
         "user", "write_offset",
     )  # fmt: skip
@@ -66,6 +67,10 @@ class Client:
         self.last_interaction_ms = instance.now_ms
         self.query_buffer_bytes = 0  # received, and not parsed
         self.backlog_bytes = 0  # of requests that are parsed and wait
+        # what CLIENT LIST counts
+        self.reads = self.net_input_bytes = self.net_output_bytes = 0
+        self.commands = 0  # that ran, those of transactions and scripts included
+        self.batches = self.batched_requests = 0  # requests that were parsed together
         # What commands/connection/client_memory.py counts this client as, and how much.
         self.counted_as = self.counted_bytes = 0
         self.closed = False

@@ -91,6 +91,7 @@ class ScriptClient(Client):
         self.gates = caller.gates & GATE_RESTRICTED
         self.resp = 2
         self.propagates = False
+        self.commands = 0
 
     def modified(self, key: bytes, changes: cython.longlong = 1) -> None:
         """`key` was changed by the caller: watching transactions fail, caches are invalidated."""

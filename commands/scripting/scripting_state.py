@@ -166,6 +166,7 @@ class Scripting:
                 result = interpreter.run_script(function, caller.resp, keys, rest)
         finally:
             self.running = None
+            caller.commands += self.client.commands
             if self.client.output:
                 self.client.output.clear()
         if type(result) is bytes:

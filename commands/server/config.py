@@ -58,7 +58,7 @@ def config_set(client: Client, argv: Request) -> bytes:
             raise _unknown(name)
         name = name.lower()
         _check_changeable(client, name)
-        if name in pairs:
+        if any(_is_same(name, other) for other in pairs):
             raise _failed(name, "duplicate parameter")
         pairs[name] = _decode(argv[i + 1])
     values = vars(client.instance.config)
@@ -74,6 +74,8 @@ def config_set(client: Client, argv: Request) -> bytes:
     _log_inert(client, pairs)
     if "maxmemory" in pairs:
         _warn_of_limit(client.instance)
+    if "tracking-table-max-keys" in pairs:
+        client.instance.tracking.limit()
     return replies.OK
 
 
@@ -94,6 +96,11 @@ def _log_inert(client: Client, pairs: dict[str, str]) -> None:
     inert = [name for name in pairs if name in DIRECTIVES and DIRECTIVES[name].inert]
     if inert:
         client.instance.host.log("notice", f"CONFIG SET: without effect here: {', '.join(inert)}")
+
+
+def _is_same(name: str, other: str) -> bool:
+    """Return True for two names of one directive."""
+    return name == other or (name in DIRECTIVES and DIRECTIVES[name] is DIRECTIVES.get(other))
 
 
 def _check_changeable(client: Client, name: str) -> None:

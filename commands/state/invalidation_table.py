@@ -150,9 +150,10 @@ class TrackingTable:
             if client.id not in readers:
                 readers[client.id] = None
                 self.total_items += 1
-        self._limit()
+        self.limit()
 
-    def _limit(self) -> None:
+    def limit(self) -> None:
+        """Evict keys, the oldest first, while there are more than `tracking-table-max-keys`."""
         limit = self._config.tracking_table_max_keys
         while limit and len(self.readers) > limit:
             self._invalidate_readers(next(iter(self.readers)), None)

@@ -24,5 +24,9 @@ cdef class Stats:
     cdef public long long writes_processed
     cdef public long long cycles
     cdef public long long cycles_us
+    cdef public long long cycles_with_input
+    cdef public long long inputs_processed
+    cdef public long long batches
+    cdef public long long batched_requests
 
     cpdef object of(self, object command)

@@ -117,6 +117,10 @@ class Stats:
         self.expire_cycles_cut_short = 0  # rounds of it that left expired keys
         self.cycles = 0  # of the event loop, those that had something to do
         self.cycles_us = 0  # spent in them
+        self.cycles_with_input = 0  # those that took input of clients
+        self.inputs_processed = 0  # how often requests of a client were parsed
+        self.batches = 0  # of those, the ones that found whole requests
+        self.batched_requests = 0  # that they found
         self.client_query_buffer_limit_disconnections = 0
         self.client_output_buffer_limit_disconnections = 0
         self.evicted_clients = 0

@@ -270,7 +270,9 @@ class InProcessServer:
     def _write(self, client: Client) -> None:
         connection = client.transport
         assert isinstance(connection, InProcessClient)
-        connection.buffer += b"".join(client.output)
+        data = b"".join(client.output)
+        client.net_output_bytes += len(data)
+        connection.buffer += data
         client.output.clear()
         self.client_memory.note(client)
         if client.close_after_reply:

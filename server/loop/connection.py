@@ -167,6 +167,7 @@ class Connection:
             stats = self._stats
             stats.writes_processed += 1
             stats.net_output_bytes += len(data)
+            client.net_output_bytes += len(data)
             if self.over_soft_limit_since_ms:
                 self._is_over_output_limit()  # not any more, if enough has left meanwhile
             self._memory.note(client)  # of what is left of earlier replies

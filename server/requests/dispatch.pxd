@@ -40,6 +40,7 @@ cdef class Dispatcher(Runner):
     cdef public long long turn_ns
     cdef public long long turn_end_ns
     cdef public long long _cycle_start_ns
+    cdef long long _counted_inputs
     cdef public bint has_run_handlers
     cdef public bint _tracks_latency
     cdef public long long _notable_us

@@ -131,6 +131,7 @@ class Dispatcher(Runner):
         self.turn_ns = TURN_NS
         self.turn_end_ns = NEVER_NS  # when the batch that runs has used up its time slice
         self._cycle_start_ns = 0
+        self._counted_inputs = 0  # Stats.inputs_processed at the end of the last cycle
         self.has_run_handlers = True  # since the steps of the cycle looked (server/loop/cycle.py)
         self._tracks_latency = True
         self._notable_us = NEVER_US  # from this duration on, slow log and latency monitor look
@@ -190,6 +191,9 @@ class Dispatcher(Runner):
         """Account for the cycle that ends (INFO: eventloop_cycles, eventloop_duration_sum)."""
         stats = self.instance.stats
         stats.cycles += 1
+        if stats.inputs_processed != self._counted_inputs:
+            self._counted_inputs = stats.inputs_processed
+            stats.cycles_with_input += 1
         if self._cycle_start_ns:
             end_ns: cython.longlong = perf_counter_ns()
             stats.cycles_us += (end_ns - self._cycle_start_ns) // 1000
@@ -502,6 +506,7 @@ class Dispatcher(Runner):
                     self._quick_last = 0
                 self._quick_command = command
             self._quick_client = client
+            client.commands += 1
             self._quick_last += 1
             self._quick_count += 1
             if self._quick_count >= self._quick_limit:
@@ -510,6 +515,7 @@ class Dispatcher(Runner):
         self.has_run_handlers = True
         if type(reply) is Block:
             return reply  # accounted for when it completes
+        client.commands += 1
         elapsed_us = self._count(command, start_ns, quick)
         if elapsed_us >= self._notable_us:
             self._note_slow(client, command, request.words(), elapsed_us)

@@ -2,6 +2,7 @@
 
 from commands.config.output_limits cimport output_room_bytes
 from commands.core.client cimport Client
+from commands.state.stats cimport Stats
 from protocol.cutter cimport Cutter
 from server.requests.dispatch cimport Dispatcher
 from server.requests.turns cimport Turns
@@ -33,4 +34,5 @@ cdef class Session:
     cdef Py_ssize_t _piece_bytes(self, object data)
     cdef _run_each(self, list requests)
     cdef Py_ssize_t _run_cut(self, bytes data)
+    cdef _count_batch(self, Py_ssize_t requests)
     cpdef _check_reader(self)

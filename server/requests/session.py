@@ -17,6 +17,7 @@ from commands.connection.client_memory import words_bytes
 from commands.core.client import Client
 from commands.core.gates import GATE_AUTH, GATE_REPLICA, GATE_SILENT
 from commands.replication.replica_table import ReplicaTable
+from commands.state.stats import Stats
 from protocol import replies
 from protocol.cutter import Cutter
 from protocol.request import Request
@@ -63,6 +64,8 @@ class Session:
 
     def receive(self, data: bytes) -> None:
         """Take bytes from the client. `Dispatcher.start_batch` must be called before."""
+        self.client.reads += 1
+        self.client.net_input_bytes += len(data)
         if self.client.gates & _REPLICA:
             # Any byte is a sign of life, also a newline, which is no request.
             replica = self.client.instance.feature(ReplicaTable).replicas.get(self.client)
@@ -144,6 +147,7 @@ class Session:
         self._is_between = reader.is_between
         if is_cut and not requests and data.startswith(b"*") and len(data) <= _UNFINISHED_BYTES:
             self.unfinished = data
+        self._count_batch(len(requests))
         self._run(requests)
 
     def _read_before_login(self, data: bytes) -> None:
@@ -156,7 +160,9 @@ class Session:
         self.unfinished = b""
         most_bytes = output_limit(client).hard_bytes
         counted = len(client.output)
+        requests = 0
         for argv, left in reader.feed_each(data):
+            requests += 1
             goes_on = self.dispatcher.execute(client, Request(argv))
             has_logged_in = not client.gates & GATE_AUTH
             reader.authenticated = has_logged_in
@@ -168,6 +174,7 @@ class Session:
             if not goes_on or has_logged_in or client.closed:
                 self.unread[:0] = data[len(data) - left :]
                 break
+        self._count_batch(requests)
         self.dispatcher.count_quick()
         self._is_between = reader.is_between
 
@@ -197,8 +204,10 @@ class Session:
         output: list[bytes] = client.output
         counted: cython.Py_ssize_t = 0
         position: cython.Py_ssize_t = 0
+        requests: cython.Py_ssize_t = 0
         while cutter.next():
             position = cutter.position
+            requests += 1
             goes_on: cython.bint = dispatcher.execute(client, cutter)
             if client.closed:
                 position = len(data)
@@ -215,8 +224,21 @@ class Session:
                     drop_for_output(client)
                     position = len(data)
                     break
+        self._count_batch(requests)
         dispatcher.count_quick()
         return position
+
+    @cython.cfunc
+    def _count_batch(self, requests: cython.Py_ssize_t) -> None:
+        """Count requests that were parsed together, for CLIENT LIST and INFO."""
+        client: Client = self.client
+        stats: Stats = client.instance.stats
+        stats.inputs_processed += 1
+        if requests:
+            client.batches += 1
+            client.batched_requests += requests
+            stats.batches += 1
+            stats.batched_requests += requests
 
     def _run(self, requests: list[Argv]) -> None:
         """Run requests until one halts the client, or its time slice is over."""

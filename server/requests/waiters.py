@@ -88,6 +88,7 @@ class Waiters:
         command = self._commands.find(self._blocked.clients[client].argv)
         assert command is not None
         self._runner.account_repeated(command, 1)
+        client.commands += 1
         if reply.startswith(b"-"):
             self._instance.stats.of(command).failed_calls += 1
         self.unblock(client, reply)
@@ -118,6 +119,7 @@ class Waiters:
             answer = answers.get(waiting.block)
             if answer is not None and not client.gates:
                 blocked.unblock(client)
+                client.commands += 1
                 client.output.append(answer)
                 self._turns.resume(client)
                 repeated += 1

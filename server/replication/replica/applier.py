@@ -107,6 +107,8 @@ class Following:
         """Take bytes of the stream. Raises BrokenStream."""
         self._state.link.received_offset += len(data)
         self._state.input_bytes += len(data)
+        self.client.reads += 1
+        self.client.net_input_bytes += len(data)
         self._parts.append(data)
         self._part_bytes += len(data)
         if self._part_bytes >= self._wanted_bytes:

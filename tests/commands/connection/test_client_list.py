@@ -6,11 +6,13 @@ import pytest
 
 from server.inprocess.server import InProcessClient, InProcessServer
 
-# Redis 7.4's fields, in its order.
+# Redis 8.10's fields, in its order.
 FIELDS = [
     "id", "addr", "laddr", "fd", "name", "age", "idle", "flags", "db", "sub", "psub", "ssub",
     "multi", "watch", "qbuf", "qbuf-free", "argv-mem", "multi-mem", "rbs", "rbp", "obl", "oll",
-    "omem", "tot-mem", "events", "cmd", "user", "redir", "resp", "lib-name", "lib-ver",
+    "omem", "omem-shared", "omem-unshared", "tot-mem", "events", "cmd", "user", "redir", "resp",
+    "lib-name", "lib-ver", "io-thread", "tot-net-in", "tot-net-out", "tot-cmds", "read-events",
+    "avg-pipeline-len-sum", "avg-pipeline-len-cnt",
 ]  # fmt: skip
 
 
@@ -137,6 +139,52 @@ def test_output_that_waits_is_counted(server: InProcessServer) -> None:
     assert (line["oll"], line["events"]) == ("1", "rw")
     assert int(line["omem"]) > 1000
     assert int(line["tot-mem"]) > int(line["omem"])
+
+
+def counted(viewer: InProcessClient, client: InProcessClient) -> tuple[int, ...]:
+    """Commands, reads, requests that were parsed together, and how often."""
+    line = listed(viewer, client)
+    names = ("tot-cmds", "read-events", "avg-pipeline-len-sum", "avg-pipeline-len-cnt")
+    return tuple(int(line[name]) for name in names)
+
+
+def test_the_line_counts_bytes_reads_and_commands(server: InProcessServer) -> None:
+    client, viewer = server.connect(), server.connect()
+    ping = b"*1\r\n$4\r\nPING\r\n"
+    client.feed(ping * 10)
+    line = listed(viewer, client)
+    assert line["tot-net-in"] == str(len(ping) * 10)
+    assert line["tot-net-out"] == str(len("+PONG\r\n") * 10)
+    assert counted(viewer, client) == (10, 1, 10, 1)
+    client.feed(ping[:5])
+    assert counted(viewer, client) == (10, 2, 10, 1)
+    client.feed(ping[5:])
+    assert counted(viewer, client) == (11, 3, 11, 2)
+
+
+def test_commands_of_transactions_and_scripts_count_and_refused_requests_do_not(
+    server: InProcessServer,
+) -> None:
+    client, viewer = server.connect(), server.connect()
+    client.pipeline(("MULTI",), ("SET", "a", "1"), ("SET", "a", "2"), ("EXEC",))
+    assert counted(viewer, client) == (4, 1, 4, 1)
+    client.execute("EVAL", "redis.call('set', 'a', 1); return redis.call('get', 'a')", 0)
+    assert counted(viewer, client)[0] == 7
+    for refused in (("NOPE",), ("GET",)):
+        client.execute(*refused)
+    assert counted(viewer, client) == (7, 4, 7, 4)
+    client.execute("LPUSH", "a", "wrong type")
+    assert counted(viewer, client)[0] == 8
+
+
+def test_a_blocked_command_counts_when_it_is_served(server: InProcessServer) -> None:
+    clients, viewer = [server.connect() for _ in range(3)], server.connect()
+    for client in clients:
+        client.execute("XREAD", "BLOCK", 0, "STREAMS", "s", "$")
+    clients[2].send(b"PING\r\nPING\r\n")
+    assert [counted(viewer, client) for client in clients] == [(0, 1, 1, 1)] * 2 + [(0, 2, 1, 1)]
+    viewer.execute("XADD", "s", "*", "f", "v")
+    assert [counted(viewer, client) for client in clients] == [(1, 1, 1, 1)] * 2 + [(3, 2, 3, 2)]
 
 
 def test_list_is_in_the_order_of_ids(server: InProcessServer) -> None:

@@ -77,6 +77,10 @@ def test_a_refused_value_leaves_every_directive_as_it_was(
         ),
         (("hz", "1", "port"), b"-ERR syntax error\r\n"),
         (("hz", "10", "HZ", "20"), failed("hz", "duplicate parameter")),
+        (
+            ("replica-priority", "1", "slave-priority", "2"),
+            failed("slave-priority", "duplicate parameter"),
+        ),
         (("databases", "3", "nope", "1"), failed("databases", "can't set immutable config")),
         (
             ("enable-debug-command", "yes"),

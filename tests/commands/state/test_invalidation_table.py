@@ -336,6 +336,17 @@ def test_the_table_never_holds_more_keys_than_allowed() -> None:
     assert list(server.instance.tracking.readers) == [b"b", b"c"]
 
 
+def test_a_lower_limit_evicts_at_once(server: InProcessServer) -> None:
+    client, admin = tracking_client(server), server.connect()
+    client.pipeline(("GET", "a"), ("GET", "b"), ("GET", "c"))
+    client.received()
+    admin.execute("CONFIG", "SET", "tracking-table-max-keys", "1")
+    assert client.received() == invalidation("a") + invalidation("b")
+    assert list(server.instance.tracking.readers) == [b"c"]
+    admin.execute("CONFIG", "SET", "tracking-table-max-keys", "0")
+    assert client.received() == b""
+
+
 def test_a_limit_of_zero_is_none() -> None:
     server = InProcessServer(tracking_table_max_keys="0")
     client = tracking_client(server)
