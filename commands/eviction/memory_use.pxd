@@ -11,6 +11,7 @@ cdef class MemoryUse:
     cdef ClientMemory _clients
     cdef public long long rest_bytes
     cdef public long long peak_bytes
+    cdef public long long peak_ms
 
     cpdef long long update(self)
     cpdef long long used_bytes(self)

@@ -28,6 +28,12 @@ from storage.keyspace.database import Database
 _TRACKED_KEY_BYTES = 300
 
 
+def scripting_figures(instance: Instance) -> ScriptingFigures:
+    """The figures of scripts and functions."""
+    scripting = instance.feature_if_used(Scripting)
+    return ScriptingFigures() if scripting is None else scripting.figures()
+
+
 @cython.cclass
 class MemoryUse:
     """The memory that one instance uses."""
@@ -39,13 +45,13 @@ class MemoryUse:
         self.startup_bytes = 0  # the server sets it
         self.rest_bytes = 0  # as of the last `update`
         self.peak_bytes = 0
+        self.peak_ms = 0  # when it was reached
 
     def update(self) -> int:
         """Measure what is not always up to date; return `used_bytes`."""
         instance = self._instance
         backlog = instance.replication.backlog
-        scripting = instance.feature_if_used(Scripting)
-        figures = ScriptingFigures() if scripting is None else scripting.figures()
+        figures = scripting_figures(instance)
         self.rest_bytes = (
             (0 if backlog is None else backlog.length)
             + instance.entry_cache.used_bytes
@@ -66,7 +72,7 @@ class MemoryUse:
             if db.values:
                 used += db.memory_bytes()
         if used > self.peak_bytes:
-            self.peak_bytes = used
+            self.peak_bytes, self.peak_ms = used, self._instance.now_ms
         return used
 
     def recount(self, limit: int) -> None:

@@ -111,4 +111,5 @@ def buffers(instance: Instance) -> Iterator[Field]:
     held = 0 if backlog is None else backlog.length
     yield "mem_replication_backlog", held
     yield "mem_total_replication_buffers", max(held, waiting)
+    yield "mem_replica_full_sync_buffer", 0
     yield "mem_clients_slaves", waiting

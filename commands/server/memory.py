@@ -6,14 +6,20 @@ from collections.abc import Iterator
 from sys import getsizeof
 from typing import TypeAlias
 
+from commands.connection.client_memory import ClientMemory
 from commands.core.arguments import Arguments
 from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.help import help_reply
 from commands.core.instance import Instance
 from commands.core.registry import LOADING, READONLY, STALE, command, container, one_key
+from commands.eviction.memory_use import scripting_figures
 from commands.keys.size import value_bytes
-from commands.server.info.memory_figures import MemoryFigures, human, memory_figures
+from commands.server.info.memory_figures import (
+    MemoryFigures,
+    human,
+    memory_figures,
+)
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -67,24 +73,30 @@ def _encode(figure: Figure, resp: int) -> bytes:
 
 
 def _figures(instance: Instance) -> Iterator[tuple[bytes, Figure]]:
-    """Names of Redis 7.2, in its order."""
+    """Names of Redis 8.2, in its order."""
     figures = memory_figures(instance)
+    backlog, scripting = instance.replication.backlog, scripting_figures(instance)
     yield b"peak.allocated", figures.peak
     yield b"total.allocated", figures.used
     yield b"startup.allocated", figures.startup
-    yield b"replication.backlog", 0
-    yield b"clients.slaves", 0
+    yield b"replication.backlog", 0 if backlog is None else backlog.length
+    yield b"replica.fullsync.buffer", 0
+    yield b"clients.slaves", instance.feature(ClientMemory).replica_bytes
     yield b"clients.normal", figures.clients
     yield b"cluster.links", 0
-    yield b"aof.buffer", 0
-    yield b"lua.caches", 0
-    yield b"functions.caches", 0
+    yield b"aof.buffer", instance.persistence.buffer_bytes
+    yield b"lua.caches", scripting.script_bytes
+    yield b"functions.caches", scripting.library_bytes
+    yield b"script.VMs", scripting.eval_bytes + scripting.function_bytes
     for db in instance.databases:
         if len(db):
             main, expires = getsizeof(db.values), getsizeof(db.expires)
             tables = {b"overhead.hashtable.main": main, b"overhead.hashtable.expires": expires}
             yield b"db.%d" % db.index, tables
+    yield b"overhead.db.hashtable.lut", 0  # part of the tables above
+    yield b"overhead.db.hashtable.rehashing", 0
     yield b"overhead.total", figures.overhead
+    yield b"db.dict.rehashing.count", 0
     yield b"keys.count", figures.keys
     yield b"keys.bytes-per-key", figures.bytes_per_key
     yield b"dataset.bytes", figures.dataset
@@ -93,6 +105,7 @@ def _figures(instance: Instance) -> Iterator[tuple[bytes, Figure]]:
     yield b"allocator.allocated", figures.used
     yield b"allocator.active", figures.used
     yield b"allocator.resident", figures.resident
+    yield b"allocator.muzzy", 0
     yield b"allocator-fragmentation.ratio", 1.0
     yield b"allocator-fragmentation.bytes", 0
     yield b"allocator-rss.ratio", 1.0

@@ -35,6 +35,7 @@ class PersistenceState:
         self.save_succeeded = True  # the last one in the background
         self.save_duration_s = NEVER
         self.saves = 0
+        self.save_failures = 0  # failures in a row
         self.save_copied_bytes = 0  # memory that the child had to copy (copy on write)
         # the append-only file
         self.rewrite_in_progress = False
@@ -60,4 +61,5 @@ class PersistenceState:
 
     def reset_counts(self) -> None:
         """CONFIG RESETSTAT."""
-        self.saves = self.rewrites = self.rewrite_failures = self.delayed_syncs = 0
+        self.saves = self.save_failures = 0
+        self.rewrites = self.rewrite_failures = self.delayed_syncs = 0

@@ -45,6 +45,19 @@ class CommandStats:
         self.histogram = LatencyHistogram()
 
 
+class SlowCommands:
+    """How often a command was slow, as the slow log sees it."""
+
+    def __init__(self) -> None:
+        self.count = self.us = self.longest_us = 0
+
+    def add(self, elapsed_us: int) -> None:
+        """Count one more."""
+        self.count += 1
+        self.us += elapsed_us
+        self.longest_us = max(self.longest_us, elapsed_us)
+
+
 class Rate:
     """The growth of a counter per second."""
 
@@ -96,6 +109,7 @@ class Stats:
         """CONFIG RESETSTAT."""
         for command in self.commands.values():
             command.reset()
+        self.slow: dict[Counted, SlowCommands] = {}
         self.errors: dict[bytes, int] = {}  # by error code
         self.total_error_replies = 0
         self.unexpected_error_replies = 0  # to a primary
@@ -109,10 +123,10 @@ class Stats:
         self.keyspace_hits = 0
         self.keyspace_misses = 0
         self.delivery_latency = DeliveryLatency()  # of all groups
-        self.expired_keys = 0
+        self.expired_keys = self.expired_keys_active = 0  # in all, and by the timer
         self.evicted_keys = 0
         self.eviction_exceeded_ms = 0  # for how long more memory was in use than allowed
-        self.expired_subkeys = 0  # fields of hashes
+        self.expired_subkeys = self.expired_subkeys_active = 0  # fields of hashes
         self.expire_cycle_us = 0  # spent in active expiry
         self.expire_cycles_cut_short = 0  # rounds of it that left expired keys
         self.cycles = 0  # of the event loop, those that had something to do
@@ -130,6 +144,8 @@ class Stats:
         self.operations = Rate()
         self.input_bytes = Rate()
         self.output_bytes = Rate()
+        self.replicated_input = Rate()
+        self.replicated_output = Rate()
         self.cycle_rate = Rate()
         self.cycle_us_rate = Rate()
 
@@ -145,14 +161,23 @@ class Stats:
             stats = self.commands[command] = CommandStats()
         return stats
 
+    def count_slow(self, command: Counted, elapsed_us: int) -> None:
+        """Count one command that the slow log records."""
+        if command not in self.slow:
+            self.slow[command] = SlowCommands()
+        self.slow[command].add(elapsed_us)
+
     def count_error(self, code: bytes) -> None:
         """One error reply that starts with `code`."""
         self.total_error_replies += 1
         if code in self.errors or len(self.errors) < MAX_ERROR_CODES:
             self.errors[code] = self.errors.get(code, 0) + 1
 
-    def sample(self, now_ms: int) -> None:
-        """Take a sample of the growing counters if the last one is old enough."""
+    def sample(self, now_ms: int, replicated: tuple[int, int] = (0, 0)) -> None:
+        """Take a sample of the growing counters if the last one is old enough.
+
+        `replicated`: the bytes of replication that came in and went out.
+        """
         elapsed_ms = now_ms - self._sampled_ms
         if elapsed_ms < SAMPLE_INTERVAL_MS:
             return
@@ -160,5 +185,7 @@ class Stats:
         self.operations.sample(self.commands_processed, elapsed_ms)
         self.input_bytes.sample(self.net_input_bytes, elapsed_ms)
         self.output_bytes.sample(self.net_output_bytes, elapsed_ms)
+        self.replicated_input.sample(replicated[0], elapsed_ms)
+        self.replicated_output.sample(replicated[1], elapsed_ms)
         self.cycle_rate.sample(self.cycles, elapsed_ms)
         self.cycle_us_rate.sample(self.cycles_us, elapsed_ms)

@@ -36,6 +36,7 @@ def expire_keys(instance: Instance, limit: int) -> int:
             for key in keys:
                 instance.expire(db, key)
             removed += len(keys)
+            stats.expired_keys_active += len(keys)
             stats.expire_cycles_cut_short += len(keys) == limit
     stats.expire_cycle_us += (perf_counter_ns() - start_ns) // 1000
     return removed
@@ -77,6 +78,7 @@ def _expire_fields(instance: Instance, db: Database, limit: int) -> int:
         due = value.due(instance.now_ms, limit - removed)
         removed += len(due)
         remove_expired(instance, db, key, value, due)
+        instance.stats.expired_subkeys_active += len(due)
     return removed
 
 

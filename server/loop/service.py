@@ -460,7 +460,8 @@ class Service:
     def _work_periodically(self) -> None:
         self.dispatcher.start_batch(clock.now_ms())
         instance = self.instance
-        instance.stats.sample(instance.now_ms)
+        traffic = instance.replication.input_bytes, instance.replication.output_bytes
+        instance.stats.sample(instance.now_ms, traffic)
         if instance.gates & GATE_BUSY or instance.is_cron_paused:
             return  # a script runs: no data changes, and none is saved
         if not instance.persistence.loading:

@@ -574,6 +574,7 @@ class Dispatcher(Runner):
         if elapsed_us >= slow_us >= 0 and not command.flags & SKIP_SLOWLOG:
             shown = redacted(argv, command.fullname)
             instance.feature(SlowLog).record(client, shown, elapsed_us, instance.now_ms)
+            instance.stats.count_slow(command, elapsed_us)
         spike_ms = instance.config.latency_monitor_threshold
         if spike_ms and elapsed_us >= spike_ms * 1000:
             event = b"fast-command" if command.flags & FAST else b"command"

@@ -488,3 +488,28 @@ NEWER_THAN_7_0 = [
         ),
     ),
 ]
+
+# -- fields of INFO and CLIENT LIST --------------------------------------------------------------
+
+# How Redis's program was built, and its modules.
+MISSING_INFO_FIELDS = {"redis_build_id", "atomicvar_api", "gcc_version", "module"}
+ADDED_INFO_FIELDS = {
+    # Rillway's own
+    "rillway_version", "rillway_compiled", "rdb_last_load_keys_skipped", "chores_pending",
+    "chores_steps", "chores_duration_sum", "repl_newer_commands_refused",
+    "repl_last_newer_command", "repl_older_replicas_refused",
+    # Valkey's, and Redis's since 8.6
+    "acl_access_denied_tls_cert",
+    # newer than Redis 8.2: redis#14841 and others
+    "active_clients", "mem_clients_normal_shared", "mem_clients_normal_unshared",
+    "mem_cluster_slot_migration_output_buffer", "mem_cluster_slot_migration_input_buffer",
+    "mem_cluster_slot_migration_input_buffer_peak", "rdb_saves_consecutive_failures",
+    "expired_subkeys_active", "expired_keys_active", "eventloop_cycles_with_clients_processing",
+    "total_client_processing_events", "avg_pipeline_length_sum", "avg_pipeline_length_cnt",
+    "avg_pipeline_length", "slowlog_commands_count", "slowlog_commands_time_ms_max",
+    "slowlog_commands_time_ms_sum",
+}  # fmt: skip
+# Redis 8.8: redis#14934 and redis#14841.
+ADDED_CLIENT_FIELDS = {
+    "omem-shared", "omem-unshared", "read-events", "avg-pipeline-len-sum", "avg-pipeline-len-cnt",
+}  # fmt: skip

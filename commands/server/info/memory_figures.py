@@ -19,6 +19,7 @@ class MemoryFigures:
     used: int
     resident: int
     peak: int
+    peak_ms: int  # when it was reached, the one figure that is no size
     startup: int
     clients: int  # in the buffers of clients
     keys: int  # how many keys, in all databases
@@ -59,6 +60,7 @@ def memory_figures(instance: Instance) -> MemoryFigures:
         used=used,
         resident=facts.resident_bytes,
         peak=memory.peak_bytes,
+        peak_ms=memory.peak_ms,
         startup=memory.startup_bytes,
         clients=clients.total_bytes - clients.replica_bytes,
         keys=sum(map(len, instance.databases)),

@@ -1,6 +1,6 @@
 """The sections of INFO: each is a function from the instance to names and values.
 
-Names are Redis 7.2's, in its order. A field of a feature that Rillway does not have (cluster,
+Names are Redis 8.10's, in its order. A field of a feature that Rillway does not have (cluster,
 modules, ...) has the value that Redis shows when it is off. Fields that describe the build of
 Redis's C program are left out.
 """
@@ -18,12 +18,11 @@ from commands.core.client import Client
 from commands.core.clients import Clients
 from commands.core.gates import GATE_PRIMARY, GATE_REPLICA
 from commands.core.instance import Instance
+from commands.eviction.memory_use import scripting_figures
 from commands.pubsub.registry import is_subscribed
 from commands.replication.information import buffers, replication
-from commands.scripting.scripting_state import Scripting
 from commands.server.info.memory_figures import human, memory_figures
 from commands.state.persistence_state import NEVER
-from commands.state.stats import ScriptingFigures
 from commands.transactions.watched_keys import WatchedKeys
 from protocol.cutter import IS_COMPILED
 from storage.keyspace.database import Database
@@ -34,6 +33,8 @@ Section: TypeAlias = Callable[[Instance], Iterator[Field]]
 
 # avg_ttl is a mean over this many keys: over all of them it would take too long.
 TTL_SAMPLE = 1000
+# A client counts as active for as long after a request.
+ACTIVE_MS = 512
 
 
 def server(instance: Instance) -> Iterator[Field]:
@@ -106,9 +107,15 @@ def clients(instance: Instance) -> Iterator[Field]:
         "clients_in_timeout_table",
         sum(waiting.deadline_ms != 0 for waiting in blocked.clients.values()),
     )
+    yield "active_clients", sum(_is_active(client, instance.now_ms) for client in connected)
     yield "total_watched_keys", len(instance.watchers)
     yield "total_blocking_keys", len(blocked.waiters)
     yield "total_blocking_keys_on_nokey", blocked.keys_on_missing_key()
+
+
+def _is_active(client: Client, now_ms: int) -> bool:
+    """Return True if the client has sent a request in the last half second."""
+    return client.reads > 0 and now_ms - client.last_interaction_ms < ACTIVE_MS
 
 
 def _held_back(instance: Instance) -> int:
@@ -118,6 +125,13 @@ def _held_back(instance: Instance) -> int:
 
 def _output_bytes(client: Client) -> int:
     return sum(map(len, client.output))
+
+
+_SLOT_MIGRATION_BUFFERS = (
+    "cluster_slot_migration_output_buffer",
+    "cluster_slot_migration_input_buffer",
+    "cluster_slot_migration_input_buffer_peak",
+)
 
 
 def memory(instance: Instance) -> Iterator[Field]:
@@ -130,6 +144,7 @@ def memory(instance: Instance) -> Iterator[Field]:
     ):
         yield name, size
         yield f"{name}_human", human(size)
+    yield "used_memory_peak_time", figures.peak_ms // 1000
     yield "used_memory_peak_perc", f"{figures.peak_percentage:.2f}%"
     yield "used_memory_overhead", figures.overhead
     yield "used_memory_startup", figures.startup
@@ -138,6 +153,7 @@ def memory(instance: Instance) -> Iterator[Field]:
     yield "allocator_allocated", figures.used
     yield "allocator_active", figures.used
     yield "allocator_resident", figures.resident
+    yield "allocator_muzzy", 0
     yield "total_system_memory", figures.total_system
     yield "total_system_memory_human", human(figures.total_system)
     yield from _scripting_memory(instance)
@@ -155,22 +171,20 @@ def memory(instance: Instance) -> Iterator[Field]:
     yield "mem_not_counted_for_evict", 0
     yield from buffers(instance)
     yield "mem_clients_normal", figures.clients
+    for absent in ("clients_normal_shared", "clients_normal_unshared", *_SLOT_MIGRATION_BUFFERS):
+        yield f"mem_{absent}", 0
     yield "mem_cluster_links", 0
     yield "mem_aof_buffer", instance.persistence.buffer_bytes
     yield "mem_allocator", "pymalloc"
+    yield "mem_overhead_db_hashtable_rehashing", 0
     yield "active_defrag_running", 0
     yield "lazyfree_pending_objects", instance.background_work.unfreed_objects
     yield "lazyfreed_objects", instance.background_work.freed_objects
 
 
-def _scripting_figures(instance: Instance) -> ScriptingFigures:
-    scripting = instance.feature_if_used(Scripting)
-    return ScriptingFigures() if scripting is None else scripting.figures()
-
-
 def _scripting_memory(instance: Instance) -> Iterator[Field]:
     """The interpreters, and the texts of scripts and libraries."""
-    figures = _scripting_figures(instance)
+    figures = scripting_figures(instance)
     yield "used_memory_lua", figures.eval_bytes
     yield "used_memory_vm_eval", figures.eval_bytes
     yield "used_memory_lua_human", human(figures.eval_bytes)
@@ -233,6 +247,7 @@ def _snapshots(instance: Instance) -> Iterator[Field]:
         _seconds_since(state.save_started_ms, instance) if state.save_in_progress else NEVER,
     )
     yield "rdb_saves", state.saves
+    yield "rdb_saves_consecutive_failures", state.save_failures
     yield "rdb_last_cow_size", state.save_copied_bytes
     yield "rdb_last_load_keys_expired", state.expired_keys_on_load
     yield "rdb_last_load_keys_loaded", state.loaded_keys
@@ -288,6 +303,13 @@ def _seconds_since(when_ms: int, instance: Instance) -> int:
     return (instance.now_ms - when_ms) // 1000
 
 
+def threads(instance: Instance) -> Iterator[Field]:
+    """What each thread has read from sockets and written to them: the main one does all."""
+    stats, clients = instance.stats, len(instance.feature(Clients).by_id)
+    reads, writes = stats.reads_processed, stats.writes_processed
+    yield "io_thread_0", f"clients={clients},reads={reads},writes={writes}"
+
+
 def stats(instance: Instance) -> Iterator[Field]:
     """Counters since the start, or since CONFIG RESETSTAT."""
     yield from _traffic(instance)
@@ -307,8 +329,8 @@ def _traffic(instance: Instance) -> Iterator[Field]:
     yield "total_net_repl_output_bytes", instance.replication.output_bytes
     yield "instantaneous_input_kbps", f"{stats.input_bytes.per_second() / 1024:.2f}"
     yield "instantaneous_output_kbps", f"{stats.output_bytes.per_second() / 1024:.2f}"
-    yield "instantaneous_input_repl_kbps", "0.00"
-    yield "instantaneous_output_repl_kbps", "0.00"
+    yield "instantaneous_input_repl_kbps", f"{stats.replicated_input.per_second() / 1024:.2f}"
+    yield "instantaneous_output_repl_kbps", f"{stats.replicated_output.per_second() / 1024:.2f}"
     yield "rejected_connections", stats.rejected_connections
 
 
@@ -321,14 +343,16 @@ def _synchronisations(instance: Instance) -> Iterator[Field]:
 
 def _keyspace_activity(instance: Instance) -> Iterator[Field]:
     stats, tracking, pubsub = instance.stats, instance.tracking, instance.pubsub
-    yield "expired_keys", stats.expired_keys
     yield "expired_subkeys", stats.expired_subkeys
+    yield "expired_subkeys_active", stats.expired_subkeys_active
+    yield "expired_keys", stats.expired_keys
+    yield "expired_keys_active", stats.expired_keys_active
     yield "expired_stale_perc", "0.00"  # deadlines are kept in order, so there is no sampling
     yield "expired_time_cap_reached_count", stats.expire_cycles_cut_short
     yield "expire_cycle_cpu_milliseconds", stats.expire_cycle_us // 1000
     yield "evicted_keys", stats.evicted_keys
     yield "evicted_clients", stats.evicted_clients
-    yield "evicted_scripts", _scripting_figures(instance).evicted_scripts
+    yield "evicted_scripts", scripting_figures(instance).evicted_scripts
     current_ms = instance.now_ms - stats.exceeded_since_ms if stats.exceeded_since_ms else 0
     yield "total_eviction_exceeded_time", stats.eviction_exceeded_ms + current_ms
     yield "current_eviction_exceeded_time", current_ms
@@ -361,6 +385,8 @@ def _processing(instance: Instance) -> Iterator[Field]:
     yield "total_writes_processed", stats.writes_processed
     yield "io_threaded_reads_processed", 0
     yield "io_threaded_writes_processed", 0
+    yield "io_threaded_total_prefetch_batches", 0
+    yield "io_threaded_total_prefetch_entries", 0
     yield (
         "client_query_buffer_limit_disconnections",
         stats.client_query_buffer_limit_disconnections,
@@ -381,11 +407,32 @@ def _processing(instance: Instance) -> Iterator[Field]:
     yield "instantaneous_eventloop_cycles_per_sec", round(cycles)
     mean_us = stats.cycle_us_rate.per_second() / cycles if cycles else 0
     yield "instantaneous_eventloop_duration_usec", round(mean_us)
+    yield from _input(instance)
+    yield from _slow_commands(instance)
     yield "acl_access_denied_auth", stats.acl_access_denied_auth
     yield "acl_access_denied_cmd", stats.acl_access_denied_cmd
     yield "acl_access_denied_key", stats.acl_access_denied_key
     yield "acl_access_denied_channel", stats.acl_access_denied_channel
     yield "acl_access_denied_tls_cert", stats.acl_access_denied_tls_cert
+
+
+def _input(instance: Instance) -> Iterator[Field]:
+    """How many requests arrive together."""
+    stats = instance.stats
+    yield "eventloop_cycles_with_clients_processing", stats.cycles_with_input
+    yield "total_client_processing_events", stats.inputs_processed
+    yield "avg_pipeline_length_sum", stats.batched_requests
+    yield "avg_pipeline_length_cnt", stats.batches
+    yield "avg_pipeline_length", f"{stats.batched_requests / max(stats.batches, 1):.2f}"
+
+
+def _slow_commands(instance: Instance) -> Iterator[Field]:
+    """What the slow log has recorded, kept or not."""
+    slow = instance.stats.slow.values()
+    yield "slowlog_commands_count", sum(times.count for times in slow)
+    longest_us = max((times.longest_us for times in slow), default=0)
+    yield "slowlog_commands_time_ms_max", f"{longest_us / 1000:.2f}"
+    yield "slowlog_commands_time_ms_sum", f"{sum(times.us for times in slow) / 1000:.2f}"
 
 
 def cpu(instance: Instance) -> Iterator[Field]:
@@ -415,12 +462,15 @@ def modules(instance: Instance) -> Iterator[Field]:
 
 
 def commandstats(instance: Instance) -> Iterator[Field]:
-    """Calls, time and refusals of every command that was called."""
+    """Calls, time and refusals of every command that was called, and if it was ever slow."""
     for declared, counted in instance.stats.commands.items():
         if counted.calls or counted.rejected_calls or counted.failed_calls:
             per_call = counted.usec / counted.calls if counted.calls else 0
             text = f"calls={counted.calls},usec={counted.usec},usec_per_call={per_call:.2f}"
             text += f",rejected_calls={counted.rejected_calls},failed_calls={counted.failed_calls}"
+            if slow := instance.stats.slow.get(declared):
+                text += f",slowlog_count={slow.count},slowlog_time_ms_sum={slow.us / 1000:.2f}"
+                text += f",slowlog_time_ms_max={slow.longest_us / 1000:.2f}"
             yield f"cmdstat_{declared.fullname.decode()}", text
 
 
@@ -502,6 +552,7 @@ SECTIONS: dict[str, Section] = {
     "clients": clients,
     "memory": memory,
     "persistence": persistence,
+    "threads": threads,
     "stats": stats,
     "replication": replication,
     "cpu": cpu,

@@ -95,7 +95,7 @@ class Snapshots:
             pid = start_child(instance, self._children, self._run)
         except OSError as error:
             self._log("warning", f"Can't save in background: fork: {error.strerror}")
-            state.save_succeeded = False
+            self._note_failure()
             return False
         self._log("notice", f"Background saving started by pid {pid}")
         self._dirty_at_start = instance.dirty
@@ -131,7 +131,7 @@ class Snapshots:
         else:
             self._log("warning", f"Background saving error: {ending.error} (in {self._config.dir})")
         if not ending.was_called_off:
-            state.save_succeeded = False
+            self._note_failure()
 
     def call_off(self) -> None:
         """Kill the child, if one saves; that is no failure."""
@@ -141,6 +141,11 @@ class Snapshots:
     def _note_success(self) -> None:
         self._state.last_save_ms = self._instance.host.clock_us() // 1000
         self._state.save_succeeded = True
+        self._state.save_failures = 0
+
+    def _note_failure(self) -> None:
+        self._state.save_succeeded = False
+        self._state.save_failures += 1
 
     # -- when one is due -----------------------------------------------------------------------
 

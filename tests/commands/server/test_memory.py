@@ -77,6 +77,7 @@ def figures(used: int, peak: int = 0, clients: int = 0) -> MemoryFigures:
         used=used,
         resident=used,
         peak=max(used, peak),
+        peak_ms=0,
         startup=MIB,
         clients=clients,
         keys=1,

@@ -8,8 +8,8 @@ from server.inprocess.server import InProcessClient, InProcessServer
 from tests.commands.server.decoder import decode
 
 DEFAULT = [
-    "Server", "Clients", "Memory", "Persistence", "Stats", "Replication", "CPU", "Modules",
-    "Errorstats", "Cluster", "Keyspace",
+    "Server", "Clients", "Memory", "Persistence", "Threads", "Stats", "Replication", "CPU",
+    "Modules", "Errorstats", "Cluster", "Keyspace",
 ]  # fmt: skip
 
 

@@ -16,6 +16,7 @@ def figures(used: int = 100, startup: int = 20, clients: int = 30) -> MemoryFigu
         used=used,
         resident=150,
         peak=200,
+        peak_ms=0,
         startup=startup,
         clients=clients,
         keys=4,

@@ -67,6 +67,11 @@ def test_clients_are_counted_by_what_they_do(server: InProcessServer) -> None:
     assert found["total_blocking_keys_on_nokey"] == "1"
     assert found["pubsub_clients"] == "1"
     assert found["watching_clients"] == found["total_watched_keys"] == "1"
+    assert found["active_clients"] == "4"
+    server.connect()
+    server.advance(512)
+    found = fields(client, "clients")
+    assert (found["connected_clients"], found["active_clients"]) == ("5", "1")
 
 
 def test_clients_that_a_pause_holds_back_count_as_blocked_at_no_key(
@@ -93,6 +98,7 @@ def test_the_memory_section_reports_the_memory_of_the_process(client: InProcessC
     assert found["used_memory_rss_human"] == "10.00M"
     assert 0 < int(found["used_memory"]) < 100_000
     assert found["used_memory_peak_perc"] == "100.00%"
+    assert found["used_memory_peak_time"] == "1700000000"
     assert found["maxmemory_policy"] == "noeviction"
     assert found["total_system_memory_human"] == "1.00G"
 
@@ -134,15 +140,66 @@ def test_stats_count_subscriptions_and_expired_keys(
     assert found["expired_keys"] == "1"
 
 
+def test_expiry_by_the_timer_is_counted_apart(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    client.execute("SET", "a", "1", "PX", "10")
+    client.execute("HSET", "h", "f", "1", "g", "1")
+    client.execute("HPEXPIRE", "h", "10", "FIELDS", "1", "f")
+    server.advance(1000)
+    server.instance.active_expiry = False
+    client.execute("SET", "b", "1", "PX", "10")
+    server.advance(1000)
+    client.execute("GET", "b")
+    found = fields(client, "stats")
+    assert (found["expired_keys"], found["expired_keys_active"]) == ("2", "1")
+    assert (found["expired_subkeys"], found["expired_subkeys_active"]) == ("1", "1")
+
+
+def test_stats_count_how_many_requests_arrive_together(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    client.execute("CONFIG", "RESETSTAT")
+    client.pipeline(*[("PING",)] * 8)
+    client.feed(b"*1\r\n")
+    client.feed(b"$4\r\nPING\r\n")
+    found = fields(client, "stats")
+    assert (found["avg_pipeline_length_sum"], found["avg_pipeline_length_cnt"]) == ("10", "3")
+    assert found["avg_pipeline_length"] == "3.33"
+    assert found["total_client_processing_events"] == "4"
+    assert found["eventloop_cycles_with_clients_processing"] == "3"  # that of INFO is not over
+
+
+def test_slow_commands_are_counted_in_all_and_by_command() -> None:
+    client = server_with(slowlog_log_slower_than="0", slowlog_max_len="1").connect()
+    client.execute("CONFIG", "RESETSTAT")
+    client.execute("SET", "a", "1")
+    client.execute("SET", "a", "2")
+    client.execute("SLOWLOG", "RESET")
+    found = fields(client, "stats")
+    assert int(found["slowlog_commands_count"]) >= 3  # RESETSTAT itself is one
+    longest, total = (float(found[f"slowlog_commands_time_ms_{of}"]) for of in ("max", "sum"))
+    assert 0 <= longest <= total
+    found = fields(client, "commandstats")
+    assert ",slowlog_count=2,slowlog_time_ms_sum=" in found["cmdstat_set"]
+    client.execute("CONFIG", "SET", "slowlog-log-slower-than", "-1")
+    client.execute("CONFIG", "RESETSTAT")
+    assert fields(client, "stats")["slowlog_commands_count"] == "0"
+    client.execute("GET", "a")
+    assert "slowlog" not in fields(client, "commandstats")["cmdstat_get"]
+
+
 def test_rates_come_from_samples(server: InProcessServer, client: InProcessClient) -> None:
     stats = server.instance.stats
-    stats.sample(now_ms=1000)
+    stats.sample(now_ms=1000, replicated=(0, 0))
     stats.commands_processed += 320
     stats.net_input_bytes += 160 * 1024
-    stats.sample(now_ms=1100)
+    stats.sample(now_ms=1100, replicated=(16 * 1024, 160 * 1024))
     found = fields(client, "stats")
     assert found["instantaneous_ops_per_sec"] == "200"
     assert found["instantaneous_input_kbps"] == "100.00"
+    assert found["instantaneous_input_repl_kbps"] == "10.00"
+    assert found["instantaneous_output_repl_kbps"] == "100.00"
 
 
 def test_commandstats_count_calls_failures_and_refusals(client: InProcessClient) -> None:

@@ -212,10 +212,12 @@ def test_without_another_process_there_is_no_snapshot() -> None:
     assert state(server)["rdb_last_bgsave_status"] == "err"
     assert state(server)["rdb_bgsave_in_progress"] == "0"
     assert ("warning", "Can't save in background: fork: no more processes") in server.log_lines
+    assert state(server)["rdb_saves_consecutive_failures"] == "1"
     server.children.fails_to_start = None
     assert run(server, "BGSAVE") == STARTED
     server.advance(TICK_MS)
     assert state(server)["rdb_last_bgsave_status"] == "ok"
+    assert state(server)["rdb_saves_consecutive_failures"] == "0"
 
 
 def test_a_child_without_a_server_puts_nothing_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
