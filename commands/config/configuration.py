@@ -246,6 +246,7 @@ class Configuration(EncodingLimits):
     auto_aof_rewrite_percentage: int = directive(Integer(0, INT32_MAX), "100")
     auto_aof_rewrite_min_size: int = directive(Memory(0, INT64_MAX), "64mb")
     aof_load_truncated: bool = directive(Boolean(), "yes")
+    aof_load_corrupt_tail_max_size: int = directive(Memory(0, INT64_MAX), "0")
     # Rillway's own: whether a start continues without writes that cannot be replayed
     aof_skip_refused_writes: bool = directive(Boolean(), "no")
     aof_use_rdb_preamble: bool = directive(Boolean(), "yes")

@@ -1,4 +1,4 @@
-"""CLIENT INFO, INFO and MEMORY STATS have the fields of Redis, in its order, and those added since."""
+"""CLIENT INFO, INFO and MEMORY STATS have the fields of Redis in its order, and newer ones."""
 
 from __future__ import annotations
 

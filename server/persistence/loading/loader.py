@@ -9,8 +9,10 @@ followed by requests.
 
 A file that ends within its last request was being written when the server ended: the torn end is
 truncated, on disk as well, and the log says how many bytes were lost (aof-load-truncated). This
-applies to the last file, and to one that only empty files follow. Any other damage stops the
-loading with `LoadFailed`; repairing is left to `rillway check`.
+applies to the last file, and to one that only empty files follow. So does
+aof-load-corrupt-tail-max-size: a file that ends in bytes which are no request, such as the NUL
+bytes that a power failure leaves, is truncated there if they are not more. Any other damage stops
+the loading with `LoadFailed`; repairing is left to `rillway check`.
 
 The work comes in slices (`steps`), so that in between clients are answered -LOADING and signals are
 handled. The garbage collector is off meanwhile: it would visit the growing data again and again.
@@ -350,6 +352,7 @@ class Loader:
         """Load the requests of a file from `position` on."""
         file = RequestFile(buffer, position)
         replay = Replay(self._instance, source.path)
+        damage: DamagedFile | None = None
         try:
             for batch in file.batches():
                 before = replay.requests
@@ -371,17 +374,17 @@ class Loader:
                 " it with that server and take the data from there; truncating it would lose data."
             ) from None
         except DamagedFile as error:
-            raise LoadFailed(
-                f"Bad file format reading the append only file {source.path}: {error}."
-                f" {self._loaded_so_far()} Make a backup of the file, then `rillway check"
-                f" {source.path}` shows details, and with --fix it truncates the file."
-            ) from None
+            torn_at = file.position if replay.open_unit_offset is None else replay.open_unit_offset
+            damage = error
         self._judge_refusals(source, replay)
         if replay.open_unit_offset is not None:
             self._log(
                 "warning", f"Revert incomplete MULTI/EXEC transaction in AOF file {source.name}"
             )
-        if torn_at is not None:
+        if damage is not None:
+            assert torn_at is not None
+            self._cut_damage(source, torn_at, damage)
+        elif torn_at is not None:
             self._cut(source, torn_at)
 
     def _judge_refusals(self, source: Source, replay: Replay) -> None:
@@ -430,6 +433,28 @@ class Loader:
             "warning",
             f"AOF {source.name} loaded anyway because aof-load-truncated is enabled; {lost} bytes"
             " were cut off, which is what was being written when the server ended",
+        )
+
+    def _cut_damage(self, source: Source, offset: int, damage: DamagedFile) -> None:
+        """Truncate a damaged end, on disk, if it is short enough."""
+        path, lost = source.path, source.size - offset
+        if not source.may_be_torn or lost > self._instance.config.aof_load_corrupt_tail_max_size:
+            hint = (
+                f" A start cuts off the {lost} bytes from offset {offset} on with"
+                f" --aof-load-corrupt-tail-max-size {lost}."
+            )
+            raise LoadFailed(
+                f"Bad file format reading the append only file {path}: {damage}."
+                f" {self._loaded_so_far()} Make a backup of the file, then `rillway check {path}`"
+                " shows details, and with --fix it truncates the file."
+                + (hint if source.may_be_torn else "")
+            )
+        self._truncate(path, offset)
+        self._log(
+            "warning",
+            f"Bad file format reading the append only file {source.name}: {damage}. Loaded anyway:"
+            f" the last {lost} bytes were cut off at offset {offset}, which"
+            " aof-load-corrupt-tail-max-size allows",
         )
 
     def _truncate(self, path: str, size: int) -> None:

@@ -328,7 +328,65 @@ def test_damage_stops_the_start_and_the_file_is_left_unchanged(damage: bytes, me
         load_append_only(files)
     assert "Up to there: 2 keys, 0 entries of streams." in str(failed.value)
     assert f"`rillway check {INCREMENT}`" in str(failed.value)
+    lost = len(damage + WHOLE)
+    assert str(failed.value).endswith(f"with --aof-load-corrupt-tail-max-size {lost}.")
     assert files.snapshot()[INCREMENT] == WHOLE + damage + WHOLE
+
+
+NUL_BYTES = bytes(100)  # what a power failure leaves where a write was under way
+LAST = requests("SET c 1")
+# The transaction is cut off as a whole.
+OPEN_UNIT = requests("MULTI", "SET c 1", "SET d 1")
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        NUL_BYTES,
+        *(LAST[:length] + NUL_BYTES for length in range(1, len(LAST))),
+        OPEN_UNIT + NUL_BYTES,
+        OPEN_UNIT[:-3] + NUL_BYTES,
+        b"#TS:17" + bytes(2000),
+        b"hello\r\n" + WHOLE,
+    ],
+)
+def test_a_damaged_end_is_cut_off_on_disk_up_to_the_size_that_may_be_lost(tail: bytes) -> None:
+    files = append_only(b"", WHOLE + tail)
+    lost = len(tail)
+    with pytest.raises(LoadFailed, match="Bad file format"):
+        load_append_only(files, aof_load_corrupt_tail_max_size=str(lost - 1))
+    assert files.snapshot()[INCREMENT] == WHOLE + tail
+    server = load_append_only(files, aof_load_corrupt_tail_max_size=str(lost))
+    assert files.snapshot()[INCREMENT] == WHOLE
+    assert files.crash().snapshot()[INCREMENT] == WHOLE  # it was synced
+    assert server.connect().execute("MGET", "a", "b", "c") == b"*3\r\n$1\r\n1\r\n$1\r\n1\r\n$-1\r\n"
+    assert f"the last {lost} bytes were cut off at offset {len(WHOLE)}" in log(server)
+
+
+def test_nothing_but_nul_bytes_is_cut_off_as_a_whole() -> None:
+    files = append_only(WHOLE, NUL_BYTES)
+    server = load_append_only(files, aof_load_corrupt_tail_max_size="1kb")
+    assert files.snapshot()[INCREMENT] == b""
+    assert get(server, "a") == b"$1\r\n1\r\n"
+
+
+def test_a_damaged_file_that_others_follow_stops_the_start_whatever_may_be_lost() -> None:
+    files = append_only(WHOLE + NUL_BYTES, WHOLE)
+    with pytest.raises(LoadFailed, match="Bad file format") as failed:
+        load_append_only(files, aof_load_corrupt_tail_max_size="1gb")
+    assert "aof-load-corrupt-tail-max-size" not in str(failed.value)
+    assert files.snapshot()[BASE] == WHOLE + NUL_BYTES
+    files.put(INCREMENT, b"")
+    load_append_only(files, aof_load_corrupt_tail_max_size="1gb")
+    assert files.snapshot()[BASE] == WHOLE
+
+
+def test_a_damaged_end_after_refused_writes_is_left_unchanged() -> None:
+    refused = requests("SET k v", "XADD k 1-1 f v")
+    files = append_only(b"", refused + NUL_BYTES)
+    with pytest.raises(LoadFailed, match="writes were refused"):
+        load_append_only(files, aof_load_corrupt_tail_max_size="1kb")
+    assert files.snapshot()[INCREMENT] == refused + NUL_BYTES
 
 
 @pytest.mark.parametrize(
