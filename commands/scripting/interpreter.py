@@ -275,7 +275,7 @@ def _host_functions(
 
         return call
 
-    chance = Chance()
+    chance, seeded = Chance(), Chance()
     functions: dict[bytes, Callable[..., Any]] = {
         b"call": crossing.call,
         b"call_many": services.call_many,
@@ -288,7 +288,8 @@ def _host_functions(
         b"is_brief": is_brief,
         b"find": bytes.find,
         b"random": chance.random,
-        b"seed": chance.seed,
+        b"seeded_random": seeded.random,
+        b"seed": seeded.seed,
         b"sha1hex": numbers.sha1hex,
         b"double_reply": numbers.double_reply,
         b"pack_float": numbers.pack_float,

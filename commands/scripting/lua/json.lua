@@ -1,6 +1,7 @@
 -- The `cjson` library.
 --
--- Source: lua-cjson 2.1 as Redis 7.0 answers; its settings last as long as the interpreter.
+-- Source: lua-cjson 2.1 as Redis 7.0 answers. Deliberately different: its settings last until the
+-- script ends. A library that cjson.new() returns keeps its own.
 
 local host, native = ...
 
@@ -16,12 +17,24 @@ local null = newproxy(true)
 getmetatable(null).__tostring = function() return 'userdata: (nil)' end
 native.null = null
 
-local function new_library()
-  local settings = {
-    sparse_convert = false, sparse_ratio = 2, sparse_safe = 10,
-    encode_depth = 1000, decode_depth = 1000, precision = 14,
-    encode_invalid = false, decode_invalid = true, keep_buffer = true,
-  }
+local DEFAULTS = {
+  sparse_convert = false, sparse_ratio = 2, sparse_safe = 10,
+  encode_depth = 1000, decode_depth = 1000, precision = 14,
+  encode_invalid = false, decode_invalid = true, keep_buffer = true,
+}
+
+local function new_library(is_shared)
+  local settings = {}
+
+  local function set_defaults()
+    for key, value in next, DEFAULTS do settings[key] = value end
+  end
+  set_defaults()
+
+  local function change(key, value)
+    if is_shared then native.at_end(set_defaults) end
+    settings[key] = value
+  end
 
   -- -- encoding ----------------------------------------------------------------------------------
 
@@ -377,13 +390,13 @@ local function new_library()
   local function set_boolean(name, index, key, value)
     if value == nil then return settings[key] end
     if type(value) == 'boolean' then
-      settings[key] = value
+      change(key, value)
     else
       local text = tostring(value)
       if text ~= 'on' and text ~= 'off' then
         error(format("bad argument #%d to '%s' (invalid option '%s')", index, name, text), 3)
       end
-      settings[key] = text == 'on'
+      change(key, text == 'on')
     end
     return settings[key]
   end
@@ -400,7 +413,7 @@ local function new_library()
       error(format("bad argument #%d to '%s' (expected integer between %d and %d)", index, name,
         low, high), 3)
     end
-    settings[key] = number
+    change(key, number)
     return number
   end
 
@@ -438,7 +451,7 @@ local function new_library()
     check_count('encode_invalid_numbers', 1, ...)
     local value = ...
     if value == 'null' then
-      settings.encode_invalid = 'null'
+      change('encode_invalid', 'null')
       return 'null'
     end
     return set_boolean('encode_invalid_numbers', 1, 'encode_invalid', value)
@@ -449,8 +462,8 @@ local function new_library()
     return set_boolean('decode_invalid_numbers', 1, 'decode_invalid', (...))
   end
 
-  function library.new() return new_library() end
+  function library.new() return new_library(false) end
   return library
 end
 
-native.add_library('cjson', new_library())
+native.add_library('cjson', new_library(true))

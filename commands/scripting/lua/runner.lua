@@ -9,7 +9,7 @@ local error, pcall, xpcall, type, tostring = error, pcall, xpcall, type, tostrin
 local newproxy, getmetatable, setmetatable = newproxy, getmetatable, setmetatable
 local getinfo, sethook, time, c_collect = debug.getinfo, debug.sethook, os.time, collectgarbage
 local floor, max, min = math.floor, math.max, math.min
-local byte, sub = string.byte, string.sub
+local next, byte, sub = next, string.byte, string.sub
 
 
 -- -- time -----------------------------------------------------------------------------------------
@@ -143,6 +143,20 @@ function native.get_resp() return run_resp end
 -- The crossing makes the usual replies itself, if it can (crossing.py).
 local encode = native.encode
 
+-- What a script sets in a library lasts until the script ends, whatever way it ends: functions that
+-- undo it. They allocate nothing, because there may be no memory left.
+local undoing, is_undone = {}, true
+
+function native.at_end(undo) undoing[undo], is_undone = true, false end
+
+local function undo_all()
+  for undo in next, undoing do
+    undoing[undo] = nil
+    undo()
+  end
+  is_undone = true
+end
+
 local function body()
   local value = body_function(body_keys, body_arguments)
   if encode and encode(value, wanted_resp, run_resp) then return true end
@@ -163,6 +177,7 @@ function entry(f, resp, keys, arguments)
   body_function, body_keys, body_arguments = f, keys, arguments
   local ok, value = xpcall(body, on_error)
   is_running = false
+  if not is_undone then undo_all() end
   if is_killed then
     is_killed = false
     sethook(hook, '', pace)

@@ -422,9 +422,14 @@ end
 local math_library = copy(math, [[abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp
   huge ldexp log log10 max min mod modf pi pow rad sin sinh sqrt tan tanh]])
 
+-- A seed is that of one script: the sequence of all others goes on after it.
+local random = host.random
+
+local function end_seeding() random = host.random end
+
 function math_library.random(...)
   local count, low, high = select('#', ...), ...
-  if count == 0 then return host.random() end
+  if count == 0 then return random() end
   if count > 2 then error('wrong number of arguments', 2) end
   if not tonumber(low) or (count == 2 and not tonumber(high)) then
     return (fail('random', c_random, ...))
@@ -434,12 +439,14 @@ function math_library.random(...)
   if low > high then
     error('bad argument #' .. count .. " to 'random' (interval is empty)", 2)
   end
-  return floor(host.random() * (high - low + 1)) + low
+  return floor(random() * (high - low + 1)) + low
 end
 
 function math_library.randomseed(...)
   local seed = tonumber((...))
   if not seed then return (fail('randomseed', c_randomseed, ...)) end
+  native.at_end(end_seeding)
+  random = host.seeded_random
   host.seed(seed)
 end
 

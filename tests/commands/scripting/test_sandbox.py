@@ -154,6 +154,98 @@ def test_long_repetitions_are_made_of_their_halves(client: InProcessClient, text
             assert reply == bulk(text.encode() * times)
 
 
+# What the settings of libraries decide, as one text.
+PROBE = """
+local function shown(...)
+  local ok, value = pcall(...)
+  return tostring(ok) .. tostring(value)
+end
+return table.concat({
+  shown(cjson.decode, string.rep('[', 500) .. string.rep(']', 500)):sub(1, 5),
+  shown(cjson.encode, {{{1}}}), shown(cjson.encode, {[99] = 1}), shown(cjson.encode, 1 / 3),
+  shown(cjson.encode, 0 / 0), shown(cjson.decode, '[NaN]'):sub(1, 5),
+  tostring(cjson.encode_keep_buffer()), tostring(cjson.decode_max_depth()),
+}, ' ')
+"""
+SETTINGS = (
+    "cjson.decode_max_depth(1)",
+    "cjson.encode_max_depth(1)",
+    "cjson.encode_sparse_array(true, 1, 1)",
+    "cjson.encode_number_precision(1)",
+    "cjson.encode_invalid_numbers('null')",
+    "cjson.encode_invalid_numbers(true)",
+    "cjson.decode_invalid_numbers(false)",
+    "cjson.encode_keep_buffer(false)",
+    "pcall(cjson.encode_sparse_array, true, 'x')",
+)
+LIBRARY = "#!lua name=l\nredis.register_function('probe', function()%s end)"
+
+
+@pytest.mark.parametrize("ending", ["", "error('x')", "return cjson.decode('[')"])
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_setting_of_cjson_is_that_of_one_call(
+    client: InProcessClient, setting: str, ending: str
+) -> None:
+    usual = client.execute("EVAL", PROBE, 0)
+    assert client.execute("EVAL", setting + PROBE, 0) != usual
+    client.execute("EVAL", f"{setting} {ending}", 0)
+    assert client.execute("EVAL", PROBE, 0) == usual
+
+
+def test_a_setting_of_cjson_ends_with_a_script_that_is_killed(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    usual = client.execute("EVAL", PROBE, 0)
+    server.clock_step_us = 10_000_000
+    server.dispatcher.script_runs.slice_ns = 0
+    assert client.execute("EVAL", "cjson.decode_max_depth(1) while true do end", 0) == b""
+    server.connect().execute("SCRIPT", "KILL")
+    server.dispatcher.script_runs.go_on()
+    server.finish_cycle()
+    assert client.received().startswith(b"-ERR Script killed by user")
+    server.clock_step_us = 0
+    assert client.execute("EVAL", PROBE, 0) == usual
+
+
+def test_a_setting_of_cjson_ends_with_a_script_that_has_no_memory_left(
+    client: InProcessClient,
+) -> None:
+    usual = client.execute("EVAL", PROBE, 0)
+    filling = "cjson.decode_max_depth(1) local t = {} for i = 1, 1e8 do t[i] = {i} end"
+    assert b"not enough memory" in client.execute("EVAL", filling, 0)
+    assert client.execute("EVAL", PROBE, 0) == usual
+
+
+def test_a_setting_of_cjson_is_that_of_one_call_of_a_function(client: InProcessClient) -> None:
+    client.execute("FUNCTION", "LOAD", LIBRARY % PROBE)
+    usual = client.execute("FCALL", "probe", 0)
+    setter = LIBRARY.replace("=l", "=m").replace("probe", "set") % " cjson.encode_max_depth(1)"
+    client.execute("FUNCTION", "LOAD", setter)
+    assert client.execute("FCALL", "set", 0) == b"$-1\r\n"
+    assert client.execute("FCALL", "probe", 0) == usual
+
+
+def test_a_function_can_keep_a_cjson_with_settings_of_its_own(client: InProcessClient) -> None:
+    body = """
+      json = json or cjson.new()
+      json.decode_max_depth(json.decode_max_depth() - 1)
+      return {json.decode_max_depth(), cjson.decode_max_depth(), cjson.new().decode_max_depth()}
+    """
+    client.execute("FUNCTION", "LOAD", (LIBRARY % body).replace("\n", "\nlocal json ", 1))
+    assert client.execute("FCALL", "probe", 0) == b"*3\r\n:999\r\n:1000\r\n:1000\r\n"
+    assert client.execute("FCALL", "probe", 0) == b"*3\r\n:998\r\n:1000\r\n:1000\r\n"
+
+
+def test_a_seed_is_that_of_one_script(client: InProcessClient) -> None:
+    number = "return tostring(math.random())"
+    first, second = (client.execute("EVAL", number, 0) for _ in range(2))
+    client.execute("SCRIPT", "FLUSH")
+    with_seed = client.execute("EVAL", f"math.randomseed(7) {number}", 0)
+    assert client.execute("EVAL", number, 0) == first != with_seed
+    assert client.execute("EVAL", f"math.randomseed(7) {number}", 0) == with_seed
+    assert client.execute("EVAL", number, 0) == second
+
+
 def test_a_script_leaves_no_trace_for_the_next(client: InProcessClient) -> None:
     client.execute("EVAL", "KEYS.x = 1 ARGV.y = 2 redis.setresp(3) redis.set_repl(0)", 1, "k")
     assert client.execute("EVAL", "return {KEYS.x or 0, ARGV.y or 0}", 0) == b"*2\r\n:0\r\n:0\r\n"
