@@ -1,7 +1,9 @@
 """The sockets on which the server accepts clients: TCP, TLS and a Unix socket.
 
 `port` and `tls-port` are on every address of `bind`. They, and `bind`, can be changed while the
-server runs: what is new is bound first, and what is no longer wanted is closed after that.
+server runs: what stays is not touched, and what is no longer wanted is closed after what is new is
+bound; or before it, where it is in the way, because `*` cannot be bound beside one of its
+addresses.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import asyncio
 import errno
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from commands.config.configuration import Configuration
@@ -19,6 +21,7 @@ from server.unix_socket import SocketFile, make_way
 
 Accept: TypeAlias = Callable[[], asyncio.Protocol]
 Place: TypeAlias = tuple[str, str, int]  # (kind: "tcp", "tls" or "unix", address, port)
+Bound: TypeAlias = list[tuple[Place, socket.socket]]  # sockets that listen
 
 
 class Listeners:
@@ -41,29 +44,29 @@ class Listeners:
         self._accept = accept
         self._handshakes = handshakes
         self._log = log
-        self._servers: dict[Place, asyncio.Server | Listener] = {}
-        self._coming: set[Place] = set()  # bound, and soon in _servers
-        self._wanted: set[Place] = set()  # by the last rebind
+        # The socket itself until connections are accepted on it.
+        self._servers: dict[Place, asyncio.Server | Listener | socket.socket] = {}
         self._rebinding: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Listen. Raises OSError if an address cannot be bound."""
         config = self._config
-        bound = []
+        bound: Bound = []
         for kind, port in self._ports():
             sockets = self._bind(kind, port)
             if kind == "tcp" and sockets:
                 config.port = sockets[0][1].getsockname()[1]
                 self.picked_port = None if port else config.port
-            bound += [(kind, address, sock) for address, sock in sockets]
-        await self._listen(bound)
+            bound += [((kind, word, sock.getsockname()[1]), sock) for word, sock in sockets]
+        self._add(bound)
+        await self._begin(bound)
         if config.unixsocket:
             await self._listen_unix(config.unixsocket, config.unixsocketperm)
 
     def _bind(self, kind: str, port: int) -> list[tuple[str, socket.socket]]:
         """Bind every address. Raises OSError, which names the program that has taken the port."""
         try:
-            return bind_addresses(self._config.bind, port)
+            return bind_addresses(self._config.bind, port, self._config.tcp_backlog)
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
@@ -74,28 +77,57 @@ class Listeners:
         raise OSError(errno.EADDRINUSE, port_in_use(directive, port, free))
 
     def rebind(self) -> None:
-        """CONFIG SET of a port or of `bind`. Raises ValueError; nothing is changed then."""
-        wanted: set[Place] = set()
-        bound: list[tuple[str, str, socket.socket]] = []
-        for kind, port in self._ports():
-            places = {(kind, word.removeprefix("-"), port): word for word in self._config.bind}
-            wanted |= places.keys()
-            there = self._servers.keys() | self._coming
-            missing = [word for place, word in places.items() if place not in there]
-            try:
-                sockets = bind_addresses(missing, port)
-            except OSError as error:
-                for _, _, sock in bound:
-                    sock.close()
-                self._log("warning", f"Could not listen: {error}")
-                raise ValueError("Unable to listen on this port. Check server logs.") from None
-            bound += [(kind, address, sock) for address, sock in sockets]
-        self._wanted = wanted
-        for place in self._servers.keys() - wanted:
-            if place[0] != "unix":
-                self._close(place)
-        self._coming |= {(kind, address, sock.getsockname()[1]) for kind, address, sock in bound}
-        self._rebinding = self._loop.create_task(self._listen(bound))
+        """CONFIG SET of a port or of `bind`. Raises OSError; nothing is changed then.
+
+        Port 0 closes the listeners of its kind, as in Redis.
+        """
+        ports = (("tcp", self._config.port), ("tls", self._config.tls_port))
+        gone = [place for place in self._servers if place[0] != "unix"]
+        missing: list[Place] = []
+        for kind, port in ports:
+            for word in self._config.bind if port else ():
+                place = kind, word.removeprefix("-"), port
+                if place in gone:
+                    gone.remove(place)
+                else:
+                    missing.append((kind, word, port))
+        try:
+            bound = self._bind_all(missing)
+        except OSError as error:
+            in_the_way = [place for place in gone if place[2] in dict(ports).values()]
+            if error.errno != errno.EADDRINUSE or not in_the_way:
+                raise
+            bound = self._replace(in_the_way, missing)
+            gone = [place for place in gone if place not in in_the_way]
+        for place in gone:
+            self._close(place)
+        self._add(bound)
+        self._rebinding = self._loop.create_task(self._begin(bound))
+
+    def _replace(self, old: Collection[Place], new: list[Place]) -> Bound:
+        """Close listeners, then bind others. Raises OSError; the old ones listen again then."""
+        for place in old:
+            self._close(place)
+        try:
+            return self._bind_all(new)
+        except OSError:
+            again = self._bind_all([(kind, f"-{address}", port) for kind, address, port in old])
+            self._add(again)
+            self._rebinding = self._loop.create_task(self._begin(again))
+            raise
+
+    def _bind_all(self, places: Iterable[Place]) -> Bound:
+        """Listen on every place; the addresses as in `bind`. Raises OSError, and on none then."""
+        bound: Bound = []
+        try:
+            for kind, word, port in places:
+                for address, sock in bind_addresses([word], port, self._config.tcp_backlog):
+                    bound.append(((kind, address, port), sock))
+        except OSError:
+            for _, sock in bound:
+                sock.close()
+            raise
+        return bound
 
     async def close(self) -> None:
         """Accept no more; remove the Unix socket."""
@@ -113,20 +145,27 @@ class Listeners:
         if self._config.tls_port:
             yield "tls", self._config.tls_port
 
-    async def _listen(self, bound: list[tuple[str, str, socket.socket]]) -> None:
-        """Accept connections on bound sockets."""
-        for kind, address, sock in bound:
-            place, backlog = (kind, address, sock.getsockname()[1]), self._config.tcp_backlog
-            if kind == "tls":
-                self._servers[place] = self._handshakes.listen(sock, backlog)
-            else:
-                self._servers[place] = await self._loop.create_server(
-                    self._accept[kind], sock=sock, backlog=backlog
-                )
+    def _add(self, bound: Bound) -> None:
+        for place, sock in bound:
+            self._servers[place] = sock
             self.places.append(place)
-            if place in self._coming and place not in self._wanted:
-                self._close(place)  # another change came meanwhile
-            self._coming.discard(place)
+
+    async def _begin(self, bound: Bound) -> None:
+        """Accept connections, except where another change has closed the socket meanwhile."""
+        for place, sock in bound:
+            if self._servers.get(place) is not sock:
+                continue
+            if place[0] == "tls":
+                self._servers[place] = self._handshakes.listen(sock)
+            else:
+                server = await self._loop.create_server(
+                    self._accept[place[0]],
+                    sock=sock,
+                    backlog=self._config.tcp_backlog,
+                    start_serving=False,  # waits for nothing
+                )
+                self._servers[place] = server
+                await server.start_serving()
 
     async def _listen_unix(self, path: str, permissions: str) -> None:
         try:
@@ -148,7 +187,7 @@ class Listeners:
 def is_free(addresses: list[str], port: int) -> bool:
     """Return True if every address could be bound."""
     try:
-        bound = bind_addresses(addresses, port)
+        bound = bind_addresses(addresses, port, 1)
     except OSError:
         return False
     for _, sock in bound:
@@ -156,8 +195,10 @@ def is_free(addresses: list[str], port: int) -> bool:
     return True
 
 
-def bind_addresses(addresses: list[str], port: int) -> list[tuple[str, socket.socket]]:
-    """Bind every address; port 0 picks a free one, the same for all. Raises OSError.
+def bind_addresses(
+    addresses: list[str], port: int, backlog: int
+) -> list[tuple[str, socket.socket]]:
+    """Listen on every address; port 0 picks a free one, the same for all. Raises OSError.
 
     As in Redis, an address with a minus sign before it may be missing on this machine.
     """
@@ -172,6 +213,7 @@ def bind_addresses(addresses: list[str], port: int) -> list[tuple[str, socket.so
             if family == socket.AF_INET6:
                 sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             sock.bind((host, port))
+            sock.listen(backlog)
         except OSError as error:
             sock.close()
             if optional and error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):

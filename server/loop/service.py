@@ -16,6 +16,7 @@ import resource
 import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from commands.acl.access_control import AccessControl
@@ -81,6 +82,7 @@ FORGET_LIMIT = 1000
 # With less room for data than this under `maxmemory`, the log warns.
 ROOM_BYTES = 16 * 1024**2
 # Directives that say where the endpoint for Prometheus listens.
+NO_LISTENER = "Unable to listen on this port. Check server logs."
 METRICS_LISTENERS = {"metrics-port", "metrics-bind", "metrics-tls"}
 # Between two turns of eviction that no request causes.
 EVICTION_PAUSE_S = 0.001
@@ -622,10 +624,12 @@ class Service:
         config = self.instance.config
         if any(name.startswith("tls-") for name in names):
             self._reload_credentials()
-        if "port" in names or "bind" in names or "tls-port" in names:
-            self.listeners.rebind()
+        if "bind" in names:
+            self._listen("Failed to bind to specified addresses.", self.listeners.rebind)
+        if "port" in names or "tls-port" in names:
+            self._listen(NO_LISTENER, self.listeners.rebind)
         if not METRICS_LISTENERS.isdisjoint(names):
-            self._move_metrics()
+            self._listen(NO_LISTENER, self._open_metrics)
         if "dir" in names:
             try:
                 if config.appendonly or config.save:
@@ -641,13 +645,13 @@ class Service:
         if self._cluster is not None:
             self._cluster.apply_config()
 
-    def _move_metrics(self) -> None:
-        """Listen for Prometheus as the directives say. Raises ValueError; nothing is changed."""
+    def _listen(self, refusal: str, change: Callable[[], None]) -> None:
+        """Listen as the directives say. Raises ValueError; nothing is changed then."""
         try:
-            self._open_metrics()
+            change()
         except OSError as error:
             self.log("warning", f"Could not listen: {error}")
-            raise ValueError("Unable to listen on this port. Check server logs.") from None
+            raise ValueError(refusal) from None
         except TlsError as error:
             raise self._refused(error) from None
 

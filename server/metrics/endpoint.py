@@ -101,11 +101,11 @@ class MetricsEndpoint:
         self._listeners.clear()
 
     def _bind(self, words: list[str], port: int, *, is_encrypted: bool) -> None:
-        for address, sock in bind_addresses(words, port):
+        for address, sock in bind_addresses(words, port, _BACKLOG):
             self._listeners[address, port, is_encrypted] = (
-                self._handshakes.listen(sock, _BACKLOG)
+                self._handshakes.listen(sock)
                 if is_encrypted
-                else Listener(self._loop, sock, _BACKLOG, self._accept)
+                else Listener(self._loop, sock, self._accept)
             )
 
     def _announce(self) -> None:

@@ -62,9 +62,9 @@ class Handshakes:
         self._tasks: set[asyncio.Task[None]] = set()
         self._ready: deque[Callable[[], None]] = deque()  # in the order in which bytes arrived
 
-    def listen(self, sock: socket.socket, backlog: int) -> Listener:
-        """Accept connections on a bound socket."""
-        return Listener(self._loop, sock, backlog, self.begin)
+    def listen(self, sock: socket.socket) -> Listener:
+        """Accept connections on a socket that listens."""
+        return Listener(self._loop, sock, self.begin)
 
     def stop(self) -> None:
         """End those that are under way."""
@@ -113,13 +113,12 @@ class Handshakes:
 
 
 class Listener:
-    """A socket that accepts connections for a handshake."""
+    """Accepts connections on a socket that listens."""
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         sock: socket.socket,
-        backlog: int,
         begin: Callable[[socket.socket, Address], None],
     ) -> None:
         self._loop = loop
@@ -127,7 +126,6 @@ class Listener:
         self._begin = begin
         self._pause: asyncio.TimerHandle | None = None
         sock.setblocking(False)
-        sock.listen(backlog)
         loop.add_reader(sock, self._accept)
 
     def close(self) -> None:

@@ -124,6 +124,24 @@ def test_a_port_that_is_taken_is_refused_and_the_old_one_stays(
     until_it_answers(server)
 
 
+def test_changes_of_addresses_in_one_batch_leave_the_last_one_open(server: RunningServer) -> None:
+    port = server.port
+    binds = ["127.0.0.2", "*", "127.0.0.1", "* 127.0.0.1", "127.0.0.2", "0.0.0.0", "* -192.0.2.1"]
+    with server.connect() as client:
+        replies = client.pipeline([("CONFIG", "SET", "bind", words) for words in binds])
+        failed = [reply for reply in replies if reply != b"+OK\r\n"]
+        assert len(failed) == 1 and b"Failed to bind to specified addresses." in failed[0]
+        assert client.send("PING") == b"+PONG\r\n"
+        (line,) = (
+            line for line in client.send("INFO", "server").split(b"\r\n") if b"name=tcp" in line
+        )
+        assert line == b"listener0:name=tcp,bind=*,port=%d" % port
+    for address in ("127.0.0.1", "127.0.0.2"):
+        with socket.create_connection((address, port), timeout=DEADLINE_SECONDS) as connection:
+            connection.sendall(b"PING\r\n")
+            assert connection.recv(100) == b"+PONG\r\n"
+
+
 def test_a_bad_line_stops_the_start_and_is_shown(file: Path) -> None:
     file.write_text("hz 10\nmaxclient 5\n")
     argv = [sys.executable, "-m", "rillway", "serve", str(file)]

@@ -73,8 +73,8 @@ class Bus:
 
     def listen(self, addresses: Sequence[str], port: int) -> None:
         """Accept other nodes. Raises OSError."""
-        for _, sock in bind_addresses(list(addresses), port):
-            self._listeners.append(Listener(self._loop, sock, BACKLOG, self._accept))
+        for _, sock in bind_addresses(list(addresses), port, BACKLOG):
+            self._listeners.append(Listener(self._loop, sock, self._accept))
 
     def _accept(self, sock: socket.socket, peer: Address) -> None:
         """`tls-cluster` may change: it is looked up for each connection."""
