@@ -26,7 +26,7 @@ from storage.append_only.manifest import ManifestError
 from storage.append_only.reader import DamagedFile, RequestFile, TornFile
 from storage.redis_format.checksum import CHECKSUM_BYTES, NO_CHECKSUM
 from storage.redis_format.primitives import CorruptSnapshot
-from storage.snapshot.opcodes import MAGIC
+from storage.snapshot.header import ForeignSnapshot, begins_snapshot
 from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.unsupported import UnsupportedValue
 
@@ -218,6 +218,7 @@ class Inspector:
             report.problem = Problem(error.offset, str(error))
         except (CorruptSnapshot, UnfitContent) as error:
             report.problem = Problem(error.offset, error.reason)
+            report.problem.is_foreign = isinstance(error, ForeignSnapshot)
             if "checksum" in error.reason:
                 report.checksum = "wrong"
         if reader is None:
@@ -276,7 +277,7 @@ def _kind(buffer: Buffer) -> str:
     if not buffer:
         return EMPTY
     begin = buffer[:4096]
-    if begin.startswith(MAGIC):
+    if begins_snapshot(begin):
         return SNAPSHOT
     if begin.startswith(b"*"):
         return REQUESTS

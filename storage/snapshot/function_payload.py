@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from storage.redis_format.checksum import CHECKSUM_BYTES, crc64, encode_checksum
 from storage.redis_format.primitives import Cursor
 from storage.snapshot import opcodes
+from storage.snapshot.header import is_known
 from storage.snapshot.payload import BadChecksum
-from storage.snapshot.reader import NEWEST_VERSION
 from storage.snapshot.writer import LIBRARIES_VERSION, encode_library
 
 _VERSION_BYTES = 2
@@ -38,7 +38,7 @@ def restore_libraries(payload: bytes) -> list[bytes]:
         raise BadChecksum
     content = payload[: end + _VERSION_BYTES]
     version = int.from_bytes(payload[end : end + _VERSION_BYTES], "little")
-    if version > NEWEST_VERSION or payload[len(content) :] != encode_checksum(crc64(content)):
+    if not is_known(version) or payload[len(content) :] != encode_checksum(crc64(content)):
         raise BadChecksum
     cursor = Cursor(payload, 0, end)
     codes = []

@@ -17,6 +17,8 @@ class SnapshotOptions:
     compress: bool = True  # rdbcompression
     checksum: bool = True  # rdbchecksum; payloads always have one
     stream_type: int | None = None  # 15, 19, 21, 26 or 27; None: what the content needs
+    # For Valkey 9, together with stream_type 21: hashes with times of fields in Valkey's own form.
+    for_valkey: bool = False
     # Whether files keep how long keys were not used, or how often they are (maxmemory-policy).
     keeps_idle_times: bool = False
     keeps_frequencies: bool = False
@@ -27,12 +29,13 @@ class SnapshotOptions:
 
         It follows from a fixed type of stream. State that the version cannot express is left out.
         """
-        return None if self.stream_type is None else opcodes.STREAM_VERSIONS[self.stream_type]
+        fixed = self.stream_type
+        return None if fixed is None or self.for_valkey else opcodes.STREAM_VERSIONS[fixed]
 
     def allows(self, version: int) -> bool:
         """Return True if types that a version of the format introduced may be written."""
-        newest = self.newest_version
-        return newest is None or version <= newest
+        fixed = self.stream_type
+        return fixed is None or version <= opcodes.STREAM_VERSIONS[fixed]
 
 
 @frozen_record

@@ -18,12 +18,12 @@ from itertools import chain
 from storage.redis_format.checksum import CHECKSUM_BYTES, crc64, encode_checksum
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.redis_format.primitives import Allowance, CorruptSnapshot, Cursor
+from storage.snapshot.header import is_known
 from storage.snapshot.opcodes import STREAMS
 from storage.snapshot.options import Reading, SnapshotOptions
-from storage.snapshot.reader import NEWEST_VERSION
 from storage.snapshot.stream_decoder import stream_steps
 from storage.snapshot.values.codec import EmptyCollection
-from storage.snapshot.values.table import DECODERS, value_pieces, value_type, value_version
+from storage.snapshot.values.table import decoders_of, value_pieces, value_type, value_version
 from storage.types.value import Value
 
 # A stream as programs fill it has up to four elements for each byte of its compressed form; only
@@ -106,7 +106,7 @@ def restore_in_steps(
     if end < 0:
         raise BadChecksum
     version = int.from_bytes(payload[end : end + _VERSION_BYTES], "little")
-    if version > NEWEST_VERSION:
+    if not is_known(version):
         raise BadChecksum
     checksum, content = 0, memoryview(payload)[: end + _VERSION_BYTES]
     for at in range(0, len(content), _CHECKED_BYTES):
@@ -119,7 +119,7 @@ def restore_in_steps(
         elements = MAX_ELEMENTS + len(payload) * MAX_ELEMENTS_PER_BYTE
         cursor.allowance = Allowance(max_string_bytes, elements)
     code = cursor.byte()
-    decode = DECODERS.get(code)
+    decode = decoders_of(version).get(code)
     if decode is None:
         raise CorruptSnapshot(0, f"type {code} is not supported")
     checks: list[Iterator[None]] = []

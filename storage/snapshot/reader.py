@@ -8,9 +8,10 @@ stay packed until their first access; those of a file without a checksum are val
 are read. A snapshot at the start of an append-only file ends where its records end, so its checksum
 is compared last, and its values are validated, too.
 
-Guarantees: every RDB file of Redis 5.0 to 8.10 (versions 9 to 15, and older ones) that holds
-streams and strings is read. Damaged input raises CorruptSnapshot and nothing else; no length in it
-causes an allocation larger than the rest of the input can fill.
+Guarantees: every RDB file of Redis 5.0 to 8.10 (versions 9 to 15, and older ones) and of Valkey up
+to 9.1 (version 80) is read, apart from what belongs to modules and clusters. Damaged input raises
+CorruptSnapshot and nothing else; no length in it causes an allocation larger than the rest of the
+input can fill.
 
 Leaves out: keys that have expired (they are yielded like the others), duplicate keys, and databases
 that do not exist: the loader decides.
@@ -33,6 +34,7 @@ from storage.redis_format.primitives import (
     WrongChecksum,
 )
 from storage.snapshot import opcodes
+from storage.snapshot.header import VALKEY_VERSION, read_header
 from storage.snapshot.options import Reading
 from storage.snapshot.unsupported import (
     UnsupportedValue,
@@ -43,13 +45,10 @@ from storage.snapshot.unsupported import (
     type_name,
 )
 from storage.snapshot.values.codec import EmptyCollection
-from storage.snapshot.values.table import DECODERS
+from storage.snapshot.values.table import decoders_of
 from storage.stream import Stream
 from storage.types.strings import StringValue
 from storage.types.value import Value
-
-# The newest version that is read: that of Redis 8.10.
-NEWEST_VERSION = 15
 
 # Files had no checksum before this version (Redis 2.6).
 _FIRST_VERSION_WITH_CHECKSUM = 5
@@ -94,15 +93,15 @@ class SnapshotReader:
     ) -> None:
         """Read the snapshot at `position`, which reaches to the end if it is a `whole_file`.
 
-        Raises CorruptSnapshot if the magic word, the version or (of a whole file) the checksum is
-        wrong; a file that breaks off raises TruncatedSnapshot, which says how far it is whole.
+        Raises CorruptSnapshot if the header or (of a whole file) the checksum is wrong; a file of
+        another program or of a newer version raises ForeignSnapshot, one that breaks off
+        TruncatedSnapshot, which says how far it is whole.
         `limits`: for the encodings of what is read; None: those of Redis as it is shipped.
         """
         self.libraries: list[bytes] = []  # of functions: their sources, up to where it is read
         self.aux: dict[bytes, bytes] = {}
         self.skipped: Counter[str] = Counter()  # what was passed over, by its name
         self.empty_keys = 0  # collections without items, which are passed over
-        self.version = 0
         self.end = position  # after the last record that was read; in the end, after the checksum
         self._start = position
         self._cursor = Cursor(buffer, position)
@@ -117,25 +116,17 @@ class SnapshotReader:
         self._idle_s: int | None = None
         self._frequency = 0
         self._ack_journal: AckJournal | None = None  # of the stream that follows
-        self._read_header()
+        self.version = read_header(self._cursor)
+        self._decoders = decoders_of(self.version)
+        self.end = self._cursor.position
         if whole_file and verify_checksum:
             self._verify_whole_file()
 
     # -- the parts of a file -------------------------------------------------------------------
 
-    def _read_header(self) -> None:
-        cursor = self._cursor
-        magic = cursor.raw(len(opcodes.MAGIC))
-        if magic != opcodes.MAGIC:
-            raise CorruptSnapshot(self._start, f"{magic!r} does not begin a snapshot")
-        digits = cursor.raw(opcodes.VERSION_DIGITS)
-        if not digits.isdigit() or int(digits) < 1:
-            raise CorruptSnapshot(self._start, f"{digits!r} is no version")
-        self.version = int(digits)
-        if self.version > NEWEST_VERSION:
-            reason = f"version {self.version} of the format is newer than {NEWEST_VERSION}"
-            raise CorruptSnapshot(self._start, reason)
-        self.end = cursor.position
+    @property
+    def _is_of_valkey(self) -> bool:
+        return self.version >= VALKEY_VERSION
 
     @property
     def _has_checksum(self) -> bool:
@@ -284,7 +275,7 @@ class SnapshotReader:
         expires_ms, idle_s = self._expires_ms, self._idle_s
         self._expires_ms = self._idle_s = None
         access_ms = max(self._now_ms - (idle_s or 0) * 1000, 0)
-        decode = DECODERS.get(code)
+        decode = self._decoders.get(code)
         if decode is None:
             self._skip(code, start, key)
             self._frequency = 0
@@ -303,7 +294,7 @@ class SnapshotReader:
 
     def _skip(self, code: int, start: int, key: bytes) -> None:
         cursor = self._cursor
-        if code > opcodes.LAST_TYPE:
+        if code > opcodes.LAST_TYPE or self._is_of_valkey:
             raise CorruptSnapshot(start, f"{code} is neither a type nor an opcode")
         name = type_name(cursor, code)
         if not self._skip_unsupported or not can_skip(code):
@@ -331,7 +322,7 @@ class SnapshotReader:
             self._idle_s = cursor.length()
         elif code == opcodes.FREQUENCY:
             self._frequency = cursor.byte()
-        elif code == opcodes.HASH_TEMPLATE:
+        elif code == opcodes.HASH_TEMPLATE and not self._is_of_valkey:
             template_id = cursor.length()
             names = [cursor.string() for _ in range(cursor.count(smallest=1))]
             # The values come in this order, whichever order the fields are written in.
@@ -359,6 +350,8 @@ class SnapshotReader:
             name = "function library"
         elif code == opcodes.MODULE_AUX:
             name = "data of " + module_name(cursor.length())
+        elif code == opcodes.VALKEY_SLOT_IMPORT and self._is_of_valkey:
+            name = "import of slots"
         elif code == opcodes.KEY_META:
             name = "a module's data about a key"
         else:
@@ -369,6 +362,10 @@ class SnapshotReader:
             cursor.length()  # when it is to be read: a kind, and
             cursor.length()  # a number
             skip_module_parts(cursor)
+        elif self._is_of_valkey:
+            cursor.skip_string()  # its name
+            for _ in range(2 * cursor.count(smallest=2)):  # ranges of slots: first and last
+                cursor.length()
         else:
             for _ in range(cursor.count(smallest=5)):
                 cursor.skip(4)  # the name of the class

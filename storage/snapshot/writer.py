@@ -20,6 +20,7 @@ from storage.keyspace.database import Database
 from storage.redis_format.checksum import NO_CHECKSUM, crc64, encode_checksum
 from storage.redis_format.primitives import encode_length, encode_string
 from storage.snapshot import opcodes
+from storage.snapshot.header import encode_header
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.values.table import plain_version, value_pieces, value_type, value_version
 from storage.stream import Stream
@@ -59,7 +60,7 @@ def write_snapshot(
     version = version or plain_version(options)
     if libraries:
         version = max(version, LIBRARIES_VERSION)
-    output.put(opcodes.MAGIC + b"%04d" % version)
+    output.put(encode_header(version))
     for name, text in aux.items():
         output.put(_aux_field(name, text))
     for code in libraries:

@@ -48,12 +48,10 @@ from storage.append_only import manifest as manifests
 from storage.append_only.manifest import Manifest, ManifestError, Part
 from storage.append_only.reader import DamagedFile, RequestFile, TornFile
 from storage.redis_format.primitives import CorruptSnapshot, TruncatedSnapshot, WrongChecksum
+from storage.snapshot.header import ForeignSnapshot, begins_snapshot
 from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.unsupported import UnsupportedValue
 from storage.stream import Stream
-
-SNAPSHOT_MAGIC = b"REDIS"
-
 
 # The time slice of loading, approximately.
 SLICE_US = 50_000
@@ -235,7 +233,7 @@ class Loader:
         started_us = self._clock_us()
         buffer = self._files.buffer(source.path)
         position = 0
-        if not is_append_only or buffer[: len(SNAPSHOT_MAGIC)] == SNAPSHOT_MAGIC:
+        if not is_append_only or begins_snapshot(buffer):
             if is_append_only:
                 self._log("notice", "Reading RDB base file on AOF loading...")
             position = yield from self._load_snapshot(source, buffer, is_append_only)
@@ -321,6 +319,11 @@ class Loader:
             raise LoadFailed(
                 f"{source.path}: {error}. Start with --rdb-skip-unsupported yes to leave out what"
                 " is not supported; the next snapshot or rewrite then deletes it for good."
+            ) from None
+        except ForeignSnapshot as error:
+            raise LoadFailed(
+                f"Can't handle RDB format: {source.path} cannot be loaded: {error}. It may be"
+                " sound: load it with the server that wrote it, and take the data from there."
             ) from None
         except (CorruptSnapshot, UnfitContent) as error:
             raise LoadFailed(

@@ -2,11 +2,13 @@
 
     4, 22, 24    fields one by one; 22 and 24 with a time for each
     9, 13, 16    a zipmap, ziplist or listpack of fields and values in turn
+    22           of Valkey: fields one by one, each with its value and then a time
     23, 25       a listpack of field, value and time in turn
     30, 32       the values of a template's fields, in a listpack or one by one
 
-22 and 23 come from release candidates of Redis 7.4. Written are 4, 16, 24 and 25. A time is Unix
-time in ms, 0 for none; 24 has the earliest one first, and the others relative to it, plus one.
+In versions of Redis 22 and 23 come from release candidates of 7.4. Written are 4, 16, 24 and 25,
+and 22 for Valkey. A time is Unix time in ms, 0 for none (-1 in Valkey's 22); 24 has the earliest
+one first, and the others relative to it, plus one.
 
 Expired fields are read like the others, and removed later by expiry.
 """
@@ -21,6 +23,7 @@ from storage.redis_format.primitives import Cursor, encode_length, encode_string
 from storage.redis_format.ziplist import decode_ziplist
 from storage.redis_format.zipmap import decode_zipmap
 from storage.snapshot import opcodes
+from storage.snapshot.header import VALKEY_VERSION
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
 from storage.types.hashes import HASHTABLE, LISTPACK_EX, HashValue
@@ -30,13 +33,17 @@ _MIN_VERSION = {
     opcodes.HASH_LISTPACK: 10,
     opcodes.HASH_WITH_TIMES: 12,
     opcodes.HASH_LISTPACK_EX: 12,
+    opcodes.VALKEY_HASH_WITH_TIMES: VALKEY_VERSION,
 }
+_NO_TIME = -1  # of Valkey
 
 # -- writing -----------------------------------------------------------------------------------
 
 
 def _type_code(value: HashValue, options: SnapshotOptions) -> int:
     """Return Redis's type code for the encoding, or an older one, which has no times."""
+    if options.for_valkey and value.expires is not None:
+        return opcodes.VALKEY_HASH_WITH_TIMES
     if options.allows(_MIN_VERSION[opcodes.HASH_WITH_TIMES]):
         if value.encoding_name is LISTPACK_EX:
             return opcodes.HASH_LISTPACK_EX
@@ -57,6 +64,8 @@ def _pieces(value: HashValue, options: SnapshotOptions, now_ms: int) -> Iterator
         for name, text in value.pairs():
             words += [name, text, b"%d" % (value.time_of(name) or 0)]
         yield _time(value.first_deadline_ms() or 0) + _listpack(words, options)
+    elif code == opcodes.VALKEY_HASH_WITH_TIMES:
+        yield from _one_by_one_for_valkey(value, options)
     else:
         yield from _one_by_one(value, options, with_times=code == opcodes.HASH_WITH_TIMES)
 
@@ -66,7 +75,21 @@ def _listpack(words: list[bytes], options: SnapshotOptions) -> bytes:
 
 
 def _time(when_ms: int) -> bytes:
-    return when_ms.to_bytes(8, "little")
+    return when_ms.to_bytes(8, "little", signed=True)
+
+
+def _one_by_one_for_valkey(value: HashValue, options: SnapshotOptions) -> Iterator[bytes]:
+    compress = options.compress
+    yield encode_length(len(value))
+    for records in value.batches():
+        parts: list[bytes] = []
+        for record in records:
+            name = field_of(record)
+            when_ms = value.time_of(name)
+            parts.append(encode_string(name, compress=compress))
+            parts.append(encode_string(value_of(record), compress=compress))
+            parts.append(_time(_NO_TIME if when_ms is None else when_ms))
+        yield b"".join(parts)
 
 
 def _one_by_one(value: HashValue, options: SnapshotOptions, *, with_times: bool) -> Iterator[bytes]:
@@ -220,6 +243,20 @@ def _from_template(
     return _from_words(cursor, reading, words)
 
 
+def _decode_valkey_times(cursor: Cursor, reading: Reading) -> HashValue:
+    """Type 22 of Valkey."""
+    value = HashValue(reading.access_ms)
+    count = cursor.count(smallest=10)
+    value.expect(count, reading.limits)
+    for _ in range(count):
+        name = cursor.string()
+        value.load(name, cursor.string())
+        when_ms = cursor.milliseconds()
+        if when_ms != _NO_TIME:
+            value.load_time(name, _checked(cursor, when_ms))
+    return _finished(cursor, reading, count, value, keeps_times=True)
+
+
 CODEC = Codec(_type_code, _pieces, _MIN_VERSION)
 DECODERS: dict[int, Decoder] = {
     opcodes.HASH: _decode_pairs,
@@ -233,3 +270,4 @@ DECODERS: dict[int, Decoder] = {
     opcodes.HASH_TEMPLATE_LISTPACK: _decode_template_listpack,
     opcodes.HASH_TEMPLATE_VALUES: _decode_template_values,
 }
+VALKEY_DECODERS: dict[int, Decoder] = {opcodes.VALKEY_HASH_WITH_TIMES: _decode_valkey_times}

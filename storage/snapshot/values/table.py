@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from storage.snapshot import opcodes
+from storage.snapshot.header import VALKEY_VERSION
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.values import (
     hash_format,
@@ -40,8 +42,18 @@ DECODERS: dict[int, Decoder] = {
     **stream_format.DECODERS,
 }
 
+_VALKEY_DECODERS: dict[int, Decoder] = {
+    **{code: decode for code, decode in DECODERS.items() if code <= opcodes.LAST_COMMON_TYPE},
+    **hash_format.VALKEY_DECODERS,
+}
+
 # What is written when nothing needs a newer one: Redis 7.2 and Valkey read it.
 PLAIN_VERSION = 11
+
+
+def decoders_of(version: int) -> dict[int, Decoder]:
+    """The decoders, by type code, of files and payloads of a version."""
+    return DECODERS if version < VALKEY_VERSION else _VALKEY_DECODERS
 
 
 def value_type(value: Value, options: SnapshotOptions) -> int:

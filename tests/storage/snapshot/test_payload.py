@@ -126,7 +126,7 @@ def test_what_is_too_short_for_a_checksum_is_refused() -> None:
             restore(bytes(length), NOW_MS)
 
 
-@pytest.mark.parametrize("version", [16, 80, 65535])
+@pytest.mark.parametrize("version", [16, 79, 81, 65535])
 def test_a_version_that_is_not_known_is_refused(version: int) -> None:
     with pytest.raises(BadChecksum):
         restore(sealed(b"\x00\x01a", version), NOW_MS)

@@ -22,11 +22,14 @@ from storage.redis_format.primitives import (
     encode_length,
     encode_string,
 )
+from storage.snapshot.header import ForeignSnapshot, begins_snapshot
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.reader import SnapshotItem, SnapshotReader, StringBatch
 from storage.snapshot.unsupported import UnsupportedValue
+from storage.snapshot.values.table import value_pieces
 from storage.snapshot.writer import write_snapshot
 from storage.stream import Stream
+from storage.types.hashes import HashValue
 from storage.types.strings import StringValue
 from tests.storage.snapshot.drawn_streams import NOW_MS, describe, drawn_streams
 
@@ -269,16 +272,70 @@ def test_files_of_old_versions_have_no_checksum() -> None:
 
 
 @pytest.mark.parametrize(
-    "header", [b"", b"REDIS", b"REDIS00", b"redis0011", b"REDIS00x1", b"REDIS0000", b"*1\r\n$4\r\n"]
+    "header",
+    [
+        b"",
+        b"REDIS",
+        b"REDIS00",
+        b"redis0011",
+        b"REDIS00x1",
+        b"REDIS0000",
+        b"VALKEY011",
+        b"*1\r\n$4\r\n",
+    ],
 )
 def test_what_does_not_begin_like_a_snapshot_is_none(header: bytes) -> None:
     with pytest.raises(CorruptSnapshot):
         SnapshotReader(header, now_ms=NOW_MS)
 
 
-def test_a_version_that_is_too_new_is_refused() -> None:
-    with pytest.raises(CorruptSnapshot, match="version 16 of the format is newer than 15"):
-        SnapshotReader(sealed(b"", 16), now_ms=NOW_MS)
+# -- Valkey --------------------------------------------------------------------------------------
+
+
+def of_valkey(content: bytes) -> bytes:
+    content = b"VALKEY080%b\xff" % content
+    return content + encode_checksum(crc64(content))
+
+
+def test_a_file_of_valkey_9_is_read() -> None:
+    stream = Stream()
+    stream.append(1 << 64, [b"f", b"v"], 10, 4096)
+    body = b"".join(value_pieces(stream, SnapshotOptions(stream_type=21), NOW_MS))
+    timed = b"\x01\x01f\x01v" + (NOW_MS + 1).to_bytes(8, "little")
+    items = read(of_valkey(b"\x15\x01s" + body + b"\x16\x01h" + timed + record(b"a", b"1")))
+    assert describe(items[0].value) | {"memory": None} == describe(stream) | {"memory": None}
+    assert isinstance(items[1].value, HashValue)
+    assert items[1].value.expires == {b"f": NOW_MS + 1}
+    assert strings(items) == {b"a": b"1"}
+
+
+@pytest.mark.parametrize("code", [23, 24, 25, 26, 27, 30, 32, 242])
+def test_what_redis_added_after_the_two_parted_is_not_in_a_file_of_valkey(code: int) -> None:
+    with pytest.raises(CorruptSnapshot, match="neither a type nor an opcode"):
+        read(of_valkey(b"%c\x01k\x00" % code))
+
+
+def test_slots_that_a_valkey_was_taking_over_are_named_or_left_out() -> None:
+    job = b"\xf3" + encode_string(b"j" * 40, compress=False) + b"\x02\x00\x05\x40\x64\x40\xc8"
+    file = of_valkey(job + record(b"a", b"1"))
+    with pytest.raises(UnsupportedValue, match="import of slots is not supported"):
+        read(file)
+    assert strings(read(file, skip_unsupported=True)) == {b"a": b"1"}
+
+
+@pytest.mark.parametrize(
+    ("begin", "why"),
+    [
+        (b"REDIS0016", "a newer Redis: version 16 of its format is above 15"),
+        (b"REDIS0080", "a newer Redis: version 80 of its format is above 15"),
+        (b"VALKEY999", "a newer Valkey: version 999 of its format is above 80"),
+        (b"DRAGON001", "another program, which begins b'DRAGON001'"),
+    ],
+)
+def test_a_file_of_another_maker_is_named_as_such(begin: bytes, why: str) -> None:
+    with pytest.raises(ForeignSnapshot, match=why):
+        SnapshotReader(begin + b"\xff" + bytes(8), now_ms=NOW_MS)
+    assert begins_snapshot(begin + b"\xff")
 
 
 @pytest.mark.parametrize("whole_file", [True, False])

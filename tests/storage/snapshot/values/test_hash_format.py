@@ -1,4 +1,4 @@
-"""Hashes in snapshots and payloads: all types from Redis 2 to 8.10."""
+"""Hashes in snapshots and payloads: all types from Redis 2 to 8.10, and that of Valkey 9."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from storage.redis_format.primitives import CorruptSnapshot, Cursor, encode_leng
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.payload import dump, restore
 from storage.snapshot.reader import SnapshotReader
-from storage.snapshot.values.codec import EmptyCollection
-from storage.snapshot.values.hash_format import DECODERS
+from storage.snapshot.values.codec import Decoder, EmptyCollection
+from storage.snapshot.values.hash_format import DECODERS, VALKEY_DECODERS
 from storage.snapshot.values.table import value_pieces, value_type, value_version
 from storage.snapshot.writer import write_snapshot
 from storage.types.hashes import HASHTABLE, LISTPACK_EX, HashValue
@@ -27,6 +27,7 @@ NOW_MS = 1_700_000_000_000
 LATER_MS = NOW_MS + 5_000
 READING = Reading(NOW_MS, NOW_MS)
 LIMITS = EncodingLimits()
+VALKEY = SnapshotOptions(stream_type=21, for_valkey=True)
 
 
 def text(data: bytes | int) -> bytes:
@@ -47,9 +48,11 @@ def ziplist(*elements: bytes | int) -> bytes:
     return test_ziplist.ziplist(*encoded)
 
 
-def decoded(code: int, body: bytes, reading: Reading = READING) -> HashValue:
+def decoded(
+    code: int, body: bytes, reading: Reading = READING, decoders: dict[int, Decoder] = DECODERS
+) -> HashValue:
     cursor = Cursor(body)
-    value = DECODERS[code](cursor, reading)
+    value = decoders[code](cursor, reading)
     assert isinstance(value, HashValue)
     assert not cursor.left
     return value
@@ -60,7 +63,7 @@ def count(number: int) -> bytes:
 
 
 def ms(number: int) -> bytes:
-    return number.to_bytes(8, "little")
+    return number.to_bytes(8, "little", signed=number < 0)
 
 
 # -- what others have written --------------------------------------------------------------------
@@ -104,6 +107,41 @@ def test_what_is_above_the_limits_becomes_a_table(code: int, body: bytes) -> Non
 def test_times_are_relative_to_the_first() -> None:
     body = ms(1000) + count(2) + count(501) + words(b"a", b"") + count(1) + words(b"b", b"")
     assert decoded(24, body).expires == {b"a": 1500, b"b": 1000}
+
+
+VALKEY_BODY = count(2) + words(b"a", 1) + ms(LATER_MS) + words(b"b", b"x") + ms(-1)
+
+
+def test_a_hash_with_times_of_valkey_is_read_and_written() -> None:
+    value = decoded(22, VALKEY_BODY, decoders=VALKEY_DECODERS)
+    assert dict(value.pairs()) == {b"a": b"1", b"b": b"x"}
+    assert (value.expires, value.encoding) == ({b"a": LATER_MS}, b"listpackex")
+    assert (value_type(value, VALKEY), value_version(value, VALKEY)) == (22, 80)
+    assert b"".join(value_pieces(value, VALKEY, NOW_MS)) == VALKEY_BODY
+    payload = dump(value, VALKEY, NOW_MS)
+    assert payload[-10:-8] == b"\x50\x00"
+    again = restore(payload, NOW_MS)
+    assert isinstance(again, HashValue)
+    assert (again.pairs(), again.expires) == (value.pairs(), value.expires)
+
+
+def test_a_hash_without_times_is_written_for_valkey_as_for_redis_7_2() -> None:
+    for value, code in ((hash_of(3), 16), (hash_of(600), 4)):
+        assert (value_type(value, VALKEY), value_version(value, VALKEY)) == (code, 11)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        count(2) + (words(b"a", 1) + ms(-1)) * 2,
+        count(1) + words(b"a", 1) + ms(-2),
+        count(1) + words(b"a", 1) + b"soon",
+        count(1 << 40),
+    ],
+)
+def test_a_damaged_hash_of_valkey_is_refused(body: bytes) -> None:
+    with pytest.raises(CorruptSnapshot):
+        decoded(22, body, decoders=VALKEY_DECODERS)
 
 
 TEMPLATES = Reading(NOW_MS, NOW_MS, templates={7: [b"a", b"bb"]})
