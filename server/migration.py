@@ -24,7 +24,7 @@ from commands.core.client import Client
 from commands.core.gates import GATE_FAILOVER, GATE_MIGRATING, GATE_PAUSED
 from commands.core.services import MigrationOrder, Services
 from commands.keys.moving_keys import MovingKeys
-from commands.keys.serialization import OLD_OPTIONS, snapshot_options
+from commands.keys.serialization import OLD_OPTIONS, VALKEY_OPTIONS, snapshot_options
 from commands.state import notifications
 from protocol import replies
 from server import clock
@@ -189,9 +189,11 @@ class _Transfer:
             writer.writelines(map(replies.command, prelude))
             errors = [await self._reply(reader) for _ in prelude]
             if not any(errors):
-                await self._restore(reader, writer, snapshot_options(self._instance.config))
-                if self._refused(_TOO_NEW):
-                    await self._restore(reader, writer, OLD_OPTIONS)
+                own_options = snapshot_options(self._instance.config)
+                for options in (own_options, VALKEY_OPTIONS, OLD_OPTIONS):
+                    await self._restore(reader, writer, options)
+                    if not self._refused(_TOO_NEW):
+                        break
                 errors = list(self._errors.values())
         finally:
             writer.close()
@@ -206,7 +208,7 @@ class _Transfer:
     async def _restore(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, options: SnapshotOptions
     ) -> None:
-        """Send all keys, or those that an older server could not read, and read the replies."""
+        """Send all keys, or those that the server could not read, and read the replies."""
         keys = self._refused(_TOO_NEW) or self._order.keys
         for key in keys:
             await self._write_restore(writer, key, options)

@@ -223,9 +223,9 @@ class Configuration(EncodingLimits):
     rdb_save_incremental_fsync: bool = directive(Boolean(), "yes")
     stop_writes_on_bgsave_error: bool = directive(Boolean(), "yes")
     sanitize_dump_payload: str = directive(Choice("no", "yes", "clients"), "no")
-    # Rillway's own: the form in which streams are written, and whether a snapshot may be loaded in
-    # part
-    rdb_stream_type: str = directive(Choice("auto", "15", "19", "21"), "auto")
+    # Rillway's own: the form in which values are written, by the type of streams or for Valkey 9,
+    # and whether a snapshot may be loaded in part
+    rdb_stream_type: str = directive(Choice("auto", "15", "19", "21", "valkey"), "auto")
     rdb_skip_unsupported: bool = directive(Boolean(), "no")
     # For tests: the microseconds that a save or a load waits for each key; -n: 1 for n keys.
     rdb_key_save_delay: int = directive(Integer(INT32_MIN, INT32_MAX), "0", hidden=True)

@@ -28,7 +28,7 @@ from protocol.records import record
 from protocol.request import Request
 from protocol.requests import Argv
 from storage.redis_format.primitives import CorruptSnapshot
-from storage.snapshot.opcodes import STREAM_2
+from storage.snapshot.opcodes import STREAM_2, STREAM_3
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import (
     BadChecksum,
@@ -46,6 +46,8 @@ TURN_US = 2000
 # How payloads are propagated: every Redis since 7.0 reads them.
 OLD_OPTIONS = SnapshotOptions(stream_type=STREAM_2)
 _OLD_OPTIONS_VERSION = 10
+# How Valkey 9 is sent what has a newer type in Redis.
+VALKEY_OPTIONS = SnapshotOptions(stream_type=STREAM_3, for_valkey=True)
 
 # Values that take more than some milliseconds to serialize (see Value.effort) are sent in pieces.
 MUCH_EFFORT = 32
@@ -53,11 +55,13 @@ MUCH_EFFORT = 32
 
 def snapshot_options(config: Configuration) -> SnapshotOptions:
     """The options for writing snapshots and payloads, from the configuration."""
-    fixed = config.rdb_stream_type
+    form = config.rdb_stream_type
+    for_valkey = form == "valkey"
     return SnapshotOptions(
         compress=config.rdbcompression,
         checksum=config.rdbchecksum,
-        stream_type=None if fixed == "auto" else int(fixed),
+        stream_type=None if form == "auto" else STREAM_3 if for_valkey else int(form),
+        for_valkey=for_valkey,
         keeps_idle_times=config.maxmemory_policy.endswith("lru"),
         keeps_frequencies=config.maxmemory_policy.endswith("lfu"),
     )

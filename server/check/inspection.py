@@ -61,7 +61,7 @@ class Problem:
     can_be_cut: bool = False
     lost_bytes: int = 0  # by cutting
     lost_requests: int = 0  # of these, those that can still be read
-    is_foreign: bool = False  # a complete request that only other servers can run
+    is_foreign: bool = False  # a request or format that only other servers know: no damage
 
 
 @dataclass
@@ -73,7 +73,7 @@ class FileReport:
     size: int
     problem: Problem | None = None
     version: int = 0  # of a snapshot's format
-    written_by: str = ""  # the version of Redis that it names
+    written_by: str = ""  # the version of Redis that it names, or "Valkey" and a version
     written_at_s: int = 0  # Unix time
     checksum: str = ""  # "right", "wrong" or "none"
     unsupported: dict[str, int] = field(default_factory=dict)  # by name of the type
@@ -215,7 +215,7 @@ class Inspector:
             stored = buffer[reader.end - CHECKSUM_BYTES : reader.end]
             report.checksum = "none" if stored == NO_CHECKSUM else "right"
         except UnsupportedValue as error:
-            report.problem = Problem(error.offset, str(error))
+            report.problem = Problem(error.offset, str(error), is_foreign=True)
         except (CorruptSnapshot, UnfitContent) as error:
             report.problem = Problem(error.offset, error.reason)
             report.problem.is_foreign = isinstance(error, ForeignSnapshot)
@@ -225,6 +225,8 @@ class Inspector:
             return 0
         report.version = reader.version
         report.written_by = reader.aux.get(b"redis-ver", b"").decode("latin-1")
+        if (valkey_version := reader.aux.get(b"valkey-ver")) is not None:
+            report.written_by = f"Valkey {valkey_version.decode('latin-1')}"
         created = reader.aux.get(b"ctime", b"")
         report.written_at_s = int(created) if created.isdigit() else 0
         report.unsupported = dict(reader.skipped)

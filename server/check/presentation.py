@@ -47,13 +47,17 @@ def _describe_file(file: FileReport, paint: Paint) -> list[str]:
     if file.refused:
         state = paint(f"{sum(file.refused.values()):,} REFUSED WRITES", "red")
     if file.problem is not None:
-        state = paint(f"BROKEN at offset {file.problem.offset:,}", "red")
+        what = "NOT SUPPORTED from" if file.problem.is_foreign else "BROKEN at"
+        state = paint(f"{what} offset {file.problem.offset:,}", "red")
     lines = [f"{printable(file.path)}: {file.kind}, {file.size:,} bytes: {state}"]
-    if file.kind in (SNAPSHOT, BOTH):
+    if file.kind in (SNAPSHOT, BOTH) and file.version:
         lines.append(_row("format", f"version {file.version}, checksum {_checksum(file)}"))
     if file.written_by or file.written_at_s:
         when = f", {_date(file.written_at_s)}" if file.written_at_s else ""
-        lines.append(_row("written by", f"Redis {file.written_by or '?'} or as such{when}"))
+        maker = f"Redis {file.written_by or '?'} or as such"
+        if file.written_by.startswith("Valkey "):
+            maker = file.written_by
+        lines.append(_row("written by", f"{maker}{when}"))
     if file.requests:
         until = f", the last from {_date(file.last_written_s)}" if file.last_written_s else ""
         lines.append(_row("requests", f"{file.requests:,}{until}"))

@@ -137,8 +137,9 @@ class SnapshotRestore:
 
 def loaded_lines(restore: SnapshotRestore, aux: dict[bytes, bytes], now_ms: int) -> Iterator[str]:
     """The log lines about a snapshot that was loaded; `aux`: what its file says of itself."""
-    if b"redis-ver" in aux:
-        yield f"Loading RDB produced by version {aux[b'redis-ver'].decode('latin-1')}"
+    for name, maker in ((b"redis-ver", ""), (b"valkey-ver", "Valkey ")):
+        if name in aux:
+            yield f"Loading RDB produced by {maker}version {aux[name].decode('latin-1')}"
     if aux.get(b"ctime", b"").isdigit():
         yield f"RDB age {max(0, now_ms // 1000 - int(aux[b'ctime']))} seconds"
     if aux.get(b"used-mem", b"").isdigit():

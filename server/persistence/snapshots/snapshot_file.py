@@ -71,11 +71,12 @@ def write_replica_snapshot(
         kind = _STREAM_TYPES[instance.config.repl_snapshot_version]
         stream_type = kind or options.stream_type
         options = SnapshotOptions(
-            options.compress,
-            options.checksum,
-            stream_type,
-            options.keeps_idle_times,
-            options.keeps_frequencies,
+            compress=options.compress,
+            checksum=options.checksum,
+            stream_type=stream_type,
+            for_valkey=options.for_valkey and kind is None,
+            keeps_idle_times=options.keeps_idle_times,
+            keeps_frequencies=options.keeps_frequencies,
         )
     databases = instance.databases if with_keys else []
     aux = _aux(instance, aof_base=False)

@@ -83,6 +83,25 @@ def test_a_snapshot_names_its_writer_and_time() -> None:
     assert inspect(snapshot("SET a 1", checksum=False)).checksum == "none"
 
 
+@pytest.mark.parametrize(
+    ("begin", "why"), [(b"VALKEY999", "newer Valkey"), (b"DRAGON001", "file of another program")]
+)
+def test_a_snapshot_of_another_maker_is_named_as_such_and_not_called_damaged(
+    begin: bytes, why: str
+) -> None:
+    file = inspect(begin + b"\xff" + bytes(8))
+    assert file.kind == SNAPSHOT
+    assert file.problem is not None and file.problem.is_foreign
+    assert why in file.problem.reason
+
+
+def test_a_snapshot_of_valkey_names_its_writer() -> None:
+    fields = b"\xfa\x0avalkey-ver\x059.1.2\xfa\x05ctime\x0a1600000000"
+    file = inspect(b"VALKEY080" + fields + b"\xff" + bytes(8))
+    assert (file.problem, file.version) == (None, 80)
+    assert (file.written_by, file.written_at_s) == ("Valkey 9.1.2", 1600000000)
+
+
 def test_requests_are_counted_and_so_are_those_without_effect() -> None:
     data = timestamp_annotation(55) + requests("SET a x", "PING", "GET a", "PING", "SET b 1")
     file = inspect(data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from server.check.contents import BigStream, Contents, DatabaseContents
-from server.check.inspection import BOTH, MANIFEST, FileReport, Problem, Report
+from server.check.inspection import BOTH, MANIFEST, SNAPSHOT, FileReport, Problem, Report
 from server.check.presentation import as_text
 from server.printable import LONGEST
 
@@ -59,9 +59,18 @@ def test_a_broken_file_comes_with_its_repair() -> None:
 
 def test_a_file_with_a_command_that_is_unknown_is_nothing_to_cut() -> None:
     problem = Problem(60, "Unknown command 'HSET'", 60, is_foreign=True, lost_bytes=40)
+    assert described(problem)[0] == "x: file, 100 bytes: NOT SUPPORTED from offset 60"
     assert described(problem)[-2] == (
         "  repair        none here: load it with the server that wrote it"
     )
+
+
+def test_a_file_of_valkey_says_so() -> None:
+    file = FileReport("x", SNAPSHOT, 9, version=80, written_by="Valkey 9.1.2", checksum="right")
+    assert as_text(Report("x", [file], Contents())).splitlines()[1:3] == [
+        "  format        version 80, checksum right",
+        "  written by    Valkey 9.1.2",
+    ]
 
 
 def test_refused_writes_come_with_what_a_start_makes_of_them() -> None:

@@ -218,6 +218,31 @@ def test_a_damaged_snapshot_stops_the_start() -> None:
         load(files)
 
 
+@pytest.mark.parametrize(
+    ("begin", "why"), [(b"VALKEY999", "a newer Valkey"), (b"DRAGON001", "of another program")]
+)
+def test_a_snapshot_of_another_maker_stops_the_start_and_is_not_called_damaged(
+    begin: bytes, why: str
+) -> None:
+    files = MemoryFiles()
+    files.put("dump.rdb", begin + b"\xff" + bytes(8))
+    with pytest.raises(LoadFailed, match=f"{why}.*load it with the server that wrote it") as caught:
+        load(files)
+    assert "damaged" not in str(caught.value)
+    base = append_only(begin + b"\xff" + bytes(8), requests("SET a 1"))
+    with pytest.raises(LoadFailed, match=f"a.1.base.aof cannot be loaded: .*{why}"):
+        load_append_only(base)
+
+
+def test_a_snapshot_of_valkey_is_loaded_and_its_writer_logged() -> None:
+    files = MemoryFiles()
+    records = b"\xfa\x0avalkey-ver\x059.1.2\xfe\x00\x00\x01a\x011"
+    files.put("dump.rdb", b"VALKEY080" + records + b"\xff" + bytes(8))
+    server = load(files)
+    assert get(server, "a") == b"$1\r\n1\r\n"
+    assert "Loading RDB produced by Valkey version 9.1.2" in log(server)
+
+
 def foreign_snapshot() -> bytes:
     """A module's value without content and a string, as Redis 7 writes them."""
     module_value = b"\x07\x01m\x00\x00"

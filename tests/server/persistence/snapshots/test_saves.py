@@ -119,6 +119,7 @@ def test_syncing_a_long_file_begins_on_the_way() -> None:
         ({}, b"REDIS0011"),
         ({"rdb_stream_type": "19"}, b"REDIS0010"),
         ({"rdb_stream_type": "15"}, b"REDIS0009"),
+        ({"rdb_stream_type": "valkey"}, b"REDIS0011"),
     ],
 )
 def test_the_form_of_streams_can_be_chosen(directives: dict[str, Any], expected: bytes) -> None:
@@ -127,6 +128,16 @@ def test_the_form_of_streams_can_be_chosen(directives: dict[str, Any], expected:
     run(server, "SAVE")
     assert server.files.snapshot()["dump.rdb"][:9] == expected
     assert run(server.restart(), "XLEN", "s") == b":1\r\n"
+
+
+def test_hashes_with_times_of_fields_are_written_in_the_form_of_valkey() -> None:
+    server = InProcessServer(rdb_stream_type="valkey")
+    run(server, "HSETEX", "h", "PXAT", "4102444800000", "FIELDS", "1", "f", "v")
+    run(server, "SAVE")
+    assert server.files.snapshot()["dump.rdb"][:9] == b"VALKEY080"
+    assert run(server.restart(), "HPEXPIRETIME", "h", "FIELDS", "1", "f").endswith(
+        b":4102444800000\r\n"
+    )
 
 
 def test_compression_and_checksum_can_be_left_out() -> None:
