@@ -30,7 +30,7 @@ from storage.entries.entry_ids import EntryIDs
 from storage.entries.packed_form import Packing
 from storage.groups.ack_journal import AckJournal
 from storage.groups.group import Group
-from storage.groups.references import References
+from storage.groups.references import References, Traces
 from storage.groups.tally import Tally
 from storage.idempotence import Idempotence
 from storage.keyspace.deferred_free import NODE_ITEMS, Discard, RemovedData
@@ -248,16 +248,15 @@ class Stream(Value):
         known: FrozenNode | None = self._first_node
         if known is not None and known is first and known.live == self._first_live:
             return self._first_id
-        if first is not None and first is self._tail and self.length:  # the only node
+        if first is not None and first is self._tail:  # the only node
             return first.first_id
-        for node in self._nodes:
-            if node.live:
-                first_id = self._first_id_of(node)
-                if type(node) is FrozenNode:
-                    self._first_node, self._first_live = node, node.live
-                    self._first_id = first_id
-                return first_id
-        return MIN_ID
+        if first is None:
+            return MIN_ID
+        first_id = self._first_id_of(first)
+        node = self._nodes.peek_first()
+        if type(node) is FrozenNode:
+            self._first_node, self._first_live, self._first_id = node, node.live, first_id
+        return first_id
 
     def _first_id_of(self, node: AnyNode) -> EntryID:
         try:
@@ -269,7 +268,8 @@ class Stream(Value):
     @property
     def last_live_id(self) -> EntryID:
         """The greatest ID there is; 0-0 if the stream is empty."""
-        return next((n.last_id for n in self._nodes.down_between(MAX_ID, MIN_ID) if n.live), MIN_ID)
+        last = self._nodes.peek_last()
+        return MIN_ID if last is None else self._nodes.open(last).last_id
 
     def range(self, start: EntryID, end: EntryID, count: int = -1) -> tuple[int, list[bytes]]:
         """The first `count` entries of a range, ascending, in wire form."""
@@ -351,7 +351,7 @@ class Stream(Value):
         while len(entries) < len(ids):
             done = len(entries)
             node = self._nodes.find(ids[done])
-            if node is None or not node.live:
+            if node is None:
                 entries.append(None)
                 continue
             wanted = _run_up_to(ids, done, node.highest_id)
@@ -400,7 +400,7 @@ class Stream(Value):
         self._nodes.note_change(node, former_bytes)
         self.length -= 1
         self.max_deleted_id = max(self.max_deleted_id, entry_id)
-        self._tidy(node, is_droppable=True)
+        self._tidy(node)
         return True
 
     def delete_all(self, ids: list[EntryID]) -> list[EntryID]:
@@ -413,20 +413,20 @@ class Stream(Value):
         while done < len(ids):
             node = self._nodes.find(ids[done])
             end = done + 1
-            if node is not None and node.live:
+            if node is not None:
                 end = max(end, bisect_right(ids, node.highest_id, done))
                 there = _among(node, ids[done:end])
-                self._take(node, there, is_droppable=True)
+                self._take(node, there)
                 deleted += there
             done = end
         if deleted:
             self.max_deleted_id = max(self.max_deleted_id, deleted[-1])
         return deleted
 
-    def _take(self, node: Node, ids: list[EntryID], *, is_droppable: bool) -> None:
-        """Remove entries from a node, and the node with its last entry if `is_droppable`."""
+    def _take(self, node: Node, ids: list[EntryID]) -> None:
+        """Remove entries from a node, and the node with its last entry."""
         self.length -= len(ids)
-        if is_droppable and len(ids) == node.live:
+        if len(ids) == node.live:
             self._nodes.remove(node)
             self._find_tail()
         elif ids:
@@ -434,7 +434,7 @@ class Stream(Value):
             former_bytes = node.memory_bytes()
             node.delete_all(ids)
             self._nodes.note_change(node, former_bytes)
-            self._tidy(node, is_droppable=is_droppable)
+            self._tidy(node)
 
     def _own(self, node: Node) -> Node:
         """A node of the stream that may be modified: copied first if a reader holds it."""
@@ -444,9 +444,13 @@ class Stream(Value):
             self._tail = owned
         return owned
 
-    def _tidy(self, node: Node, *, is_droppable: bool) -> None:
-        """After entries were deleted from a node: drop it if it is empty and `is_droppable`."""
-        if node.live == 0 and is_droppable:
+    def _tidy(self, node: Node) -> None:
+        """After entries were deleted from a node: drop it if it is empty, pack it if it is sparse.
+
+        No loader of Redis 8.10 takes a node without a live entry, not even one whose deleted
+        entries are above what a trim removes.
+        """
+        if node.live == 0:
             self._nodes.remove(node)
             self._find_tail()
         elif isinstance(node, FrozenNode) and node.is_sparse:
@@ -468,17 +472,17 @@ class Stream(Value):
         limit: int = 0,
         references: References = References.KEEP,
         discard: Discard | None = None,
-        removed_ids: list[EntryID] | None = None,
+        traces: Traces | None = None,
     ) -> int:
         """Remove the oldest entries beyond `max_length`; return the number removed.
 
         An approximate trim removes whole nodes only, and never more than `limit` entries (0: no
         limit). With References.DELETE and ACKED, each entry is checked by itself, and `approximate`
         only applies the limit, as in Redis 7.4. `discard` receives the dropped nodes;
-        without it they are freed at once. `removed_ids` receives what DELETE and ACKED remove.
+        without it they are freed at once. `traces` receives what DELETE and ACKED remove.
         """
         if references is not References.KEEP:
-            return self._trim_by_references(MAX_ID + 1, max_length, limit, references, removed_ids)
+            return self._trim_by_references(MAX_ID + 1, max_length, limit, references, traces)
         surplus = self.length - max_length
         first = self._nodes.peek_first()
         if surplus <= 0 or first is None:
@@ -500,14 +504,14 @@ class Stream(Value):
         limit: int = 0,
         references: References = References.KEEP,
         discard: Discard | None = None,
-        removed_ids: list[EntryID] | None = None,
+        traces: Traces | None = None,
     ) -> int:
         """Remove the entries with IDs below `min_id`; return the number removed.
 
-        `approximate`, `limit`, `references` and `discard` are as in trim_to_length.
+        The other arguments are as in trim_to_length.
         """
         if references is not References.KEEP:
-            return self._trim_by_references(min_id, 0, limit, references, removed_ids)
+            return self._trim_by_references(min_id, 0, limit, references, traces)
         count = self._nodes.count_before(min_id)
         if not count:
             return 0
@@ -521,7 +525,6 @@ class Stream(Value):
         self._drop_first_nodes(count, removed, discard)
         first = self._nodes.peek_first()
         if not approximate and first is not None and first.key < min_id:
-            # A node without live entries stays, as in Redis.
             removed += self._drop_first_entries(self._nodes.open(first).count_below(min_id))
         return removed
 
@@ -537,20 +540,26 @@ class Stream(Value):
         max_length: int,
         limit: int,
         references: References,
-        removed_ids: list[EntryID] | None,
+        traces: Traces | None,
     ) -> int:
         """Remove entries with IDs below `end`, as long as there are more than `max_length`.
 
-        Entries that a group still refers to are skipped.
+        ACKED skips entries that a group still refers to. DELETE drops all references from the first
+        node to where the trim ends, those to entries that were deleted before included.
         """
+        traces = traces or Traces()
         chosen: list[tuple[Node, list[EntryID]]] = []
         removed = 0
+        reached = end if max_length == 0 else MIN_ID  # all below it has been removed
         for packed in self._nodes:
             surplus = self.length - removed - max_length
-            if surplus <= 0 or packed.key >= end or (limit and removed + packed.live > limit):
+            if surplus <= 0 or packed.key >= end:
+                break
+            if limit and removed + packed.live > limit:
+                reached = min(reached, packed.key)
                 break
             node = self._nodes.open(packed)
-            if references is References.ACKED and node.live and self._was_not_read(node.key):
+            if references is References.ACKED and self._was_not_read(node.key):
                 break  # nor was any entry after it
             ids = node.select_ids(MIN_ID, end - 1, node.live)
             if references is References.ACKED:
@@ -558,13 +567,13 @@ class Stream(Value):
             del ids[surplus:]
             chosen.append((node, ids))
             removed += len(ids)
+            if max_length and ids:
+                reached = (node.highest_id if len(ids) == node.live else ids[-1]) + 1
+        if references is References.DELETE and chosen:
+            traces.drop_references(self.groups, chosen[0][0].key, reached)
         for node, ids in chosen:
-            if removed_ids is not None:
-                removed_ids += ids
-            if references is References.DELETE:
-                self.drop_references(ids)
-            # As in trim_before, a node that could not be dropped whole stays, even if it is empty.
-            self._take(node, ids, is_droppable=node.highest_id < end)
+            traces.removed += ids
+            self._take(node, ids)
         return removed
 
     def _drop_first_nodes(self, count: int, entries: int, discard: Discard | None) -> None:
@@ -577,7 +586,7 @@ class Stream(Value):
                 discard(removed_data)
 
     def _drop_first_entries(self, count: int) -> int:
-        """Drop entries of the first node."""
+        """Drop entries of the first node, and the node with its last entry."""
         first = self._nodes.peek_first()
         if count and first is not None:
             node = self._own(self._nodes.open(first))
@@ -585,6 +594,9 @@ class Stream(Value):
             node.drop_first(count)
             self._nodes.note_change(node, former_bytes)
             self.length -= count
+            if not node.live:
+                self._nodes.remove(node)
+                self._find_tail()
         return count
 
     def _find_tail(self) -> None:

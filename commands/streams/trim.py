@@ -9,7 +9,8 @@ accepts the request from any client. Redis writes `= threshold LIMIT count` inst
 LIMIT in requests from a primary or a file; so does Rillway (`client.replays`).
 
 With DELREF and ACKED each entry must be checked, so whole nodes cannot be dropped; `~` then only
-applies the limit.
+applies the limit. DELREF also drops the references to entries in between that were deleted before,
+even if it removes no entry.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from commands.core.propagation.carried_requests import propagate_carried
 from commands.core.registry import WRITE, command, one_key
 from commands.state import notifications
 from commands.streams.deletion_options import POLICIES
-from commands.streams.groups.delivery import propagate_removals
+from commands.streams.groups.delivery import group_changed, propagate_removals
 from commands.streams.ids import parse_strict
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
 from protocol.requests import Argv
-from storage.entries.entry_id import MAX_ID, EntryID, format_id
-from storage.groups.references import References
+from storage.entries.entry_id import MAX_ID, format_id
+from storage.groups.references import References, Traces
 from storage.keyspace.deferred_free import Discard
 from storage.nodes.listpack_node import ListpackNode
 from storage.stream import Stream
@@ -53,7 +54,7 @@ class Trim:
     threshold_position: int  # its position in argv
     limit_positions: list[int]  # the position of the word LIMIT in argv; it may be given again
     references: References = References.KEEP
-    removed: list[EntryID] = field(default_factory=list)  # by DELREF or ACKED, once it has run
+    traces: Traces = field(default_factory=Traces)  # of DELREF or ACKED, once it has run
 
     def apply(self, stream: Stream, discard: Discard | None = None) -> int:
         """Trim the stream; return the number of entries removed. `discard` frees whole nodes."""
@@ -66,7 +67,7 @@ class Trim:
             limit=self.limit,
             references=self.references,
             discard=discard,
-            removed_ids=self.removed,
+            traces=self.traces,
         )
 
     def may_remove(self, stream: Stream) -> bool:
@@ -101,19 +102,18 @@ class Trim:
         return [b"MAXLEN" if self.by_length else b"MINID", b"=", text]
 
     def propagate(self, client: Client, key: bytes, stream: Stream) -> None:
-        """Propagate the trim after it has removed `removed`, in words that Redis 7.0 knows.
+        """Propagate the trim after it has left `traces`, in words that Redis 7.0 knows.
 
         With ACKED the entries need not be the first ones: a Redis deletes them one by one.
         """
-        removed = self.removed
+        removed = self.traces.removed
         leaves_gaps = bool(removed) and stream.length > 0 and removed[-1] > stream.first_id
-        if self.references is not References.ACKED or not leaves_gaps:
-            client.propagate(b"XTRIM", key, *self.words(stream))
-        else:
+        if self.references is References.ACKED and leaves_gaps:
             propagate_carried(client, b"XTRIM", key, *self.words(stream), b"ACKED")
             propagate_removals(client, key, {}, removed)
-        if self.references is References.DELETE:
-            propagate_removals(client, key, dict.fromkeys(stream.groups, removed), [])
+        elif removed or self.references is References.KEEP:
+            client.propagate(b"XTRIM", key, *self.words(stream))
+        propagate_removals(client, key, self.traces.dropped, [])
 
     def exact_form(self, argv: Argv, stream: Stream) -> Argv:
         """The request, after it ran, with a trim that has the same result on any server."""
@@ -255,8 +255,11 @@ def xtrim(client: Client, request: Request) -> bytes:
     if removed:
         client.notify(notifications.STREAM, b"xtrim", key)
         client.modified(key, removed)
-        if POLICIES.keys().isdisjoint(map(bytes.upper, argv)):
+    if trim.traces.dropped:
+        group_changed(client, key)
+    if POLICIES.keys().isdisjoint(map(bytes.upper, argv)):
+        if removed:
             client.propagate(*trim.exact_form(argv, stream))
-        else:
-            trim.propagate(client, key, stream)
+    elif removed or trim.traces.dropped:
+        trim.propagate(client, key, stream)
     return replies.integer(removed)

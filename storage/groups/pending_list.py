@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import takewhile
 
 import cython
 
@@ -137,6 +138,10 @@ class PendingList(PendingEntries):
         while not len(blocks[index]):
             index -= 1
         return blocks[index].id_at(len(blocks[index]) - 1)
+
+    def ids_between(self, start: EntryID, end: EntryID) -> list[EntryID]:
+        """The IDs from `start` to below `end`, ascending."""
+        return [row[0] for row in takewhile(lambda row: row[0] < end, self.rows_from(start))]
 
     def reaches(self, entry_id: EntryID) -> bool:
         """Return True if an ID is pending that is this one or above."""

@@ -161,6 +161,8 @@ class StreamModel:
                         if entry.alive and entry.entry_id < min_id:
                             entry.alive = False
                             removed += 1
+                    if not self.live(node):
+                        del self.nodes[0]
                 break
             removed += self.live(node)
             del self.nodes[0]
@@ -180,22 +182,29 @@ class StreamModel:
     ) -> int:
         """Entries below `end`, as long as there are more than `max_length`."""
         removed = 0
+        reached: list[int] = []
+        stop = end
         for node in list(self.nodes):
             if self.length <= max_length or node[0].entry_id >= end:
                 break
             if limit and removed + self.live(node) > limit:
+                stop = min(stop, node[0].entry_id)
                 break
             for entry in node:
-                if self.length <= max_length or entry.entry_id >= end:
+                if (self.length <= max_length and self.live(node)) or entry.entry_id >= end:
                     break
+                reached.append(entry.entry_id)
                 is_kept = references is References.ACKED and self.is_referenced(entry.entry_id)
                 if entry.alive and not is_kept:
                     entry.alive = False
                     removed += 1
-                    if references is References.DELETE:
-                        self.drop_references(entry.entry_id)
-            if not self.live(node) and node[-1].entry_id < end:
+            if not self.live(node):
                 self.nodes.remove(node)
+        if references is References.DELETE and reached:
+            stop = reached[-1] + 1 if max_length else stop
+            for group in self.groups.values():
+                for entry_id in [i for i in group.pending if reached[0] <= i < stop]:
+                    group.drop(entry_id)
         return removed
 
     # -- groups --------------------------------------------------------------------------------
@@ -242,7 +251,7 @@ class StreamModel:
             last_id = group.last_delivered_id
             certain = group.entries_read != -1 and last_id >= self.first_id
             if certain and not self.has_tombstone_after(last_id):
-                group.entries_read += 1
+                group.entries_read = min(group.entries_read + 1, self.entries_added)
             elif self.entries_added:
                 group.entries_read = self.estimate_entries_read(entry.entry_id)
             group.last_delivered_id = entry.entry_id

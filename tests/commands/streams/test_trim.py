@@ -276,6 +276,40 @@ def test_a_trim_keeps_references_by_default(client: Talk) -> None:
     assert pending(client) == 4
 
 
+def test_delref_drops_references_to_what_was_deleted_before(client: Talk) -> None:
+    """Redis keeps them (redis#15581)."""
+    read_by_group(client, "1-1")
+    client.do("XDEL s 2-1 3-1 5-1")
+    assert client.do("XTRIM s MINID 5-1 DELREF") == 2
+    assert [entry[0] for entry in client.do("XPENDING s g - + 10")] == [
+        b"5-1", b"6-1", b"7-1", b"8-1",
+    ]  # fmt: skip
+
+
+def test_a_trim_that_drops_references_only_is_propagated(
+    client: Talk, propagated: list[str]
+) -> None:
+    read_by_group(client, "3-1")
+    client.do("XDEL s 1-1 2-1")
+    del propagated[:]
+    assert client.do("XTRIM s MINID 3-1 DELREF") == 0
+    assert propagated == ["XACK s g 1-1 2-1"]
+    assert client.do("XTRIM s MINID 3-1 DELREF") == 0
+    assert len(propagated) == 1
+
+
+@pytest.mark.parametrize("policy", ["", "KEEPREF", "DELREF", "ACKED"])
+@pytest.mark.parametrize(
+    "trim", ["XTRIM s MINID 10-1", "XTRIM s MINID = 10-1", "XADD s MINID 10-1"]
+)
+def test_a_trim_leaves_no_node_without_an_entry(client: Talk, trim: str, policy: str) -> None:
+    client.do("XDEL s 10-1")
+    client.do(f"{trim} {policy}{' 99-1 f v' if trim.startswith('XADD') else ''}")
+    length = client.do("XLEN s")
+    assert length == ("XADD" in trim)
+    assert client.fields("XINFO STREAM s")["radix-tree-keys"] == length
+
+
 def test_acked_passes_over_what_is_referenced_and_goes_on(client: Talk) -> None:
     read_by_group(client, "2-1 3-1 5-1 8-1")
     assert client.do("XTRIM s MAXLEN 7 ACKED") == 3
@@ -311,6 +345,9 @@ def test_xadd_takes_a_policy_for_its_trim(client: Talk) -> None:
         "XTRIM s MINID ~ 99 LIMIT 3 ACKED",
         "XTRIM s MAXLEN ~ 2 LIMIT 3 DELREF",
         "XTRIM s MINID ~ 6 DELREF",
+        "XTRIM s MINID 7 DELREF",
+        "XTRIM s MAXLEN 3 DELREF",
+        "XADD s MINID 9-1 DELREF 50-* f v",
         "XADD s MINID ~ 99 ACKED 50-* f v",
     ],
 )
@@ -321,6 +358,7 @@ def test_a_trim_with_a_policy_is_propagated_as_one_that_does_the_same(
     twin.all(*(f"XADD s {i}-1 f v" for i in range(1, 11)))
     for talk in (client, twin):
         read_by_group(talk, "2-1 3-1 5-1")
+        talk.do("XDEL s 6-1 10-1")
     del propagated[:]
     client.do(request_)
     twin.replay(*propagated)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from storage.entries.entry_ids import EntryIDs
 from storage.groups.group import Group
-from storage.groups.references import References
+from storage.groups.references import References, Traces
 from storage.stream import Stream
 
 
@@ -213,25 +215,68 @@ def test_nodes_are_dropped_when_their_last_entry_goes() -> None:
         assert ids(stream) == [11]
 
 
-@pytest.mark.parametrize("references", [References.DELETE, References.ACKED, References.KEEP])
-def test_a_node_that_ends_beyond_the_trim_stays_even_if_it_is_empty(
+@pytest.mark.parametrize("references", References)
+def test_a_node_goes_with_its_last_entry_even_if_it_ends_beyond_the_trim(
     references: References,
 ) -> None:
+    """Redis before 8.10 keeps it, and a newer one does not load it (redis#15808)."""
     stream = stream_of(3)
     stream.delete(3)
     assert stream.trim_before(3, references=references) == 2
-    assert (stream.length, node_sizes(stream)) == (0, [0])
-
-
-def test_an_empty_node_goes_with_the_next_trim_whatever_was_read() -> None:
-    stream = stream_of(3)
-    stream.delete(3)
-    stream.trim_before(3)
+    assert (stream.length, node_sizes(stream)) == (0, [])
     stream.append(4, [b"f", b"v"], 3, 0)
-    read(stream, b"readers", 0, [])
-    assert node_sizes(stream) == [0, 1]
-    assert stream.trim_before(5, references=References.ACKED) == 0
-    assert node_sizes(stream) == [1]
+    assert (node_sizes(stream), stream.first_id, stream.last_live_id) == ([1], 4, 4)
+
+
+def deleted_in_the_middle() -> tuple[Stream, Group]:
+    """Entries 1 to 9 in nodes of three, all delivered, of which 2, 4, 5, 6 and 8 are deleted."""
+    stream = stream_of(9, node_entries=3)
+    group = read(stream, b"readers", 9, [])
+    stream.delete_all([2, 4, 5, 6, 8])
+    return stream, group
+
+
+@pytest.mark.parametrize(
+    ("trim", "removed", "kept"),
+    [
+        (lambda s, how: s.trim_before(3, references=how), 1, [3, 4, 5, 6, 7, 8, 9]),
+        (lambda s, how: s.trim_before(8, references=how), 3, [8, 9]),
+        (lambda s, how: s.trim_before(9, references=how), 3, [9]),
+        (lambda s, how: s.trim_to_length(3, references=how), 1, [2, 3, 4, 5, 6, 7, 8, 9]),
+        (lambda s, how: s.trim_to_length(2, references=how), 2, [4, 5, 6, 7, 8, 9]),
+        (lambda s, how: s.trim_to_length(1, references=how), 3, [8, 9]),
+        (lambda s, how: s.trim_to_length(0, references=how), 4, []),
+        (
+            lambda s, how: s.trim_before(9, approximate=True, limit=2, references=how),
+            2,
+            [7, 8, 9],
+        ),
+    ],
+)
+def test_references_to_entries_that_were_deleted_before_go_with_a_trim(
+    trim: Callable[[Stream, References], int], removed: int, kept: list[int]
+) -> None:
+    stream, group = deleted_in_the_middle()
+    assert trim(stream, References.DELETE) == removed
+    assert list(group.pending) == list(group.consumers[b"alice"].pending) == kept
+
+
+def test_a_trim_that_removes_no_entry_drops_references_as_well() -> None:
+    stream = stream_of(3)
+    group = read(stream, b"readers", 3, [])
+    stream.delete(1)
+    traces = Traces()
+    assert stream.trim_before(2, references=References.DELETE, traces=traces) == 0
+    assert (traces.removed, traces.dropped, list(group.pending)) == ([], {b"readers": [1]}, [2, 3])
+
+
+def test_references_before_the_first_node_stay() -> None:
+    """A trim that took a node whole has kept them, and nothing of the entries is left."""
+    stream = stream_of(6, node_entries=3)
+    group = read(stream, b"readers", 6, [])
+    stream.trim_to_length(3)
+    stream.trim_to_length(2, references=References.DELETE)
+    assert list(group.pending) == [1, 2, 3, 5, 6]
 
 
 @pytest.mark.interpreted
