@@ -12,6 +12,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.entries.entry_id import MIN_ID
+from storage.groups.lag import set_entries_added
 
 
 @command("XSETID", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
@@ -37,7 +38,7 @@ def xsetid(client: Client, argv: Request) -> bytes:
     stream = client.lookup_stream_for_write(key)
     if stream is None:
         raise ReplyError(errors.NO_SUCH_KEY)
-    # Redis 7.0 takes it, so its append-only files may hold it.
+    # Redis 7.0 takes it, so its append-only files may hold it, and its replicas get it.
     if last_id < stream.max_deleted_id and not client.replays:
         raise ReplyError(errors.XSETID_BELOW_DELETED)
     if stream.length:
@@ -48,9 +49,10 @@ def xsetid(client: Client, argv: Request) -> bytes:
 
     stream.last_id = last_id
     if entries_added is not None:
-        stream.entries_added = entries_added
+        set_entries_added(stream, entries_added)
     if max_deleted_id != MIN_ID:
         stream.max_deleted_id = max_deleted_id
+    stream.max_deleted_id = min(stream.max_deleted_id, last_id)
     group_changed(client, key)
     client.notify(notifications.STREAM, b"xsetid", key)
     return replies.OK

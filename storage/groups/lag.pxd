@@ -7,7 +7,6 @@ from storage.stream cimport Stream
 
 
 cdef entry_id_t MIN_ID
-cdef long long MAX_COUNT
 cdef long long UNKNOWN
 
 cpdef advance_group(Stream stream, Group group, EntryIDs ids)

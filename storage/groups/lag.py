@@ -3,6 +3,9 @@
 A group counts the entries that it reads, as long as its position in the stream is known. If it is
 not, because the group was set or entries were deleted, the stream's counters give it in some
 places: at the stream's ends, and where nothing was deleted. Source: Redis 7.4.
+
+Guarantees: a group has never read more entries than were added, whatever number it was given and
+whatever becomes of the stream's counter, so no lag is negative.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import cython
 from storage.entries.entry_id import MIN_ID, EntryID
 from storage.entries.entry_ids import EntryIDs
 from storage.groups.group import UNKNOWN, Group
-from storage.stream import MAX_COUNT, Stream
+from storage.stream import Stream
 
 
 def advance_group(stream: Stream, group: Group, ids: EntryIDs) -> None:
@@ -28,12 +31,10 @@ def advance_group(stream: Stream, group: Group, ids: EntryIDs) -> None:
             and not stream.begins_after(group.last_delivered_id)
             and not has_tombstone_after(stream, group.last_delivered_id)
         ):
-            # From here on the same holds for each ID that follows.
-            count: cython.longlong = ids.count - place
-            if group.entries_read > MAX_COUNT - count:
-                group.entries_read = MAX_COUNT
-            else:
-                group.entries_read += count
+            # From here on the same holds for each ID that follows. ENTRIESREAD may have been too
+            # much for where the group was.
+            left: cython.longlong = stream.entries_added - group.entries_read
+            group.entries_read += min(left, ids.count - place)
             group.last_delivered_id = ids.at(ids.count - 1)
             return
         if stream.entries_added:
@@ -45,6 +46,18 @@ def advance_group(stream: Stream, group: Group, ids: EntryIDs) -> None:
                 group.entries_read = estimate_entries_read(stream, ids.at(ids.count - 1))
             group.last_delivered_id = ids.at(ids.count - 1)
             return
+
+
+def set_entries_read(stream: Stream, group: Group, entries_read: int) -> None:
+    """Set the number of entries that a group has read, but to no more than were added."""
+    group.entries_read = min(entries_read, stream.entries_added)
+
+
+def set_entries_added(stream: Stream, entries_added: int) -> None:
+    """Set the number of entries that were added; no group has read more."""
+    stream.entries_added = entries_added
+    for group in stream.groups.values():
+        set_entries_read(stream, group, group.entries_read)
 
 
 def has_tombstone_after(stream: Stream, entry_id: EntryID) -> bool:

@@ -46,12 +46,5 @@ cdef inline put_item(NodeWriter writer, list nodes, Py_ssize_t index):
     """put_any() of an item of a list."""
     if not isinstance(<object> PyList_GET_ITEM(nodes, index), FrozenNode):
         writer.put_any(<object> PyList_GET_ITEM(nodes, index))
-    elif (<FrozenNode> PyList_GET_ITEM(nodes, index)).live > 0:
+    else:
         writer.put(<object> PyList_GET_ITEM(nodes, index))
-
-
-cdef inline Py_ssize_t live_of_item(list nodes, Py_ssize_t index) except -1:
-    """The number of live entries of an item of a list."""
-    if isinstance(<object> PyList_GET_ITEM(nodes, index), FrozenNode):
-        return (<FrozenNode> PyList_GET_ITEM(nodes, index)).live
-    return (<object> PyList_GET_ITEM(nodes, index)).live

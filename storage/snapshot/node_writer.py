@@ -27,14 +27,10 @@ if not cython.compiled:
     # Compiled, it is a C function, which the module's C types import.
     from storage.raw_bytes import put_bytes
 
-    # Compiled, they are in the C types as well, and count no references.
+    # Compiled, it is in the C types as well, and counts no reference.
     def put_item(writer: NodeWriter, nodes: list[AnyNode], index: int) -> None:
         """put_any() of an item of a list."""
         writer.put_any(nodes[index])
-
-    def live_of_item(nodes: list[AnyNode], index: int) -> int:
-        """The number of live entries of an item of a list."""
-        return nodes[index].live
 
 
 _KEY_BYTES: cython.Py_ssize_t = 16
@@ -72,7 +68,7 @@ class NodeWriter:
     def put_from(
         self, nodes: list[AnyNode], index: cython.Py_ssize_t, most: cython.Py_ssize_t
     ) -> int:
-        """Add nodes from an index on, those with live entries, up to `most` bytes or little more.
+        """Add nodes from an index on, up to `most` bytes or little more.
 
         Returns the index after them.
         """
@@ -82,9 +78,7 @@ class NodeWriter:
         return index
 
     def put_any(self, node: AnyNode) -> None:
-        """Add a node in whatever form it has, if it has live entries."""
-        if not node.live:
-            return
+        """Add a node in whatever form it has."""
         if isinstance(node, ListpackNode):
             self.put_string(node.key, _kept_listpack(node, compress=self._compress))
         else:
@@ -96,7 +90,7 @@ class NodeWriter:
         self.size = put_bytes(self._memory, place, string, 0, len(string))
 
     def put(self, node: Node) -> None:
-        """Add a node with live entries."""
+        """Add a node that is unpacked."""
         encoder: NodeEncoder = self._encoder
         encoder.encode(node)
         listpack: ListpackWriter = encoder.listpack
@@ -131,16 +125,6 @@ class NodeWriter:
         _put_big_endian(out, place, ms, 8)
         _put_big_endian(out, place + 8, seq, 8)
         return place + _KEY_BYTES
-
-
-def count_live(nodes: list[AnyNode], index: cython.Py_ssize_t) -> int:
-    """The number of nodes from an index on that have live entries."""
-    count: cython.Py_ssize_t = 0
-    while index < len(nodes):
-        if live_of_item(nodes, index) > 0:
-            count += 1
-        index += 1
-    return count
 
 
 def _kept_listpack(node: ListpackNode, *, compress: bool) -> bytes:

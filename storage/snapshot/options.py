@@ -48,5 +48,7 @@ class Reading:
     limits: EncodingLimits = field(default_factory=EncodingLimits)
     # Fields of hashes by the template that the file names them by; payloads have none.
     templates: dict[int, list[bytes]] = field(default_factory=dict)
+    # Whether to refuse what Redis 8.10 refuses and is put right otherwise (stream_refusals.py).
+    strict: bool = False
     # Where a decoder puts the checks that take long; None: they are made before it returns.
     checks: list[Iterator[None]] | None = None

@@ -89,6 +89,7 @@ class SnapshotReader:
         verify_checksum: bool = True,
         whole_file: bool = True,
         limits: EncodingLimits | None = None,
+        strict: bool = False,
         now_ms: int,
     ) -> None:
         """Read the snapshot at `position`, which reaches to the end if it is a `whole_file`.
@@ -97,6 +98,7 @@ class SnapshotReader:
         another program or of a newer version raises ForeignSnapshot, one that breaks off
         TruncatedSnapshot, which says how far it is whole.
         `limits`: for the encodings of what is read; None: those of Redis as it is shipped.
+        `strict`: refuse streams that Redis 8.10 refuses (storage/snapshot/stream_refusals.py).
         """
         self.libraries: list[bytes] = []  # of functions: their sources, up to where it is read
         self.aux: dict[bytes, bytes] = {}
@@ -108,6 +110,7 @@ class SnapshotReader:
         self._skip_unsupported = skip_unsupported
         self._verify_checksum = verify_checksum
         self._trusted = False
+        self._strict = strict
         self._limits = EncodingLimits() if limits is None else limits
         self._templates: dict[int, list[bytes]] = {}  # fields of hashes that follow
         self._now_ms = now_ms
@@ -280,7 +283,14 @@ class SnapshotReader:
             self._skip(code, start, key)
             self._frequency = 0
             return None
-        reading = Reading(self._now_ms, access_ms, self._trusted, self._limits, self._templates)
+        reading = Reading(
+            self._now_ms,
+            access_ms,
+            self._trusted and not self._strict,
+            self._limits,
+            self._templates,
+            strict=self._strict,
+        )
         try:
             value = decode(cursor, reading)
         except EmptyCollection:

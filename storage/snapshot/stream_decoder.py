@@ -5,8 +5,10 @@ them and says what each type adds. What an older type leaves out is made up as R
 
 Guarantees: the input is not trusted. Nodes, their entries and the stream's length agree; IDs ascend
 and end with the last ID; names of groups, consumers, producers and messages come once; each pending
-entry has one owner, or was released. Whatever is wrong raises CorruptSnapshot with its position.
-Nothing is allocated for a count that the input has no room for.
+entry has one owner, or was released. Whatever is wrong raises CorruptSnapshot with its position,
+except for what older servers write and Redis 8.10 refuses: that is put right
+(storage/snapshot/stream_refusals.py). Nothing is allocated for a count that the input has no room
+for.
 
 If the bytes are `trusted`, because their checksum was correct, the nodes are not unpacked: only
 their keys and counts are read, and the rest at the first access (storage/nodes/listpack_node.py).
@@ -26,7 +28,7 @@ from typing import TypeAlias, TypeVar
 from storage.entries.entry_id import MAX_ID, SEQ_BITS, EntryID, format_id
 from storage.groups.consumer import NEVER
 from storage.groups.group import LOADED_AT_ONCE, UNKNOWN, Group
-from storage.groups.lag import estimate_entries_read
+from storage.groups.lag import estimate_entries_read, set_entries_read
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
 from storage.nodes.listpack_node import DamagedNode, ListpackNode
 from storage.redis_format.primitives import Allowance, CorruptSnapshot, Cursor
@@ -92,12 +94,18 @@ def stream_steps(cursor: Cursor, stream_type: int, reading: Reading) -> Steps[St
     stream = Stream()
     stream.access_ms = reading.access_ms
     yield from _read_entries(cursor, stream, reading)
-    _read_counters(cursor, stream, stream_type)
+    _read_counters(cursor, stream, stream_type, reading)
     for _ in range(cursor.count(_GROUP_BYTES)):
-        yield from _read_group(cursor, stream, stream_type)
+        yield from _read_group(cursor, stream, stream_type, reading)
     if stream_type >= TYPE_IDEMPOTENCE:
         stream.idempotence = _read_idempotence(cursor)
     return stream
+
+
+def _put_right(reading: Reading, start: int, reason: str) -> None:
+    """Say that something is put right, which a strict reader refuses."""
+    if reading.strict:
+        raise CorruptSnapshot(start, reason)
 
 
 # -- entries -----------------------------------------------------------------------------------
@@ -110,10 +118,14 @@ def _read_entries(cursor: Cursor, stream: Stream, reading: Reading) -> Steps[Non
     positions: list[int] = []
     live = 0
     for _ in range(cursor.count(_NODE_BYTES)):
-        positions.append(cursor.position)
+        at = cursor.position
         node = _read_node(cursor)
-        nodes.append(node)
-        live += node.live
+        if node.live:
+            nodes.append(node)
+            positions.append(at)
+            live += node.live
+        else:
+            _put_right(reading, at, "a node has no live entry")
         if not len(nodes) % _NODES_IN_STEP:
             yield
     stream.length = _number(cursor, "length")
@@ -174,14 +186,19 @@ def _examine(
 # -- counters ----------------------------------------------------------------------------------
 
 
-def _read_counters(cursor: Cursor, stream: Stream, stream_type: int) -> None:
+def _read_counters(cursor: Cursor, stream: Stream, stream_type: int, reading: Reading) -> None:
     """Fields 4 to 6."""
     stream.entries_added = stream.length
     if stream_type < TYPE_COUNTERS:
         return
     start = cursor.position
-    _id_lengths(cursor)  # the first ID, which follows from the nodes
+    first_id = _id_lengths(cursor)  # it follows from the nodes
+    if reading.strict and first_id != stream.first_id:
+        _put_right(reading, start, "the first ID is not that of the first entry")
     stream.max_deleted_id = _id_lengths(cursor)
+    if stream.max_deleted_id > stream.last_id:
+        _put_right(reading, start, "an ID above the last one was deleted")
+        stream.max_deleted_id = stream.last_id
     stream.entries_added = _number(cursor, "entries-added")
     if stream.entries_added < stream.length:
         raise CorruptSnapshot(start, "fewer entries were ever added than there are")
@@ -203,7 +220,7 @@ def _id_lengths(cursor: Cursor) -> EntryID:
 # -- groups ------------------------------------------------------------------------------------
 
 
-def _read_group(cursor: Cursor, stream: Stream, stream_type: int) -> Steps[None]:
+def _read_group(cursor: Cursor, stream: Stream, stream_type: int, reading: Reading) -> Steps[None]:
     """Field 7: a group with its pending entries and consumers.
 
     Batch by batch they go to the group: no list has all of a million, which would take 10 ms to
@@ -215,7 +232,8 @@ def _read_group(cursor: Cursor, stream: Stream, stream_type: int) -> Steps[None]
         raise CorruptSnapshot(start, f"there are two groups {name!r}")
     group = Group(name, _id_lengths(cursor))
     stream.add_group(group)
-    group.entries_read = _read_entries_read(cursor, stream, group, stream_type)
+    entries_read = _read_entries_read(cursor, stream, group, stream_type, reading)
+    set_entries_read(stream, group, entries_read)
     yield from _read_pending(cursor, group)
     for _ in range(cursor.count(_CONSUMER_BYTES)):
         yield from _read_consumer(cursor, group, stream_type)
@@ -226,7 +244,9 @@ def _read_group(cursor: Cursor, stream: Stream, stream_type: int) -> Steps[None]
         raise CorruptSnapshot(start, "it is not clear who owns some of the pending entries")
 
 
-def _read_entries_read(cursor: Cursor, stream: Stream, group: Group, stream_type: int) -> int:
+def _read_entries_read(
+    cursor: Cursor, stream: Stream, group: Group, stream_type: int, reading: Reading
+) -> int:
     if stream_type < TYPE_COUNTERS:
         return estimate_entries_read(stream, group.last_delivered_id)
     start = cursor.position
@@ -235,6 +255,8 @@ def _read_entries_read(cursor: Cursor, stream: Stream, group: Group, stream_type
         return UNKNOWN
     if number >= NUMBER_LIMIT:
         raise CorruptSnapshot(start, f"entries-read cannot be {number}")
+    if number > stream.entries_added:
+        _put_right(reading, start, "a group has read more entries than were ever added")
     return number
 
 

@@ -10,9 +10,9 @@ numbered in docs/architecture/snapshots.md, and storage/snapshot/stream_decoder.
     26    8.6    producers and their messages (IDMP)
     27    8.8    entries that were released (XNACK)
 
-What is written: deleted entries and nodes without a live entry are left out, and so are messages of
-producers that are too old. Groups and consumers are in the order of their names, as Redis has
-them, so that equal streams give equal bytes. A node that was never unpacked is written as it is.
+What is written: deleted entries are left out, and so are messages of producers that are too old.
+Groups and consumers are in the order of their names, as Redis has them, so that equal streams give
+equal bytes. A node that was never unpacked is written as it is.
 
 A type that is lower than `stream_type` says loses what it has no field for. Entries that were
 released are not among that: to leave them out would acknowledge messages that were not processed,
@@ -37,7 +37,7 @@ from storage.groups.group import UNKNOWN, Group
 from storage.groups.pending_block import Owner, PendingEntries
 from storage.idempotence import Idempotence
 from storage.redis_format.primitives import encode_length, encode_string
-from storage.snapshot.node_writer import NodeWriter, count_live
+from storage.snapshot.node_writer import NodeWriter
 from storage.stream import Stream
 
 # A consumer as it is written: name, seen_ms, active_ms, and the IDs of what it has, ascending: how
@@ -103,7 +103,7 @@ def _id_lengths(entry_id: EntryID) -> bytes:
 
 def _nodes(stream: Stream, compress: bool) -> Iterator[bytes]:
     nodes, index = stream.node_items()
-    yield encode_length(count_live(nodes, index))
+    yield encode_length(len(nodes) - index)
     writer = NodeWriter(compress=compress)
     while index < len(nodes):
         index = writer.put_from(nodes, index, PIECE_BYTES)

@@ -17,11 +17,12 @@ from storage.entries.entry_id import MAX_ID, MIN_ID, format_id
 from storage.entries.entry_ids import EntryIDs
 from storage.groups.consumer import Consumer
 from storage.groups.group import MAX_DELIVERIES, Group
-from storage.groups.lag import advance_group, lag
+from storage.groups.lag import advance_group, lag, set_entries_added, set_entries_read
 from storage.groups.references import References
 from storage.nodes.frozen_node import FrozenNode
-from storage.stream import Stream
+from storage.stream import MAX_COUNT, Stream
 from tests.storage.stream_model import ModelEntry, ModelGroup, StreamModel
+from tests.support.consistency import contradictions
 from tests.support.examples import examples
 
 GROUPS = st.sampled_from([b"one", b"two"])
@@ -54,6 +55,9 @@ class StreamMachine(RuleBasedStateMachine):
         self.model = StreamModel()
         self.node_entries = 100
         self.now_ms = 1000
+
+    def teardown(self) -> None:
+        assert contradictions(self.stream) == []
 
     @initialize(
         node_entries=st.sampled_from([1, 2, 10, 100]),
@@ -157,6 +161,14 @@ class StreamMachine(RuleBasedStateMachine):
         entries = self.model.entries()
         lowest = max(self.model.max_deleted_id, entries[-1].entry_id if entries else MIN_ID)
         self.stream.last_id = self.model.last_id = max(lowest, self.some_id(data))
+
+    @rule(surplus=st.sampled_from([0, 1, 30]))
+    def set_entries_added(self, surplus: int) -> None:
+        """XSETID with ENTRIESADDED, which may be less than groups have read."""
+        self.model.entries_added = self.model.length + surplus
+        set_entries_added(self.stream, self.model.entries_added)
+        for group in self.model.groups.values():
+            group.entries_read = min(group.entries_read, self.model.entries_added)
 
     @rule(data=st.data(), count=COUNTS, max_bytes=st.sampled_from([0, 1, 30, 60, 200, 1000]))
     def read_within(self, data: st.DataObject, count: int, max_bytes: int) -> None:
@@ -264,11 +276,13 @@ class StreamMachine(RuleBasedStateMachine):
 
     @rule(name=GROUPS, data=st.data())
     def set_group_id(self, name: bytes, data: st.DataObject) -> None:
+        """XGROUP SETID, mostly with an ENTRIESREAD that is wrong."""
         if pair := self.groups(name):
-            entry_id = self.some_id(data)
-            for group in pair:
-                group.last_delivered_id = entry_id
-                group.entries_read = -1
+            group, model = pair
+            entries_read = data.draw(st.sampled_from([-1, 0, 5, MAX_COUNT]))
+            group.last_delivered_id = model.last_delivered_id = self.some_id(data)
+            set_entries_read(self.stream, group, entries_read)
+            model.entries_read = min(entries_read, self.model.entries_added)
 
     def pending_id(self, data: st.DataObject, model: ModelGroup) -> int:
         pending = sorted(model.pending)

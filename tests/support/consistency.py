@@ -2,7 +2,8 @@
 
 `contradictions` looks into everything (packed nodes are unpacked) and answers with sentences; an
 empty list is a whole stream. It asks the stream the questions that commands ask, forwards and
-backwards, and compares the answers with each other and with the plain parts they come from.
+backwards, and compares the answers with each other and with the plain parts they come from. What a
+file would have of it must be what Redis 8.10 loads.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from storage.entries.entry import decode_fields, encode_id
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, format_id
 from storage.groups.consumer_pending import ConsumerPending
 from storage.groups.group import MAX_DELIVERIES, RELEASED_MS, UNKNOWN, Group
+from storage.groups.lag import lag
 from storage.groups.pending_block import PendingEntry
 from storage.groups.pending_list import PendingList
 from storage.idempotence import Idempotence
+from storage.snapshot.stream_encoder import STREAM_TYPES, stream_pieces
+from storage.snapshot.stream_refusals import refusal
 from storage.stream import Stream
 
 FAR_FUTURE_MS = 2**64
@@ -30,9 +34,18 @@ def contradictions(stream: Stream) -> list[str]:
         if group.name != name:
             found.append(f"group {group.name!r} is kept as {name!r}")
         found += (f"group {name!r}: {text}" for text in _of_group(group))
+        found += (f"group {name!r}: {text}" for text in _of_progress(stream, group))
     if stream.idempotence is not None:
         found += _of_memory(stream.idempotence)
-    return found
+    return found or [*_of_bodies(stream)]
+
+
+def _of_bodies(stream: Stream) -> Iterator[str]:
+    for stream_type in sorted(STREAM_TYPES):
+        pieces = stream_pieces(stream, stream_type, compress=False, now_ms=0)
+        reason = refusal(stream_type, b"".join(pieces))
+        if reason is not None:
+            yield f"Redis 8.10 would not load it as type {stream_type}: {reason}"
 
 
 # -- entries -----------------------------------------------------------------------------------
@@ -46,6 +59,8 @@ def _of_nodes(stream: Stream) -> Iterator[str]:
     ends = [*keys, stream.last_id + 1][1:]
     for node, end in zip(nodes, ends, strict=True):
         ids = node.select_ids(MIN_ID, MAX_ID, node.live)
+        if not ids:
+            yield f"node {node.key} has no live entry"
         if len(ids) != node.live:
             yield f"node {node.key} says {node.live} live entries and has {len(ids)}"
         if not all(node.key <= entry_id < end for entry_id in ids):
@@ -85,6 +100,8 @@ def _of_counters(stream: Stream) -> Iterator[str]:
         yield f"the last ID {_text(stream.last_id)} is below {_text(last_live_id)}"
     if stream.entries_added < stream.length:
         yield f"{stream.entries_added} entries were added, and there are {stream.length}"
+    if stream.max_deleted_id > stream.last_id:
+        yield f"{_text(stream.max_deleted_id)} was deleted, above {_text(stream.last_id)}"
 
 
 def _text(entry_id: EntryID) -> str:
@@ -128,6 +145,14 @@ def _of_group(group: Group) -> Iterator[str]:
     times_ms = [entry.delivery_ms for entry in claimable[len(released) :]]
     if times_ms != sorted(times_ms):
         yield "the oldest delivery is not claimable first"
+
+
+def _of_progress(stream: Stream, group: Group) -> Iterator[str]:
+    left = lag(stream, group)
+    if group.entries_read > stream.entries_added:
+        yield f"{group.entries_read} entries were read, and {stream.entries_added} added"
+    if left is not None and not 0 <= left <= stream.entries_added:
+        yield f"its lag is {left}, and {stream.entries_added} entries were added"
 
 
 def _of_list(index: PendingList | ConsumerPending, what: str) -> Iterator[str]:

@@ -19,6 +19,7 @@ from protocol.records import record
 from protocol.request import Request
 from storage.entries.entry_id import MIN_ID
 from storage.groups.group import UNKNOWN, Group
+from storage.groups.lag import set_entries_read
 from storage.keyspace.database import Database
 from storage.stream import Stream
 
@@ -56,12 +57,10 @@ def _set_entries_read(
 ) -> None:
     """Set ENTRIESREAD, but to no more than the stream ever had (Redis 8.2.1).
 
-    A group may exceed that by reading on, so a replayed number is taken as it is. The resulting
-    number is propagated.
+    The resulting number is propagated.
     """
-    group.entries_read = options.entries_read
-    if options.entries_read > stream.entries_added and not client.replays:
-        group.entries_read = stream.entries_added
+    set_entries_read(stream, group, options.entries_read)
+    if group.entries_read != options.entries_read:
         request = list(argv)
         request[options.entries_read_position] = b"%d" % group.entries_read
         client.propagate(*request)

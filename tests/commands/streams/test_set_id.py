@@ -115,6 +115,28 @@ def test_a_transaction_that_watches_the_key_does_not_fail(
     assert client.raw("EXEC") == b"*0\r\n"
 
 
+def test_no_group_has_read_more_than_is_said_to_have_been_added(
+    client: Talk, propagated: list[str]
+) -> None:
+    """Redis 8.2 reports a lag of -8, and writes a file that Redis 8.10 refuses (redis#15488)."""
+    client.all(*(f"XADD ten 1-{i} f v" for i in range(1, 11)))
+    client.all("XGROUP CREATE ten g 0", "XGROUP CREATE ten h 1-9")
+    client.all("XREADGROUP GROUP g c STREAMS ten >", "XTRIM ten MAXLEN 2")
+    for replay in (False, True):
+        request = f"XSETID ten 1-10 ENTRIESADDED {3 - replay}"
+        client.replay(request) if replay else client.do(request)
+        groups = client.do("XINFO GROUPS ten")
+        assert [fields[-3:] for fields in groups] == [[3 - replay, b"lag", 0], [None, b"lag", 1]]
+
+
+def test_a_replayed_last_id_below_a_deletion_moves_that_as_well(client: Talk) -> None:
+    """Redis 7.0 takes it; the greatest deleted ID is then one that is still to come."""
+    client.all("XADD low 4-1 f v", "XADD low 5-1 f v", "XDEL low 5-1")
+    client.replay("XSETID low 4-5")
+    info = client.fields("XINFO STREAM low")
+    assert (info["last-generated-id"], info["max-deleted-entry-id"]) == (b"4-5", b"4-5")
+
+
 def test_counters_stop_at_the_greatest_number_and_the_stream_goes_on(client: Talk) -> None:
     most = 2**63 - 1
     client.all("XGROUP CREATE s g 0", f"XSETID s 2-1 ENTRIESADDED {most - 1}")

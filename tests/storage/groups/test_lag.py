@@ -7,7 +7,14 @@ import pytest
 from storage.entries.entry_id import MAX_ID, make_id
 from storage.entries.entry_ids import EntryIDs
 from storage.groups.group import UNKNOWN, Group
-from storage.groups.lag import advance_group, estimate_entries_read, has_tombstone_after, lag
+from storage.groups.lag import (
+    advance_group,
+    estimate_entries_read,
+    has_tombstone_after,
+    lag,
+    set_entries_added,
+    set_entries_read,
+)
 from storage.stream import Stream
 
 
@@ -38,6 +45,29 @@ def test_a_group_counts_what_it_is_given() -> None:
     assert (group.entries_read, lag(stream, group)) == (10, 0)
     advance(stream, group, 100)
     assert group.entries_read == 10
+
+
+def test_a_group_does_not_read_more_than_was_added() -> None:
+    stream = numbered(10)
+    group = group_at(3)
+    set_entries_read(stream, group, 12)
+    assert (group.entries_read, lag(stream, group)) == (10, 0)
+    advance(stream, group, 2)
+    assert (group.entries_read, lag(stream, group)) == (10, 0)
+    set_entries_read(stream, group, 8)
+    advance(stream, group, 1)
+    assert (group.entries_read, lag(stream, group)) == (9, 1)
+    advance(stream, group, 4)
+    assert (group.entries_read, lag(stream, group)) == (10, 0)
+
+
+def test_what_groups_have_read_follows_what_is_said_to_have_been_added() -> None:
+    stream = numbered(10)
+    stream.trim_to_length(2)
+    for name, entries_read in ((b"all", 10), (b"some", 1), (b"unknown", UNKNOWN)):
+        stream.add_group(Group(name, make_id(10, 0), entries_read))
+    set_entries_added(stream, 2)
+    assert [group.entries_read for group in stream.groups.values()] == [2, 1, UNKNOWN]
 
 
 def test_a_group_that_does_not_know_finds_out_at_the_ends() -> None:

@@ -17,9 +17,11 @@ from storage.redis_format.listpack import Element
 from storage.redis_format.primitives import CorruptSnapshot, Cursor, encode_length
 from storage.snapshot.options import Reading
 from storage.snapshot.stream_decoder import stream_steps
+from storage.snapshot.stream_refusals import refusal
 from storage.stream import Stream
 from tests.storage.snapshot.bodies import (
     NOW_MS,
+    ONLY_ID,
     ONLY_KEY,
     ConsumerFields,
     GroupFields,
@@ -218,6 +220,51 @@ def test_what_the_refused_ones_were_made_of_is_read() -> None:
     ):
         for trusted in (False, True):
             assert contradictions(decoded(fields.body(), trusted=trusted)) == []
+
+
+DEAD = (0, 1, 1, b"f", 0, 3, 0, 0, b"v", 4)
+LAST_DEAD = NodeFields(make_id(6, 0).to_bytes(16, "big"), DEAD)
+READ_TOO_MUCH = GroupFields(last_id=ONLY_ID, entries_read=9)
+
+PUT_RIGHT = {
+    "a node without a live entry": (
+        StreamFields(nodes=[NodeFields(ONLY_KEY, DEAD)], length=0, first_id=0),
+        StreamFields(nodes=[], length=0, first_id=0),
+    ),
+    "a last node without a live entry": (
+        replace(BOTH, nodes=[FIRST, LAST_DEAD], length=1),
+        replace(BOTH, nodes=[FIRST], length=1),
+    ),
+    "another first ID": (StreamFields(first_id=make_id(4, 0)), StreamFields()),
+    "more entries read than were added": (
+        with_group(READ_TOO_MUCH),
+        with_group(replace(READ_TOO_MUCH, entries_read=1)),
+    ),
+    "a deletion above the last ID": (
+        StreamFields(max_deleted_id=make_id(7, 0)),
+        StreamFields(max_deleted_id=ONLY_ID),
+    ),
+}
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+@pytest.mark.parametrize("what", PUT_RIGHT)
+def test_put_right_is(what: str, trusted: bool) -> None:
+    """A Redis before 8.10 writes it, and Redis 8.10 does not load it."""
+    wrong, right = (fields.body() for fields in PUT_RIGHT[what])
+    stream = decoded(wrong, trusted=trusted)
+    assert encoded(stream, 27) == encoded(decoded(right), 27)
+    assert contradictions(stream) == []
+    assert all(node.live for node in stream.iter_nodes())
+    assert refusal(27, wrong) is not None
+    assert refusal(27, encoded(stream, 27)) is None
+
+
+def test_a_strict_reader_refuses_whatever_is_refused_and_nothing_else() -> None:
+    assert [what for what in REFUSED if refusal(27, REFUSED[what].body()) is None] == []
+    assert refusal(27, StreamFields(surplus=b"x").body()) == "1 bytes follow"
+    for fields in (StreamFields(), BOTH, with_group(replace(PENDING, consumers=OWNED))):
+        assert refusal(27, fields.body()) is None
 
 
 INSIDE = {
