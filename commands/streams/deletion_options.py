@@ -30,7 +30,7 @@ STILL_REFERENCED = 2
 
 
 def parse_deletion(argv: Request, position: int) -> tuple[References, list[EntryID]]:
-    """The options of XDELEX and XACKDEL, in either order. Raises ReplyError."""
+    """The options of XDELEX and XACKDEL, in either order; the last IDS wins. Raises ReplyError."""
     references: References | None = None
     texts: list[bytes] | None = None
     while position < len(argv):
@@ -38,7 +38,7 @@ def parse_deletion(argv: Request, position: int) -> tuple[References, list[Entry
         if word in POLICIES and references is None:
             references = POLICIES[word]
             position += 1
-        elif word == b"IDS" and texts is None and position + 1 < len(argv):
+        elif word == b"IDS" and position + 1 < len(argv):
             number = parse_int(argv[position + 1], errors.IDS_NOT_POSITIVE, 1)
             position += 2
             texts = argv[position : position + number]

@@ -23,6 +23,7 @@ INVALID_ID = b"ERR Invalid stream ID specified as stream command argument"
         ("keepref ids 2 0-1 0-2", References.KEEP),
         ("DELREF IDS 2 0-1 0-2", References.DELETE),
         ("IDS 2 0-1 0-2 ACKED", References.ACKED),
+        ("IDS 1 bad KEEPREF IDS 2 0-1 0-2", References.KEEP),
     ],
 )
 def test_the_policy_may_precede_or_follow_the_ids(options: str, references: References) -> None:
@@ -44,7 +45,8 @@ def test_the_policy_may_precede_or_follow_the_ids(options: str, references: Refe
         ("FOO IDS 1 1-1", SYNTAX),
         ("ACKED KEEPREF IDS 1 1-1", SYNTAX),
         ("ACKED IDS 1 1-1 ACKED", SYNTAX),
-        ("IDS 1 1-1 IDS 1 1-1", SYNTAX),
+        ("IDS 1 1-1 IDS", SYNTAX),
+        ("IDS 2 1-1 IDS 1 1-1", SYNTAX),
         ("KEEPREF IDS", SYNTAX),
         ("IDS 2 1-1 bad", INVALID_ID),
         ("IDS 2 1-1 ACKED", INVALID_ID),

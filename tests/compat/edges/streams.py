@@ -200,6 +200,59 @@ TRIMMING = {
     """,
 }
 
+DELETIONS = {
+    "XDELEX and the references of groups": """
+        XADD s {1..9}-0 f 1
+        XGROUP CREATE s {g | h} 0
+        XREADGROUP GROUP {g | h} alice COUNT 6 STREAMS s > ; XACK s g 1-0 2-0 4-0 ; XACK s h 1-0 4-0
+        XDELEX s ACKED IDS {2 1-0 2-0 | 3 7-0 99-0 0-1 | 2 4-0 4-0 | 1 1-0}
+        XDELEX s {IDS 2 3-0 3-0 | DELREF IDS 2 3-0 5-0 | KEEPREF IDS 1 6-0}
+        XPENDING s {g | h} - + 10 ; XDELEX s DELREF IDS 2 6-0 6-0 ; XPENDING s g
+        XGROUP SETID s h 1-0 ; XDELEX s ACKED IDS 1 2-0 ; XACK s h 2-0
+        XDELEX s ACKED IDS 1 2-0 ; XGROUP SETID s h 9-0 ; XDELEX s ACKED IDS {1 2-0 | 1 8-0}
+        XINFO STREAM s FULL
+    """,
+    "XACKDEL and the references of groups": """
+        XADD s {1..9}-0 f 1
+        XGROUP CREATE s {g | h} 0
+        XREADGROUP GROUP {g | h} alice COUNT 6 STREAMS s >
+        XACKDEL s {g ACKED IDS 2 1-0 9-0 | h ACKED IDS 2 1-0 2-0 | g IDS 3 3-0 3-0 7-0 |
+            g DELREF IDS 1 4-0 | h KEEPREF IDS 1 5-0 | h IDS 1 3-0 | none IDS 2 1-0 2-0}
+        XDEL s 6-0 ; XACKDEL s g ACKED IDS 1 6-0 ; XACKDEL s h ACKED IDS 1 6-0
+        XPENDING s {g | h} - + 10 ; XINFO STREAM s FULL
+    """,
+    "XACKDEL of many entries": """
+        XADD s {1..40}-0 f 1 ; XGROUP CREATE s g 0 ; XREADGROUP GROUP g alice STREAMS s >
+        XACKDEL s g IDS 12 1-0 2-0 3-0 4-0 5-0 6-0 7-0 8-0 9-0 10-0 11-0 12-0 ; XLEN s
+        XPENDING s g
+    """,
+    "exact trims and the references of groups": """
+        CONFIG SET stream-node-max-entries 3
+        XADD s {1..12}-0 f 1
+        XGROUP CREATE s {g | h} 0
+        XREADGROUP GROUP {g | h} alice COUNT 9 STREAMS s > ; XACK s g 1-0 2-0 5-0 ; XACK s h 1-0 5-0
+        XTRIM s {ACKED MAXLEN 11 | MAXLEN = 9 ACKED | MINID 6-0 ACKED | MINID 3-0 DELREF |
+            MAXLEN 7 KEEPREF | KEEPREF MINID 5-0}
+        XPENDING s {g | h} - + 10 ; XINFO STREAM s FULL
+        XADD s {ACKED MAXLEN 2 13-0 | DELREF MAXLEN 5 14-0 | NOMKSTREAM DELREF MINID 10 15-0} f 1
+        XPENDING s {g | h} - + 10 ; XINFO STREAM s FULL
+    """,
+    "options of deletions that do not fit": """
+        XADD s {1..3}-0 f 1 ; XGROUP CREATE s g 0 ; XREADGROUP GROUP g alice STREAMS s > ; SET t x
+        XDELEX s {IDS 0 1-0 | IDS -1 1-0 | IDS x 1-0 | IDS 2 1-0 | IDS 1 1-0 2-0 | IDS 1 |
+            KEEPREF ACKED IDS 1 1-0 | FOO IDS 1 1-0 | IDS 1 x | IDS 1 + | IDS 1 ( | FOO 1 1-0 |
+            ACKED KEEPREF DELREF 1 | IDS 9223372036854775807 1-0 | IDS 9223372036854775808 1-0}
+        XACKDEL s g {IDS 0 1-0 | IDS 2 1-0 | IDS 1 1-0 2-0 | KEEPREF IDS 1 | FOO IDS 1 1-0 |
+            IDS 1 x | KEEPREF 1 1-0 2-0}
+        XDELEX s {IDS 1 1-0 KEEPREF | IDS 1 bad DELREF IDS 1 2-0 | IDS 1 1-0 IDS 2 3-0}
+        {XDELEX missing IDS 2 1-0 2-0 | XACKDEL missing g IDS 2 1-0 2-0 | XDELEX t IDS 1 1-0 |
+            XACKDEL t g IDS 1 1-0 | XDELEX s | XACKDEL s g}
+        XTRIM s {MAXLEN 1 ACKED DELREF | ACKED | ACKED ACKED MAXLEN 1}
+        XADD s {ACKED DELREF MAXLEN 1 | DELREF | ACKED LIMIT 1} 9-0 f 1
+        XINFO STREAM s FULL
+    """,
+}
+
 PENDING = {
     "bounds of XPENDING": """
         XADD s {1..4}-0 f 1
@@ -601,6 +654,7 @@ EDGES = {
     **HYPERLOGLOGS,
     **ENTRY_IDS,
     **TRIMMING,
+    **DELETIONS,
     **PENDING,
     **STATE,
     **TRANSACTIONS,
