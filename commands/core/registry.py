@@ -85,8 +85,8 @@ class KeySpec:
     half of what remains are keys. `is_counted`: argument `begin` is the number of keys, and the
     keys follow it. `is_unknown`: the position depends on the arguments in another way. Where these
     fields do not cover every request, `find` computes the positions from the arguments; for
-    arguments that it cannot parse, `keyword` still applies, as in Redis. Where the flags depend on
-    the arguments (flag VARIABLE_FLAGS), `vary` computes them.
+    arguments that it cannot parse, `keyword` still applies, as in Redis. Flag INCOMPLETE says so to
+    clients. Where the flags depend on the arguments (flag VARIABLE_FLAGS), `vary` computes them.
     """
 
     begin: int = 1
@@ -107,8 +107,9 @@ class KeySpec:
         return at_one and not (self.is_counted or self.is_unknown)
 
     def flags_in(self, argv: Sequence[bytes]) -> tuple[bytes, ...]:
-        """The flags of the keys in `argv`."""
-        return self.flags if self.vary is None else self.vary(argv)
+        """The flags of the keys in `argv`. INCOMPLETE is not one: it is of the specification."""
+        flags = self.flags if self.vary is None else self.vary(argv)
+        return tuple(flag for flag in flags if flag != b"INCOMPLETE")
 
     def positions(self, argv: Sequence[bytes]) -> list[int]:
         """Indexes of the keys in `argv`; empty if there are too few arguments."""

@@ -52,7 +52,8 @@ def _target_after(keyword: bytes, begin: int) -> KeySpec:
             position += 2 if word in _STORING or word == b"COUNT" else 1
         return found
 
-    return KeySpec(begin=begin, keyword=keyword, flags=(b"OW", b"UPDATE"), find=find)
+    flags = (b"OW", b"UPDATE", b"INCOMPLETE")
+    return KeySpec(begin=begin, keyword=keyword, flags=flags, find=find)
 
 
 _RADIUS_KEYS, _MEMBER_KEYS = (

@@ -185,6 +185,52 @@ NEWER_THAN_8_2 = [
         rule=dumped,
     ),
     Difference(
+        "a reader named STREAMS",
+        since="8.2.9",
+        reason="The keys of XREAD and XREADGROUP are those that they read, whatever groups and "
+        "consumers are called, for ACL as well (redis#15478). COMMAND INFO calls their key "
+        "specification, and that of GEORADIUS ... STORE, incomplete.",
+        shown=Shown(
+            ("COMMAND GETKEYS XREADGROUP NOACK GROUP g STREAMS STREAMS s >",),
+            redis='1) "STREAMS"',
+            rillway='1) "s"',
+        ),
+    ),
+    Difference(
+        "approximate trims and references",
+        since="8.2.7",
+        reason="A trim with ~ and DELREF or ACKED deletes, and looks at single entries; in "
+        "Redis 8.2.3 it deletes nothing (redis#14623, redis#14656).",
+        shown=Shown(
+            (
+                "XADD s 1-0 f 1",
+                "XADD s 2-0 f 1",
+                "XGROUP CREATE s g 0",
+                "XREADGROUP GROUP g a NOACK STREAMS s >",
+                "XTRIM s MAXLEN ~ 1 ACKED",
+            ),
+            redis="(integer) 0",
+            rillway="(integer) 1",
+        ),
+    ),
+    Difference(
+        "ACKED after XGROUP DESTROY",
+        since="8.2.7",
+        reason="A destroyed group keeps no entry; in Redis 8.2.3 it may go on to (redis#14552).",
+        shown=Shown(
+            (
+                "XADD s 1-0 f 1",
+                "XGROUP CREATE s g 1-0",
+                "XGROUP CREATE s h 0",
+                "XDELEX s ACKED IDS 1 1-0",
+                "XGROUP DESTROY s h",
+                "XDELEX s ACKED IDS 1 1-0",
+            ),
+            redis="1) (integer) 2",
+            rillway="1) (integer) 1",
+        ),
+    ),
+    Difference(
         "surplus bytes",
         since="8.10",
         reason="Rillway's own: RESTORE refuses a payload with bytes after the value, and one whose "

@@ -20,6 +20,8 @@ from tests.support.resp import Reply, RespClient, parse
 pytestmark = pytest.mark.compat
 
 ROUNDS = 60
+# The key specifications that do not name every key in every request, which Redis 8.2 did not say.
+INCOMPLETE = ("georadius", "georadiusbymember", "xread", "xreadgroup")
 
 
 def _listed(text: str, mark: str = " ") -> list[str]:
@@ -86,6 +88,13 @@ def specification(one: Reply) -> list[dict[bytes, object]]:
     return found
 
 
+def complete(spec: dict[bytes, object]) -> dict[bytes, object]:
+    """What Redis 8.2 says, where Redis 8.10 adds that clients cannot rely on it (redis#15478)."""
+    flags = spec[b"flags"]
+    assert isinstance(flags, list)
+    return {**spec, b"flags": [flag for flag in flags if flag != b"incomplete"]}
+
+
 def categories(one: Reply) -> list[bytes]:
     return sorted(word.text for word in one.items[6].items)
 
@@ -97,7 +106,11 @@ def test_key_rights_and_categories_are_declared_as_in_redis(
     common = ours.keys() & theirs.keys()
     assert len(common) > 340
     for name in sorted(common):
-        assert specification(ours[name]) == specification(theirs[name]), name
+        own = specification(ours[name])
+        if name in INCOMPLETE:
+            assert any(b"incomplete" in str(spec).encode() for spec in own), name
+            own = [complete(spec) for spec in own]
+        assert own == specification(theirs[name]), name
         categories = [
             sorted(word.text for word in one[name].items[6].items) for one in (ours, theirs)
         ]

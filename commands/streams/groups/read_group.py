@@ -130,7 +130,7 @@ def _read_few(client: Client, read: GroupRead) -> bytes | None:
             keyword=b"STREAMS",
             last=-1,
             limit=2,
-            flags=(b"RO", b"ACCESS"),
+            flags=(b"RO", b"ACCESS", b"INCOMPLETE"),
             find=key_positions,
         ),
     ),

@@ -119,7 +119,7 @@ def _read_few(client: Client, request: Request, known: KnownRead) -> bytes | Non
             keyword=b"STREAMS",
             last=-1,
             limit=2,
-            flags=(b"RO", b"ACCESS"),
+            flags=(b"RO", b"ACCESS", b"INCOMPLETE"),
             find=key_positions,
         ),
     ),

@@ -67,6 +67,12 @@ def test_each_key_is_returned_with_its_flags(client: InProcessClient) -> None:
     ]
 
 
+def test_that_a_specification_is_incomplete_is_no_flag_of_a_key(client: InProcessClient) -> None:
+    target = ("h", 1, "", 0, 1, "KEYS", "a")
+    reply = client.execute("COMMAND", "GETKEYSANDFLAGS", "MIGRATE", *target)
+    assert decode(reply) == [[b"a", [b"RW", b"access", b"delete"]]]
+
+
 def test_set_reads_its_key_only_with_get(client: InProcessClient) -> None:
     client.execute("HELLO", "3")
     plain = client.execute("COMMAND", "GETKEYSANDFLAGS", "SET", "k", "GET")

@@ -38,6 +38,7 @@ def test_keys_after_a_keyword_are_described_by_it(client: InProcessClient) -> No
     name, arity, flags, first, last, step, _, _, keys, _ = described(client, "xread")
     assert (name, arity, first, last, step) == (b"xread", -4, 0, 0, 0)
     assert b"movablekeys" in flags
+    assert keys[0][1] == [b"RO", b"access", b"incomplete"]
     assert keys[0][3] == [
         b"type", b"keyword", b"spec", [b"keyword", b"STREAMS", b"startfrom", 1],
     ]  # fmt: skip
