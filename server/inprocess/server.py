@@ -270,9 +270,7 @@ class InProcessServer:
     def _write(self, client: Client) -> None:
         connection = client.transport
         assert isinstance(connection, InProcessClient)
-        data = b"".join(client.output)
-        client.net_output_bytes += len(data)
-        connection.buffer += data
+        connection.buffer += b"".join(client.output)
         client.output.clear()
         self.client_memory.note(client)
         if client.close_after_reply:

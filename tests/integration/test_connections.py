@@ -448,3 +448,24 @@ def test_it_is_seen_on_a_socket_that_the_peer_has_left(
         assert not seen.peer_is_gone()
         theirs.close()
         assert seen.peer_is_gone()
+
+
+def test_client_list_counts_the_bytes_that_a_client_sends_and_gets(server: RunningServer) -> None:
+    sent = b"CLIENT ID\r\n", b"ECHO %b\r\n" % (b"x" * 1000)
+    with server.connect() as watcher, raw_socket(server) as sock:
+        replies = [_answer(sock, request) for request in sent]
+        number = replies[0][1:-2].decode()
+        line = watcher.send("CLIENT", "LIST", "ID", number).decode()
+    fields = dict(field.split("=") for field in line.split("\r\n")[1].split())
+    assert fields["tot-net-in"] == str(sum(map(len, sent)))
+    assert fields["tot-net-out"] == str(sum(map(len, replies)))
+    assert (fields["tot-cmds"], fields["read-events"]) == ("2", "2")
+
+
+def _answer(sock: socket.socket, request: bytes) -> bytes:
+    """Send a request; the reply, which ends with a line."""
+    sock.sendall(request)
+    reply = b""
+    while not reply.endswith(b"\r\n") or (reply.startswith(b"$") and reply.count(b"\n") < 2):
+        reply += sock.recv(65536)
+    return reply
