@@ -1,4 +1,4 @@
-"""The log: lines in Redis's format or as JSON, on standard output or in `logfile`; syslog as well.
+"""The log: lines in Redis's format, JSON or logfmt, on standard output or in `logfile`; and syslog.
 
 `LogFile` keeps a file open and follows its name: after logrotate has renamed the file, the log goes
 on in a new one. A reopening that fails (the folder is gone) leaves the log where it is.
@@ -105,6 +105,22 @@ class JsonFormatter(logging.Formatter):
         )
 
 
+class LogfmtFormatter(logging.Formatter):
+    """`pid=1 timestamp="..." level=info message="..."`; Valkey 8.1 has a role as well."""
+
+    levels = {logging.DEBUG: "debug", logging.DEBUG + 5: "info", logging.INFO: "notice"}
+
+    def format(self, record: logging.LogRecord) -> str:
+        when = self.formatTime(record, "%d %b %Y %H:%M:%S")
+        level, text = self.levels.get(record.levelno, "warning"), record.getMessage()
+        if record.exc_info:
+            text += f"\n{self.formatException(record.exc_info)}"
+        # As in Valkey, so that a message is one value on one line.
+        text = text.replace('"', "'").replace("\r", " ").replace("\n", " ")
+        timestamp = f"{when}.{int(record.msecs):03d}"
+        return f'pid={record.process} timestamp="{timestamp}" level={level} message="{text}"'
+
+
 class SystemLog(logging.Handler):
     """The log of the system, by syslog(3); as in Redis, beside the other one."""
 
@@ -128,12 +144,14 @@ class SystemLog(logging.Handler):
 
 
 def set_log_format(config: Configuration) -> None:
-    """Write text or JSON from now on, as `log-format` says. syslog has a format of its own."""
+    """Write lines as `log-format` says from now on. syslog has a format of its own."""
     for handler in logging.getLogger("rillway").handlers:
         if isinstance(handler, logging.StreamHandler):
             is_coloured = isinstance(handler, Terminal)
             text = ColourFormatter() if is_coloured else LogFormatter()
-            handler.setFormatter(JsonFormatter() if config.log_format == "json" else text)
+            others = {"json": JsonFormatter, "logfmt": LogfmtFormatter}
+            formatter = others.get(config.log_format)
+            handler.setFormatter(formatter() if formatter is not None else text)
 
 
 def set_up_log(config: Configuration, *, has_colour: bool = False) -> LogFile | None:

@@ -39,6 +39,19 @@ def _is_listened_on(path: str) -> bool:
     return True
 
 
+def give_to_group(path: str, name: str) -> None:
+    """Make a group the file's. Raises OSError: others than `unixsocketgroup` must not connect."""
+    import grp  # needed by few
+
+    try:
+        os.chown(path, -1, grp.getgrnam(name).gr_gid)
+    except KeyError:
+        raise OSError(errno.EINVAL, f"there is no group '{name}' (unixsocketgroup)") from None
+    except OSError as error:
+        reason = f"{path}: unixsocketgroup {name}: {error.strerror}"
+        raise OSError(error.errno, reason) from None
+
+
 class SocketFile:
     """The socket file that this server has created at `path`."""
 

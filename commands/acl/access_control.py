@@ -105,16 +105,19 @@ class AccessControl:
         log = self._instance.feature(AccessLog)
         log.add(b"auth", context, word, name, info, now_ms)
 
-    def log_in_by_certificate(self, client: Client, name: bytes) -> None:
-        """Make a new client the user that its verified certificate names, without a password.
+    def log_in_by_certificate(self, client: Client, names: list[bytes]) -> None:
+        """Make a new client the first user that its verified certificate names, without a password.
 
-        Without such a user, or if that one is off, the client stays what it is. Source: Redis 8.6.
+        Without such a user, or if they are off, the client stays what it is. Source: Redis 8.6,
+        and Valkey 9.1 for several names.
         """
-        user = self.users.get(name)
-        if user is not None and user.is_on:
-            client.user, client.authenticated = name, True
-            self._set_gates(client)
-            return
+        for name in names:
+            user = self.users.get(name)
+            if user is not None and user.is_on:
+                client.user, client.authenticated = name, True
+                self._set_gates(client)
+                return
+        name = names[0]
         instance, info = self._instance, describe_client(client)
         instance.stats.acl_access_denied_tls_cert += 1
         log = instance.feature(AccessLog)

@@ -20,6 +20,8 @@ ABSENT: dict[str, dict[str, str]] = {
         "bind-source-addr": "",
         "socket-mark-id": "0",
     },
+    # A start without it would serve other data than the file says.
+    "a start from another file than its own": {"preload-file": ""},
 }
 
 # Directives without a value of their own; Redis's file and CONFIG GET do not show them either.

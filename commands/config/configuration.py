@@ -7,7 +7,8 @@ commands/config/directive_kinds.py; directives that are known but whose feature 
 commands/config/absent_features.py. The server reads files (server/config_file.py) and applies
 changes (`Host.apply_config`).
 
-Source: redis.conf of Redis 7.2.
+Source: redis.conf of Redis 7.2 to 8.10, and CONFIG GET of Valkey 9.1. A name that Valkey gives to a
+directive of Redis is an alias, one of a feature that only Valkey has is inert.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from commands.config.directive_kinds import (
     UINT64_MAX,
     Boolean,
     Choice,
+    Choices,
     ClampedInteger,
     EventClasses,
     FileName,
@@ -36,12 +38,14 @@ from commands.config.directive_kinds import (
     Octal,
     OutputLimits,
     OutputLimitTable,
+    PeerNames,
     Percentiles,
     PrimaryAddress,
     SavePoint,
     SavePoints,
     Scores,
     ShutdownOptions,
+    Synonyms,
     Text,
     Words,
 )
@@ -104,6 +108,7 @@ class Configuration(EncodingLimits):
     bind: list[str] = directive(Words(), "127.0.0.1 -::1")  # noqa: RUF009  (a field, not a list)
     unixsocket: str = directive(Text(), "", immutable=True)
     unixsocketperm: str = directive(Octal(), "0", immutable=True)
+    unixsocketgroup: str = directive(Text(), "", immutable=True)
     tcp_backlog: int = directive(Integer(0, INT32_MAX), "511", immutable=True)
     tcp_keepalive: int = directive(Integer(0, INT32_MAX), "300")
     timeout: int = directive(Integer(0, INT32_MAX), "0")
@@ -121,7 +126,8 @@ class Configuration(EncodingLimits):
     tls_ca_cert_file: str = directive(Text(), "")
     tls_ca_cert_dir: str = directive(Text(), "")
     tls_auth_clients: str = directive(Choice("no", "yes", "optional"), "yes")
-    tls_auth_clients_user: str = directive(Choice("off", "CN"), "off")
+    tls_auth_clients_user: str = directive(Choice("off", "CN", "URI"), "off")
+    tls_expected_peer_name: str = directive(PeerNames(), "")
     tls_replication: bool = directive(Boolean(), "no")
     tls_cluster: bool = directive(Boolean(), "no")
     tls_protocols: str = directive(Text(), "")
@@ -188,8 +194,8 @@ class Configuration(EncodingLimits):
     pidfile: str = directive(Text(), "", immutable=True)
     databases: int = directive(Integer(1, INT32_MAX), "16", immutable=True)
     loglevel: str = directive(Choice("debug", "verbose", "notice", "warning", "nothing"), "notice")
-    # Rillway's own: Redis's lines, or an object of JSON on each line
-    log_format: str = directive(Choice("text", "json"), "text")
+    # Rillway's own: Redis's lines, or an object of JSON on each line. Valkey's words are taken.
+    log_format: str = directive(Synonyms("text", "json", "logfmt", legacy="text"), "text")
     logfile: str = directive(Text(), "", immutable=True)
     syslog_enabled: bool = directive(Boolean(), "no", immutable=True)
     syslog_ident: str = directive(Text(), "redis", immutable=True)
@@ -276,8 +282,8 @@ class Configuration(EncodingLimits):
     replicaof: tuple[str, int] | None = directive(
         PrimaryAddress(), "", immutable=True, alias="slaveof"
     )
-    masterauth: str = directive(Text(), "", sensitive=True)
-    masteruser: str = directive(Text(), "", sensitive=True)
+    masterauth: str = directive(Text(), "", sensitive=True, alias="primaryauth")
+    masteruser: str = directive(Text(), "", sensitive=True, alias="primaryuser")
     rdb_del_sync_files: bool = directive(Boolean(), "no")
     repl_diskless_load: str = directive(Choice("disabled", "on-empty-db", "swapdb"), "disabled")
     replica_announce_ip: str = directive(Text(), "", alias="slave-announce-ip")
@@ -316,8 +322,14 @@ class Configuration(EncodingLimits):
     hll_sparse_max_bytes: int = directive(Memory(0, INT64_MAX), "3000")
     # observation
     notify_keyspace_events: int = directive(EventClasses(), "")
-    slowlog_log_slower_than: int = directive(Integer(-1, INT64_MAX), "10000")
-    slowlog_max_len: int = directive(Integer(0, INT64_MAX), "128")
+    slowlog_log_slower_than: int = directive(
+        Integer(-1, INT64_MAX), "10000", alias="commandlog-execution-slower-than"
+    )
+    slowlog_max_len: int = directive(
+        Integer(0, INT64_MAX), "128", alias="commandlog-slow-execution-max-len"
+    )
+    slowlog_entry_max_argc: int = directive(Integer(2, INT32_MAX), "32")
+    slowlog_entry_max_string_len: int = directive(Integer(1, INT64_MAX), "128")
     latency_monitor_threshold: int = directive(Integer(0, INT64_MAX), "0")
     latency_tracking: bool = directive(Boolean(), "yes")
     latency_tracking_info_percentiles: list[float] = directive(  # noqa: RUF009
@@ -377,12 +389,80 @@ class Configuration(EncodingLimits):
     replica_ignore_disk_write_errors: bool = directive(Boolean(), "no", inert=True)
     replica_full_sync_buffer_limit: int = directive(Memory(0, INT64_MAX), "0", inert=True)
     aof_disable_auto_gc: bool = directive(Boolean(), "no", inert=True)
-    cluster_slot_stats_enabled: bool = directive(Boolean(), "no", inert=True)
+    cluster_slot_stats_enabled: str = directive(
+        Choices(2, "no", "yes", "cpu", "net", "mem"), "no", inert=True
+    )
     cluster_compatibility_sample_ratio: int = directive(Integer(0, 100), "0", inert=True)
     tls_ciphersuites: str = directive(Text(), "", inert=True)
     tls_session_cache_size: int = directive(Integer(0, INT32_MAX), "20480", inert=True)
     tls_session_cache_timeout: int = directive(Integer(0, INT32_MAX), "300", inert=True)
     tls_session_caching: bool = directive(Boolean(), "yes", inert=True)
+    # of Redis 8.2 to 8.10
+    lookahead: int = directive(Integer(1, INT32_MAX), "16", inert=True)
+    key_memory_histograms: bool = directive(Boolean(), "no", inert=True)
+    array_slice_size: int = directive(Integer(0, INT64_MAX), "4096", inert=True)
+    array_sparse_kmax: int = directive(Integer(0, INT64_MAX), "10", inert=True)
+    array_sparse_kmin: int = directive(Integer(0, INT64_MAX), "5", inert=True)
+    hash_min_template_entries: int = directive(Integer(0, INT64_MAX), "0", inert=True)
+    hash_max_template_entries: int = directive(Integer(0, INT64_MAX), "0", inert=True)
+    hash_rdb_load_min_template_entries: int = directive(Integer(0, INT64_MAX), "0", inert=True)
+    hash_rdb_load_max_template_entries: int = directive(Integer(0, INT64_MAX), "0", inert=True)
+    hash_rdb_load_template_disassembly_threshold: int = directive(
+        Integer(0, INT64_MAX), "0", inert=True
+    )
+    backupdirname: str = directive(Text(), "backupdir", inert=True, immutable=True)
+    backup_sealed_ttl: int = directive(Integer(0, INT64_MAX), "0", inert=True)
+    cluster_slot_migration_handoff_max_lag_bytes: int = directive(
+        Memory(0, INT64_MAX), "1mb", inert=True
+    )
+    cluster_slot_migration_write_pause_timeout: int = directive(
+        Integer(0, INT64_MAX), "10000", inert=True
+    )
+    cluster_slot_migration_max_archived_tasks: int = directive(
+        Integer(1, INT32_MAX), "32", inert=True, hidden=True
+    )
+    cluster_slot_migration_sync_buffer_drain_timeout: int = directive(
+        Integer(0, INT64_MAX), "60000", inert=True, hidden=True
+    )
+    vset_force_single_threaded_execution: bool = directive(Boolean(), "no", inert=True)
+    lua_enable_deprecated_api: bool = directive(
+        Boolean(), "no", inert=True, immutable=True, hidden=True, alias="lua-enable-insecure-api"
+    )
+    # of Valkey 8 and 9
+    active_defrag_cycle_us: int = directive(Integer(0, 100_000), "500", inert=True)
+    availability_zone: str = directive(Text(), "", inert=True)
+    cluster_announce_client_ipv4: str = directive(Text(), "", inert=True)
+    cluster_announce_client_ipv6: str = directive(Text(), "", inert=True)
+    cluster_announce_client_port: int = directive(Integer(0, 65535), "0", inert=True)
+    cluster_announce_client_tls_port: int = directive(Integer(0, 65535), "0", inert=True)
+    cluster_blacklist_ttl: int = directive(Integer(0, INT64_MAX), "60", inert=True)
+    cluster_config_save_behavior: str = directive(Choice("sync", "best-effort"), "sync", inert=True)
+    cluster_databases: int = directive(Integer(1, INT32_MAX), "1", inert=True, immutable=True)
+    cluster_manual_failover_timeout: int = directive(Integer(1, INT32_MAX), "5000", inert=True)
+    cluster_slot_migration_log_max_len: int = directive(Integer(0, INT64_MAX), "1000", inert=True)
+    slot_migration_max_failover_repl_bytes: int = directive(Memory(-1, INT64_MAX), "0", inert=True)
+    commandlog_large_reply_max_len: int = directive(Integer(0, INT64_MAX), "128", inert=True)
+    commandlog_large_request_max_len: int = directive(Integer(0, INT64_MAX), "128", inert=True)
+    commandlog_reply_larger_than: int = directive(Integer(-1, INT64_MAX), "1048576", inert=True)
+    commandlog_request_larger_than: int = directive(Integer(-1, INT64_MAX), "1048576", inert=True)
+    dual_channel_replication_enabled: bool = directive(Boolean(), "no", inert=True)
+    events_per_io_thread: int = directive(Integer(0, INT32_MAX), "2", inert=True, hidden=True)
+    extended_redis_compatibility: bool = directive(Boolean(), "no", inert=True)
+    hash_seed: str = directive(Text(), "", inert=True, immutable=True)
+    import_mode: bool = directive(Boolean(), "no", inert=True)
+    log_timestamp_format: str = directive(
+        Choice("legacy", "iso8601", "milliseconds"), "legacy", inert=True
+    )
+    mptcp: bool = directive(Boolean(), "no", inert=True, immutable=True)
+    repl_mptcp: bool = directive(Boolean(), "no", inert=True, immutable=True)
+    prefetch_batch_max_size: int = directive(Integer(0, 128), "16", inert=True)
+    rdb_version_check: str = directive(Choice("strict", "relaxed"), "strict", inert=True)
+    rdma_bind: str = directive(Text(), "", inert=True)
+    rdma_port: int = directive(Integer(0, 65535), "0", inert=True)
+    rdma_rx_size: int = directive(Integer(0, INT64_MAX), "1048576", inert=True, immutable=True)
+    rdma_completion_vector: int = directive(
+        Integer(-1, INT32_MAX), "-1", inert=True, immutable=True
+    )
 
     def __init__(self) -> None:
         for attribute in dataclasses.fields(self):

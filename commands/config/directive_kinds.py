@@ -184,6 +184,25 @@ class Text(Kind):
         return value
 
 
+class PeerNames(Text):
+    """Names in certificates, with blanks between them; "" for none."""
+
+    expected = "names with blanks between them, in quotes"
+
+    def parse(self, words: list[str]) -> str:
+        text = one_word(words)
+        if re.search(r"[\t\n\v\f\r]", text):
+            raise ValueError(
+                "tls-expected-peer-name must not contain whitespace other than spaces separating"
+                " names; use an empty string to disable it"
+            )
+        if text and not text.strip(" "):
+            raise ValueError(
+                "tls-expected-peer-name contains no usable name; use an empty string to disable it"
+            )
+        return text
+
+
 class NodeField(Text):
     """What a cluster node announces about itself: one field of a line of nodes.conf.
 
@@ -278,6 +297,34 @@ class Choice(Kind):
 
     def format(self, value: str) -> str:
         return value
+
+
+class Synonyms(Choice):
+    """One of a few words, where others say the same as some of them."""
+
+    def __init__(self, *choices: str, **synonyms: str) -> None:
+        super().__init__(*choices, *synonyms)
+        self._synonyms = synonyms
+
+    def parse(self, words: list[str]) -> str:
+        word = super().parse(words)
+        return self._synonyms.get(word, word)
+
+
+class Choices(Choice):
+    """Some of a few words, in their order; the first ones stand alone."""
+
+    takes_several_words = True
+
+    def __init__(self, alone: int, *choices: str) -> None:
+        super().__init__(*choices)
+        self._alone = choices[:alone]
+
+    def parse(self, words: list[str]) -> str:
+        given = {super(Choices, self).parse([word]) for text in words for word in text.split()}
+        if not given or (len(given) > 1 and given & {*self._alone}):
+            raise ValueError(f"argument(s) must be {self.expected}")
+        return " ".join(choice for choice in self.choices if choice in given)
 
 
 class EventClasses(Kind):

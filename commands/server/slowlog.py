@@ -38,6 +38,7 @@ def _entry(request: SlowRequest) -> bytes:
             replies.bulk_array(request.argv),
             replies.bulk(request.address),
             replies.bulk(request.client_name),
+            replies.integer(request.words),
         ]
     )
 

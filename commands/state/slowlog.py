@@ -1,10 +1,10 @@
 """The slow log: the latest requests that took longer than slowlog-log-slower-than.
 
-Bounded in both directions: at most slowlog-max-len entries, each with at most 32 arguments of 128
-bytes; the last one counts what was cut off. The caller hides passwords
-(commands/config/redaction.py).
+Bounded in both directions: at most slowlog-max-len entries, each with at most
+slowlog-entry-max-argc arguments of slowlog-entry-max-string-len bytes; the last one counts what was
+cut off. The caller hides passwords (commands/config/redaction.py).
 
-Source: SLOWLOG of Redis 7.
+Source: SLOWLOG of Redis 8.10.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 
+from commands.config.configuration import Configuration
 from commands.core.client import Client
 from commands.core.instance import Instance
 from protocol.records import frozen_record
-
-MAX_ARGUMENTS = 32
-MAX_ARGUMENT_BYTES = 128
 
 
 @frozen_record
@@ -31,6 +29,7 @@ class SlowRequest:
     argv: list[bytes]
     address: bytes
     client_name: bytes
+    words: int  # of the request, those included that were cut off
 
 
 class SlowLog:
@@ -50,9 +49,10 @@ class SlowLog:
             self._next_id,
             now_ms // 1000,
             duration_us,
-            shortened(argv),
+            shortened(argv, self.config),
             client.address,
             client.name,
+            len(argv),
         )
         self._next_id += 1
         self._requests.appendleft(request)
@@ -68,19 +68,19 @@ class SlowLog:
         self._requests.clear()
 
 
-def shortened(argv: list[bytes]) -> list[bytes]:
+def shortened(argv: list[bytes], config: Configuration) -> list[bytes]:
     """`argv` as the slow log keeps it."""
     kept = argv
-    if len(argv) > MAX_ARGUMENTS:
-        kept = argv[: MAX_ARGUMENTS - 1]
-    shown = [_shortened_argument(argument) for argument in kept]
+    if len(argv) > config.slowlog_entry_max_argc:
+        kept = argv[: config.slowlog_entry_max_argc - 1]
+    shown = [_shortened_argument(word, config.slowlog_entry_max_string_len) for word in kept]
     if len(kept) < len(argv):
         shown.append(b"... (%d more arguments)" % (len(argv) - len(kept)))
     return shown
 
 
-def _shortened_argument(argument: bytes) -> bytes:
-    more = len(argument) - MAX_ARGUMENT_BYTES
+def _shortened_argument(argument: bytes, most_bytes: int) -> bytes:
+    more = len(argument) - most_bytes
     if more <= 0:
         return argument
-    return b"%b... (%d more bytes)" % (argument[:MAX_ARGUMENT_BYTES], more)
+    return b"%b... (%d more bytes)" % (argument[:most_bytes], more)

@@ -95,8 +95,8 @@ class Connection:
         self._identify()
         client.transport = self
         instance.feature(AccessControl).admit(client)
-        if instance.config.tls_auth_clients_user == "CN":
-            self._log_in_by_certificate()
+        if instance.config.tls_auth_clients_user != "off":
+            self._log_in_by_certificate(instance.config.tls_auth_clients_user)
         self.session = Session(client, self._dispatcher)
         self._cycle.sessions[client] = self.session
         refusal = self._refusal()
@@ -282,13 +282,17 @@ class Connection:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, keepalive_s // 3))
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
 
-    def _log_in_by_certificate(self) -> None:
-        """Make the client the user that the common name of its certificate says, if it has one."""
-        subject = (self.transport.get_extra_info("peercert") or {}).get("subject", ())
-        names = [value for part in subject for kind, value in part if kind == "commonName"]
+    def _log_in_by_certificate(self, field: str) -> None:
+        """Make the client the user that its certificate names: in the common name, or in a URI."""
+        certificate = self.transport.get_extra_info("peercert") or {}
+        if field == "URI":
+            names = [name for kind, name in certificate.get("subjectAltName", ()) if kind == "URI"]
+        else:
+            subject = certificate.get("subject", ())
+            names = [name for part in subject for kind, name in part if kind == "commonName"][-1:]
         if names:
             access = self._instance.feature(AccessControl)
-            access.log_in_by_certificate(self.client, names[-1].encode())
+            access.log_in_by_certificate(self.client, [name.encode() for name in names])
 
     def _refusal(self) -> bytes:
         """Why the connection is refused, as a reply; b"" if it is accepted."""

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from commands.config.configuration import Configuration
 from server.tls.handshakes import Handshakes, Listener
-from server.unix_socket import SocketFile, make_way
+from server.unix_socket import SocketFile, give_to_group, make_way
 
 Accept: TypeAlias = Callable[[], asyncio.Protocol]
 Place: TypeAlias = tuple[str, str, int]  # (kind: "tcp", "tls" or "unix", address, port)
@@ -61,7 +61,9 @@ class Listeners:
         self._add(bound)
         await self._begin(bound)
         if config.unixsocket:
-            await self._listen_unix(config.unixsocket, config.unixsocketperm)
+            await self._listen_unix(
+                config.unixsocket, config.unixsocketperm, config.unixsocketgroup
+            )
 
     def _bind(self, kind: str, port: int) -> list[tuple[str, socket.socket]]:
         """Bind every address. Raises OSError, which names the program that has taken the port."""
@@ -167,7 +169,7 @@ class Listeners:
                 self._servers[place] = server
                 await server.start_serving()
 
-    async def _listen_unix(self, path: str, permissions: str) -> None:
+    async def _listen_unix(self, path: str, permissions: str, group: str) -> None:
         try:
             make_way(path)
             server = await self._loop.create_unix_server(self._accept["unix"], path)
@@ -176,6 +178,8 @@ class Listeners:
         self.socket_file = SocketFile(path)
         if permissions != "0":
             os.chmod(path, int(permissions, 8))
+        if group:
+            give_to_group(path, group)
         self._servers["unix", path, 0] = server
         self.places.append(("unix", path, 0))
 

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import ssl
 import warnings
+from typing import TypeVar
 
 from commands.config.configuration import Configuration
+from server.tls.peer_names import NamedPeerContext
 
 VERSIONS = {
     "tlsv1": ssl.TLSVersion.TLSv1,
@@ -40,8 +42,14 @@ class TlsError(Exception):
 
 def server_context(config: Configuration) -> ssl.SSLContext:
     """The context for connections that are accepted. Raises TlsError."""
+    return _accepting(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), config)
+
+
+_Context = TypeVar("_Context", bound=ssl.SSLContext)
+
+
+def _accepting(context: _Context, config: Configuration) -> _Context:
     _check_files(config)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.verify_mode = _CERTIFICATES_WANTED[config.tls_auth_clients]
     context.options |= ssl.OP_NO_RENEGOTIATION  # during which nothing could be written
     _configure(context, config)
@@ -61,11 +69,12 @@ def server_context(config: Configuration) -> ssl.SSLContext:
 def client_context(config: Configuration) -> ssl.SSLContext:
     """The context for connections to other servers. Raises TlsError.
 
-    The certificate's chain is verified, the name in it is not. Without a certificate for clients
-    this one shows that of the server.
+    The certificate's chain is verified, and a name in it if `tls-expected-peer-name` asks for one.
+    Without a certificate for clients this one shows that of the server.
     """
     _check_files(config)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context = NamedPeerContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.expected_names = config.tls_expected_peer_name.split()
     context.check_hostname = False
     _configure(context, config)
     if config.tls_client_cert_file and config.tls_client_key_file:
@@ -85,11 +94,12 @@ def client_context(config: Configuration) -> ssl.SSLContext:
 def bus_context(config: Configuration) -> ssl.SSLContext:
     """The context for other nodes of a cluster that connect. Raises TlsError.
 
-    As in Redis they must show a certificate of the authority, whatever `tls-auth-clients` says:
-    nothing else protects the bus.
+    As in Redis they must show a certificate of the authority, whatever `tls-auth-clients` says, and
+    with a name that `tls-expected-peer-name` lists: nothing else protects the bus.
     """
-    context = server_context(config)
+    context = _accepting(NamedPeerContext(ssl.PROTOCOL_TLS_SERVER), config)
     context.verify_mode = ssl.CERT_REQUIRED
+    context.expected_names = config.tls_expected_peer_name.split()
     return context
 
 

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import redis
 import redis.asyncio
+import trustme
+from cryptography.x509 import UniformResourceIdentifier
 
 from tests.conftest import StartRillway
 from tests.support.certificates import Authority, Files
@@ -314,6 +316,45 @@ def test_a_certificate_names_the_user_if_the_directive_says_so(
     plain.execute_command("ACL", "SETUSER", "joe", "off")
     assert served.client(served.authority.issue("joe", "joe")).acl_whoami() == "default"
     assert plain.info("stats")["acl_access_denied_tls_cert"] == 2
+
+
+def test_the_first_user_that_a_uri_of_the_certificate_names_is_logged_in(
+    serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain_names = trustme._identity_string_to_x509
+    monkeypatch.setattr(
+        trustme,
+        "_identity_string_to_x509",
+        lambda name: UniformResourceIdentifier(name) if ":" in name else plain_names(name),
+    )
+    served = serve("--tls-auth-clients-user", "URI")
+    plain = served.plain()
+    plain.execute_command("ACL", "SETUSER", "urn:users:off", "off", "+@all")
+    plain.execute_command("ACL", "SETUSER", "urn:users:joe", "on", "resetpass", "+@all")
+    names = ("localhost", "urn:users:none", "urn:users:off", "urn:users:joe")
+    joe = served.client(served.authority.issue("joe", "default", names))
+    assert joe.acl_whoami() == "urn:users:joe"
+    ann = served.client(served.authority.issue("ann", "urn:users:joe", names[:2]))
+    assert ann.acl_whoami() == "default"
+    newest, *_ = plain.acl_log()
+    assert (newest["reason"], newest["username"]) == ("tls-cert", "urn:users:none")
+
+
+def test_a_replica_asks_its_primary_for_the_name_that_the_directive_says(
+    run_rillway: StartRillway, serve: Callable[..., Served]
+) -> None:
+    served = serve()
+    server = run_rillway(
+        *served.directives(free_port()),
+        *("--port", str(free_port()), "--tls-replication", "yes"),
+        *("--tls-expected-peer-name", "primary.local"),
+        *("--replicaof", f"127.0.0.1 {served.tls_port}"),
+    )
+    until(lambda: "tls-expected-peer-name is primary.local" in server.output())
+    replica = redis.Redis(port=server.port)
+    assert replica.info("replication")["master_link_status"] == "down"
+    replica.config_set("tls-expected-peer-name", "primary.local localhost")
+    until(lambda: replica.info("replication")["master_link_status"] == "up")
 
 
 def encrypted(served: Served) -> ssl.SSLSocket:

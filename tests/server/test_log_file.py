@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import syslog
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from server.log_file import (
     ColourFormatter,
     JsonFormatter,
     LogFile,
+    LogfmtFormatter,
     LogFormatter,
     SystemLog,
     Terminal,
@@ -121,11 +123,25 @@ def test_a_line_of_json_is_one_line_whatever_it_says() -> None:
     assert read["traceback"].endswith("ValueError: why")
 
 
+def test_a_line_of_logfmt_is_one_line_whatever_it_says() -> None:
+    line = LogfmtFormatter().format(record('two\nlines, "quotes"'))
+    assert re.fullmatch(
+        r"pid=\d+ timestamp=\"\d\d \w+ \d{4} [\d:.]{12}\" level=notice"
+        r" message=\"two lines, 'quotes'\"",
+        line,
+    )
+
+
 def test_the_format_changes_with_the_directive() -> None:
     logger, handler = logging.getLogger("rillway"), logging.StreamHandler()
     logger.addHandler(handler)
     try:
-        for name, kind in (("json", JsonFormatter), ("text", LogFormatter)):
+        for name, kind in (
+            ("json", JsonFormatter),
+            ("text", LogFormatter),
+            ("logfmt", LogfmtFormatter),
+            ("legacy", LogFormatter),  # Valkey's word
+        ):
             config = Configuration()
             config.set("log-format", [name])
             set_log_format(config)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import grp
 import os
 import socket
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from server.unix_socket import SocketFile, make_way
+from server.unix_socket import SocketFile, give_to_group, make_way
 
 
 @pytest.fixture
@@ -66,3 +67,13 @@ def test_only_the_socket_that_was_made_is_removed(listener: socket.socket, tmp_p
     file.remove()
     assert not (tmp_path / "s").exists()
     file.remove()
+
+
+def test_the_file_is_given_to_a_group_that_there_is(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    path.touch()
+    own = grp.getgrgid(os.getgid())
+    give_to_group(str(path), own.gr_name)
+    assert path.stat().st_gid == own.gr_gid
+    with pytest.raises(OSError, match="there is no group 'no-such-group'"):
+        give_to_group(str(path), "no-such-group")

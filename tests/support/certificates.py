@@ -25,9 +25,14 @@ class Authority:
         self.path = str(folder / f"{name}.pem")
         self._ca.cert_pem.write_to_path(self.path)
 
-    def issue(self, name: str, common_name: str | None = None) -> Files:
+    def issue(
+        self,
+        name: str,
+        common_name: str | None = None,
+        names: tuple[str, ...] = ("localhost", "127.0.0.1"),
+    ) -> Files:
         """A certificate for this machine, in files called `name`; they are replaced if there."""
-        issued = self._ca.issue_cert("localhost", "127.0.0.1", common_name=common_name)
+        issued = self._ca.issue_cert(*names, common_name=common_name)
         files = Files(str(self._folder / f"{name}.crt"), str(self._folder / f"{name}.key"))
         issued.private_key_pem.write_to_path(files.key)
         chain = b"".join(blob.bytes() for blob in issued.cert_chain_pems)

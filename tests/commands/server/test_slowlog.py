@@ -20,7 +20,7 @@ def test_get_returns_the_slow_requests(client: InProcessClient) -> None:
     assert newest[0] == 1
     assert newest[1] == 1_700_000_000
     assert newest[2] >= 0
-    assert newest[3:] == [[b"SET", b"k", b"v"], client.state.address, b"me"]
+    assert newest[3:] == [[b"SET", b"k", b"v"], client.state.address, b"me", 3]
 
 
 def test_get_answers_ten_as_many_as_asked_for_or_all(client: InProcessClient) -> None:

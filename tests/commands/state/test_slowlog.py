@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.config.configuration import Configuration
 from commands.core.client import Client
 from commands.state.slowlog import SlowLog, shortened
 from tests.commands.server.decoder import server_with
@@ -60,12 +61,19 @@ def test_ids_go_on_after_a_reset(client: Client, slowlog: SlowLog) -> None:
     assert [request.id for request in slowlog.latest(-1)] == [1]
 
 
-def test_thirty_two_arguments_are_kept_and_more_are_counted() -> None:
+def test_arguments_are_kept_up_to_the_number_of_the_configuration_and_more_are_counted() -> None:
     argv = [b"%d" % number for number in range(40)]
-    assert shortened(argv[:32]) == argv[:32]
-    assert shortened(argv) == [*argv[:31], b"... (9 more arguments)"]
+    config = Configuration()
+    assert shortened(argv[:32], config) == argv[:32]
+    assert shortened(argv, config) == [*argv[:31], b"... (9 more arguments)"]
+    config.set("slowlog-entry-max-argc", ["2"])
+    assert shortened(argv[:2], config) == argv[:2]
+    assert shortened(argv[:6], config) == [b"0", b"... (5 more arguments)"]
 
 
-def test_128_bytes_of_an_argument_are_kept_and_more_are_counted() -> None:
-    assert shortened([b"x" * 128]) == [b"x" * 128]
-    assert shortened([b"x" * 130]) == [b"x" * 128 + b"... (2 more bytes)"]
+def test_an_argument_is_kept_up_to_the_length_of_the_configuration_and_more_is_counted() -> None:
+    config = Configuration()
+    assert shortened([b"x" * 128], config) == [b"x" * 128]
+    assert shortened([b"x" * 130], config) == [b"x" * 128 + b"... (2 more bytes)"]
+    config.set("slowlog-entry-max-string-len", ["16"])
+    assert shortened([b"set", b"A" * 20], config) == [b"set", b"A" * 16 + b"... (4 more bytes)"]
