@@ -24,6 +24,9 @@ ABSENT: dict[str, dict[str, str]] = {
     "a start from another file than its own": {"preload-file": ""},
 }
 
+# Of the modules that Redis 8 brings: a file may keep their parameters, and the log lists them.
+MODULE_PARAMETERS = ("bf-", "cf-", "search-", "ts-")
+
 # Directives without a value of their own; Redis's file and CONFIG GET do not show them either.
 _WITHOUT_A_DEFAULT = {
     "loadmodule": "modules",

@@ -468,6 +468,7 @@ class Configuration(EncodingLimits):
         for attribute in dataclasses.fields(self):
             assert attribute.default_factory is not dataclasses.MISSING
             setattr(self, attribute.name, attribute.default_factory())
+        self.module_parameters: dict[str, str] = {}
         # The words of each `user` line: a name and rules (server/user_files.py).
         self.users: list[list[str]] = []
         # The old and the new name of each `rename-command` line (commands/core/command_table.py).
@@ -483,6 +484,9 @@ class Configuration(EncodingLimits):
         """
         if name in absent_features.FEATURES:
             absent_features.check(name, words)
+            return
+        if name.startswith(absent_features.MODULE_PARAMETERS):
+            self.module_parameters[name] = " ".join(words)
             return
         if name == USER:
             self._add_user(words)
@@ -522,7 +526,7 @@ class Configuration(EncodingLimits):
 
     def without_effect(self) -> list[str]:
         """The inert directives that are not at their default, as `name value`."""
-        return [
+        return [f"{name} {value}" for name, value in self.module_parameters.items()] + [
             f"{name} {found.kind.format(value)}"
             for name, found in DIRECTIVES.items()
             if found.inert
@@ -572,5 +576,6 @@ def is_known(name: str) -> bool:
 
 
 def is_known_in_files(name: str) -> bool:
-    """`is_known` for a file, which also declares users and renames commands."""
-    return is_known(name) or name in (USER, RENAME_COMMAND)
+    """`is_known` for a file, which also declares users and has parameters of modules."""
+    is_parameter = name.startswith(absent_features.MODULE_PARAMETERS)
+    return is_parameter or is_known(name) or name in (USER, RENAME_COMMAND)

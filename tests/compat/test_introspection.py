@@ -62,3 +62,20 @@ def test_memory_stats_have_the_names_of_redis_in_its_order(
             reply = client.send("MEMORY", "STATS")
         names.append(re.findall(rb"\r\n([a-z][\w.-]+)\r\n", reply))
     assert names[0] == names[1]
+
+
+def test_an_entry_of_the_slow_log_counts_the_words_of_the_request(
+    rillway_server: RunningServer, redis_server: RunningServer
+) -> None:
+    entries = []
+    for server in (rillway_server, redis_server):
+        with server.connect() as client:
+            client.send("CONFIG", "SET", "slowlog-log-slower-than", "0")
+            client.send("SLOWLOG", "RESET")
+            client.send("ECHO", "word")
+            entries.append(client.send("SLOWLOG", "GET", "1").split(b"\r\n"))
+            client.send("CONFIG", "SET", "slowlog-log-slower-than", "10000")
+    ours, theirs = entries
+    assert (theirs[1], ours[1]) == (b"*6", b"*7")  # redis#15347, Redis 8.10
+    assert [ours[-2]] == [b":2"]
+    assert len(ours) == len(theirs) + 1

@@ -205,12 +205,52 @@ def test_save_alone_in_a_file_adds_no_save_points(file: Path) -> None:
         "lazyfree-lazy-user-del yes",
         "oom-score-adj-values 0 100 200",
         "bio-cpulist 1,3",
+        "lookahead 32",
+        "array-sparse-kmax 20",
+        "hash-min-template-entries 4",
+        "cluster-slot-stats-enabled cpu net",
+        "cluster-databases 16",
+        "availability-zone eu-1a",
+        "dual-channel-replication-enabled yes",
     ],
 )
 def test_an_inert_directive_keeps_and_names_any_legal_value(file: Path, line: str) -> None:
     config = load(file, f"{line}\n")
     assert config.get(line.partition(" ")[0]) == line.partition(" ")[2]
     assert config.without_effect() == [line]
+
+
+def test_parameters_of_the_modules_of_redis_8_are_taken_from_a_file(file: Path) -> None:
+    config = load(file, "search-threads 4\nbf-error-rate 0.01\n")
+    assert config.without_effect() == ["search-threads 4", "bf-error-rate 0.01"]
+    rewrite_configuration(str(file), config)
+    assert file.read_text().startswith("search-threads 4\nbf-error-rate 0.01\n")
+
+
+def test_names_of_valkey_set_the_directive_that_they_are_for(file: Path) -> None:
+    config = load(
+        file,
+        "primaryauth secret\nprimaryuser joe\nlog-format legacy\n"
+        "commandlog-execution-slower-than 7\ncommandlog-slow-execution-max-len 8\n",
+    )
+    assert (config.masterauth, config.masteruser, config.log_format) == ("secret", "joe", "text")
+    assert (config.slowlog_log_slower_than, config.slowlog_max_len) == (7, 8)
+    assert config.without_effect() == []
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("tls-auth-clients-user EMAIL", "must be one of the following: off, CN, URI"),
+        ("preload-file rdb:/tmp/other.rdb", "a start from another file than its own"),
+        ("cluster-slot-stats-enabled no cpu", "must be one of the following: no, yes, cpu"),
+    ],
+)
+def test_what_must_not_be_without_effect_stops_the_start(
+    file: Path, line: str, reason: str
+) -> None:
+    file.write_text(f"{line}\n")
+    assert reason in refusal([str(file)])
 
 
 def test_an_inert_directive_refuses_a_value_that_redis_refuses(file: Path) -> None:
