@@ -211,7 +211,7 @@ def test_commandstats_count_calls_failures_and_refusals(client: InProcessClient)
     found = fields(client, "commandstats")
     get = dict(pair.split("=") for pair in found["cmdstat_get"].split(","))
     assert (get["calls"], get["failed_calls"], get["rejected_calls"]) == ("3", "1", "1")
-    assert list(get) == ["calls", "usec", "usec_per_call", "rejected_calls", "failed_calls"]
+    assert list(get)[:5] == ["calls", "usec", "usec_per_call", "rejected_calls", "failed_calls"]
     assert "cmdstat_set" not in found
 
 
