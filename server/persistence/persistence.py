@@ -71,6 +71,7 @@ class Persistence:
         self._fatal = fatal
         self._is_open = False
         self._could_save = False  # whether the folder could be written at any time
+        self._is_in_log = False  # at the end: whether the append-only file has all data
         self._unwritable = ""  # the folder that the log has named as such
         self.has_lost_changes = False  # at the end
         self._loads_append_only_file = False
@@ -153,7 +154,8 @@ class Persistence:
         """Bring the data to disk before the server ends; False if that fails.
 
         Deliberately different from Redis: where the folder could never be written, and the log has
-        said so, a signal (`is_signal`) ends the server.
+        said so, a signal (`is_signal`) ends the server; and where only the snapshot fails, because
+        the append-only file has all data.
         """
         if not self._is_open:
             return True  # partly loaded data must not replace the files
@@ -166,10 +168,13 @@ class Persistence:
         if gives_up and not self._instance.dirty:
             save = False  # nothing has changed
         force = force or bool(gives_up)
-        if not self._end_children(force=force) or not self._bring_to_disk(save=save, force=force):
+        is_done = self._end_children(force=force) and self._bring_to_disk(
+            save=save, force=force, is_signal=is_signal
+        )
+        if not is_done:
             self._log("Errors trying to shut down the server. Check the logs for more information.")
             return False
-        if gives_up and save and not self._could_save:
+        if gives_up and save and not self._could_save and not self._is_in_log:
             self._note_loss()
         self._is_open = False
         return True
@@ -198,16 +203,24 @@ class Persistence:
             self.rewrites.call_off()
         return True
 
-    def _bring_to_disk(self, *, save: bool, force: bool) -> bool:
+    def _bring_to_disk(self, *, save: bool, force: bool, is_signal: bool) -> bool:
         # The append-only file first, as in Redis: it is complete even if the snapshot fails.
+        self._is_in_log = False
         if self.append_only_file.phase is not Phase.OFF:
             self._note("Calling fsync() on the AOF file.")
-            self.rewrites.sync_file()
+            # What could not be synced once may be lost although a later fsync succeeds.
+            was_well = not self._state.write_error
+            is_synced = self.rewrites.sync_file()
+            is_whole = self.append_only_file.phase is Phase.ON
+            self._is_in_log = was_well and is_synced and is_whole
         if save:
             self._note("Saving the final RDB snapshot before exiting.")
             self._tell("Saving the final RDB snapshot")
             if not self._may_write() or not self.snapshots.save():
                 outcome = ". Exit anyway." if force else ", can't exit."
+                if is_signal and self._is_in_log:
+                    outcome = ". Nothing is lost: the append-only file has all data. Exit anyway."
+                    force = True
                 self._log(f"Error trying to save the DB{outcome}")
                 if not force:
                     self._tell("Error trying to save the DB, can't exit.")

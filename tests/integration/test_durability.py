@@ -313,6 +313,23 @@ def test_a_signal_whose_snapshot_fails_leaves_the_server_running(
     assert (tmp_path / "dump.rdb").exists()
 
 
+def test_a_signal_on_a_full_disk_ends_a_server_whose_append_only_file_is_whole(
+    start: Start, tmp_path: Path
+) -> None:
+    server = start("--save", "3600 1", "--appendonly", "yes")
+    with server.connect() as client:
+        for number in range(100):
+            client.send("SET", f"k{number}", os.urandom(1000))
+        value = client.send("GET", "k99")
+    room_bytes = (tmp_path / "rillway.log").stat().st_size + 10_000  # for the log
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (room_bytes, -1))
+    assert server.stop() == 0
+    assert "Nothing is lost: the append-only file has all data." in server.output()
+    assert not (tmp_path / "dump.rdb").exists()
+    with start("--save", "3600 1", "--appendonly", "yes").connect() as client:
+        assert client.send("GET", "k99") == value
+
+
 def test_a_folder_that_was_never_writable_is_named_and_its_changes_are_lost(start: Start) -> None:
     server = start("--save", "3600 1", "--dir", "/proc")
     assert "Nothing can be saved: the folder /proc cannot be written" in server.output()

@@ -171,19 +171,21 @@ class Rewrites:
         self._state.rewrite_scheduled = False
         self.close_file()
 
-    def sync_file(self) -> None:
-        """Write and sync the buffer; a failure is logged."""
-        self._logging_failure(self._file.sync)
+    def sync_file(self) -> bool:
+        """Write and sync the buffer; False after a failure, which is logged."""
+        return self._logging_failure(self._file.sync)
 
     def close_file(self) -> None:
         """Write and sync the buffer, and close the file; a failure is logged."""
         self._logging_failure(self._file.close)
 
-    def _logging_failure(self, work: Callable[[], None]) -> None:
+    def _logging_failure(self, work: Callable[[], None]) -> bool:
         try:
             work()
         except OSError as error:
             self._log("warning", f"Fail to fsync the AOF file: {error.strerror}")
+            return False
+        return True
 
     def _schedule_until_on(self) -> None:
         if self._config.appendonly and self._file.phase is Phase.OFF:

@@ -461,6 +461,42 @@ def test_where_saving_worked_before_a_signal_does_not_end_it() -> None:
     assert said(server, "Error trying to save the DB, can't exit.")
 
 
+def test_a_signal_ends_it_without_a_snapshot_if_the_append_only_file_has_all_data() -> None:
+    server = InProcessServer(save="3600 1", appendonly="yes", appendfsync="no")
+    run(server, "SET", "a", "1")
+    server.files.fail("create", errno.ENOSPC)
+    assert run(server, "SHUTDOWN") == REFUSED
+    server.handle_signal()
+    assert server.shutdown_requested
+    assert not server.persistence.has_lost_changes
+    assert lines_with(server, "Nothing is lost") == [
+        "Error trying to save the DB. Nothing is lost: the append-only file has all data."
+        " Exit anyway."
+    ]
+    assert run(server.restart(server.files.crash()), "GET", "a") == b"$1\r\n1\r\n"
+
+
+@pytest.mark.parametrize("operation", ["write", "sync"])
+def test_a_signal_does_not_end_it_if_the_append_only_file_lacks_something(operation: str) -> None:
+    server = InProcessServer(save="3600 1", appendonly="yes", appendfsync="no")
+    server.files.fail("create", errno.ENOSPC)
+    server.files.fail(operation, errno.ENOSPC)
+    server.connect().execute("SET", "a", "1")
+    server.handle_signal()
+    assert not server.shutdown_requested
+    assert said(server, "Error trying to save the DB, can't exit.")
+
+
+def test_a_signal_does_not_end_it_while_the_append_only_file_is_switched_on() -> None:
+    server = InProcessServer(save="3600 1")
+    run(server, "SET", "a", "1")
+    server.children.is_held = True
+    run(server, "CONFIG", "SET", "appendonly", "yes")
+    server.files.fail("create", errno.ENOSPC)
+    server.handle_signal()
+    assert not server.shutdown_requested
+
+
 def test_a_folder_that_can_be_written_by_then_gets_the_snapshot() -> None:
     server = InProcessServer.on_files(read_only(), save="3600 1")
     run(server, "SET", "a", "1")
