@@ -7,5 +7,6 @@ streams: the part of it that walks over streams, groups and consumers
 scrapes: one scrape at a time, whose page connections share
 health: whether the server is ready to serve
 connection: one HTTP connection
+hosts: which Host headers are answered where no login is asked for
 endpoint: the listeners, and the answers
 """

@@ -2,8 +2,9 @@
 
 It listens on `metrics-port` at each address of `metrics-bind`, with TLS if `metrics-tls` says so;
 CONFIG SET changes all of it while the server runs. With `metrics-user` the metrics, and only they,
-ask for that user's password. At most 16 connections are open: a further one takes the place of the
-oldest that has not sent its request, or else of the oldest that has not taken its answer.
+ask for that user's password; without it the request must name this machine (hosts.py). At most 16
+connections are open: a further one takes the place of the oldest that has not sent its request, or
+else of the oldest that has not taken its answer.
 
 The connections are no clients of the keyspace: they are not in CLIENT LIST, and `maxclients` does
 not count them.
@@ -24,6 +25,7 @@ from server import clock
 from server.loop.listeners import bind_addresses
 from server.metrics.connection import HttpConnection, HttpRequest
 from server.metrics.health import unreadiness
+from server.metrics.hosts import is_own_host
 from server.metrics.scrapes import Scrapes
 from server.metrics.text import CONTENT_TYPE
 from server.open_access import metrics_warning
@@ -167,11 +169,21 @@ class MetricsEndpoint:
         elif request.path == "/readyz":
             reason = unreadiness(self._instance)
             connection.answer(503 if reason else 200, [f"{reason or 'ok'}\n".encode()])
+        elif not self._is_safe(request):
+            hint = b"unknown Host: name it in metrics-bind, or set metrics-user\n"
+            connection.answer(403, [hint])
         elif not self._may_read(connection, request):
             wanted = 'Basic realm="Rillway metrics", charset="UTF-8"'
             connection.answer(401, [b"Unauthorized\n"], WWW_Authenticate=wanted)
         else:
             self._scrapes.ask(lambda page: _send(connection, page))
+
+    def _is_safe(self, request: HttpRequest) -> bool:
+        """Return False if the page of a stranger may read the answer in the browser of a user."""
+        config = self._instance.config
+        if config.metrics_user:
+            return True
+        return is_own_host(request.headers.get("host", ""), config.metrics_bind)
 
     def _may_read(self, connection: HttpConnection, request: HttpRequest) -> bool:
         """Return True if no login is asked for, or the request has the user's password."""

@@ -210,6 +210,32 @@ def test_config_set_moves_the_endpoint(served: Served) -> None:
     assert not _answers(served)
 
 
+def test_without_a_user_a_foreign_name_gets_no_metrics(served: Served) -> None:
+    for host in ("evil.example", f"evil.example:{served.port}", ""):
+        status, body = served.get(Host=host)
+        assert (status, body) == (
+            403,
+            "unknown Host: name it in metrics-bind, or set metrics-user\n",
+        )
+    assert served.get("/healthz", Host="evil.example")[0] == 200
+    assert served.get(Host=f"localhost:{served.port}")[0] == 200
+    assert served.get(Host=f"10.0.0.7:{served.port}")[0] == 200
+    served.redis.acl_setuser("prom", enabled=True, passwords=["+a"])
+    served.redis.config_set("metrics-user", "prom")
+    assert served.get(Host="evil.example")[0] == 401
+    assert served.get(Host="evil.example", Authorization=login("prom", "a"))[0] == 200
+
+
+def test_addresses_of_the_metrics_that_overlap_are_refused_and_the_old_ones_stay(
+    served: Served,
+) -> None:
+    with pytest.raises(redis.ResponseError, match="Unable to listen"):
+        served.redis.config_set("metrics-bind", "* 127.0.0.1")
+    assert served.get()[0] == 200
+    served.redis.config_set("metrics-bind", "*")
+    assert served.get()[0] == 200
+
+
 def test_the_log_says_where_the_metrics_are_and_who_may_read_them(served: Served) -> None:
     assert f"Metrics: http://127.0.0.1:{served.port}/metrics" in served.server.output()
     served.redis.config_set("metrics-bind", "*")
