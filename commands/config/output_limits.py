@@ -54,5 +54,7 @@ def drop_for_output(client: Client) -> None:
     """Close the connection of a client whose unsent output exceeds its limit, at once."""
     instance = client.instance
     instance.stats.client_output_buffer_limit_disconnections += 1
-    instance.host.log("warning", f"output buffer limit: closing {client.address.decode()}")
+    reason = "output buffer limit"
+    line = f"{reason}: closing {client.address.decode()}"
+    instance.host.log_bounded("warning", reason, line)
     client.transport.abort()

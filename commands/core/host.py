@@ -120,6 +120,12 @@ class Host(Protocol):
         Bytes in the message are users' data (commands/config/redaction.py).
         """
 
+    def log_bounded(self, level: str, kind: str, message: str) -> None:
+        """Write a line that clients can cause at will, unless its kind has had one this minute.
+
+        The others are counted, and their number is written once the minute is over.
+        """
+
 
 class Transport(Protocol):
     """A client's connection."""

@@ -385,6 +385,10 @@ class InProcessServer:
         if level == "warning":
             LOGGER.warning(message)
 
+    def log_bounded(self, level: str, kind: str, message: str) -> None:
+        """Record each line."""
+        self.log(level, message)
+
 
 class InProcessClient:
     """A connection to an `InProcessServer`."""

@@ -32,6 +32,7 @@ from commands.core.version import REDIS_VERSION, RILLWAY_VERSION
 from commands.eviction.memory_use import MemoryUse
 from protocol.cutter import IS_COMPILED
 from server import allocator, clock, user_files
+from server.bounded_log import BoundedLog
 from server.config_file import rewrite_configuration
 from server.log_file import LEVELS, set_log_format
 from server.loop.closings import Closings
@@ -81,8 +82,8 @@ EXPIRE_LIMIT = 1000
 FORGET_LIMIT = 1000
 # With less room for data than this under `maxmemory`, the log warns.
 ROOM_BYTES = 16 * 1024**2
-# Directives that say where the endpoint for Prometheus listens.
 NO_LISTENER = "Unable to listen on this port. Check server logs."
+# Directives that say where the endpoint for Prometheus listens.
 METRICS_LISTENERS = {"metrics-port", "metrics-bind", "metrics-tls"}
 # Between two turns of eviction that no request causes.
 EVICTION_PAUSE_S = 0.001
@@ -98,6 +99,7 @@ class Service:
         self.supervisor = "no"  # under whose supervision the process runs
         self.loop = loop
         self.logger = logging.getLogger("rillway")
+        self._bounded_log = BoundedLog(self.log)
         self.instance: Instance = Instance(config, self, clock.now_ms())
         self.dispatcher: Dispatcher = Dispatcher(self.instance)
         self.cycle: EventLoopCycle = EventLoopCycle(self.dispatcher, loop.call_soon, write_output)
@@ -113,7 +115,11 @@ class Service:
         self.cycle.after.append(self.background_scheduler.schedule_if_needed)
         self.credentials = Credentials(config, self.log)
         self.handshakes = Handshakes(
-            loop, lambda: self.credentials.for_clients, self._connection, self._admits, self.log
+            loop,
+            lambda: self.credentials.for_clients,
+            self._connection,
+            self._admits,
+            self.log_bounded,
         )
         accept = {
             "tcp": self._connection,
@@ -464,6 +470,7 @@ class Service:
         instance = self.instance
         traffic = instance.replication.input_bytes, instance.replication.output_bytes
         instance.stats.sample(instance.now_ms, traffic)
+        self._bounded_log.tick(clock.elapsed_us())
         if instance.gates & GATE_BUSY or instance.is_cron_paused:
             return  # a script runs: no data changes, and none is saved
         if not instance.persistence.loading:
@@ -705,6 +712,10 @@ class Service:
         if self.instance.config.hide_user_data_from_log:
             message = without_bytes(message)
         self.logger.log(LEVELS[level], message)
+
+    def log_bounded(self, level: str, kind: str, message: str) -> None:
+        """Write a line that clients can cause at will, or count it."""
+        self._bounded_log.add(level, kind, message, clock.elapsed_us())
 
 
 def _remove(path: str) -> None:

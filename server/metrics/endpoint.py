@@ -60,7 +60,11 @@ class MetricsEndpoint:
         self._wanted: tuple[list[str], int, bool] | None = None
         self._accepting: set[asyncio.Task[object]] = set()
         self._handshakes = Handshakes(
-            loop, lambda: credentials.for_clients, self._connection, self._admits, self._log
+            loop,
+            lambda: credentials.for_clients,
+            self._connection,
+            self._admits,
+            instance.host.log_bounded,
         )
 
     # -- listeners -----------------------------------------------------------------------------

@@ -73,7 +73,8 @@ class ClientLimit:
     def _evict(self, client: Client) -> None:
         instance = self._instance
         instance.stats.evicted_clients += 1
-        instance.host.log("notice", f"Evicting client: {logged_client(client)}")
+        line = f"Evicting client: {logged_client(client)}"
+        instance.host.log_bounded("notice", "Evicting client", line)
         client.transport.abort()
 
 

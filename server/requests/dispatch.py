@@ -420,9 +420,8 @@ class Dispatcher(Runner):
             self.reject(client, None, errors.unknown_subcommand(name, request[1]))
         elif name in _HTTP_WORDS:
             # Cross-protocol scripting: a browser was made to send this. What follows must not run.
-            self.instance.host.log(
-                "warning", f"HTTP request from {client.address.decode()}: closed"
-            )
+            line = f"HTTP request from {client.address.decode()}: closed"
+            self.instance.host.log_bounded("warning", "HTTP request", line)
             client.transport.abort()
         else:
             self.reject(client, None, errors.unknown_command(request.words()))

@@ -292,7 +292,8 @@ class Session:
     def _drop(self, reason: str) -> None:
         """Close the connection at once, with no reply."""
         client = self.client
-        client.instance.host.log("warning", f"{reason}: closing {client.address.decode()}")
+        line = f"{reason}: closing {client.address.decode()}"
+        client.instance.host.log_bounded("warning", reason, line)
         client.transport.abort()
 
 

@@ -1,8 +1,8 @@
 """Accepted connections until they are encrypted: then they become clients like all others.
 
 The context is chosen when a connection comes, so that new certificates need no new listener. A peer
-that fails costs one line in the log, and is not a client. asyncio's own servers do not report that;
-so sockets are accepted here.
+that fails is not a client, and costs a line in the log; many cost no more than one a minute.
+asyncio's own servers do not report that, so sockets are accepted here.
 
 A handshake takes half a millisecond of the processor. When many peers connect at once, theirs take
 turns: for a millisecond at a time, then the loop polls and others are served.
@@ -44,12 +44,13 @@ class Handshakes:
         context: Callable[[], ssl.SSLContext],
         make_client: Callable[[], asyncio.Protocol],
         admits: Callable[[int], bool],
-        log: Callable[[str, str], None],
+        log: Callable[[str, str, str], None],
         clock_us: Callable[[], int] = clock.elapsed_us,
         peer_name: str = "a client",
     ) -> None:
         """`admits`: whether one more is allowed beside this number of handshakes.
 
+        `log`: as Host.log_bounded.
         `peer_name`: what the log calls those that connect.
         """
         self._admits = admits
@@ -95,8 +96,8 @@ class Handshakes:
         except OSError as error:
             transport.close()
             ends = f"addr={peer[0]}:{peer[1]} laddr={own[0]}:{own[1]}"
-            text = f"Error accepting {self._peer_name} connection: {reason_of(error)} ({ends})"
-            self._log("warning", text)
+            kind = f"Error accepting {self._peer_name} connection"
+            self._log("warning", kind, f"{kind}: {reason_of(error)} ({ends})")
 
     def take_turn(self, go_on: Callable[[], None]) -> None:
         """Have a handshake go on after those for which bytes came before."""

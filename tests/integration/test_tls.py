@@ -429,6 +429,36 @@ def _descriptors(server: RunningServer) -> int:
     return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
 
 
+def test_many_failed_handshakes_cost_one_line_of_the_log(serve: Callable[..., Served]) -> None:
+    served = serve("--tls-auth-clients", "no")
+    for _ in range(1000):
+        with socket.create_connection(("127.0.0.1", served.tls_port), timeout=10) as stranger:
+            stranger.sendall(b"PING\r\n")
+            with contextlib.suppress(ConnectionResetError):
+                while stranger.recv(100):
+                    pass
+    assert served.client().ping()
+    lines = [line for line in served.server.output().split("\n") if "Error accepting" in line]
+    assert len(lines) <= 2, lines[:5]  # the second one counts the others
+    assert "Error accepting a client connection: " in lines[0]
+
+
+def test_addresses_of_both_ports_can_be_changed(serve: Callable[..., Served]) -> None:
+    served = serve("--tls-auth-clients", "no")
+    plain = served.plain()
+    tls_port, port = served.tls_port, served.server.port
+    for words in ("*", "* -::*", "127.0.0.1", "* 127.0.0.1", "0.0.0.0"):
+        if words == "* 127.0.0.1":
+            with pytest.raises(redis.ResponseError, match="Failed to bind"):
+                plain.config_set("bind", words)
+        else:
+            plain.config_set("bind", words)
+        assert served.client().ping() and served.plain().ping()
+    plain.config_set("port", tls_port, "tls-port", port)
+    served.tls_port, served.server.port = port, tls_port
+    assert served.client().ping() and served.plain().ping()
+
+
 def test_a_port_that_is_changed_twice_at_once_is_the_last_one(
     serve: Callable[..., Served],
 ) -> None:

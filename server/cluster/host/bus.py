@@ -41,14 +41,14 @@ KEEPALIVE_SECONDS = 30  # as Redis, with the default node timeout
 
 
 class Bus:
-    """The bus of one node: `happened` is told of each event, in the loop."""
+    """The bus of one node: `happened` is told of each event, in the loop; `log` as log_bounded."""
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         happened: Callable[[Event], None],
         now_ms: Callable[[], int],
-        log: Callable[[str, str], None],
+        log: Callable[[str, str, str], None],
         credentials: Credentials,
         clock_us: Callable[[], int] = clock.elapsed_us,
     ) -> None:
@@ -236,7 +236,7 @@ class _Connection(asyncio.Protocol):
         try:
             size = frame_size(bytes(received[:START_BYTES]))
         except BadFrame as error:
-            self._bus.log("warning", f"Cluster bus: {error}")
+            self._bus.log("warning", "Cluster bus", f"Cluster bus: {error}")
             self.drop()
             return 0
         return size if len(received) >= size else 0
@@ -246,7 +246,8 @@ class _Connection(asyncio.Protocol):
         try:
             message = unpack(frame)
         except BadMessage as error:
-            self._bus.log("verbose", f"Cluster bus: a message is dropped: {error}")
+            kind = "Cluster bus: a message is dropped"
+            self._bus.log("verbose", kind, f"{kind}: {error}")
             return
         if not self.is_dropped:
             self._bus.happened(Received(self._link, message))

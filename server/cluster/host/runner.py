@@ -124,7 +124,7 @@ class ClusterRunner:
             instance.now_ms,
         )
         self._bus = Bus(
-            loop, self._happened, lambda: instance.now_ms, instance.host.log, credentials
+            loop, self._happened, lambda: instance.now_ms, instance.host.log_bounded, credentials
         )
         self._mode = instance.feature(ClusterMode)
         instance.databases[0].slots = SlotIndex()

@@ -28,7 +28,7 @@ class Turns:
             loop,
             self.happened,
             lambda: 0,
-            lambda level, text: self.logged.append(text),
+            lambda level, kind, text: self.logged.append(text),
             Mock(),
             lambda: self.now_us,
         )
