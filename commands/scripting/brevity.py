@@ -22,6 +22,7 @@ _LIBRARIES = {
     b"math": frozenset((b"abs", b"ceil", b"floor", b"fmod", b"max", b"min", b"modf")),
     b"string": frozenset((b"byte", b"format", b"len", b"lower", b"sub", b"upper")),
 }
+_LIBRARIES[b"server"] = _LIBRARIES[b"redis"]  # Valkey's name
 _IS_FUNCTION = b"function"  # what a register holds, if it is no library
 (
     _MOVE, _LOAD_BOOLEAN, _LOAD_NIL, _GET_GLOBAL, _GET_TABLE, _SELF, _JUMP, _CALL, _FOR_LOOP,

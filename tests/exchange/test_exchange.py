@@ -6,115 +6,13 @@ through DUMP and RESTORE. At every step everything that a server shows of its da
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TypeAlias
-
 import pytest
 
-from tests.crash.servers import (
-    Link,
-    Server,
-    start_redis,
-    start_rillway,
-)
 from tests.exchange.data_set import FAR_MS, Requests, dangling, everything, more
-from tests.exchange.views import View, differences, hash_fields, view
-from tests.support.programs.servers import redis_version
+from tests.exchange.running import Run
+from tests.exchange.views import differences, hash_fields
 
 pytestmark = pytest.mark.compat
-
-SNAPSHOT = "dump.rdb"
-APPEND_ONLY_DIRECTORY = "appendonlydir"
-FILES_AFTER_A_REWRITE = 3  # a base, an increment, the manifest
-FOR_REDIS_7_0 = ("--rdb-stream-type", "19")
-STAYS = ("--save", "", "--enable-debug-command", "yes")
-
-Run: TypeAlias = Callable[..., "Running"]
-
-
-class Running:
-    """A server on a folder of its own."""
-
-    def __init__(self, server: Server, folder: Path) -> None:
-        self.server = server
-        self.folder = folder
-        self.link = Link(server.port)
-
-    def fill(self, requests: Requests) -> None:
-        """Run requests, none of which fails."""
-        for db, argv in requests:
-            assert self.link.ask("SELECT", db) in (b"OK", b"QUEUED")
-            reply = self.link.ask(*argv)
-            assert not isinstance(reply, Exception), (argv, reply)
-
-    def view(self, **how: bool) -> View:
-        return view(self.link.ask, **how)
-
-    def digest(self) -> bytes:
-        digest = self.link.ask("DEBUG", "DIGEST")
-        assert isinstance(digest, bytes) and len(digest) == 40
-        return digest
-
-    def save(self) -> Path:
-        assert self.link.ask("SAVE") == b"OK"
-        return self.folder / SNAPSHOT
-
-    def rewrite(self) -> None:
-        """BGREWRITEAOF, and wait until it is done."""
-        assert not isinstance(self.link.ask("BGREWRITEAOF"), Exception)
-        while b"aof_rewrite_in_progress:1" in (info := self.info()) or (
-            b"aof_rewrite_scheduled:1" in info
-        ):
-            pass
-        assert b"aof_last_bgrewrite_status:ok" in info
-        # What the rewrite made superfluous is removed beside the loop: who copies the folder now
-        # would come upon files that go.
-        while len(list((self.folder / APPEND_ONLY_DIRECTORY).iterdir())) > FILES_AFTER_A_REWRITE:
-            pass
-
-    def append_only_files(self) -> Path:
-        """The folder, once all is in it: under `everysec` a write may wait for a long sync."""
-        while b"aof_buffer_length:0\r" not in self.info():
-            pass
-        return self.folder / APPEND_ONLY_DIRECTORY
-
-    def info(self) -> bytes:
-        text = self.link.ask("INFO", "persistence")
-        assert isinstance(text, bytes)
-        return text
-
-    def stop(self) -> None:
-        self.link.close()
-        self.server.stop()
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[Run]:
-    """run("rillway" or "redis", directives..., files=[...]): a server with copies of these."""
-    started: list[Running] = []
-    assert redis_version().startswith("7.0.")
-    ways = {"rillway": start_rillway, "redis": start_redis}
-
-    def begin(
-        kind: str, *directives: str, files: tuple[Path, ...] = (), warns: bool = False
-    ) -> Running:
-        folder = tmp_path / f"{len(started)}-{kind}"
-        folder.mkdir()
-        for path in files:
-            copy = shutil.copytree if path.is_dir() else shutil.copy
-            copy(path, folder / path.name)
-        log = tmp_path / f"{folder.name}.log"
-        more = FOR_REDIS_7_0 if kind == "rillway" and "--rdb-stream-type" not in directives else ()
-        server = ways[kind](folder, log, (*STAYS, *more, *directives))
-        assert warns or server.unexpected_warnings() == []
-        started.append(Running(server, folder))
-        return started[-1]
-
-    yield begin
-    for server in started:
-        server.stop()
 
 
 def the_other(kind: str) -> str:

@@ -64,7 +64,10 @@ function native.set_contents(front, table) contents[front] = table end
 local globals = {}
 local environment = protect(globals)
 local globals_metatable = {
-  __index = function(_, name)
+  __index = function(table, name)
+    -- Valkey's name for the library; it is not listed among the globals, as Redis has none.
+    local library = name == 'server' and c_rawget(table, 'redis')
+    if library then return library end
     error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
   end,
 }

@@ -23,6 +23,7 @@ def dump(source: str) -> bytes:
         "return {1, 'a', KEYS[1], #ARGV, ARGV[1] .. 'x'}",
         "local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('DEL', 'a') end return n",
         "local call = redis.call if ARGV[1] then call('GET', 'a') else call('GET', 'b') end",
+        "return server.call('GET', KEYS[1])",
         "return math.max(tonumber(ARGV[1]) or 0, 5)",
         "return string.format('%s', KEYS[1])",
         *SCRIPTS.values(),

@@ -47,6 +47,19 @@ def test_a_source_that_is_not_a_library_is_refused(
     assert client.execute("FUNCTION", "LOAD", code) == b"-ERR %b\r\n" % error.encode()
 
 
+def test_a_library_may_use_the_names_of_valkey(client: InProcessClient) -> None:
+    code = load(
+        "server.register_function('count', function(k) return server.call('INCR', k[1]) end)"
+    )
+    assert client.execute("FUNCTION", "LOAD", code) == b"$1\r\nl\r\n"
+    assert client.execute("FCALL", "count", 1, "k") == b":1\r\n"
+    assert client.execute("EVAL", "return server == redis", 0) == b":1\r\n"
+    listed = "for name in pairs(_G) do if name == 'server' then return 1 end end return 0"
+    assert client.execute("EVAL", listed, 0) == b":0\r\n"
+    too_early = load("server.call('GET', 'k')")
+    assert b"variable 'call'" in client.execute("FUNCTION", "LOAD", "REPLACE", too_early)
+
+
 def test_libraries_are_listed_with_their_functions(client: InProcessClient) -> None:
     client.execute("HELLO", 3)
     client.execute("FUNCTION", "LOAD", LIBRARY)
