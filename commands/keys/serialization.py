@@ -27,6 +27,7 @@ from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
 from protocol.requests import Argv
+from storage.append_only.hash_requests import rebuild_times
 from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.opcodes import STREAM_2, STREAM_3
 from storage.snapshot.options import SnapshotOptions
@@ -38,6 +39,7 @@ from storage.snapshot.payload import (
     restore_in_steps,
 )
 from storage.stream import Stream
+from storage.types.hashes import HashValue
 from storage.types.value import Value
 
 # How long RESTORE validates before others have their turn.
@@ -187,9 +189,10 @@ def _store(
 def _propagate_restored(
     client: Client, argv: Argv, value: Value, deadline_ms: int | None, older: bytes | None
 ) -> None:
-    """Propagate the payload in the format of Redis 7.0 (`older`), unless it has times of fields.
+    """Propagate the payload in the format of Redis 7.0 (`older`), unless it has an older one.
 
-    What a stream loses by that is in a carrier.
+    What a stream loses by that is in a carrier. Times of fields, which Redis and Valkey have no
+    common format for, follow as requests.
     """
     if not client.instance.propagation.sinks:
         return
@@ -197,7 +200,7 @@ def _propagate_restored(
     ttl = argv[2] if deadline_ms is None else b"%d" % deadline_ms
     if deadline_ms is not None and b"ABSTTL" not in map(bytes.upper, words):
         words.append(b"ABSTTL")
-    if not _is_propagated_older(payload, value):
+    if payload_version(payload) <= _OLD_OPTIONS_VERSION:
         client.propagate(*argv[:2], ttl, payload, *words)
         return
     if older is None:  # a replica has come since
@@ -205,10 +208,9 @@ def _propagate_restored(
     client.propagate(*argv[:2], ttl, older, *words)
     if type(value) is Stream:
         propagate_carried(client, b"RESTORE", argv[1], ttl, payload, b"REPLACE", *words)
-
-
-def _is_propagated_older(payload: bytes, value: Value) -> bool:
-    return payload_version(payload) > _OLD_OPTIONS_VERSION and value.first_deadline_ms() is None
+    elif isinstance(value, HashValue):
+        for request in rebuild_times(argv[1], value):
+            client.propagate(*request)
 
 
 def _restore_nothing(client: Client, key: bytes, old: Value | None) -> None:
@@ -261,7 +263,7 @@ def _decoding(client: Client, payload: bytes) -> Decoding:
     value = yield from restore_in_steps(
         payload, instance.now_ms, limits=instance.encoding_limits, max_string_bytes=max_bytes
     )
-    if not instance.propagation.sinks or not _is_propagated_older(payload, value):
+    if not instance.propagation.sinks or payload_version(payload) <= _OLD_OPTIONS_VERSION:
         return value, None
     pieces = []
     for piece in dump_pieces(value, OLD_OPTIONS, instance.now_ms):

@@ -24,3 +24,12 @@ def rebuild_hash(key: bytes, value: HashValue, now_ms: int) -> Iterator[list[byt
             for record in records[start : start + PAIRS_PER_REQUEST]:
                 request += (field_of(record), value_of(record))
             yield request
+
+
+def rebuild_times(key: bytes, value: HashValue) -> Iterator[list[bytes]]:
+    """The requests that give the fields of a hash their times: one for each time."""
+    fields: dict[int, list[bytes]] = {}
+    for name, when_ms in (value.expires or {}).items():
+        fields.setdefault(when_ms, []).append(name)
+    for when_ms, names in fields.items():
+        yield [b"HPEXPIREAT", key, b"%d" % when_ms, b"FIELDS", b"%d" % len(names), *names]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.exchange.data_set import FAR_MS, Requests, dangling, everything, more
+from tests.exchange.data_set import FAR_MS, Requests, dangling, everything, hashes, more
 from tests.exchange.running import Run, Running
 from tests.exchange.views import View, differences
 
@@ -170,3 +170,16 @@ def test_a_stream_with_released_entries_migrates_to_valkey_without_what_that_doe
     assert first.link.ask("MIGRATE", *order) == b"OK"
     assert second.link.ask("XRANGE", "s", "-", "+") == before
     assert second.link.ask("XPENDING", "s", "g")[0] == 2
+
+
+def test_what_was_restored_and_sent_on_is_in_a_file_that_valkey_loads(run: Run) -> None:
+    append_only = ("--appendonly", "yes")
+    first, second = run("valkey"), run("rillway", *AUTOMATIC["rillway"], *append_only)
+    first.fill([*hashes(), *TIMED])
+    first.link.ask("SELECT", 0)
+    for key in first.link.ask("KEYS", "*"):
+        expires = max(0, first.link.ask("PEXPIRETIME", key))
+        payload = first.link.ask("DUMP", key)
+        second.fill([(0, ("RESTORE", key, expires, payload, "ABSTTL"))])
+    third = run("valkey", *append_only, files=(second.append_only_files(),))
+    assert times_of_fields(third) == times_of_fields(first)

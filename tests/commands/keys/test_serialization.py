@@ -8,6 +8,7 @@ from commands.keys.serialization import TURN_US
 from protocol import replies
 from server.inprocess.server import InProcessServer
 from storage.redis_format.checksum import crc64, encode_checksum
+from storage.snapshot.payload import payload_version
 from tests.commands.keys.conversation import (
     NIL,
     NOT_AN_INTEGER,
@@ -126,6 +127,28 @@ def test_restore_notifies_a_new_key_and_is_propagated(talk: Conversation) -> Non
     assert talk.events() == ["new a", "restore a"]
     (request,) = propagated_bytes(talk)
     assert request == [b"RESTORE", b"a", b"0", REDIS_PAYLOAD]
+
+
+@pytest.mark.parametrize("form", ["auto", "valkey"])
+def test_times_of_fields_are_propagated_as_requests(form: str) -> None:
+    talk = Conversation(**{"rdb-stream-type": form})
+    at_ms = NOW_MS + 5000
+    talk.all(
+        "HSET h a 1 b 2 c 3 d 4",
+        f"HPEXPIREAT h {at_ms} FIELDS 2 a b",
+        f"HPEXPIREAT h {at_ms + 1} FIELDS 1 c",
+    )
+    payload = dump(talk, "h")
+    talk.server.propagated.clear()
+    assert restore(talk, "copy", 0, payload) == OK
+    multi, restored, *times, end = propagated_bytes(talk)
+    assert (multi, end) == ([b"MULTI"], [b"EXEC"])
+    assert restored[:3] == [b"RESTORE", b"copy", b"0"]
+    assert payload_version(restored[3]) == 10
+    assert [b" ".join(words).decode() for words in times] == [
+        f"HPEXPIREAT copy {at_ms} FIELDS 2 a b",
+        f"HPEXPIREAT copy {at_ms + 1} FIELDS 1 c",
+    ]
 
 
 def propagated_bytes(talk: Conversation) -> list[list[bytes]]:
