@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rillway.sampler.figures import ConsumerFigures, GroupFigures, Move, age_ms
-from rillway.sampler.replies import Reply, as_map, as_text, is_error, optional_text
+from rillway.sampler.replies import Reply, as_map, as_text, is_error, known_lag, optional_text
 
 MOVES_KEPT_MS = 60_000
 
@@ -54,7 +54,7 @@ def group_figures(
     entries_read = info.get(b"entries-read")
     group = GroupFigures(
         name=info[b"name"],
-        lag=info.get(b"lag"),
+        lag=known_lag(info),
         pending=info[b"pending"],
         entries_read=entries_read,
         last_delivered_id=as_text(info[b"last-delivered-id"]),

@@ -37,6 +37,15 @@ def as_map(reply: Reply) -> dict[bytes, Reply]:
     return dict(zip(reply[::2], reply[1::2], strict=True))
 
 
+def known_lag(info: dict[bytes, Reply]) -> int | None:
+    """The lag of a group by its part of XINFO GROUPS' reply; None if the server does not know it.
+
+    A negative one, as Redis 8.2 reports after XSETID, is none: more was counted than there was.
+    """
+    lag: int | None = info.get(b"lag")
+    return None if lag is None or lag < 0 else lag
+
+
 def text_map(reply: Reply) -> dict[str, str | int]:
     """A map of texts and numbers."""
     return {

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from rillway.pipeline.client.connection import Connection, Reply, ServerError
 from rillway.pipeline.client.facts import all_group_infos, as_map, group_name
 from rillway.pipeline.client.ids import MAX_ID, format_id, ms_of, parse_id
+from rillway.sampler.replies import known_lag
 
 PIPELINE_PREFIXES = ("__archive:", "__pin:", "__spark:")
 MS_PER_MINUTE, MS_PER_HOUR, MS_PER_DAY = 60_000, 3_600_000, 86_400_000
@@ -83,7 +84,7 @@ def _group(info: dict[bytes, Reply], pending: Reply, consumers: Reply) -> Group:
         last_delivered=parse_id(info[b"last-delivered-id"]),
         pending=pending[0],
         oldest_pending=parse_id(pending[1]) if pending[1] else None,
-        lag=info.get(b"lag"),
+        lag=known_lag(info),
         idle_ms=min(idle) if idle else None,
     )
 

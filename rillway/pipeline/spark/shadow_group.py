@@ -12,6 +12,7 @@ from rillway.pipeline.client.connection import Connection, ServerError
 from rillway.pipeline.client.facts import StreamFacts, group_infos
 from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.offsets import Position
+from rillway.sampler.replies import known_lag
 
 PREFIX = "__spark:"
 
@@ -38,7 +39,7 @@ def read_groups(connection: Connection, stream: str) -> list[GroupFacts]:
 
 
 def _group(info: dict[bytes, object]) -> GroupFacts:
-    last_id, n, lag = info[b"last-delivered-id"], info.get(b"entries-read"), info.get(b"lag")
+    last_id, n = info[b"last-delivered-id"], info.get(b"entries-read")
     assert isinstance(last_id, bytes)
     name, consumers, pending = info[b"name"], info[b"consumers"], info[b"pending"]
     assert isinstance(name, bytes) and isinstance(consumers, int) and isinstance(pending, int)
@@ -47,7 +48,7 @@ def _group(info: dict[bytes, object]) -> GroupFacts:
         position=Position(parse_id(last_id), n if isinstance(n, int) else None),
         consumers=consumers,
         pending=pending,
-        lag=lag if isinstance(lag, int) else None,
+        lag=known_lag(info),
     )
 
 

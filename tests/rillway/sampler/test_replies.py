@@ -12,6 +12,7 @@ from rillway.sampler.replies import (
     is_error,
     is_missing,
     is_refusal,
+    known_lag,
     optional_text,
     pairs,
     percentile_us,
@@ -21,6 +22,14 @@ from rillway.sampler.replies import (
 
 def test_a_map_is_the_same_over_both_protocols() -> None:
     assert as_map([b"a", 1, b"b", [2]]) == as_map({b"a": 1, b"b": [2]}) == {b"a": 1, b"b": [2]}
+
+
+@pytest.mark.parametrize(("lag", "known"), [(0, 0), (7, 7), (None, None), (-8, None)])
+def test_a_negative_lag_is_one_that_the_server_does_not_know(
+    lag: int | None, known: int | None
+) -> None:
+    assert known_lag({b"lag": lag}) == known
+    assert known_lag({}) is None
 
 
 def test_lines_of_info_and_their_fields() -> None:
