@@ -96,6 +96,35 @@ def dumped(exchange: Exchange, wanted: Expected) -> Expected:
     return wanted
 
 
+GROUP_LAG = """\
+1)  1) "name"
+    2) "g"
+    3) "consumers"
+    4) (integer) 0
+    5) "pending"
+    6) (integer) 0
+    7) "last-delivered-id"
+    8) "{}"
+    9) "entries-read"
+   10) {}
+   11) "lag"
+   12) {}"""
+EMPTIED_STREAM = """\
+ 1) "length"
+ 2) (integer) 0
+ 3) "radix-tree-keys"
+ 4) (integer) {}
+ 5) "radix-tree-nodes"
+ 6) (integer) {}
+ 7) "last-generated-id"
+ 8) "2-0"
+ 9) "max-deleted-entry-id"
+10) "2-0"
+11) "entries-added"
+12) (integer) 2
+13) "recorded-first-entry-id"
+14) "0-0"
+{}"""
 EMPTY_STREAM = """\
  1) "length"
  2) (integer) 0
@@ -241,6 +270,94 @@ NEWER_THAN_8_2 = [
             rillway="(error) ERR Bad data format",
         ),
     ),
+    Difference(
+        "nodes without an entry",
+        since="8.10",
+        reason="A trim drops the node whose last entry it removes, even if entries that were "
+        "deleted before are above what it trims (redis#15808).",
+        shown=Shown(
+            (
+                "XADD s 1-0 f 1",
+                "XADD s 2-0 f 1",
+                "XDEL s 2-0",
+                "XTRIM s MINID 2-0",
+                "XINFO STREAM s",
+            ),
+            redis=EMPTIED_STREAM.format(
+                1,
+                2,
+                '15) "groups"\n16) (integer) 0\n17) "first-entry"\n18) (nil)\n'
+                '19) "last-entry"\n20) (nil)',
+            ),
+            rillway=EMPTIED_STREAM.format(
+                0,
+                1,
+                '15) "idmp-duration"\n16) (integer) 100\n17) "idmp-maxsize"\n'
+                '18) (integer) 100\n19) "pids-tracked"\n20) (integer) 0\n'
+                '21) "iids-tracked"\n22) (integer) 0\n23) "iids-added"\n24) (integer) 0\n'
+                '25) "iids-duplicates"\n26) (integer) 0\n27) "groups"\n28) (integer) 0\n'
+                '29) "first-entry"\n30) (nil)\n31) "last-entry"\n32) (nil)',
+            ),
+        ),
+    ),
+    Difference(
+        "entries read and XSETID",
+        since="8.10",
+        reason="XSETID with fewer ENTRIESADDED than a group has read leaves no negative lag "
+        "(redis#15488).",
+        shown=Shown(
+            (
+                "XADD s 1-1 f 1",
+                "XADD s 1-2 f 1",
+                "XADD s 1-3 f 1",
+                "XGROUP CREATE s g 1-3 ENTRIESREAD 3",
+                "XTRIM s MAXLEN 1",
+                "XSETID s 1-3 ENTRIESADDED 1",
+                "XINFO GROUPS s",
+            ),
+            redis=GROUP_LAG.format("1-3", "(integer) 3", "(integer) -2"),
+            rillway=GROUP_LAG.format("1-3", "(integer) 1", "(integer) 0"),
+        ),
+    ),
+    Difference(
+        "entries read by a group that was set back",
+        since="8.10",
+        reason="Rillway's own: a group with too great an ENTRIESREAD does not count on beyond what "
+        "was added; Redis 8.10 would not load that (redis#15308).",
+        shown=Shown(
+            (
+                "XADD s 1-1 f 1",
+                "XADD s 1-2 f 1",
+                "XADD s 1-3 f 1",
+                "XGROUP CREATE s g 1-1 ENTRIESREAD 3",
+                "XREADGROUP GROUP g a NOACK STREAMS s >",
+                "XGROUP DELCONSUMER s g a",
+                "XINFO GROUPS s",
+            ),
+            redis=GROUP_LAG.format("1-3", "(integer) 5", "(integer) -2"),
+            rillway=GROUP_LAG.format("1-3", "(integer) 3", "(integer) 0"),
+        ),
+    ),
+    Difference(
+        "references that DELREF passes",
+        since="8.10",
+        reason="A trim with DELREF also drops references to entries that were deleted before, "
+        "where they lie in what it trims (redis#15581).",
+        shown=Shown(
+            (
+                "XADD s 1-1 f 1",
+                "XADD s 1-2 f 1",
+                "XADD s 1-3 f 1",
+                "XGROUP CREATE s g 0",
+                "XREADGROUP GROUP g a STREAMS s >",
+                "XDEL s 1-1",
+                "XTRIM s MINID 1-3 DELREF",
+                "XPENDING s g",
+            ),
+            redis='1) (integer) 2\n2) "1-1"\n3) "1-3"\n4) 1) 1) "a"\n      2) "2"',
+            rillway='1) (integer) 1\n2) "1-3"\n3) "1-3"\n4) 1) 1) "a"\n      2) "1"',
+        ),
+    ),
 ]
 
 
@@ -264,19 +381,6 @@ XINFO_HELP = """\
 7)     Show information about the stream.
 8) HELP
 9)     {} this help."""
-GROUP_LAG = """\
-1)  1) "name"
-    2) "g"
-    3) "consumers"
-    4) (integer) 0
-    5) "pending"
-    6) (integer) 0
-    7) "last-delivered-id"
-    8) "{}"
-    9) "entries-read"
-   10) {}
-   11) "lag"
-   12) {}"""
 
 NEWER_THAN_7_0 = [
     Difference(

@@ -22,8 +22,11 @@ from commands.transactions.watched_keys import WatchedKeys
 from storage.digest import value_digest
 from storage.entries.entry_id import MAX_ID, MIN_ID, format_id
 from storage.groups.group import Group
+from storage.groups.lag import lag
 from storage.keyspace.database import Database
 from storage.object_size import bytes_object_bytes
+from storage.snapshot.stream_encoder import stream_pieces
+from storage.snapshot.stream_refusals import refusal
 from storage.stream import Stream
 from storage.types.sets import SetValue
 from storage.types.sorted_sets import SortedSetValue
@@ -156,7 +159,7 @@ def check_sorted_set(value: SortedSetValue) -> None:
 
 
 def check_stream(stream: Stream) -> None:
-    """Length, order and counters are those of the entries; every group is whole."""
+    """Length, order and counters are those of the entries; every group is whole; Redis loads it."""
     ids = stream.ids(MIN_ID, MAX_ID)
     require(ids == sorted(set(ids)), "IDs do not ascend")
     require(stream.length == len(ids), f"length {stream.length}, but {len(ids)} IDs")
@@ -177,6 +180,10 @@ def check_stream(stream: Stream) -> None:
     for name, group in stream.groups.items():
         require(group.name == name, "a group under another's name")
         check_group(group)
+        left = lag(stream, group)
+        require(left is None or left >= 0, f"a lag of {left}")
+    reason = refusal(27, b"".join(stream_pieces(stream, 27, compress=False, now_ms=0)))
+    require(reason is None, f"Redis 8.10 would not load it: {reason}")
 
 
 def _entries(chunks: list[bytes]) -> tuple[Reply, ...]:
