@@ -88,6 +88,34 @@ def test_a_copy_remembers_and_forgets_on_its_own(client: Talk, server: InProcess
     assert remembered(client, "t")[2:4] == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("way", "key"),
+    [
+        ("SWAPDB 0 1 ; SWAPDB 1 0", "s"),
+        ("MOVE s 1 ; SELECT 1", "s"),
+        ("RENAME s t", "t"),
+        ("COPY s t ; DEL s", "t"),
+        ("COPY s t ; FLUSHDB ASYNC ; XADD t IDMP p 1 * f v", "t"),
+        ("DEBUG RELOAD", "s"),
+    ],
+)
+def test_a_stream_forgets_wherever_it_was_brought(way: str, key: str) -> None:
+    server = InProcessServer(enable_debug_command="yes")
+    client = Talk(server)
+    client.all("XADD s IDMP p 1 * f v", *way.split(" ; "))
+    assert remembered(client, key)[2:4] == (1, 1)
+    server.advance(100_001)
+    assert remembered(client, key)[2:4] == (0, 0)
+    assert len(server.instance.idempotence) == 0
+
+
+def test_a_duplicate_is_a_change_that_is_saved(client: Talk) -> None:
+    before = client.server.instance.dirty
+    client.do("XADD s IDMP p 1 * f v")
+    assert remembered(client)[5] == 1
+    assert client.server.instance.dirty == before + 1
+
+
 def test_a_stream_takes_the_defaults_of_the_time_when_it_was_created(client: Talk) -> None:
     client.do("CONFIG SET stream-idmp-duration 7 stream-idmp-maxsize 8")
     client.all("XADD t * f v", "XGROUP CREATE u g 0 MKSTREAM")

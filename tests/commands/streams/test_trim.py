@@ -319,6 +319,11 @@ def test_acked_passes_over_what_is_referenced_and_goes_on(client: Talk) -> None:
     assert client.do("XTRIM s MINID 99 ACKED") == 0
 
 
+def test_where_there_is_no_group_nothing_is_referenced(client: Talk) -> None:
+    client.do("XTRIM s MINID ~ 99 LIMIT 10 ACKED")
+    assert client.ids("s") == []
+
+
 @pytest.mark.parametrize("policy", ["DELREF", "ACKED"])
 def test_with_a_policy_an_approximate_trim_looks_at_each_entry(client: Talk, policy: str) -> None:
     read_by_group(client, " ".join(f"{i}-1" for i in range(1, 9)))
@@ -420,3 +425,14 @@ def test_what_is_added_after_a_copied_stream_was_trimmed_is_there(references: st
     assert client.execute("DEBUG", "RELOAD") == b"+OK\r\n"
     assert client.execute("XRANGE", "s", "-", "+") == added
     assert client.execute("XLEN", "twin") == b":10\r\n"
+
+
+def test_what_is_trimmed_after_a_reload_leaves_every_group() -> None:
+    server = InProcessServer(enable_debug_command="yes", stream_node_max_entries="2")
+    client = Talk(server)
+    client.all(*(f"XADD s {number}-1 f v" for number in range(1, 6)), "XGROUP CREATE s g 0")
+    client.all("XREADGROUP GROUP g c STREAMS s >", "XACK s g 2-1", "DEBUG RELOAD")
+    assert client.do("XADD s ACKED MAXLEN 5 6-1 f v") == b"6-1"
+    assert client.ids("s") == ["1-1", "3-1", "4-1", "5-1", "6-1"]
+    assert client.do("XTRIM s MAXLEN ~ 2 DELREF") == 3
+    assert [row[0] for row in client.do("XPENDING s g - + 9")] == [b"5-1"]

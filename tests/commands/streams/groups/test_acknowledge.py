@@ -270,3 +270,9 @@ def test_a_release_of_an_entry_whose_content_is_gone_is_not_propagated_as_a_clai
     propagated.clear()
     assert two.do("XNACK s g FAIL IDS 1 1-1") == 1
     assert not any(request.startswith("XCLAIM") for request in propagated)
+
+
+def test_a_copy_keeps_the_order_of_releases(client: Talk) -> None:
+    client.all("XNACK s g FAIL IDS 2 3-1 1-1", "COPY s t", "XNACK t g FAIL IDS 1 2-1")
+    claimed = client.do("XREADGROUP GROUP g b CLAIM 0 STREAMS t >")[0][1]
+    assert [entry[0] for entry in claimed] == [b"3-1", b"1-1", b"2-1"]
