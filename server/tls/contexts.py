@@ -129,7 +129,8 @@ def _configure(context: ssl.SSLContext, config: Configuration) -> None:
             context.load_verify_locations(file, folder)
         except OSError as error:
             text = "Failed to configure CA certificate(s) file/directory"
-            raise TlsError(f"{text}: {reason_of(error)}") from None
+            places = ", ".join(filter(None, (file, folder)))
+            raise TlsError(f"{text}: {places}: {reason_of(error)}") from None
     if config.tls_ciphers:
         try:
             context.set_ciphers(config.tls_ciphers)

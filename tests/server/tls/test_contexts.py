@@ -96,7 +96,8 @@ def test_ciphers_and_who_prefers_them(config: Configuration) -> None:
         ),
         (
             {"tls-ca-cert-file": "none.pem"},
-            "Failed to configure CA certificate(s) file/directory: No such file or directory",
+            "Failed to configure CA certificate(s) file/directory: none.pem:"
+            " No such file or directory",
         ),
         (
             {"tls-protocols": "TLSv1.2 SSLv3"},
