@@ -43,7 +43,7 @@ PORT_OPTION = "-p"  # for `--port`
 VARIABLE_PREFIX = "RILLWAY_"
 # A file that is read first: what an installation (the container image) assumes.
 DEFAULTS_VARIABLE = "RILLWAY_DEFAULTS"
-# Variables that are not for the server: for clients, and for the tests.
+# Variables that are not for the server: for its tools, for clients, and for the tests.
 OTHER_VARIABLES = ("RILLWAY_URL", "RILLWAY_VERSION", "RILLWAY_SEED", "RILLWAY_COMPAT_EXAMPLES")
 # Kubernetes and Docker's links describe a service called `rillway` to every container beside it:
 # RILLWAY_SERVICE_HOST=10.0.0.7, RILLWAY_PORT=tcp://10.0.0.7:6379, RILLWAY_PORT_6379_TCP_ADDR=...

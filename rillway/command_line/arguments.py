@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -18,12 +19,22 @@ from rillway.pipeline.client.quantities import (
 
 T = TypeVar("T")
 SCHEMES = ("redis://", "rediss://", "unix://")
+URL_VARIABLE = "RILLWAY_URL"
 
 
 def add_url(parser: argparse.ArgumentParser) -> None:
+    """`url`: that of --url, else that of the variable, else the default."""
     parser.add_argument(
-        "--url", type=server_url, default=DEFAULT_URL, help="the server (default: %(default)s)"
+        "--url",
+        type=server_url,
+        default=_OfVariable(os.environ.get(URL_VARIABLE) or DEFAULT_URL),
+        help=f"the server (default: the variable {URL_VARIABLE}, else {DEFAULT_URL}); with TLS "
+        "rediss://HOST:PORT?ssl_ca_certs=FILE",
     )
+
+
+class _OfVariable(str):
+    """The text of the environment's variable; argparse reads it where --url is missing."""
 
 
 def add_storage_options(parser: argparse.ArgumentParser) -> None:
@@ -92,12 +103,36 @@ def _argument(read: Callable[[str], T], text: str) -> T:
 
 
 def server_url(text: str) -> str:
-    if not text.startswith(SCHEMES):
-        raise argparse.ArgumentTypeError(
-            f"expected redis://HOST:PORT, rediss:// or unix://; not {text!r}"
-        )
-    _argument(check_url, text)
-    return text
+    try:
+        if not text.startswith(SCHEMES):
+            hint = f". Did you mean {found}?" if (found := _as_url(text)) else ""
+            shown = _without_password(text)
+            raise ValueError(
+                f"expected redis://HOST:PORT, rediss:// or unix://; not {shown!r}{hint}"
+            )
+        check_url(text)
+    except ValueError as error:
+        where = f"the variable {URL_VARIABLE}: " if isinstance(text, _OfVariable) else ""
+        raise argparse.ArgumentTypeError(f"{where}{error}") from None
+    return str(text)
+
+
+def _as_url(text: str) -> str:
+    """The URL that is meant by `localhost:9150`, `:9150`, `9150` or a path; empty if none is."""
+    scheme, has_scheme, rest = text.rpartition("://")
+    if not has_scheme and text.startswith("/"):
+        return f"unix://{text}"
+    place = f"127.0.0.1:{rest.lstrip(':')}" if rest.lstrip(":").isdecimal() else rest
+    found = f"redis{'s' * scheme.endswith('s')}://{place}"
+    try:
+        check_url(found)
+    except ValueError:
+        return ""
+    return _without_password(found) if place else ""
+
+
+def _without_password(text: str) -> str:
+    return re.sub(r":[^:@/]*@", ":***@", text)
 
 
 def duration(text: str) -> float:
@@ -113,7 +148,9 @@ def interval(text: str) -> float:
 def size_in_bytes(text: str) -> int:
     """Bytes, of a size with its unit."""
     if text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a size with a unit, such as 1gb; not {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"expected a size with a unit, such as {text}mb or {text}b; not {text!r}"
+        )
     return _argument(parse_bytes, text)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rillway.command_line.arguments import add_url, port
 from rillway.command_line.parser import Parser
+from rillway.command_line.target import name_target
 from rillway.pipeline.client.connection import public_url
 
 MISSING = "rillway: {} is missing: pip install 'rillway[console]'"
@@ -79,6 +80,8 @@ async def serve(options: argparse.Namespace) -> int:
         opened = listening_socket(options.bind, options.port)
     except OSError as error:
         return failed(f"{options.bind}:{options.port}: {error}")
+    if not options.read_only:
+        name_target("console", options.url)
     scheme = "http" if options.tls_cert is None else "https"
     host = f"[{options.bind}]" if ":" in options.bind else options.bind
     print(f"{scheme}://{host}:{opened.getsockname()[1]}/", flush=True)

@@ -34,6 +34,7 @@ from rillway.consumer.consumer import Consumer
 from rillway.consumer.entry import Entry
 from rillway.consumer.worker import Counts, GiveUp, log
 from rillway.json_bytes import to_json
+from rillway.pipeline.client.connection import public_url
 from rillway.plurals import count_of
 
 PROGRESS_SECONDS = 5.0
@@ -90,7 +91,8 @@ async def consume(options: argparse.Namespace) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal, number)
-    log.info("consuming %s as %s of %s", name, options.consumer, options.group)
+    where = public_url(options.url)
+    log.info("consuming %s as %s of %s at %s", name, options.consumer, options.group, where)
     progress = asyncio.ensure_future(report_progress(consumer.counts))
     try:
         await running

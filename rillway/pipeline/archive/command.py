@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Any
 
+from rillway.command_line.target import name_target
 from rillway.pipeline.archive.archiver import (
     Archiver,
     Hooks,
@@ -115,6 +116,7 @@ def archive_main(options: argparse.Namespace) -> int:
     if options.infer is not None:
         return infer_main(options)
     request = columns_request(options)
+    name_target("archive", options.url)
     settings = Settings(
         options.url,
         batch_entries=options.batch,

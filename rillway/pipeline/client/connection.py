@@ -10,11 +10,13 @@ tasks), and a write must not be repeated without knowing what became of it.
 
 from __future__ import annotations
 
+import os
+import re
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import hiredis
 import redis
@@ -82,7 +84,8 @@ def public_url(url: str) -> str:
     user, at, host = parts.netloc.rpartition("@")
     if at and ":" in user:
         user = user.partition(":")[0] + ":***"
-    return urlunsplit((parts.scheme, user + at + host, parts.path, "", ""))
+    # urlunsplit would leave out the slashes of unix:///path.
+    return f"{parts.scheme}://{user}{at}{host}{parts.path}"
 
 
 def with_database(url: str, number: int | None) -> str:
@@ -100,13 +103,28 @@ def _with_option(url: str, name: str, value: str) -> str:
     parts = urlsplit(url)
     options = [pair for pair in parse_qsl(parts.query) if pair[0] != name]
     query = urlencode([*options, (name, value)])
-    # urlunsplit would leave out the slashes of unix:///path.
     return f"{parts.scheme}://{parts.netloc}{parts.path}?{query}"
 
 
+# Of the options of a URL, those that name a file or a folder.
+FILE_OPTIONS = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
+UNKNOWN_OPTION = re.compile(r"unexpected keyword argument '(\w+)'")
+
+
 def check_url(url: str) -> None:
-    """Raises ValueError if redis-py would not take it."""
-    redis.Redis.from_url(url)  # does not connect yet
+    """Raises ValueError if redis-py would not take it, or if a file that it names is missing."""
+    pool = redis.Redis.from_url(url).connection_pool
+    try:
+        pool.make_connection()  # does not connect yet
+    except (TypeError, redis.RedisError) as error:
+        unknown = UNKNOWN_OPTION.search(str(error))
+        raise ValueError(
+            f"a URL {urlsplit(url).scheme}:// has no option {unknown[1]}" if unknown else str(error)
+        ) from None
+    for name in FILE_OPTIONS:
+        path = pool.connection_kwargs.get(name)
+        if path and not os.access(path, os.R_OK):
+            raise ValueError(f"{name}={path}: there is no such file, or it may not be read")
 
 
 class ReplyTooLong(Exception):

@@ -45,8 +45,13 @@ def parse_duration(text: str) -> float:
     Another number without a unit is refused: it might be meant as seconds or as milliseconds.
     """
     found = DURATION.fullmatch(text.strip().lower())
-    if found is None or (found[2] is None and float(found[1])):
-        raise ValueError(f"expected a time with a unit, such as 60s; not {text!r}")
+    if found is None:
+        raise ValueError(f"expected a time with a unit (ms, s, m, h, d), such as 60s; not {text!r}")
+    if found[2] is None and float(found[1]):
+        number = found[1]
+        raise ValueError(
+            f"expected a time with a unit, such as {number}s, {number}ms or {number}m; not {text!r}"
+        )
     return float(found[1]) * UNIT_SECONDS[found[2] or "s"]
 
 

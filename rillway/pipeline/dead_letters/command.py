@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from rillway.client.partitions import MOST_PARTITIONS, Partitions
 from rillway.command_line.arguments import add_url, duration, from_one, from_zero, interval
 from rillway.command_line.parser import Parser
+from rillway.command_line.target import name_target
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.cli.text_table import text_table
@@ -49,6 +50,8 @@ def main(arguments: list[str]) -> int:
 
 
 def run(options: argparse.Namespace, interruption: Interruption) -> int:
+    if not options.dry_run:
+        name_target("dead-letters", options.url)
     if options.every is None:
         return run_round(options, interruption)
     while not interruption.requested:

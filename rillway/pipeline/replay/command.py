@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from rillway.command_line.target import name_target
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.arrow.encoder import UnwritableRow
 from rillway.pipeline.cli.interruption import Interruption
@@ -48,6 +49,7 @@ def run(options: argparse.Namespace) -> int:
     table = ArchiveTable.open(options.from_archive, options.storage_options)
     if table.end(options.stream) is None:
         raise ArchiveError(f"{options.from_archive}: {options.stream} is not archived there")
+    name_target("replay", options.url)
     what = f"replaying {options.stream} into {options.into}"
     with Interruption() as interruption, Progress(what) as progress:
         replayer = Replayer(

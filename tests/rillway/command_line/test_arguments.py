@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from rillway.command_line import arguments
+from rillway.command_line.parser import Parser
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, make_id
 
 
@@ -38,6 +39,47 @@ def test_the_url_is_checked_when_it_is_read() -> None:
         arguments.server_url("host:1")
     with pytest.raises(argparse.ArgumentTypeError):
         arguments.server_url("redis://host:port")
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("localhost:9150", "redis://localhost:9150"),
+        ("localhost", "redis://localhost"),
+        ("9150", "redis://127.0.0.1:9150"),
+        (":9150", "redis://127.0.0.1:9150"),
+        ("/run/rillway.sock", "unix:///run/rillway.sock"),
+        ("valkeys://host:1", "rediss://host:1"),
+        ("user:secret@host:1", "redis://user:***@host:1"),
+    ],
+)
+def test_an_address_that_is_no_url_is_answered_with_the_url(text: str, meant: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError) as raised:
+        arguments.server_url(text)
+    assert str(raised.value).endswith(f". Did you mean {meant}?")
+    assert "secret" not in str(raised.value)
+
+
+def test_the_environment_names_the_server_unless_the_option_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RILLWAY_URL", "redis://host:7000")
+    parser = Parser("work", "Work.")
+    arguments.add_url(parser)
+    assert parser.parse_args([]).url == "redis://host:7000"
+    assert parser.parse_args(["--url", "redis://other"]).url == "redis://other"
+
+
+def test_a_wrong_url_of_the_environment_is_refused_by_the_name_of_the_variable(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RILLWAY_URL", "host:7000")
+    parser = Parser("work", "Work.")
+    arguments.add_url(parser)
+    assert parser.parse_args(["--url", "redis://other"]).url == "redis://other"
+    with pytest.raises(SystemExit):
+        parser.parse_args([])
+    assert "the variable RILLWAY_URL takes redis://HOST:PORT, " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_options_are_those_of_the_parser(described: dict[str, Command]) -> None:
     assert option(lag, "--json") == Option(
         ("--json",), "an object for each sample, instead of lines", None
     )
-    assert option(lag, "--url").help == "the server (default: redis://127.0.0.1:6379)"
+    assert option(lag, "--url").help.startswith("the server (default: the variable RILLWAY_URL")
     assert option(lag, "--stream").values == ()
     assert option(described["query"], "--format").values == ("table", "json", "csv", "parquet")
     assert described["check"].takes_files and not lag.takes_files

@@ -25,7 +25,10 @@ def parser() -> Parser:
         (["--zzz"], "there is no option --zzz."),
         ([], "the following arguments are required: --stream"),
         (["--stream", "s", "--count", "0"], "--count takes a number from 1 up; not '0'"),
-        (["--stream", "s", "--idle", "9"], "--idle takes a time with a unit, such as 60s; not '9'"),
+        (
+            ["--stream", "s", "--idle", "9"],
+            "--idle takes a time with a unit, such as 9s, 9ms or 9m; not '9'",
+        ),
         (["--stream", "s", "-x"], "unrecognized arguments: -x"),
     ],
 )

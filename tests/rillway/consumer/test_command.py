@@ -218,7 +218,7 @@ def test_what_is_not_given_has_a_default() -> None:
         ([*GIVEN, "--block-ms", "9", "--", "cat"], "no option --block-ms. Did you mean --block?"),
         (
             [*GIVEN, "--claim-idle", "60000", "--", "cat"],
-            "--claim-idle takes a time with a unit, such as 60s; not '60000'",
+            "--claim-idle takes a time with a unit, such as 60000s, 60000ms or 60000m; not '60000'",
         ),
         ([*GIVEN, "--url", "localhost:6379", "--", "cat"], "redis://"),
         ([*GIVEN, "--from", "now", "--", "cat"], "--from takes 0, $ or an entry's ID"),

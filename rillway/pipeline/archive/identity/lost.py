@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from rillway.command_line.target import name_target
 from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, is_table, place_of
 from rillway.pipeline.client.cluster import connect
@@ -69,6 +70,7 @@ def forget_main(options: argparse.Namespace) -> int:
     """Remove an archive's markers from the streams of a server."""
     store = place_of(options.to, options.storage_options)
     own = ArchiveTable.open(store).group if is_table(store) else None
+    name_target("archive", options.url)
     with connect(options.url) as connection:
         streams = options.stream or find_streams(connection, (), "*")
         found = [

@@ -186,7 +186,7 @@ def test_a_bare_number_is_no_duration(capsys: Capture) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--stream", "s", "--oldest-above", "60"])
     assert ended.value.code == 2
-    assert "takes a time with a unit, such as 60s; not '60'" in capsys.readouterr().err
+    assert "takes a time with a unit, such as 60s, 60ms or 60m; not '60'" in capsys.readouterr().err
 
 
 def test_samples_as_json_are_an_object_each(stream: Connection, capsys: Capture) -> None:
