@@ -28,11 +28,13 @@ from rillway.pipeline.client.ids import format_id
 from rillway.pipeline.client.pending import group_names
 from rillway.pipeline.dead_letters.mover import DeadLetter, MoveFailed, Mover, Report, Rules
 from rillway.pipeline.dead_letters.redrive import redrive
-from rillway.pipeline.ranges.discovery import StreamMissing, check_there, kinds_of
+from rillway.pipeline.ranges.discovery import StreamMissing, check_kinds, check_there, kinds_of
 from rillway.plurals import count_of
 
 EXPECTED_ERRORS = (ConnectionLost, MoveFailed, ServerError, StreamMissing)
 SHOWN_IDS = 10
+# Some of a few partitions may have had no entry yet.
+FEWEST_LOOKED_AT = 16
 
 
 def main(arguments: list[str]) -> int:
@@ -111,9 +113,9 @@ def routes_there(servers: Connection, options: argparse.Namespace) -> list[Route
     names = Partitions(options.stream, options.partitions)
     kinds = kinds_of(servers, names.streams)
     there = [name for name in names.streams if kinds[name] != "none"] or names.streams[:1]
+    check_kinds(servers, {name: kinds[name] for name in there}, remedy="")
     if text := left_out(servers, names):
         print(f"rillway dead-letters: note: {text}", file=sys.stderr)
-    check_there(servers, *there, remedy="")
     partitions = enumerate(names.streams)
     return [Route(name, names.dead_letters(p), True) for p, name in partitions if name in there]
 
@@ -121,10 +123,18 @@ def routes_there(servers: Connection, options: argparse.Namespace) -> list[Route
 def left_out(servers: Connection, names: Partitions) -> str:
     """Partitions that are there beyond the number that was given; empty if there are none.
 
+    They are looked for up to twice that number, and on if there are any, not among all 16,384.
     Raises ServerError.
     """
-    others = Partitions(names.name, MOST_PARTITIONS).streams[names.partitions :]
-    there = [name for name, kind in kinds_of(servers, others).items() if kind == "stream"]
+    there: list[str] = []
+    looked_at, number = names.partitions, max(2 * names.partitions, FEWEST_LOOKED_AT)
+    while looked_at < MOST_PARTITIONS:
+        others = [names.stream(p) for p in range(looked_at, min(number, MOST_PARTITIONS))]
+        found = [name for name, kind in kinds_of(servers, others).items() if kind == "stream"]
+        if not found:
+            break
+        there += found
+        looked_at, number = number, 2 * number
     if not there:
         return ""
     what = there[0] if len(there) == 1 else f"{there[0]} to {there[-1]}"

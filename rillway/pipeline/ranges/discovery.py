@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol
 
@@ -52,8 +52,12 @@ def check_there(
     connection: Connection, *names: str, remedy: str = "--allow-missing goes on without it"
 ) -> None:
     """`remedy`: what to do about a stream that is missing. Raises StreamMissing, ServerError."""
+    check_kinds(connection, kinds_of(connection, names), remedy)
+
+
+def check_kinds(connection: Connection, kinds: Mapping[str, str], remedy: str) -> None:
+    """`kinds`: what TYPE has said of keys that must be streams. Raises StreamMissing."""
     where = public_url(connection.url)
-    kinds = kinds_of(connection, names)
     missing = [name for name, kind in kinds.items() if kind == "none"]
     if missing:
         hint = f" ({remedy})" if remedy else ""

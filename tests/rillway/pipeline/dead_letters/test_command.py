@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from threading import Timer
 
@@ -228,6 +229,22 @@ def test_partitions_beyond_the_number_are_mentioned(
     assert main([*where, "--more-than", "3"]) == 0
     text = f"rillway dead-letters: note: --partitions {number} leaves out {what}\n"
     assert capsys.readouterr().err.endswith(text)
+
+
+def test_partitions_are_found_by_a_few_requests(partitions: Connection) -> None:
+    partitions.call("CONFIG", "RESETSTAT")
+    assert run_partitions(partitions, "--more-than", "3", "--dry-run") == 0
+    calls = re.findall(rb"cmdstat_\S+:calls=(\d+)", partitions.call("INFO", "commandstats"))
+    assert 0 < sum(map(int, calls)) < 50
+
+
+def test_partitions_far_beyond_the_number_are_mentioned_if_others_lie_between(
+    partitions: Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in (15, 31, 63):
+        partitions.call("XADD", f"p:{{{number}}}", "*", "a", "b")
+    assert run_partitions(partitions, "--more-than", "3", "--dry-run") == 0
+    assert "--partitions 4 leaves out p:{15} to p:{63}\n" in capsys.readouterr().err
 
 
 def test_a_stream_without_any_partition_is_reported(
