@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -31,7 +32,7 @@ from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.connection import ConnectionLost, ServerError
 from rillway.pipeline.client.ids import MAX_SEQ, make_id
 from rillway.pipeline.query.arguments import parse_options
-from rillway.pipeline.query.filters import Expression, make_filter
+from rillway.pipeline.query.filters import Expression, NeedsSpark, UnknownColumn, make_filter
 from rillway.pipeline.query.history import HISTORY_SCHEMA, History, open_history
 from rillway.pipeline.query.output import Output, open_output
 from rillway.pipeline.ranges.conditions import Reading, UnreadableLiteral, bounds, quoted_name
@@ -60,11 +61,13 @@ AS_TEXT = (
 )
 BATCH_ROWS = 1000
 SPARK_SETTINGS = {"spark.sql.mapKeyDedupPolicy": "LAST_WIN"}
-STARTING_SPARK = (
-    "starting Spark for this condition, which takes ten seconds or more; comparisons of "
-    "texts with texts, numbers with numbers and times with '2026-01-31T12:00:00Z', IN, LIKE, AND, "
-    "OR and NOT need none"
+# What needs it comes before.
+NEEDS_SPARK = (
+    " needs Spark{}; comparisons of texts with texts, numbers with numbers and times with "
+    "'2026-01-31T12:00:00Z', BETWEEN, IN, LIKE, AND, OR and NOT need none"
 )
+STARTING = ", whose start takes ten seconds or more"
+MISSING = ", which is missing: pip install 'rillway[pipeline]'"
 
 
 class QueryFailed(Exception):
@@ -131,14 +134,19 @@ def selected(
 ) -> Iterator[pa.RecordBatch]:
     """The entries for which a condition holds, in order.
 
-    What that takes ends with `stack`. Raises PipelineUnavailable; while they are read, QueryFailed.
+    What that takes ends with `stack`. Raises PipelineUnavailable, QueryFailed; the latter also
+    while they are read.
     """
     if where is None:
         return history.batches()
-    chosen = make_filter(where, history.typed)
-    if chosen is not None:
-        return filtered(history.batches(), chosen)
-    print(f"rillway query: {STARTING_SPARK}", file=sys.stderr)
+    try:
+        return filtered(history.batches(), make_filter(where, history.typed))
+    except UnknownColumn as error:
+        raise QueryFailed(str(error)) from None
+    except NeedsSpark as error:
+        if importlib.util.find_spec("pyspark") is None:
+            raise PipelineUnavailable(f"{error}{NEEDS_SPARK.format(MISSING)}") from None
+        print(f"rillway query: {error}{NEEDS_SPARK.format(STARTING)}", file=sys.stderr)
     spark = spark_session("rillway query", conf=SPARK_SETTINGS, quick=True)
     stack.callback(spark.stop)
     if history.must_be_copied or str(spark.sparkContext.master).startswith("local["):

@@ -1,11 +1,11 @@
 """Conditions of `rillway query --where` that need no Spark, whose start takes ten seconds.
 
 A part of Spark's SQL, with its meaning: comparisons of texts (`stream`, `id`, `fields['name']`),
-numbers (`ms`, `epoch`) and times (`ts`) with literals or one another, IN, LIKE, IS NULL, AND, OR,
-NOT; so with typed columns that are texts, integers or, without IN, decimals, times or dates. A
-field that an entry does not have is null, and so is what is compared with it. Texts are compared as
-bytes, as Spark does. Times are in ISO 8601, in UTC if they name no zone. Of a name that is there
-twice the last one counts.
+numbers (`ms`, `epoch`) and times (`ts`) with literals or one another, BETWEEN, IN, LIKE, IS NULL,
+AND, OR, NOT; so with typed columns that are texts, integers or, without IN, decimals, times or
+dates. A field that an entry does not have is null, and so is what is compared with it. Texts are
+compared as bytes, as Spark does. Times are in ISO 8601, in UTC if they name no zone. Of a name that
+is there twice the last one counts.
 
 Whatever else a condition has, functions, arithmetic, a number compared with a text, is Spark's.
 """
@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 
 from rillway.pipeline.archive.files.parquet_files import EPOCH
 from rillway.pipeline.arrow.schema import TIMESTAMP
+from rillway.pipeline.query.names import unknown_column
 from rillway.pipeline.ranges.conditions import TIME as TIME_TEXT
 from rillway.pipeline.ranges.conditions import Token, tokens
 
@@ -32,6 +33,8 @@ from rillway.pipeline.ranges.conditions import Token, tokens
 Expression: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
 TEXT, NUMBER, DECIMAL, TIME, DATE = "text", "number", "decimal", "time", "date"
 TEXTS, NUMBERS, TS = ("stream", "id"), ("ms", EPOCH), "ts"
+# What Spark knows as well.
+COLUMNS = (*TEXTS, *NUMBERS, TS, "seq", "fields", "raw")
 COMPARISONS = {
     "=": pc.equal,
     "==": pc.equal,
@@ -51,7 +54,14 @@ MAX_ZONE_HOURS = 17
 
 
 class NeedsSpark(Exception):
-    """The condition has something that is not understood here."""
+    """The condition has something that is not understood here; the text says what."""
+
+    def __init__(self, what: str = "this condition") -> None:
+        super().__init__(what)
+
+
+class UnknownColumn(Exception):
+    """The condition names a column that does not exist; the text says what to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +88,22 @@ class _Value:
         return self
 
 
-def make_filter(condition: str, typed: Sequence[pa.Field] = ()) -> Expression | None:
-    """What keeps the entries for which a condition holds; None if it takes Spark to say.
+def make_filter(condition: str, typed: Sequence[pa.Field] = ()) -> Expression:
+    """What keeps the entries for which a condition holds. Raises NeedsSpark, UnknownColumn.
 
     `typed`: the typed columns that batches have besides those of every history.
     """
-    found = tokens(condition)
+    found = tokens(condition, double_quotes=True)
     if found is None:
-        return None
+        raise NeedsSpark
     try:
         parser = _Parser(found, typed)
         chosen = parser.condition()
         parser.expect_end()
     except NeedsSpark:
-        return None
+        if text := unknown_column(condition, found, [*COLUMNS, *(one.name for one in typed)]):
+            raise UnknownColumn(text) from None
+        raise
     return chosen
 
 
@@ -146,6 +158,8 @@ class _Parser:
             chosen = self._membership(left)
         elif self._takes("LIKE"):
             chosen = self._likeness(left)
+        elif self._takes("BETWEEN"):
+            chosen = self._betweenness(left)
         elif is_negated:
             raise NeedsSpark
         else:
@@ -154,12 +168,15 @@ class _Parser:
 
     def _comparison(self, left: _Value) -> Expression:
         sign = self._next()
-        compare = COMPARISONS.get(sign.text) if sign.kind == "sign" else None
-        right = self._value()
-        left, right = left.beside(right), right.beside(left)
-        if compare is None or not left.fits(right):
+        if sign.kind != "sign" or sign.text not in COMPARISONS:
             raise NeedsSpark
-        return lambda batch: compare(left.of(batch), right.of(batch))
+        return _compared(left, sign.text, self._value())
+
+    def _betweenness(self, left: _Value) -> Expression:
+        least = self._value()
+        self._expect("AND")
+        most = self._value()
+        return _joined(pc.and_kleene, [_compared(left, ">=", least), _compared(left, "<=", most)])
 
     def _membership(self, left: _Value) -> Expression:
         """Of decimals, times and dates it is Spark's: `_literal` knows none."""
@@ -199,10 +216,15 @@ class _Parser:
         if name in self._typed:
             return _typed_value(self._typed[name])
         if name != "fields":
-            raise NeedsSpark
-        self._expect("[")
-        field = self._literal(TEXT)
-        self._expect("]")
+            raise NeedsSpark(f"{token.text}(...)" if self._takes("(") else "this condition")
+        if self._takes("."):
+            if not self._peek().is_name:
+                raise NeedsSpark
+            field: bytes | int = self._next().text.encode()
+        else:
+            self._expect("[")
+            field = self._literal(TEXT)
+            self._expect("]")
         return _Value(TEXT, lambda batch: field_column(batch, field))
 
     def _literal_value(self, kind: str) -> _Value:
@@ -295,6 +317,15 @@ def _date(text: str) -> _Value:
         return _constant(DATE, pa.scalar(date.fromisoformat(text)), text)
     except ValueError:
         raise NeedsSpark from None
+
+
+def _compared(left: _Value, sign: str, right: _Value) -> Expression:
+    """Raises NeedsSpark."""
+    left, right = left.beside(right), right.beside(left)
+    if not left.fits(right):
+        raise NeedsSpark(f"a {left.kind} beside a {right.kind}")
+    compare = COMPARISONS[sign]
+    return lambda batch: compare(left.of(batch), right.of(batch))
 
 
 def _constant(kind: str, scalar: pa.Scalar, literal: str | None = None) -> _Value:

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from rillway.pipeline.client.ids import MAX_SEQ
 
 TOKEN = re.compile(
-    r"""(?P<space>\s+) | '(?P<string>[^'\\]*)' | `(?P<quoted>[^`]+)` | (?P<word>[A-Za-z_]\w*)
-    | (?P<number>\d+)[lL]?(?![\w.]) | (?P<fraction>\d+\.\d*)(?![\w.])
+    r"""(?P<space>\s+) | '(?P<string>[^'\\]*)' | "(?P<double>[^"\\]*)" | `(?P<quoted>[^`]+)`
+    | (?P<word>[A-Za-z_]\w*) | (?P<number>\d+)[lL]?(?![\w.]) | (?P<fraction>\d+\.\d*)(?![\w.])
     | (?P<sign><=>|<=|>=|<>|!=|==|[^\w\s'"`\\])""",
     re.VERBOSE,
 )
@@ -47,10 +47,12 @@ EXAMPLES = {
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`kind`: string, quoted, word, number, fraction or sign; `text`: without quotation marks."""
+    """`kind`: string, quoted, word, number, fraction or sign; `text`: without quotation marks;
+    `place`: where it begins in the condition."""
 
     kind: str
     text: str
+    place: int = field(default=0, compare=False)
 
     @property
     def is_name(self) -> bool:
@@ -121,9 +123,13 @@ def bounds(condition: str, reading: Reading) -> Bounds:
     return Bounds(max(firsts, default=None), min(lasts, default=None))
 
 
-def tokens(condition: str) -> list[Token] | None:
+def tokens(condition: str, *, double_quotes: bool = False) -> list[Token] | None:
     """None for what is not known well enough: escapes, exponents, other quotes, comments; and for
-    what is too deep."""
+    what is too deep.
+
+    `double_quotes`: true if it is certain that they enclose a string; a setting of Spark makes them
+    enclose a name.
+    """
     found: list[Token] = []
     place = depth = 0
     while place < len(condition):
@@ -131,8 +137,11 @@ def tokens(condition: str) -> list[Token] | None:
         if match is None or condition.startswith(COMMENTS, place):
             return None
         kind = match.lastgroup or ""
+        if kind == "double" and not double_quotes:
+            return None
         if kind != "space":
-            found.append(Token(kind, match[kind]))
+            named = "string" if kind == "double" else kind
+            found.append(Token(named, match[kind], place))
         depth += (match["sign"] == "(") - (match["sign"] == ")")
         if depth > MAX_DEPTH:
             return None
