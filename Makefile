@@ -148,19 +148,28 @@ node:
 # -- the main job ---------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: $(VENV)/.demo stop compiled ## serve on PORT, run a year of departures through it, leave it running
+demo: $(VENV)/.demo compiled ## serve on PORT, run a year of departures through it, leave it running
+	@$(MAKE) stop PORT=$(PORT)
 	@PYTHONPATH=$(COMPILED) $(BIN)/python -P -m rillway demo departures \
-		--port $(PORT) --directory $(RUN) --keep-server --overwrite $(ARGS)
-	@echo "or: make stop"
+		--port $(PORT) --directory $(RUN)/demo-$(PORT) --keep-server --overwrite $(ARGS) || { \
+			status=$$?; \
+			free=$$(sed -n 's/.*; try --port \([0-9]*\)$$/\1/p' $(RUN)/demo-$(PORT)/server.log); \
+			[ -z "$$free" ] || echo "With make: make demo PORT=$$free" >&2; \
+			exit $$status; }
+	@echo "or: make stop PORT=$(PORT)"
 
 .PHONY: pipeline-demo
 pipeline-demo: $(VENV)/.dev redis-server java ## archive a year day by day, query and replay it; writes its plots
 	@$(BIN)/python -m examples.year.command $(ARGS)
 
+# Without a PORT, those on all ports.
+STOPPED = $(if $(filter file,$(origin PORT)),*,$(PORT))
+
 .PHONY: stop
-stop: ## stop the server that `make demo` left running
-	@if [ -f $(RUN)/server.pid ]; then \
-		pid=$$(cat $(RUN)/server.pid); \
+stop: ## stop the servers that `make demo` left running, or that on PORT
+	@for file in $(RUN)/demo-$(STOPPED)/server.pid; do \
+		[ -f "$$file" ] || continue; \
+		pid=$$(cat "$$file"); \
 		serving() { [ -r /proc/$$pid/cmdline ] && tr '\0' ' ' </proc/$$pid/cmdline | grep -q 'rillway serve'; }; \
 		if serving; then \
 			kill "$$pid"; \
@@ -168,8 +177,8 @@ stop: ## stop the server that `make demo` left running
 			if serving; then kill -KILL "$$pid"; fi; \
 			echo "stopped the server, process $$pid"; \
 		fi; \
-		rm -f $(RUN)/server.pid; \
-	fi
+		rm -f "$$file"; \
+	done
 
 # -- development ----------------------------------------------------------------------------------
 
