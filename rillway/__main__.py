@@ -153,7 +153,7 @@ SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
     ),
     "latency": (
         partial(run_pipeline, "latency"),
-        "waiting and processing times of entries: rillway latency --help",
+        "how long entries are pending, and take in all: rillway latency --help",
     ),
     "lag": (
         partial(run_pipeline, "lag"),

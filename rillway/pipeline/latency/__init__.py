@@ -1,4 +1,4 @@
-"""Latency: how long entries waited and were processed, from a journal of acknowledgements.
+"""Latency: how long entries were pending, and took in all, from a journal of acknowledgements.
 
 `journal`        reads the journal's entries
 `spark_journal`  the same with Spark

@@ -13,8 +13,10 @@ from rillway.pipeline.client.ids import MAX_ID
 def make_parser() -> Parser:
     parser = Parser(
         "latency",
-        "How long entries waited and were worked on, from the journal of "
-        "acknowledgements that Rillway keeps: XCFGSET orders ACK-JOURNAL orders:acks",
+        "How long entries were pending, from delivery to acknowledgement, and how long they took "
+        "from XADD on, from the journal of acknowledgements that Rillway keeps: XCFGSET orders "
+        "ACK-JOURNAL orders:acks. An entry is pending while its handler works, and before that "
+        "while the entries before it in the same batch are handled: with COUNT 1 there are none.",
     )
     parser.add_argument("--stream", required=True, help="the stream that is acknowledged")
     parser.add_argument(

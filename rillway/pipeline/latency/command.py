@@ -1,4 +1,4 @@
-"""`rillway latency`: how long entries waited and were worked on, by group and consumer.
+"""`rillway latency`: how long entries were pending, and took in all, by group and consumer.
 
 It reads the journal that Rillway keeps of acknowledgements, from memory and from its archive. The
 tables and histograms go to standard output; progress goes to standard error. Exits with 0 when it

@@ -75,18 +75,18 @@ class Distribution:
 class Latencies:
     """The latencies of one group or consumer.
 
-    `processing`: from the last delivery to the acknowledgement; `total`: from the entry's ID to
+    `pending`: from the last delivery to the acknowledgement; `total`: from the entry's ID to
     the acknowledgement; `count`: the number of acknowledgements. An entry that was given back
     before has no last delivery, and an ID need not be a time.
     """
 
     count: int = 0
-    processing: Distribution = field(default_factory=Distribution)
+    pending: Distribution = field(default_factory=Distribution)
     total: Distribution = field(default_factory=Distribution)
 
     def merge(self, other: Latencies) -> None:
         self.count += other.count
-        self.processing.merge(other.processing)
+        self.pending.merge(other.pending)
         self.total.merge(other.total)
 
 

@@ -67,7 +67,7 @@ def count(batch: pa.RecordBatch, stream: str, groups: Collection[str] = ()) -> T
     acked, delivered = columns["acked"], columns["delivered"]
     nothing = pa.scalar(None, pa.int64())
     times = {
-        "processing": _between(pc.if_else(pc.equal(delivered, 0), nothing, delivered), acked),
+        "pending": _between(pc.if_else(pc.equal(delivered, 0), nothing, delivered), acked),
         "total": _between(_id_ms(columns["id"]), acked),
     }
     who = ["group", "consumer"]

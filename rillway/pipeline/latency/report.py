@@ -13,9 +13,14 @@ from rillway.plurals import count_of
 EVERYBODY = "(all)"  # of a group; its consumers stand below
 NOBODY = "(none)"  # an entry that was given back, and acknowledged nevertheless
 MEASURES = {
-    "processing": "from the last delivery to the acknowledgement",
+    "pending": "from the last delivery to the acknowledgement, with the wait in its batch",
     "total": "from the entry's ID to the acknowledgement",
 }
+# Below the first table. What a handler takes by itself, no server knows.
+BATCHES = (
+    "Of what XREADGROUP COUNT n delivers at once, the last entry waits for the n - 1 before it:\n"
+    "a smaller COUNT makes pending times shorter; with COUNT 1 they are those of the handler alone."
+)
 POINTS = (*PERCENTILES, "max")
 
 
@@ -34,6 +39,8 @@ def lines(tally: Tally, stream: str) -> Iterator[str]:
                 for group, consumer, one in named
             ],
         )
+        if measure == "pending":
+            yield BATCHES
         yield ""
     for group, latencies in tally.groups().items():
         yield f"{stream}/{group}, total time"
@@ -73,7 +80,7 @@ def write_csv(tally: Tally, file: TextIO) -> None:
     points = [f"{measure}_{point}_ms" for measure in MEASURES for point in POINTS]
     writer.writerow(["group", "consumer", "count", *points])
     for group, consumer, one in _rows(tally):
-        values = [*one.processing.percentiles().values(), *one.total.percentiles().values()]
+        values = [*one.pending.percentiles().values(), *one.total.percentiles().values()]
         writer.writerow([group, consumer, one.count, *values])
 
 

@@ -15,7 +15,7 @@ from rillway.pipeline.latency.journal import NAMES, NUMBER, TIME_ID
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-COUNT, PROCESSING, TOTAL, UNREADABLE = "count", "processing", "total", "unreadable"
+COUNT, PENDING, TOTAL, UNREADABLE = "count", "pending", "total", "unreadable"
 
 
 def count_with_spark(entries: DataFrame, stream: str, groups: Collection[str] = ()) -> Tally:
@@ -79,7 +79,7 @@ def _times() -> list[Column]:
     id_ms = sql.split(sql.col("id"), "-")[0].try_cast("bigint")
     return [
         _time(COUNT, _unknown()),
-        _time(PROCESSING, _between(sql.when(delivered != 0, delivered), acked)),
+        _time(PENDING, _between(sql.when(delivered != 0, delivered), acked)),
         _time(TOTAL, _between(sql.when(sql.col("id").rlike(TIME_ID), id_ms), acked)),
     ]
 

@@ -124,7 +124,7 @@ def test_following_shows_what_comes_in_and_all_of_it_at_the_end(
     assert run(journal, "--follow", "--every", "100ms") == 0
     thread.join()
     shown = capsys.readouterr().out
-    assert " s/h: 2 acknowledged, processing p50 " in shown
+    assert " s/h: 2 acknowledged, pending p50 " in shown
     assert [line.split()[:3] for line in shown.splitlines() if "(all)" in line] == [
         ["h", "(all)", "2"]
     ] * 2

@@ -64,10 +64,10 @@ def test_a_group_is_the_sum_of_its_consumers() -> None:
     for consumer, ms in [("a", 1), ("b", 3), ("a", 5)]:
         latencies = tally.of("g", consumer)
         latencies.count += 1
-        latencies.processing.add(ms)
+        latencies.pending.add(ms)
     tally.of("f", "a").count += 1
     assert list(tally.groups()) == ["f", "g"]
-    assert tally.groups()["g"].processing.counts == {1: 1, 3: 1, 5: 1}
+    assert tally.groups()["g"].pending.counts == {1: 1, 3: 1, 5: 1}
     assert list(tally.consumers("g")) == ["a", "b"]
     assert tally.count == 4
     twice = Tally(unreadable=1)

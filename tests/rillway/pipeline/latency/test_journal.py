@@ -45,7 +45,7 @@ def test_both_times_end_with_the_acknowledgement() -> None:
     entry = acknowledgement(entry_id=f"{NOW_MS}-7", delivered=NOW_MS + 10, acked=NOW_MS + 13)
     tally = count(as_batch([entry, entry]), "s")
     assert tally.of("g", "c").count == 2
-    assert times(tally, "processing") == {3: 2}
+    assert times(tally, "pending") == {3: 2}
     assert times(tally, "total") == {13: 2}
 
 
@@ -56,23 +56,23 @@ def test_only_what_was_asked_for_is_counted() -> None:
     assert set(count(batch, "t").latencies) == {("g", "c")}
 
 
-def test_an_entry_that_was_given_back_has_no_time_of_processing() -> None:
+def test_an_entry_that_was_given_back_has_no_pending_time() -> None:
     tally = count(as_batch([acknowledgement(consumer="", delivered=0, acked=NOW_MS + 5)]), "s")
     assert tally.of("g", "").count == 1
-    assert times(tally, "processing", consumer="") == {}
+    assert times(tally, "pending", consumer="") == {}
     assert times(tally, "total", consumer="") == {5: 1}
 
 
 @pytest.mark.parametrize("ms", [2**63, 2**64 - 1])
 def test_an_id_that_is_no_time_has_no_total(ms: int) -> None:
     tally = count(as_batch([acknowledgement(entry_id=f"{ms}-0", acked=NOW_MS + 5)]), "s")
-    assert (times(tally, "processing"), times(tally, "total")) == ({5: 1}, {})
+    assert (times(tally, "pending"), times(tally, "total")) == ({5: 1}, {})
 
 
 def test_a_clock_that_went_back_counts_as_no_time() -> None:
     entry = acknowledgement(entry_id=f"{NOW_MS + 9}-0", delivered=NOW_MS + 3, acked=NOW_MS)
     tally = count(as_batch([entry]), "s")
-    assert times(tally, "processing") == times(tally, "total") == {0: 1}
+    assert times(tally, "pending") == times(tally, "total") == {0: 1}
 
 
 def test_names_need_not_be_text() -> None:

@@ -38,8 +38,12 @@ def test_the_histogram_has_the_form_of_the_tutorial() -> None:
 
 def test_the_report_has_a_table_for_each_measure_and_a_histogram_for_each_group() -> None:
     text = "\n".join(lines(tally(), "s"))
-    processing, total, histogram = text.split("\n\n")[:3]
-    rows = [line.split() for line in processing.splitlines()[3:]]
+    pending, total, histogram = text.split("\n\n")[:3]
+    assert pending.startswith(
+        "Pending time, from the last delivery to the acknowledgement, with the wait in its batch, "
+    )
+    assert "with COUNT 1 they are those of the handler alone" in pending.splitlines()[-1]
+    rows = [line.split() for line in pending.splitlines()[3:-2]]
     assert rows == [
         ["g", "(all)", "101", "50", "90", "99", "100", "100"],
         ["g", "(none)", "1", "-", "-", "-", "-", "-"],
@@ -69,8 +73,7 @@ def test_what_is_no_journal_is_mentioned() -> None:
 
 def test_what_has_come_in_is_a_line_for_each_group() -> None:
     assert list(short_lines(tally(), "s")) == [
-        "s/g: 101 acknowledged, processing p50 50 p99 99 max 100 ms, "
-        "total p50 61 p99 110 max 5,000 ms"
+        "s/g: 101 acknowledged, pending p50 50 p99 99 max 100 ms, total p50 61 p99 110 max 5,000 ms"
     ]
     assert list(short_lines(Tally(), "s")) == []
 
@@ -80,5 +83,5 @@ def test_the_table_is_a_csv_file_too() -> None:
     write_csv(tally(), file)
     rows = list(csv.DictReader(io.StringIO(file.getvalue())))
     assert [row["consumer"] for row in rows] == ["(all)", "(none)", "c0", "c1"]
-    assert rows[0]["processing_p99.9_ms"] == "100" and rows[0]["total_max_ms"] == "5000"
-    assert rows[1]["processing_p50_ms"] == "" and rows[1]["count"] == "1"
+    assert rows[0]["pending_p99.9_ms"] == "100" and rows[0]["total_max_ms"] == "5000"
+    assert rows[1]["pending_p50_ms"] == "" and rows[1]["count"] == "1"
