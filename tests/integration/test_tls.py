@@ -17,6 +17,7 @@ import redis.asyncio
 import trustme
 from cryptography.x509 import UniformResourceIdentifier
 
+from rillway.__main__ import main as rillway
 from tests.conftest import StartRillway
 from tests.support.certificates import Authority, Files
 from tests.support.programs.ports import free_port
@@ -126,6 +127,26 @@ def test_redis_cli_connects_with_a_certificate_and_not_without(
     refused = subprocess.run([*words, "PING"], capture_output=True)
     assert refused.returncode and refused.stdout == b""
     until(lambda: "Error accepting a client connection: peer did not" in served.server.output())
+
+
+def test_the_tools_take_certificates_as_options_of_the_url(
+    serve: Callable[..., Served], capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    served = serve()
+    served.plain().xadd("s", {"a": "b"})
+    shown = served.authority.issue("client")
+    files = f"ssl_ca_certs={served.authority.path}&ssl_certfile={shown.certificate}"
+    url = f"rediss://localhost:{served.tls_port}?{files}&ssl_keyfile={shown.key}"
+    archive, dead = ["--to", str(tmp_path / "archive")], ["--to", "dead", "--more-than", "1"]
+    for words, text in (
+        (["top", "--once", "--every", "10ms"], "s "),
+        (["lag", "--samples", "1"], "no groups"),
+        (["query", "--stream", "s"], "a=b"),
+        (["dead-letters", "--stream", "s", *dead], "s: no groups"),
+        (["archive", "--stream", "s", *archive], "s: 1 archived"),
+    ):
+        assert rillway([*words, "--url", url]) == 0
+        assert text in capfd.readouterr().out
 
 
 def test_a_certificate_is_verified_even_where_none_is_needed(
