@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from rillway.pipeline.client.connection import DEFAULT_URL, check_url
+from rillway.pipeline.client.id_units import TimeID
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, make_id, parse_id
 from rillway.pipeline.client.quantities import (
     parse_bytes,
@@ -83,7 +84,7 @@ def add_range(parser: argparse.ArgumentParser) -> None:
         default=MIN_ID,
         metavar="WHEN",
         help="the beginning: 2026-01-31T12:00:00Z (UTC if no zone is given), -1h (an hour ago), "
-        "Unix milliseconds, or an ID (default: the first entry)",
+        "an ID, or the first half of one: Unix milliseconds mostly (default: the first entry)",
     )
     parser.add_argument(
         "--to",
@@ -155,10 +156,10 @@ def size_in_bytes(text: str) -> int:
 
 
 def first_id(text: str) -> int:
-    """`1700000000000-5` is itself; a time is its first ID."""
-    if is_id(text):
+    """`1700000000000-5` and `1700000000000` are IDs; a time is its first ID."""
+    if is_id(text) or text.isdecimal():
         return _argument(parse_id, text)
-    return make_id(_argument(moment, text))
+    return TimeID(make_id(_argument(moment, text)))
 
 
 def moment(text: str) -> int:
@@ -183,10 +184,11 @@ def with_relative_times(arguments: Sequence[str]) -> list[str]:
 
 
 def last_id(text: str) -> int:
-    """`1700000000000-5` is itself; a time is the last ID before it."""
+    """`1700000000000-5` is an ID; a time, and `1700000000000`, is the last ID before it."""
     if is_id(text):
         return _argument(parse_id, text)
-    return max(make_id(_argument(moment, text)) - 1, MIN_ID)
+    last = max(make_id(_argument(moment, text)) - 1, MIN_ID)
+    return last if text.isdecimal() else TimeID(last)
 
 
 def is_id(text: str) -> bool:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import partial
 
 from rillway.pipeline.archive.batches import Batch, write_batch
@@ -27,6 +28,7 @@ from rillway.pipeline.archive.columns.batches import EntryUnreadable
 from rillway.pipeline.archive.columns.layouts import LayoutClash, united
 from rillway.pipeline.archive.engine import Engine, EngineFailed
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
+from rillway.pipeline.archive.files.periods import day_of
 from rillway.pipeline.archive.files.rows import INT64_MAX
 from rillway.pipeline.archive.groups import Holdup
 from rillway.pipeline.archive.identity.epochs import StreamRecord
@@ -44,6 +46,7 @@ from rillway.pipeline.archive.identity.recognition import (
     Rules,
     recognise_all,
 )
+from rillway.pipeline.archive.identity.units import units_of
 from rillway.pipeline.archive.lease import LIFETIME_MS, Leases, lease_key
 from rillway.pipeline.archive.limits import BATCH_BYTES, BATCH_ENTRIES
 from rillway.pipeline.archive.table import (
@@ -71,6 +74,7 @@ from rillway.pipeline.client.facts import (
     group_positions,
     read_facts,
 )
+from rillway.pipeline.client.id_units import MS
 from rillway.pipeline.client.ids import MIN_ID, ms_of
 from rillway.pipeline.client.places import record_place
 from rillway.pipeline.ranges.anchors import Anchor, extended
@@ -96,8 +100,11 @@ class Settings:
     trims: bool = True
     accepts_loss: bool = False
     allows_missing: bool = False
+    # Those that have to be there; None: all.
+    required: frozenset[str] | None = None
     opens_new_epoch: bool = False
     lease_ms: int = LIFETIME_MS
+    id_unit: str | None = None  # recognised if it is None, and fixed by the first entries
 
 
 @dataclass(slots=True)
@@ -117,6 +124,7 @@ class Report:
     lag: int | None = None
     is_complete: bool = True
     is_missing: bool = False
+    unit: str = MS
     holdups: list[Holdup] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -260,6 +268,7 @@ class _Stream:
             self.record.state.present.number,
             anchor,
             self.record.layouts,
+            self.record.unit or MS,
         )
 
 
@@ -299,6 +308,7 @@ class _Round:
         # Streams with which the round is over.
         self._finished: set[str] = set()
         self._source_is_known = False
+        self._today = date.max
         self.outcome = Outcome()
 
     def run(self, names: Sequence[str]) -> None:
@@ -393,6 +403,13 @@ class _Round:
             names = [name for name in names if self._is_stream(name)]
             found = recognise_all(self._connection, self._table, names, rules, now_ms)
         streams, records = [], self._table.records
+        lasts = {
+            name: one.seen.facts.last_id
+            for name, one in found.items()
+            if isinstance(one, Recognised)
+        }
+        units = units_of(self._connection, records, lasts, settings.id_unit, now_ms)
+        self._today = day_of(now_ms)
         for name, one in found.items():
             report = self.outcome.reports[name]
             before = records.get(name)
@@ -405,7 +422,7 @@ class _Round:
                 self._source_is_known |= one.is_proven
                 report.notes += one.notes
                 try:
-                    streams.append(self._stream(name, before, one))
+                    streams.append(self._stream(name, before, one, units[name]))
                 except (ArchiveError, DataLost) as error:
                     self._fail({name: error})
         return streams
@@ -414,7 +431,10 @@ class _Round:
         """False for a key of another type, and for a missing one that was never archived if that is
         an error: these are reported.
         """
-        may_be_missing = self._settings.allows_missing or self._table.record(name) is not None
+        settings = self._settings
+        is_required = settings.required is None or name in settings.required
+        is_known = self._table.record(name) is not None
+        may_be_missing = settings.allows_missing or not is_required or is_known
         try:
             [kind] = kinds_of(self._connection, [name]).values()
             if kind != "none" or not may_be_missing:
@@ -424,7 +444,9 @@ class _Round:
             return False
         return True
 
-    def _stream(self, name: str, before: StreamRecord | None, found: Recognised) -> _Stream:
+    def _stream(
+        self, name: str, before: StreamRecord | None, found: Recognised, unit: str | None
+    ) -> _Stream:
         """Raises DataLost if entries are missing after what is archived, ArchiveError for IDs that
         no file can hold.
         """
@@ -432,9 +454,10 @@ class _Round:
         if ms_of(facts.last_id) > INT64_MAX:
             raise ArchiveError(f"{name}: has IDs of 2^63 ms or more, which Parquet cannot hold")
         start = found.checked_start(policy, name, facts)
-        record = StreamRecord(found.state, start)
+        record = StreamRecord(found.state, start, unit=unit)
         if before is not None:
-            record = replace(before, state=found.state, end=start)
+            record = replace(before, state=found.state, end=start, unit=unit)
+        self.outcome.reports[name].unit = unit or MS
         return _Stream(
             name,
             self.outcome.reports[name],
@@ -529,6 +552,7 @@ class _Round:
             settings.batch_bytes,
             self._table.columns,
             self._connection.left_out,
+            self._today,
         )
         parts = [stream.part() for stream in waiting]
         planned = partial(self._hooks.reached, "planned")
@@ -724,7 +748,13 @@ class _Round:
             return
         group = self._table.group
         archived = {
-            stream.name: Archived(self._marker(stream), stream.at.id, stream.anchor, group)
+            stream.name: Archived(
+                self._marker(stream),
+                stream.at.id,
+                stream.anchor,
+                group,
+                stream.record.unit or MS,
+            )
             for stream in streams
         }
         # Those that have not moved were looked at when they were recognised.

@@ -25,6 +25,7 @@ from rillway.pipeline.archive.limits import (
     TARGET_BYTES,
     VACUUM_AFTER_HOURS,
 )
+from rillway.pipeline.client.id_units import UNITS
 
 DEFAULT_KEEP = "10m"
 DEFAULT_ICEBERG_TABLE = "rillway.archive"
@@ -43,6 +44,8 @@ def parse_options(arguments: list[str]) -> tuple[str, argparse.Namespace]:
         parser.error(f"there is no job '{job}'.{did_you_mean(job, JOBS)}")
     options = parser.parse_args(arguments)
     options.stream = list(dict.fromkeys(options.stream))
+    if not options.stream and options.pattern is None:
+        parser.error("one of the arguments --stream --pattern is required")
     if options.to is None and options.infer is None:
         parser.error("the following arguments are required: --to")
     if options.schema and options.schema_file is not None:
@@ -64,21 +67,22 @@ def _job_options(parser: Parser, arguments: list[str]) -> argparse.Namespace:
 def make_parser() -> Parser:
     parser = Parser(
         "archive",
-        usage="rillway archive --stream S|--pattern GLOB --to PATH [OPTION ...]\n"
+        usage="rillway archive --stream S ...|--pattern GLOB --to PATH [OPTION ...]\n"
         f"       rillway archive {'|'.join(JOBS)} --to PATH [OPTION ...]",
         description="Move entries from streams to a Delta table, exactly once, and trim the "
         "streams: never past an entry that a group has not read or not acknowledged.",
     )
-    which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument(
+    parser.add_argument(
         "--stream",
         action="append",
         type=stream_name,
         default=[],
         help="the key of a stream; may be repeated",
     )
-    which.add_argument(
-        "--pattern", metavar="GLOB", help="all streams whose names match, new ones in each round"
+    parser.add_argument(
+        "--pattern",
+        metavar="GLOB",
+        help="all streams whose names match, new ones in each round; goes with --stream",
     )
     _add_place(parser, is_required=False)
     add_url(parser)
@@ -141,6 +145,12 @@ def make_parser() -> Parser:
         help="the same in bytes, as the server sends them (default: 1gb)",
     )
     _add_partition_by(parser)
+    parser.add_argument(
+        "--id-unit",
+        choices=UNITS,
+        help="what the IDs of new streams are: Unix milliseconds, microseconds or nanoseconds, or "
+        "no times, such as snowflakes; kept with the archive (default: as the first ones look)",
+    )
     parser.add_argument(
         "--lease",
         type=duration,

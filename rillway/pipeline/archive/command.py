@@ -23,6 +23,7 @@ from rillway.pipeline.archive.archiver import (
     Archiver,
     Hooks,
     Outcome,
+    Report,
     Settings,
 )
 from rillway.pipeline.archive.arguments import parse_options
@@ -45,6 +46,7 @@ from rillway.pipeline.archive.repair.findings import check_files
 from rillway.pipeline.archive.report.metrics import MetricsFile
 from rillway.pipeline.archive.report.rounds import (
     Round,
+    Said,
     Stopwatch,
     as_json,
     left_out,
@@ -61,6 +63,7 @@ from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.cluster import away_of, away_sentences, connect
 from rillway.pipeline.client.connection import ConnectionLost, ServerError, public_url
+from rillway.pipeline.client.id_units import unit_text
 from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.client.places import archive_of, gone_sentences, read_markers
 from rillway.pipeline.ranges.discovery import StreamMissing, find_streams, glob, none_fits
@@ -131,9 +134,11 @@ def archive_main(options: argparse.Namespace) -> int:
         trims=not options.no_trim,
         accepts_loss=options.accept_loss,
         opens_new_epoch=options.new_epoch,
+        allows_missing=options.allow_missing,
         # What a pattern has found may be deleted a moment later.
-        allows_missing=options.allow_missing or options.pattern is not None,
+        required=None if options.pattern is None else frozenset(options.stream),
         lease_ms=max(round(options.lease * 1000), 1),
+        id_unit=options.id_unit,
     )
     # Spark sets a handler of signals of its own, so it comes before ours.
     with open_engine(options.engine) as engine, Interruption() as interruption:
@@ -151,7 +156,7 @@ def archive_main(options: argparse.Namespace) -> int:
                 if not passes(error):
                     raise
                 text = os_sentence(error) if isinstance(error, OSError) else str(error)
-                print(f"rillway archive: {text}; next try in {options.every:g} s", file=sys.stderr)
+                rounds.complain(f"{text}; next try in {options.every:g} s", type(error))
             interruption.wait(max(options.every - (time.monotonic() - began), 0))
         return 1 if rounds.has_failed else 0
 
@@ -197,7 +202,8 @@ class _Rounds:
             check_installed()
         self.was_cut_short = False
         self._has_left_out = False
-        self._said: set[str] = set()
+        self._said = Said()
+        self._told: set[str] = set()
 
     @cached_property
     def _archiver(self) -> Archiver:
@@ -225,7 +231,7 @@ class _Rounds:
                 )
         if options.iceberg is not None:
             place = store, options.iceberg, options.iceberg_table
-            self._follower = Follower(lambda: open_mirror(*place), complain)
+            self._follower = Follower(lambda: open_mirror(*place), self.complain)
         return table
 
     @property
@@ -277,12 +283,26 @@ class _Rounds:
             watch.reached("ended")
             gone = self._gone(outcome)
             for report in outcome.reports.values():
-                for text in [f"note: {note}" for note in report.notes]:
-                    progress.note(text)
+                for text in [f"note: {note}" for note in self._notes(report)]:
+                    if self._said.lets(text):
+                        progress.note(text)
                 for holdup in report.holdups:
                     of_gone = gone.get((report.stream, holdup.group))
-                    progress.note(of_gone or holdup.sentence())
+                    if self._said.lets((report.stream, holdup.group)):
+                        progress.note(of_gone or holdup.sentence())
         return outcome
+
+    def _notes(self, report: Report) -> list[str]:
+        asked = self._settings.id_unit
+        if asked in (None, report.unit):
+            return report.notes
+        fixed = f"{report.stream}: {unit_text(report.unit)} since it was archived first"
+        return [*report.notes, f"{fixed}, which --id-unit does not change"]
+
+    def complain(self, text: str, about: object = None) -> None:
+        """A line on standard error, once a minute. `about`: by which it is known again."""
+        if self._said.lets(about or text):
+            complain(text)
 
     def _mirror(self, follower: Follower, watch: Stopwatch) -> None:
         follower.committed()
@@ -295,8 +315,8 @@ class _Rounds:
             if sum(report.archived > 0 for report in outcome.reports.values()) > 1:
                 print(total(outcome, seconds))
             sys.stdout.flush()
-        for text in left_out(outcome):
-            complain(text)
+        for about, text in left_out(outcome):
+            self.complain(text, about)
 
     def _record(self, one: Round) -> None:
         """For programs."""
@@ -306,7 +326,7 @@ class _Rounds:
             try:
                 self._metrics.add(one)
             except OSError as error:
-                complain(f"no metrics are written: {error}")
+                self.complain(f"no metrics are written: {error}")
 
     def _keep_up(self, seconds: float) -> None:
         """For a quarter of the time at most."""
@@ -314,18 +334,19 @@ class _Rounds:
             compact_due(self._table, seconds / 3)
             self._table.tidy()
         except ArchiveError as error:
-            complain(f"not compacted: {error}")
+            self.complain(f"not compacted: {error}", "compact")
 
     def _elsewhere(self, outcome: Outcome) -> list[str]:
         """A sentence for each named stream that is in another database; they are told as well."""
-        missing = [report.stream for report in outcome.reports.values() if report.is_missing]
+        reports = outcome.reports.values()
+        missing = [one.stream for one in reports if one.is_missing and one.stream in self._names]
         if not missing or self._settings.allows_missing:
             return []
         with connect(self._settings.url) as connection:
             told = (in_other_database(self._table, connection, name) for name in missing)
             found = [text for text in told if text]
         for text in found:
-            complain(text)
+            self.complain(text)
         return found
 
     def _gone(self, outcome: Outcome) -> dict[tuple[str, str], str]:
@@ -346,10 +367,12 @@ class _Rounds:
         fits = glob(self._pattern).fullmatch
         with connect(self._settings.url) as connection:
             connection.leave_out()
-            found = find_streams(connection, (), self._pattern)
+            found = find_streams(connection, tuple(self._names), self._pattern)
             # Of a node that is away, those that are archived are known.
             known = filter(fits, self._table.streams() if connection.left_out else ())
-            return sorted({*found, *away_of(connection, known)})
+            return list(
+                dict.fromkeys([*self._names, *sorted({*found, *away_of(connection, known)})])
+            )
 
     def _look_at_patterns(self, streams: Sequence[str]) -> None:
         """One that finds nothing may be misspelt, or its streams come later: it is told once."""
@@ -359,9 +382,9 @@ class _Rounds:
         elif self._request is not None:
             patterns = ", ".join(self._table.columns.unused_patterns(streams))
             text = patterns and f"no stream of this round has the columns of {patterns}"
-        if text and text not in self._said:
+        if text and text not in self._told:
             complain(f"note: {text}")
-            self._said.add(text)
+            self._told.add(text)
 
 
 def complain(text: str) -> None:

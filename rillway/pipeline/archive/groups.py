@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from rillway.pipeline.client.connection import Connection, Reply, ServerError
 from rillway.pipeline.client.facts import all_group_infos, as_map, group_name
-from rillway.pipeline.client.ids import MAX_ID, format_id, ms_of, parse_id
+from rillway.pipeline.client.id_units import MS, age_ms
+from rillway.pipeline.client.ids import MAX_ID, format_id, parse_id
 from rillway.sampler.replies import known_lag
 
 PIPELINE_PREFIXES = ("__archive:", "__pin:", "__spark:")
@@ -114,8 +115,9 @@ def is_ignored(group: Group, ignored: Collection[str], max_idle_ms: int | None) 
 class Holdup:
     """A group that holds up a trim, and what it holds.
 
-    `pending`: given and not acknowledged, anywhere in the stream; `unread`: not given, None where
-    the server does not know. `since_ms`: for how long the first of them has been waiting.
+    `first_needed`: the first live entry that it holds. `pending`: given and not acknowledged,
+    anywhere in the stream; `unread`: not given, None where the server does not know. `since_ms`:
+    for how long the first of them has been waiting, None if its ID is no time.
     """
 
     stream: str
@@ -124,7 +126,7 @@ class Holdup:
     is_pending: bool  # what is first; else it is not read yet
     pending: int
     unread: int | None
-    since_ms: int
+    since_ms: int | None
 
     @property
     def reason(self) -> str:
@@ -143,40 +145,54 @@ class Holdup:
             parts.append("an unknown number not read")
         elif self.unread:
             parts.append(f"{self.unread:,} not read")
+        since = "" if self.since_ms is None else f", for {duration(self.since_ms)}"
         return (
             f"{self.stream}: the group {self.group} holds up the trim at "
-            f"{format_id(self.first_needed)} ({self.label}), for {duration(self.since_ms)}: "
-            + ", ".join(parts)
+            f"{format_id(self.first_needed)} ({self.label}){since}: " + ", ".join(parts)
         )
 
 
 def find_holdups(
-    connection: Connection, stream: str, groups: Collection[Group], goal: int, now_ms: int
+    connection: Connection,
+    stream: str,
+    groups: Collection[Group],
+    goal: int,
+    now_ms: int,
+    unit: str = MS,
 ) -> list[Holdup]:
-    """Return those of `groups` that need entries below `goal`, the lowest ID first."""
+    """Return those of `groups` that need live entries below `goal`, the lowest ID first.
+
+    `unit`: of the IDs.
+    """
     found = []
     for group in groups:
-        if group.first_needed >= goal:
+        held = _first_held(connection, stream, group, goal)
+        if held is None:
             continue
         is_pending = group.first_needed == group.oldest_pending
-        since_ms = max(now_ms - ms_of(group.first_needed), 0)
+        since_ms = age_ms(held, unit, now_ms)
         if is_pending:
             since_ms = _idle_ms(connection, stream, group, since_ms)
         found.append(
-            Holdup(
-                stream,
-                group.name,
-                group.first_needed,
-                is_pending,
-                group.pending,
-                group.lag,
-                since_ms,
-            )
+            Holdup(stream, group.name, held, is_pending, group.pending, group.lag, since_ms)
         )
     return sorted(found, key=lambda holdup: holdup.first_needed)
 
 
-def _idle_ms(connection: Connection, stream: str, group: Group, otherwise: int) -> int:
+def _first_held(connection: Connection, stream: str, group: Group, goal: int) -> int | None:
+    """The first live entry below `goal` that a group needs: a group made at 0 needs IDs that no
+    entry has.
+    """
+    if group.first_needed >= goal:
+        return None
+    bounds = format_id(group.first_needed), format_id(goal - 1)
+    entries = connection.call("XRANGE", stream, *bounds, "COUNT", 1)
+    return parse_id(entries[0][0]) if entries else None
+
+
+def _idle_ms(
+    connection: Connection, stream: str, group: Group, otherwise: int | None
+) -> int | None:
     """Since when the oldest pending entry is with its consumer."""
     oldest = format_id(group.first_needed)
     try:

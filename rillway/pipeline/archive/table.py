@@ -73,6 +73,7 @@ from rillway.pipeline.archive.repair.log_files import (
     log_damaged,
     no_archive_sentence,
 )
+from rillway.pipeline.client.id_units import MS
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, ms_of
 from rillway.pipeline.client.places import LOG_FOLDER
 from rillway.pipeline.ranges.offsets import Position
@@ -341,6 +342,11 @@ class ArchiveTable:
     def state(self, stream: str) -> StreamState | None:
         record = self.record(stream)
         return None if record is None else record.state
+
+    def unit(self, stream: str) -> str:
+        """Of the IDs of a stream; milliseconds as long as it is not known."""
+        record = self.record(stream)
+        return MS if record is None or record.unit is None else record.unit
 
     def expired_before_ms(self, stream: str) -> int | None:
         """Entries older than that were removed when they expired; None if none were."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import chain
 
 import pyarrow as pa
@@ -28,12 +29,12 @@ from rillway.pipeline.archive.files.parquet_files import (
     FilesWriter,
     file_schema,
 )
-from rillway.pipeline.archive.files.periods import DAY
+from rillway.pipeline.archive.files.periods import DAY, Undated
 from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.identity.epochs import FIRST
 from rillway.pipeline.archive.identity.sources import is_there, read_run_ids
 from rillway.pipeline.arrow.collector import paused_collector
-from rillway.pipeline.arrow.decoder import RawEntry, fields_decoder, repeated
+from rillway.pipeline.arrow.decoder import RawEntry, fields_decoder, repeated, timestamps
 from rillway.pipeline.client.cluster import connect, is_redirection
 from rillway.pipeline.client.connection import (
     Address,
@@ -44,6 +45,7 @@ from rillway.pipeline.client.connection import (
     pack,
 )
 from rillway.pipeline.client.facts import read_facts
+from rillway.pipeline.client.id_units import MS, NONE
 from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, extended, pick
 from rillway.pipeline.ranges.loss import DataLost, LossPolicy
@@ -66,6 +68,7 @@ class Part:
     """The entries of a stream after `after` up to `last`. `first` was there when it was planned:
     one of them, or the last archived one that is live, and then `anchor` is what it holds.
     `estimate`: about how many they are. `layouts`: those that the archive knows of the stream.
+    `unit`: of the IDs.
     """
 
     stream: str
@@ -76,6 +79,7 @@ class Part:
     epoch: int = FIRST
     anchor: Anchor | None = None
     layouts: Layouts = field(default_factory=dict)
+    unit: str = MS
 
     @property
     def start(self) -> int:
@@ -90,7 +94,8 @@ class WriteTask:
     `parts`: by stream. `accepts_loss`: archive what is left if entries were trimmed meanwhile.
     `run_ids`: of the servers that must be read, empty if servers do not report them. The limits
     are those of all parts together; of the bytes, as the server sends them. `left_out`: nodes of a
-    cluster that are not among these servers, as they do not answer.
+    cluster that are not among these servers, as they do not answer. `today`: the date of entries
+    whose IDs are no times.
     """
 
     url: str
@@ -103,6 +108,7 @@ class WriteTask:
     max_bytes: int = NO_LIMIT
     columns: Columns = NO_COLUMNS
     left_out: Mapping[Address, NodeAway] = field(default_factory=dict)
+    today: date = date.max
 
 
 @dataclass(slots=True)
@@ -176,7 +182,11 @@ def run_task(task: WriteTask) -> Written:
         paused_collector(),
         connect(task.url, task.left_out) as connection,
         FilesWriter(
-            task.store, task.period, schema=file_schema(task.columns), layouts=layouts
+            task.store,
+            task.period,
+            schema=file_schema(task.columns),
+            layouts=layouts,
+            undated=Undated({part.stream: task.today for part in task.parts if part.unit == NONE}),
         ) as writer,
     ):
         _check_servers(connection, task)
@@ -420,6 +430,13 @@ def decoded(runs: Sequence[tuple[Part, list[RawEntry]]]) -> pa.RecordBatch:
     lengths = [len(entries) for _, entries in runs]
     batch = fields_decoder("")(entries, repeated([part.stream for part, _ in runs], lengths))
     columns = {name: batch.column(name) for name in batch.schema.names}
+    if any(part.unit != MS for part, _ in runs):
+        parts = columns["ms"]
+        times, start = [], 0
+        for (part, _), length in zip(runs, lengths, strict=True):
+            times.append(timestamps(parts.slice(start, length), part.unit))
+            start += length
+        columns["ts"] = pa.concat_arrays(times)
     columns[EPOCH] = repeated([part.epoch for part, _ in runs], lengths, pa.int32())
     arrays = [columns[field.name].cast(field.type) for field in FILE_SCHEMA]
     return pa.RecordBatch.from_arrays(arrays, schema=FILE_SCHEMA)

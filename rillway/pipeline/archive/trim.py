@@ -33,7 +33,8 @@ from rillway.pipeline.archive.pins import expired_pins
 from rillway.pipeline.client.capabilities import Capabilities
 from rillway.pipeline.client.connection import Connection, Reply
 from rillway.pipeline.client.facts import StreamFacts, all_facts, all_group_infos
-from rillway.pipeline.client.ids import MIN_ID, make_id, ms_of
+from rillway.pipeline.client.id_units import MS, id_of_time, time_ms
+from rillway.pipeline.client.ids import MIN_ID
 from rillway.pipeline.ranges.anchors import Anchor
 
 MAX_ATTEMPTS = 100
@@ -53,13 +54,15 @@ class Archived:
     """Up to where a stream is archived, and how the stream itself shows it.
 
     `anchor`: the last archived entry that is live, None if there is none. `group`: the common part
-    of the names of the archive's own groups, of which only the marker means anything.
+    of the names of the archive's own groups, of which only the marker means anything. `unit`: of
+    the IDs.
     """
 
     marker: str
     end: int
     anchor: Anchor | None
     group: str = ""
+    unit: str = MS
 
     def is_stale(self, name: str) -> bool:
         """Return True for the archive's groups of earlier epochs and of other streams."""
@@ -87,6 +90,7 @@ class _Plan:
 
     facts: StreamFacts
     needed: list[Group]
+    unit: str
     trimming: Trimming | None = None
 
 
@@ -155,9 +159,9 @@ class Trimmer:
             or is_ignored(group, rules.ignored_groups, rules.group_max_idle_ms)
         }
         needed = [group for group in groups if group.name not in ignored]
-        floor = self._floor(facts, archived.anchor)
+        floor = self._floor(facts, archived)
         if archived.anchor is None or floor == MIN_ID:
-            return _Plan(facts, needed)
+            return _Plan(facts, needed, archived.unit)
         acked = not ignored and self._capabilities.has_option("XTRIM", "ACKED")
         trimming = Trimming(
             archived.marker,
@@ -168,19 +172,21 @@ class Trimmer:
             acked,
             facts.length,
         )
-        return _Plan(facts, needed, trimming)
+        return _Plan(facts, needed, archived.unit, trimming)
 
-    def _floor(self, facts: StreamFacts, anchor: Anchor | None) -> int:
+    def _floor(self, facts: StreamFacts, archived: Archived) -> int:
         """The first ID that is to stay in any case.
 
         What is kept is counted back from the newest entry, not from a clock: the IDs may be of
-        another time than now.
+        another time than now. Of IDs that are no times nothing is kept.
         """
-        if anchor is None:
+        if archived.anchor is None:
             return MIN_ID
-        if not self._rules.keep_ms:
-            return anchor.id
-        return min(anchor.id, make_id(max(ms_of(facts.last_id) - self._rules.keep_ms, 0)))
+        newest_ms = time_ms(facts.last_id, archived.unit)
+        if not self._rules.keep_ms or newest_ms is None:
+            return archived.anchor.id
+        kept = id_of_time(max(newest_ms - self._rules.keep_ms, 0), archived.unit)
+        return archived.anchor.id if kept is None else min(archived.anchor.id, kept)
 
     def _trim(
         self,
@@ -240,7 +246,8 @@ class Trimmer:
             return Trimmed(0, "nothing to trim", left=plan.facts.length)
         scripted = "script" if self._guards.runs_scripts else "WATCH"
         by = "XTRIM ACKED" if self._is_acked(stream, plan.trimming) else scripted
-        holdups = find_holdups(self._connection, stream, plan.needed, plan.trimming.floor, now_ms)
+        floor = plan.trimming.floor
+        holdups = find_holdups(self._connection, stream, plan.needed, floor, now_ms, plan.unit)
         if isinstance(done, int):
             return Trimmed(done, by, holdups=holdups, left=plan.facts.length - done)
         refused = "" if done in (GROUP, MISSING) else REASONS[done]

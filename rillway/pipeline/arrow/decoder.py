@@ -34,6 +34,7 @@ from rillway.pipeline.arrow.schema import (
     TIMESTAMP,
     arrow_schema,
 )
+from rillway.pipeline.client.id_units import MS, NONE, NS, US
 
 # [id, [name, value, name, value, ...]]
 RawEntry: TypeAlias = list[Any]
@@ -91,8 +92,17 @@ def origin(
 LAST_MS = (2**63 - 1) // 1000
 
 
-def timestamps(ms: pa.Array) -> pa.Array:
-    """Unix ms as instants; null for an ID beyond what an instant can be (year 294247)."""
+def timestamps(ms: pa.Array, unit: str = MS) -> pa.Array:
+    """The first halves of IDs as instants, by their unit (client/id_units.py).
+
+    Null where IDs are no times, and for an ID beyond what an instant can be (year 294247).
+    """
+    if unit == NONE:
+        return pa.nulls(len(ms), TIMESTAMP)
+    if unit == US:
+        return ms.cast(TIMESTAMP)
+    if unit == NS:
+        return pc.divide(ms, 1000).cast(TIMESTAMP)
     possible = pc.if_else(pc.less_equal(ms, LAST_MS), ms, pa.scalar(None, pa.int64()))
     return pc.multiply(possible, 1000).cast(TIMESTAMP)
 

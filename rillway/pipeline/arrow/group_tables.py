@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from rillway.pipeline.arrow.decoder import timestamps
 from rillway.pipeline.arrow.schema import TIMESTAMP
-from rillway.pipeline.client.ids import format_id, ms_of
+from rillway.pipeline.client.id_units import MS, age_ms
+from rillway.pipeline.client.ids import format_id
 from rillway.pipeline.client.pending import PendingEntry, PendingSlice
 from rillway.sampler import ConsumerFigures
 from rillway.sampler.trend import GroupSample
@@ -76,19 +77,13 @@ def pending_batch(
         "delivered_at": timestamps(
             pa.array([_minus(now_ms, entry.idle_ms) for entry in entries], pa.int64())
         ),
-        "age_ms": [_age_ms(entry.id, now_ms) for entry in entries],
+        "age_ms": [age_ms(entry.id, MS, now_ms) for entry in entries],
     }
     return pa.RecordBatch.from_pydict(columns, schema=PENDING_SCHEMA)
 
 
 def _minus(now_ms: int, idle_ms: int | None) -> int | None:
     return None if idle_ms is None else now_ms - idle_ms
-
-
-def _age_ms(entry_id: int, now_ms: int) -> int | None:
-    """None for an ID that is no time at all."""
-    ms = ms_of(entry_id)
-    return now_ms - ms if ms <= MAX_INT64 else None
 
 
 def groups_batch(samples: Sequence[GroupSample]) -> pa.RecordBatch:

@@ -69,6 +69,6 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         parser.error("--format parquet needs --output FILE")
     if options.columns and options.format != "csv":
         parser.error("--columns goes with --format csv")
-    if options.last < options.first:
+    if type(options.last) is type(options.first) and options.last < options.first:
         parser.error("--to is before --from")
     return options

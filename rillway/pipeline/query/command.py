@@ -15,6 +15,7 @@ import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,6 +31,7 @@ from rillway.pipeline.arrow.decoder import timestamps
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.connection import ConnectionLost, ServerError
+from rillway.pipeline.client.id_units import MS, in_unit
 from rillway.pipeline.client.ids import MAX_SEQ, make_id
 from rillway.pipeline.query.arguments import parse_options
 from rillway.pipeline.query.filters import Expression, NeedsSpark, UnknownColumn, make_filter
@@ -89,9 +91,6 @@ def main(arguments: list[str]) -> int:
 def run(options: argparse.Namespace) -> int:
     """Read, and write what was read."""
     with contextlib.ExitStack() as stack:
-        first, last = options.first, options.last
-        if options.where is not None:
-            first, last = narrowed(options.where, first, last)
         file = sys.stdout
         if options.output is not None and options.format != "parquet":
             file = stack.enter_context(options.output.open("w", encoding="utf-8", newline=""))
@@ -100,11 +99,10 @@ def run(options: argparse.Namespace) -> int:
                 options.url,
                 options.stream,
                 options.archive,
-                first,
-                last,
                 epochs=options.epochs,
                 fails_if_missing=not options.allow_missing,
                 storage_options=options.storage_options,
+                bounds=partial(bounds_of, options),
             )
         )
         batches = selected(history, options.where, options.limit, stack)
@@ -151,7 +149,7 @@ def selected(
     stack.callback(spark.stop)
     if history.must_be_copied or str(spark.sparkContext.master).startswith("local["):
         history.stage(Path(stack.enter_context(TemporaryDirectory(prefix="rillway-query-"))))
-    return select(history.data_frame(spark), where, limit, history.schema)
+    return select(history.data_frame(spark), where, limit, history.schema, history.unit)
 
 
 def filtered(batches: Iterator[pa.RecordBatch], chosen: Expression) -> Iterator[pa.RecordBatch]:
@@ -160,10 +158,19 @@ def filtered(batches: Iterator[pa.RecordBatch], chosen: Expression) -> Iterator[
         yield batch.filter(chosen(batch))
 
 
-def narrowed(where: str, first: int, last: int) -> tuple[int, int]:
+def bounds_of(options: argparse.Namespace, unit: str) -> tuple[int, int]:
+    """The range of IDs that is asked for. Raises QueryFailed. `unit`: of the IDs."""
+    try:
+        first, last = in_unit(options.first, unit), in_unit(options.last, unit)
+    except ValueError as error:
+        raise QueryFailed(f"{options.stream}: {error}") from None
+    return (first, last) if options.where is None else narrowed(options.where, first, last, unit)
+
+
+def narrowed(where: str, first: int, last: int, unit: str = MS) -> tuple[int, int]:
     """The range of IDs outside of which the condition holds for no entry. Raises QueryFailed."""
     try:
-        found = bounds(where, Reading(zone=UTC))
+        found = bounds(where, Reading(zone=UTC, unit=unit))
     except UnreadableLiteral as error:
         raise QueryFailed(str(error)) from None
     if found.first_ms is not None:
@@ -197,7 +204,11 @@ def write_all(
 
 
 def select(
-    frame: DataFrame, where: str, limit: int | None, schema: pa.Schema = HISTORY_SCHEMA
+    frame: DataFrame,
+    where: str,
+    limit: int | None,
+    schema: pa.Schema = HISTORY_SCHEMA,
+    unit: str = MS,
 ) -> Iterator[pa.RecordBatch]:
     """The entries for which a condition holds, in order. Raises QueryFailed."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -217,7 +228,7 @@ def select(
             ordered = ordered.repartition(1).sortWithinPartitions(EPOCH, "ms", "seq")
         rows = ordered.toLocalIterator(prefetchPartitions=True)
         while held := list(islice(rows, BATCH_ROWS)):
-            yield to_batch(held, schema)
+            yield to_batch(held, schema, unit)
     except (Py4JError, PySparkException) as error:
         raise QueryFailed(root_cause(error)) from None
 
@@ -228,14 +239,16 @@ def _exact(field: pa.Field) -> str:
     return f"unix_micros({name}) AS {name}" if pa.types.is_timestamp(field.type) else name
 
 
-def to_batch(rows: Sequence[Row], schema: pa.Schema = HISTORY_SCHEMA) -> pa.RecordBatch:
+def to_batch(
+    rows: Sequence[Row], schema: pa.Schema = HISTORY_SCHEMA, unit: str = MS
+) -> pa.RecordBatch:
     """Rows of Spark as Arrow has them."""
     columns = {
         name: pa.array([row[name] for row in rows], schema.field(name).type)
         for name in ("stream", "id", "ms", "seq", EPOCH)
     }
     # Spark hands times over without their zone, so they are made again.
-    columns["ts"] = timestamps(columns["ms"])
+    columns["ts"] = timestamps(columns["ms"], unit)
     fields = [[pair.asDict() for pair in row.fields or ()] for row in rows]
     columns["fields"] = pa.array(fields, schema.field("fields").type)
     for field in schema:

@@ -16,7 +16,7 @@ archive if they were archived before.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -32,7 +32,7 @@ from rillway.pipeline.archive.columns.decoding import columns_of
 from rillway.pipeline.archive.columns.encoding import names_of
 from rillway.pipeline.archive.columns.layouts import KnownLayouts
 from rillway.pipeline.archive.columns.schema import NO_COLUMNS, RESCUED, Columns, FieldMap
-from rillway.pipeline.archive.files.parquet_files import COMPRESSION, EPOCH
+from rillway.pipeline.archive.files.parquet_files import COMPRESSION, EPOCH, with_times
 from rillway.pipeline.archive.files.periods import day_of
 from rillway.pipeline.archive.files.rows import INT64_MAX, Segment, StreamRows
 from rillway.pipeline.archive.identity.epochs import (
@@ -41,13 +41,16 @@ from rillway.pipeline.archive.identity.epochs import (
     FIRST,
 )
 from rillway.pipeline.archive.identity.recognition import Recognised, Refused, Rules, recognise
+from rillway.pipeline.archive.identity.units import live_units
 from rillway.pipeline.archive.pins import Pin
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
+from rillway.pipeline.archive.trim import server_time_ms
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.schema import COLUMNS, FIELDS, arrow_schema
 from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import DEFAULT_URL, Connection
 from rillway.pipeline.client.facts import StreamFacts, read_facts
+from rillway.pipeline.client.id_units import MS, NONE, NS, US, time_ms
 from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, MIN_ID, format_id, ms_of
 from rillway.pipeline.ranges.discovery import check_there
 from rillway.pipeline.ranges.loss import LossPolicy, check_start
@@ -62,6 +65,12 @@ if TYPE_CHECKING:
 HISTORY_SCHEMA = arrow_schema().append(pa.field(EPOCH, pa.int32()))
 # A stream may part from the archive between the look at it and the pin.
 MAX_PINS = 5
+# `ts` in Spark's SQL where IDs are no milliseconds.
+SQL_TIMES = {
+    US: "timestamp_micros(ms)",
+    NS: "timestamp_micros(ms div 1000)",
+    NONE: "cast(NULL AS TIMESTAMP)",
+}
 # What Spark's readers take for a pattern.
 GLOB = frozenset("*?[]{}\\")
 
@@ -73,7 +82,7 @@ class History:
     `archived`: None without an archive; `live`: first and last ID, None if there is nothing;
     `epoch`: of what is live. `notes`: what the user should know. `staged`: where `stage` has put
     what `live` names. `columns`: the typed ones of the archive; `typed`: those that this stream has
-    or had, and why values have none.
+    or had, and why values have none. `unit`: of the IDs.
     """
 
     url: str
@@ -89,6 +98,7 @@ class History:
     staged_archive: bool = False
     columns: Columns = NO_COLUMNS
     typed: tuple[pa.Field, ...] = ()
+    unit: str = MS
 
     @property
     def schema(self) -> pa.Schema:
@@ -122,7 +132,8 @@ class History:
     def _live_batches(self) -> Iterator[pa.RecordBatch]:
         if self.live is not None:
             with connect(self.url) as connection:
-                for batch in read_batches(connection, self.stream, *self.live):
+                for found in read_batches(connection, self.stream, *self.live):
+                    batch = with_times(found, self.unit)
                     yield history_batch(self._with_columns(batch), self.epoch, self.typed)
 
     def _with_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -174,6 +185,8 @@ class History:
             parts.append(spark.read.schema(self._spark_schema()).parquet(str(self.staged)))
         elif self.live is not None:
             live = self._live_frame(spark, *self.live)
+            if self.unit != MS:
+                live = live.withColumn("ts", functions.expr(SQL_TIMES[self.unit]))
             parts.append(live.withColumn(EPOCH, functions.lit(self.epoch)))
         if not parts:
             return spark.createDataFrame([], self._spark_schema())
@@ -256,8 +269,10 @@ def open_history(
     epochs: str = ALL,
     fails_if_missing: bool = False,
     storage_options: Mapping[str, str] | None = None,
+    bounds: Callable[[str], tuple[int, int]] | None = None,
 ) -> Iterator[History]:
     """Fix and hold a range; `archive` None reads the stream alone. `epochs`: `all` or `current`.
+    `bounds`: of the unit of the stream's IDs, the range instead of `first` and `last`.
 
     Raises ArchiveError, also for IDs that Arrow cannot hold, ServerError, ConnectionLost;
     StreamMissing, if that is wanted, for a stream that is neither in memory nor in the archive;
@@ -270,6 +285,9 @@ def open_history(
     with connect(url) as connection:
         if fails_if_missing and (table is None or table.end(stream) is None):
             check_there(connection, stream)
+        unit = _unit(connection, table, stream)
+        if bounds is not None:
+            first, last = bounds(unit)
         pin, found, facts = _pinned(connection, table, stream)
         policy = LossPolicy(fails=True, remedy=LEFT)
         try:
@@ -278,6 +296,7 @@ def open_history(
                 check_start(gone, stream, table.end(stream) or BEGINNING, facts)
             start = _start(found, policy, stream, facts)
             history = _fix(url, stream, table, found, facts, first, last, epochs)
+            history.unit = unit
             yield history
             if start.n is not None:
                 # What others have trimmed meanwhile.
@@ -286,6 +305,17 @@ def open_history(
             pin.drop()
             raise
         pin.release()
+
+
+def _unit(connection: Connection, table: ArchiveTable | None, stream: str) -> str:
+    """Of the IDs: as the archive has it, else as those in memory look like."""
+    if table is not None and table.record(stream) is not None:
+        return table.unit(stream)
+    facts = read_facts(connection, stream)
+    if not facts.last_id:
+        return MS
+    found = live_units(connection, {stream: facts.last_id}, server_time_ms(connection))
+    return found[stream] or MS
 
 
 def _pinned(
@@ -377,10 +407,21 @@ def _fix(
             f"{stream} has {len(state.epochs)} epochs, and this has the entries of all of them: "
             "--epochs current leaves out what the present one does not follow from"
         )
-    expired_ms = table.expired_before_ms(stream) if table is not None else None
-    if expired_ms is not None and ms_of(first) < expired_ms:
-        history.notes.append(f"entries from before {day_of(expired_ms)} have expired")
+    history.notes += [] if table is None else _expired(table, stream, first)
     return history
+
+
+def _expired(table: ArchiveTable, stream: str, first: int) -> list[str]:
+    """Notes of entries after `first` that have expired."""
+    record, expired_ms = table.record(stream), table.expired_before_ms(stream)
+    if record is None or expired_ms is None:
+        return []
+    first_ms = time_ms(first, table.unit(stream))
+    if first_ms is not None:
+        is_after = first_ms < expired_ms
+    else:
+        is_after = ms_of(first) <= max(record.expired.values(), default=-1)
+    return [f"entries from before {day_of(expired_ms)} have expired"] if is_after else []
 
 
 def _typed(table: ArchiveTable, stream: str) -> tuple[pa.Field, ...]:

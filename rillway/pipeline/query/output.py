@@ -69,7 +69,7 @@ class TableOutput:
         self._widths: list[int] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
-        times = [time_text(ms) for ms in batch.column("ms").to_pylist()]
+        times = time_texts(batch)
         columns = [batch.column("id").to_pylist(), times]
         columns += [cell_texts(batch.column(name)) for name in self._typed]
         if not self._widths:
@@ -150,13 +150,13 @@ class CsvOutput:
         rows = zip(
             batch.column("stream").to_pylist(),
             batch.column("id").to_pylist(),
-            batch.column("ms").to_pylist(),
+            time_texts(batch),
             pairs_of(batch),
             self._typed_cells(batch),
             strict=True,
         )
-        for stream, entry_id, ms, fields, typed in rows:
-            self._writer.writerow([stream, entry_id, time_text(ms), *self._cells(fields, typed)])
+        for stream, entry_id, time, fields, typed in rows:
+            self._writer.writerow([stream, entry_id, time, *self._cells(fields, typed)])
 
     def _typed_cells(self, batch: pa.RecordBatch) -> list[dict[str, str]]:
         columns = [cell_texts(batch.column(name)) for name in self._typed]
@@ -201,12 +201,21 @@ def pairs_of(batch: pa.RecordBatch) -> list[list[tuple[bytes, bytes]]]:
     ]
 
 
-def time_text(ms: int) -> str:
-    """`2013-01-01 10:15:00.000`; the number where there is no such date."""
+def time_texts(batch: pa.RecordBatch) -> list[str]:
+    """The times of entries; empty where an ID is none."""
+    times = batch.column("ts").cast(pa.int64()).to_pylist()
+    return ["" if time is None else time_text(time) for time in times]
+
+
+def time_text(us: int) -> str:
+    """`2013-01-01 10:15:00.000`, with six digits if there are microseconds; Unix milliseconds
+    where there is no such date.
+    """
+    ms, rest = divmod(us, 1000)
     if ms > LAST_TEXT_MS:
         return str(ms)
     moment = datetime.fromtimestamp(ms // 1000, UTC)
-    return f"{moment:%Y-%m-%d %H:%M:%S}.{ms % 1000:03d}"
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{ms % 1000:03d}" + (f"{rest:03d}" if rest else "")
 
 
 def plain(fields: list[tuple[bytes, bytes]]) -> str:

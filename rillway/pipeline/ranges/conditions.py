@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 
+from rillway.pipeline.client.id_units import MS, PER_MS
 from rillway.pipeline.client.ids import MAX_SEQ
 
 TOKEN = re.compile(
@@ -74,12 +75,13 @@ class Reading:
 
     `zone`: of times that name none; None if it is not known. `prefix`: what the names of the
     columns `id`, `ms` and `ts` begin with. `instant`: Unix ms of a time that is not written as ISO
-    8601, None for a text that is no time; without it, any text may be one.
+    8601, None for a text that is no time; without it, any text may be one. `unit`: of the IDs.
     """
 
     zone: tzinfo | None
     prefix: str = ""
     instant: Callable[[str], int | None] | None = None
+    unit: str = MS
 
     def column(self, name: Token) -> str:
         """`id`, `ms`, `ts` or another name; empty if it is none, or lacks the prefix."""
@@ -89,7 +91,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Unix ms, both included; None: open."""
+    """First halves of IDs, both included; None: open."""
 
     first_ms: int | None = None
     last_ms: int | None = None
@@ -194,10 +196,16 @@ def _comparison(found: Sequence[Token], reading: Reading) -> Bounds:
     ms = _milliseconds(column, right, reading)
     if ms is None or not 0 <= ms < MAX_SEQ or (column == "id" and sign not in EQUAL):
         return Bounds()
+    first = last = ms
+    if column == "ts":
+        if reading.unit not in PER_MS:
+            return Bounds()
+        first = ms * PER_MS[reading.unit]
+        last = first + PER_MS[reading.unit] - 1
     is_exact = column == "ms"
     return Bounds(
-        ms + (is_exact and sign == ">") if sign in (*EQUAL, ">", ">=") else None,
-        ms - (is_exact and sign == "<") if sign in (*EQUAL, "<", "<=") else None,
+        first + (is_exact and sign == ">") if sign in (*EQUAL, ">", ">=") else None,
+        last - (is_exact and sign == "<") if sign in (*EQUAL, "<", "<=") else None,
     )
 
 

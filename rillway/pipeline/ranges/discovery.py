@@ -82,8 +82,12 @@ def kinds_of(connection: Connection, names: Sequence[str]) -> dict[str, str]:
 
 
 def find_streams(connection: Connection, names: tuple[str, ...], pattern: str | None) -> list[str]:
-    """The names in order. A pattern is a glob as in KEYS; SCAN does not block the server."""
-    return list(names) if pattern is None else sorted(_matching(connection, pattern))
+    """The names in order, then others that fit a pattern, a glob as in KEYS.
+
+    SCAN does not block the server.
+    """
+    found = [] if pattern is None else sorted(_matching(connection, pattern))
+    return list(dict.fromkeys([*names, *found]))
 
 
 @lru_cache(maxsize=1000)

@@ -73,6 +73,6 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     if options.keep_ids and options.epochs == ALL:
         parser.error("--keep-ids takes --epochs current: the IDs of all epochs do not ascend")
     options.epochs = options.epochs or (CURRENT if options.keep_ids else ALL)
-    if options.last < options.first:
+    if type(options.last) is type(options.first) and options.last < options.first:
         parser.error("--to is before --from")
     return options

@@ -16,6 +16,7 @@ from rillway.pipeline.arrow.encoder import UnwritableRow
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.connection import ConnectionLost, ServerError
+from rillway.pipeline.client.id_units import in_unit
 from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.replay.arguments import parse_options
 from rillway.pipeline.replay.ledger import ReplayRefused
@@ -64,7 +65,12 @@ def run(options: argparse.Namespace) -> int:
             pace=pace_of(options),
             hooks=Hooks(progress.set_total, progress.advance, interruption.wait),
         )
-        done = replayer.run(options.first, options.last)
+        unit = table.unit(options.stream)
+        try:
+            first, last = in_unit(options.first, unit), in_unit(options.last, unit)
+        except ValueError as error:
+            raise ReplayRefused(f"{options.stream}: {error}") from None
+        done = replayer.run(first, last)
         parts = [progress.summary() if done.rows else "nothing was left to replay"]
     if done.before:
         parts.append(f"{done.before:,} had been replayed before")

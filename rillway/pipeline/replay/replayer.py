@@ -16,9 +16,10 @@ from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.encoder import Encoder, data_of
 from rillway.pipeline.arrow.schema import PAIRS
 from rillway.pipeline.client.cluster import connect
+from rillway.pipeline.client.id_units import unit_text
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id
 from rillway.pipeline.replay.ledger import Ledger, Plan, Progress, ReplayRefused
-from rillway.pipeline.replay.pace import MAX_WAIT_SECONDS, MIN_WAIT_SECONDS, AtOnce, Pace
+from rillway.pipeline.replay.pace import MAX_WAIT_SECONDS, MIN_WAIT_SECONDS, AtOnce, Pace, Speed
 
 CHUNK_ROWS = 1000
 ORIGIN_STREAM, ORIGIN_ID = b"_orig_stream", b"_orig_id"
@@ -134,7 +135,7 @@ class Replayer:
     ) -> bool:
         """One batch at its pace; False if it was interrupted."""
         hooks, pace = self._hooks, self._pace
-        times_ms = batch.column("ms").to_pylist()
+        times_ms = self._times_ms(batch)
         position = 0
         for requests in self._requests(batch):
             begin, end = position, position + len(requests)
@@ -156,6 +157,16 @@ class Replayer:
                 if hooks.wait(0):
                     return False
         return True
+
+    def _times_ms(self, batch: pa.RecordBatch) -> list[float]:
+        """When entries were made; 0 where an ID is no time. Raises ReplayRefused."""
+        times = batch.column("ts")
+        if times.null_count and isinstance(self._pace, Speed):
+            raise ReplayRefused(
+                f"{self._stream}: {unit_text(self._table.unit(self._stream))}, which --speed takes "
+                "the gaps from: use --rate"
+            )
+        return [(time or 0) / 1000 for time in times.cast(pa.int64()).to_pylist()]
 
     def _requests(self, batch: pa.RecordBatch) -> Iterator[pa.BinaryArray]:
         content = with_origin(batch) if self._marks_origin else batch

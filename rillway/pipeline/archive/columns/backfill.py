@@ -27,6 +27,7 @@ from rillway.pipeline.archive.columns.layouts import (
 )
 from rillway.pipeline.archive.columns.schema import LAYOUT, FieldMap
 from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile, write_files
+from rillway.pipeline.archive.files.periods import Undated
 from rillway.pipeline.archive.files.rows import bounded_batches, open_file
 from rillway.pipeline.archive.identity.epochs import StreamRecord
 from rillway.pipeline.archive.table import (
@@ -107,12 +108,20 @@ class RowEncoder:
     layouts: dict[int, Layout] = field(default_factory=dict)
     _known: dict[str, KnownLayouts] = field(default_factory=dict)
 
-    def write(self, rows: Iterable[pa.RecordBatch]) -> list[ArchivedFile]:
-        """New files of rows that are `encoded` while they are written."""
+    def write(self, rows: Iterable[pa.RecordBatch], undated: Undated) -> list[ArchivedFile]:
+        """New files of rows that are `encoded` while they are written.
+
+        `undated`: the dates of rows without a time.
+        """
         table = self.table
         with paused_collector():
             return write_files(
-                table.store, rows, table.period, schema=table.file_schema, layouts=self.layouts
+                table.store,
+                rows,
+                table.period,
+                schema=table.file_schema,
+                layouts=self.layouts,
+                undated=undated,
             )
 
     def encoded(self, parts: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -159,7 +168,7 @@ class _File:
 
     def write_again(self) -> None:
         table, encoder = self.table, RowEncoder(self.table)
-        new = encoder.write(self._rows(encoder))
+        new = encoder.write(self._rows(encoder), self.file.undated_rows)
         if sum(file.rows for file in new) != self.file.rows:
             raise ArchiveError(f"{self.file.path}: the new file has not as many rows")
         for _ in range(MAX_COMMIT_ATTEMPTS):

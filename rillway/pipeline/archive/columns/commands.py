@@ -42,14 +42,15 @@ def infer_main(options: argparse.Namespace) -> int:
         raise BadColumns(f"{file}: is there already; --infer writes a new file")
     samples = Samples()
     with connect(options.url) as connection:
-        streams = options.stream or find_streams(connection, (), options.pattern)
+        streams = find_streams(connection, tuple(options.stream), options.pattern)
         if not streams:
             raise StreamMissing(none_fits(options.url, options.pattern))
         for stream in streams:
             check_there(connection, stream)
             words = ("XREVRANGE", stream, "+", "-", "COUNT", options.infer)
             entries = reversed(connection.of(stream).call(*words))
-            samples.add(options.pattern or stream, (entry[1] for entry in entries))
+            schema_of = stream if stream in options.stream else options.pattern
+            samples.add(schema_of, (entry[1] for entry in entries))
     if not any(samples.fields.values()):
         raise BadColumns(f"{', '.join(streams)}: no entries to propose a schema by")
     text = proposal(samples)

@@ -47,12 +47,15 @@ def greatest_text(text: str) -> str:
     return max(text, text[:TEXT_CHARACTERS] + LAST_CHARACTER)
 
 
-def time_text(ms: int) -> str | None:
-    """Unix ms as the log's statistics have times; None after the year 9999."""
+def time_bounds(name: str, nulls: int, first_ms: int | None, last_ms: int | None) -> ColumnBounds:
+    """Those of Unix ms; none after the year 9999."""
+    if first_ms is None or last_ms is None:
+        return ColumnBounds(name, nulls)
     try:
-        return str(_as_json(UNIX_EPOCH + timedelta(milliseconds=ms)))
+        first, last = (UNIX_EPOCH + timedelta(milliseconds=ms) for ms in (first_ms, last_ms))
+        return ColumnBounds(name, nulls, _as_json(first), _as_json(last))
     except OverflowError:
-        return None
+        return ColumnBounds(name, nulls)
 
 
 @dataclass(slots=True)
@@ -100,6 +103,14 @@ class Statistics:
             if has_bounds(one.type):
                 seen = self._seen.setdefault(one.name, _Seen(one.type))
                 seen.add(batch.column(one.name))
+
+    def times_ms(self, name: str) -> tuple[int | None, int | None, int]:
+        """The least and the greatest of a column of times, rounded outwards, and the nulls."""
+        seen = self._seen.get(name)
+        if seen is None or seen.least is None:
+            return None, None, 0 if seen is None else seen.nulls
+        low, high = (pc.cast(one, pa.int64()).as_py() for one in (seen.least, seen.greatest))
+        return low // 1000, -(-high // 1000), seen.nulls
 
     def bounds(self) -> tuple[ColumnBounds, ...]:
         return tuple(seen.bounds(name) for name, seen in self._seen.items())

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import pyarrow as pa
 
 from rillway.pipeline.archive.columns.backfill import RowEncoder
 from rillway.pipeline.archive.earlier.origins import Origin
-from rillway.pipeline.archive.files.parquet_files import ArchivedFile, file_batch
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile, file_batch, with_times
+from rillway.pipeline.archive.files.periods import Undated
 from rillway.pipeline.archive.files.rows import raw_entries
 from rillway.pipeline.archive.identity.epochs import CURRENT
 from rillway.pipeline.archive.table import (
@@ -110,7 +112,7 @@ class _Job:
         table, encoder = self.table, RowEncoder(self.table)
         for stream, beginning in self.beginnings.items():
             self.added[stream] = Added(beginning.first.id)
-        files = encoder.write(self._rows(encoder))
+        files = encoder.write(self._rows(encoder), Undated(otherwise=datetime.now(UTC).date()))
         if sum(file.rows for file in files) != sum(one.rows for one in self.added.values()):
             raise ArchiveError(f"{table.store}: the files have not as many rows as were read")
         if files:
@@ -118,8 +120,10 @@ class _Job:
 
     def _rows(self, encoder: RowEncoder) -> Iterator[pa.RecordBatch]:
         for stream, beginning in self.beginnings.items():
+            unit = self.table.unit(stream)
             for found in self.origin.batches(stream, MIN_ID, beginning.first.id - 1):
                 batch = file_batch(found, beginning.epoch)
+                batch = with_times(batch, unit)
                 self._count(self.added[stream], batch)
                 yield from encoder.encoded([batch])
 

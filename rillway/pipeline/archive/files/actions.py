@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -12,10 +12,11 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from rillway.pipeline.archive.columns.statistics import (
     LAST_CHARACTER,
+    UNIX_EPOCH,
     ColumnBounds,
     greatest_text,
     least_text,
-    time_text,
+    time_bounds,
 )
 from rillway.pipeline.archive.files.parquet_files import DATE, EPOCH, STREAM, ArchivedFile
 from rillway.pipeline.archive.identity.epochs import FIRST
@@ -37,7 +38,14 @@ def archived_file(action: Mapping[str, Any]) -> ArchivedFile:
         ms_of(MAX_ID) if last_ms is None else last_ms,
         action.get(f"min.{EPOCH}") or FIRST,
         action.get(f"max.{EPOCH}") or (1 << 31) - 1,
+        first_time_ms=_as_ms(action.get("min.ts")),
+        last_time_ms=_as_ms(action.get("max.ts")),
+        undated=action.get("null_count.ts") or 0,
     )
+
+
+def _as_ms(moment: datetime | None) -> int | None:
+    return None if moment is None else (moment - UNIX_EPOCH) // timedelta(milliseconds=1)
 
 
 def add_action(file: ArchivedFile, *, data_change: bool = True) -> AddAction:
@@ -83,9 +91,7 @@ def _bounds(file: ArchivedFile) -> Iterator[ColumnBounds]:
     yield ColumnBounds(STREAM, 0, *streams)
     yield ColumnBounds(EPOCH, 0, file.first_epoch, file.last_epoch)
     yield ColumnBounds("ms", 0, file.first_ms, file.last_ms)
-    # Of later times than there are, `ts` is null.
-    if (last := time_text(file.last_ms)) is not None:
-        yield ColumnBounds("ts", 0, time_text(file.first_ms), last)
+    yield time_bounds("ts", file.undated, file.first_time_ms, file.last_time_ms)
 
 
 def remove_action(file: ArchivedFile, now_ms: int, *, data_change: bool) -> RemoveAction:

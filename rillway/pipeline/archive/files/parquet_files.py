@@ -26,9 +26,19 @@ from rillway.pipeline.archive.columns.footers import as_metadata, numbers_of
 from rillway.pipeline.archive.columns.layouts import NO_LAYOUTS, Layouts
 from rillway.pipeline.archive.columns.schema import LAYOUT, RESCUED, Columns
 from rillway.pipeline.archive.columns.statistics import ColumnBounds, Statistics
-from rillway.pipeline.archive.files.periods import DAY, MS_PER_DAY, period_end_ms, period_of
+from rillway.pipeline.archive.files.periods import (
+    DAY,
+    LATEST,
+    MS_PER_DAY,
+    Undated,
+    day_number,
+    end_of_period,
+    period_end_ms,
+    period_of,
+)
 from rillway.pipeline.archive.files.store import Store, store_of
 from rillway.pipeline.archive.limits import TARGET_BYTES
+from rillway.pipeline.arrow.decoder import timestamps
 from rillway.pipeline.arrow.schema import arrow_schema
 from rillway.pipeline.client.ids import make_id
 
@@ -60,7 +70,9 @@ class ArchivedFile:
     """A file of the table. `path` is below the table's folder, `date` the first one of its period.
 
     The others are bounds. Those of streams may be wider than the rows: in the table's log, text is
-    cut. `columns`: those of typed columns, of a file that was just written.
+    cut; those of `ms` are of IDs of any unit. `columns`: those of typed columns, of a file that
+    was just written. `first_time_ms`, `last_time_ms`: of `ts`, None where they are not known;
+    `undated`: the number of rows without it.
     """
 
     path: str
@@ -74,11 +86,32 @@ class ArchivedFile:
     first_epoch: int
     last_epoch: int
     columns: tuple[ColumnBounds, ...] = ()
+    first_time_ms: int | None = None
+    last_time_ms: int | None = None
+    undated: int = 0
 
     def may_hold(self, stream: str | None, first_ms: int, last_ms: int) -> bool:
         """Return True unless it has no rows of a stream between two times, both included."""
         is_in_time = self.first_ms <= last_ms and self.last_ms >= first_ms
         return is_in_time and (stream is None or self.first_stream <= stream <= self.last_stream)
+
+    def is_before(self, ms: int, period: str) -> bool:
+        """Return True if all rows are from before a time; those without one by their date.
+
+        `period`: by which the archive is cut.
+        """
+        if self.undated and (end_ms := end_of_period(self.date, period)) is not None:
+            is_before = end_ms <= ms
+        else:
+            is_before = not self.undated
+        if self.undated == self.rows:
+            return is_before
+        return is_before and self.last_time_ms is not None and self.last_time_ms < ms
+
+    @property
+    def undated_rows(self) -> Undated:
+        """For new files of its rows: those without a time keep its date."""
+        return Undated(otherwise=self.date)
 
 
 def as_json(file: ArchivedFile) -> dict[str, Any]:
@@ -109,6 +142,13 @@ def file_batch(batch: pa.RecordBatch, epoch: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=FILE_SCHEMA)
 
 
+def with_times(batch: pa.RecordBatch, unit: str) -> pa.RecordBatch:
+    """Entries of one stream with `ts` by the unit of their IDs."""
+    place = batch.schema.get_field_index("ts")
+    times = timestamps(batch.column("ms"), unit)
+    return batch.set_column(place, batch.schema.field(place), times)
+
+
 # -- writing --------------------------------------------------------------------------------------
 
 
@@ -119,13 +159,14 @@ def write_files(
     max_bytes: int = TARGET_BYTES,
     schema: pa.Schema = FILE_SCHEMA,
     layouts: Layouts = NO_LAYOUTS,
+    undated: Undated = LATEST,
 ) -> list[ArchivedFile]:
     """Sorted batches into new files of an archive, a file for each period.
 
     `schema`: FILE_SCHEMA, and typed columns; `layouts`: all that rows may have, also of those that
-    are still to come.
+    are still to come; `undated`: the dates of rows without a time.
     """
-    with FilesWriter(store_of(place), period, max_bytes, schema, layouts) as writer:
+    with FilesWriter(store_of(place), period, max_bytes, schema, layouts, undated) as writer:
         for batch in batches:
             writer.write(batch)
         return writer.finish()
@@ -141,9 +182,10 @@ class FilesWriter:
         max_bytes: int = TARGET_BYTES,
         schema: pa.Schema = FILE_SCHEMA,
         layouts: Layouts = NO_LAYOUTS,
+        undated: Undated = LATEST,
     ) -> None:
         self._store, self._period, self._max_bytes = store, period, max_bytes
-        self._schema, self._layouts = schema, layouts
+        self._schema, self._layouts, self._undated = schema, layouts, undated
         self._open: dict[date, _NewFile] = {}
         self._closed: list[ArchivedFile] = []
         self._begun: list[str] = []
@@ -151,7 +193,7 @@ class FilesWriter:
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Rows that come after those of before in the order of the files."""
-        for day, part in by_period(batch, self._period):
+        for day, part in by_period(batch, self._period, self._undated):
             file = self._open.pop(day, None)
             if file is not None and file.size_bytes >= self._max_bytes:
                 self._closed.append(file.finish())
@@ -192,22 +234,37 @@ class FilesWriter:
             self._store.remove(*self._begun)
 
 
-def by_period(batch: pa.RecordBatch, period: str) -> Iterator[tuple[date, pa.RecordBatch]]:
+def by_period(
+    batch: pa.RecordBatch, period: str, undated: Undated = LATEST
+) -> Iterator[tuple[date, pa.RecordBatch]]:
     """The rows of a batch that lie in one period each, in their order."""
     if not len(batch):
         return
-    times = batch.column("ms")
-    found = pc.min_max(times).as_py()
-    end_ms = period_end_ms(found["min"], period)
-    if end_ms is None or found["max"] < end_ms:
-        yield period_of(found["min"], period), batch
+    days = _days(batch, undated)
+    found = pc.min_max(days).as_py()
+    first_ms, last_ms = found["min"] * MS_PER_DAY, found["max"] * MS_PER_DAY
+    end_ms = period_end_ms(first_ms, period)
+    if end_ms is None or last_ms < end_ms:
+        yield period_of(first_ms, period), batch
         return
-    days = pc.divide(times, MS_PER_DAY)
     by_date: dict[date, list[int]] = {}
     for day in sorted(days.unique().to_pylist()):
         by_date.setdefault(period_of(day * MS_PER_DAY, period), []).append(day)
     for first_date, numbers in by_date.items():
         yield first_date, batch.filter(pc.is_in(days, pa.array(numbers, pa.int64())))
+
+
+def _days(batch: pa.RecordBatch, undated: Undated) -> pa.Array:
+    """Of each row, the days since 1970."""
+    days = pc.divide(batch.column("ts").cast(pa.int64()), MS_PER_DAY * 1000)
+    if not days.null_count:
+        return days
+    names = batch.column(STREAM).dictionary_encode()
+    others = [
+        day_number(undated.by_stream.get(name, undated.otherwise))
+        for name in names.dictionary.to_pylist()
+    ]
+    return pc.coalesce(days, pa.array(others, pa.int64()).take(names.indices))
 
 
 class _NewFile:
@@ -220,7 +277,9 @@ class _NewFile:
         self._schema, self._layouts = schema, layouts
         self._numbers: set[int] = set()
         typed = [field for field in schema if field.name not in FILE_SCHEMA.names]
-        self._statistics = Statistics([field for field in typed if field.name not in UNTYPED])
+        bounded = [field for field in typed if field.name not in UNTYPED]
+        self._statistics = Statistics(bounded)
+        self._times = Statistics([FILE_SCHEMA.field("ts")])
         store.make_parent(self.path)
         self._writer = pq.ParquetWriter(
             self.path,
@@ -254,6 +313,7 @@ class _NewFile:
             low, high = self._bounds.get(name, (found["min"], found["max"]))
             self._bounds[name] = min(low, found["min"]), max(high, found["max"])
         self._statistics.add(batch)
+        self._times.add(batch)
         self._numbers |= numbers_of(batch)
         self._held.append(batch)
         self._held_rows += len(batch)
@@ -276,6 +336,7 @@ class _NewFile:
         if metadata := as_metadata(known):
             self._writer.add_key_value_metadata(metadata)
         self.close()
+        first_time_ms, last_time_ms, undated = self._times.times_ms("ts")
         return ArchivedFile(
             self.path,
             self._day,
@@ -286,6 +347,9 @@ class _NewFile:
             *self._bounds["ms"],
             *self._bounds[EPOCH],
             self._statistics.bounds(),
+            first_time_ms,
+            last_time_ms,
+            undated,
         )
 
 

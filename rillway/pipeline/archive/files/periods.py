@@ -7,6 +7,8 @@ period is right.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 
 DAY, MONTH, YEAR, NONE = "day", "month", "year", "none"
@@ -25,11 +27,26 @@ def day_of(ms: int) -> date:
     return datetime.fromtimestamp(ms // 1000, UTC).date()
 
 
+@dataclass(frozen=True, slots=True)
+class Undated:
+    """The dates of rows without a time: `by_stream`, else `otherwise`."""
+
+    by_stream: Mapping[str, date] = field(default_factory=dict)
+    otherwise: date = date.max
+
+
+LATEST = Undated()
+
+
 def period_of(ms: int, period: str) -> date:
     """The first date of the period of a Unix time."""
+    return first_date(day_of(ms), period)
+
+
+def first_date(day: date, period: str) -> date:
+    """The first date of the period of a date."""
     if period == NONE:
         return FIRST_DATE
-    day = day_of(ms)
     if day == date.max or period == DAY:
         return day
     return day.replace(day=1) if period == MONTH else day.replace(month=1, day=1)
@@ -37,7 +54,12 @@ def period_of(ms: int, period: str) -> date:
 
 def period_end_ms(ms: int, period: str) -> int | None:
     """When the next period begins; None if there is none."""
-    first = period_of(ms, period)
+    return end_of_period(day_of(ms), period)
+
+
+def end_of_period(day: date, period: str) -> int | None:
+    """When the period of a date ends, in Unix ms; None if it has no end."""
+    first = first_date(day, period)
     try:
         if period == DAY:
             following = first + timedelta(days=1)
@@ -60,6 +82,11 @@ def day_before(now: datetime, seconds: float) -> date:
         return date.min
 
 
+def day_number(day: date) -> int:
+    """The days since 1970."""
+    return (day - FIRST_DATE).days
+
+
 def day_ms(day: date) -> int:
     """The first moment of a date."""
-    return (day - FIRST_DATE).days * MS_PER_DAY
+    return day_number(day) * MS_PER_DAY

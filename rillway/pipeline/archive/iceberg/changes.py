@@ -11,26 +11,32 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
 
+from rillway.pipeline.archive.columns.statistics import UNIX_EPOCH
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.periods import LAST_DAY, MS_PER_DAY
 from rillway.pipeline.archive.repair.log_files import read_version, version_damage, version_path
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.ids import MAX_ID, ms_of
 
 
 @dataclass(frozen=True, slots=True)
 class NamedFile:
-    """A file of the archive. `path`: below its folder; the others are bounds."""
+    """A file of the archive. `path`: below its folder; the others are bounds of `ts`, None
+    if they are not known, or rows have none.
+    """
 
     path: str
-    first_ms: int
-    last_ms: int
+    first_ms: int | None
+    last_ms: int | None
 
     @property
     def is_of_one_day(self) -> bool:
-        """False as well for IDs so high that no date can name their day."""
+        """False as well for times so late that no date can name their day."""
+        if self.first_ms is None or self.last_ms is None:
+            return False
         first, last = self.first_ms // MS_PER_DAY, self.last_ms // MS_PER_DAY
         return first == last < LAST_DAY
 
@@ -71,11 +77,7 @@ def logged_change(table: ArchiveTable, since: int) -> Change | None:
 def compared_change(table: ArchiveTable, mirrored: Collection[str]) -> Change:
     """By all files that the archive names. `mirrored`: the paths that the mirror does."""
     files = {file.path: file for file in table.files()}
-    added = [
-        NamedFile(path, file.first_ms, file.last_ms)
-        for path, file in files.items()
-        if path not in mirrored
-    ]
+    added = [named_file(file) for path, file in files.items() if path not in mirrored]
     return Change(added, set(mirrored) - files.keys())
 
 
@@ -90,11 +92,18 @@ def commit_hash(table: ArchiveTable, version: int) -> str | None:
         return None
 
 
+def named_file(file: ArchivedFile) -> NamedFile:
+    """A file as the table has it."""
+    if file.undated:
+        return NamedFile(file.path, None, None)
+    return NamedFile(file.path, file.first_time_ms, file.last_time_ms)
+
+
 def _named(added: Mapping[str, Any]) -> NamedFile:
     stats = json.loads(added.get("stats") or "{}")
-    first_ms, last_ms = stats.get("minValues", {}).get("ms"), stats.get("maxValues", {}).get("ms")
-    return NamedFile(
-        unquote(added["path"]),
-        0 if first_ms is None else first_ms,
-        ms_of(MAX_ID) if last_ms is None else last_ms,
-    )
+    path = unquote(added["path"])
+    first, last = stats.get("minValues", {}).get("ts"), stats.get("maxValues", {}).get("ts")
+    if first is None or last is None or stats.get("nullCount", {}).get("ts"):
+        return NamedFile(path, None, None)
+    times = map(datetime.fromisoformat, (first, last))
+    return NamedFile(path, *((one - UNIX_EPOCH) // timedelta(milliseconds=1) for one in times))

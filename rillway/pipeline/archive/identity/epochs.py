@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rillway.pipeline.archive.columns.layouts import Layout, Layouts
+from rillway.pipeline.client.id_units import MS
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor
 from rillway.pipeline.ranges.offsets import Position
@@ -83,6 +84,7 @@ class StreamRecord:
 
     `expired_before_ms`: older rows were removed when they expired, None if none were; `expired`:
     by epoch, the ms of the last row that has expired. `layouts`: those of rows with typed columns.
+    `unit`: of the IDs (client/id_units.py), None as long as there were none.
     """
 
     state: StreamState
@@ -90,6 +92,7 @@ class StreamRecord:
     expired_before_ms: int | None = None
     expired: Mapping[int, int] = field(default_factory=dict)
     layouts: Layouts = field(default_factory=dict)
+    unit: str | None = MS
 
     def is_as_archived_in(self, other: StreamRecord | None) -> bool:
         """Return True if no archiver has committed the stream between the two."""
@@ -137,6 +140,7 @@ def to_row(record: StreamRecord) -> dict[str, Any]:
             {"number": number, "names": layout.names, "columns": layout.columns}
             for number, layout in record.layouts.items()
         ],
+        "id_unit": record.unit,
     }
 
 
@@ -163,6 +167,7 @@ def from_row(row: Mapping[str, Any]) -> StreamRecord:
             item["number"]: Layout(tuple(item["names"]), tuple(item["columns"]))
             for item in row.get("layouts") or ()  # earlier releases have none
         },
+        row.get("id_unit", MS),  # of a state without units
     )
 
 

@@ -64,6 +64,7 @@ SCHEMA = pa.schema(
         ("expired_before_ms", pa.int64()),
         ("expired", pa.list_(pa.struct(EXPIRED))),
         ("layouts", pa.list_(pa.struct(LAYOUT))),
+        ("id_unit", pa.string()),
     ]
 )
 

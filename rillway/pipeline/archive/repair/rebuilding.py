@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import pyarrow as pa
+
 from rillway.pipeline.archive.columns.footers import from_metadata
 from rillway.pipeline.archive.columns.layouts import Layout
 from rillway.pipeline.archive.columns.schema import LAYOUT
@@ -27,6 +29,8 @@ from rillway.pipeline.archive.identity.state_files import (
 )
 from rillway.pipeline.archive.repair.rows import Run
 from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.arrow.decoder import timestamps
+from rillway.pipeline.client.id_units import MS, NONE, UNITS
 from rillway.pipeline.client.ids import MIN_ID
 from rillway.pipeline.ranges.offsets import Position
 
@@ -76,11 +80,20 @@ def runs(store: Store, files: Sequence[ArchivedFile]) -> dict[str, dict[int, Run
     found: dict[str, dict[int, Run]] = {}
     for file in files:
         with open_file(store, file) as parquet:
-            for batch in parquet.iter_batches(READ_ROWS, columns=KEYS):
+            for batch in parquet.iter_batches(READ_ROWS, columns=[*KEYS, "ts"]):
                 for stream, epoch, first, last in runs_of(batch):
                     run = found.setdefault(stream, {}).setdefault(epoch, Run())
                     run.add(id_at(batch, first), id_at(batch, last))
+                    run.unit = _unit(batch.slice(last, 1))
     return found
+
+
+def _unit(row: pa.RecordBatch) -> str:
+    """Of the ID of a row: by which `ts` follows from it."""
+    ms, times = row.column("ms"), row.column("ts")
+    if times.null_count:
+        return NONE
+    return next((unit for unit in UNITS if timestamps(ms, unit).equals(times)), MS)
 
 
 def _layouts(store: Store, files: Sequence[ArchivedFile]) -> dict[str, dict[int, Layout]]:
@@ -113,7 +126,8 @@ def _record(older: StreamRecord | None, found: Mapping[int, Run]) -> StreamRecor
         end = MIN_ID
     present = _end(found, len(epochs), end)
     state = StreamState(tuple(epochs), (), None if older is None else older.state.source)
-    record = StreamRecord(state, Position(present, None))
+    units = [found[number].unit for number in sorted(found)]
+    record = StreamRecord(state, Position(present, None), unit=units[-1] if units else None)
     if older is not None:
         record = replace(older, state=state, end=record.end)
     return unproven(record)

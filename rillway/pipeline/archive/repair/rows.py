@@ -38,6 +38,7 @@ from rillway.pipeline.archive.repair.findings import ANCHOR, LIVE, ROWS, Finding
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.arrow.decoder import timestamps
 from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.id_units import MS
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, ms_of
 from rillway.pipeline.ranges.anchors import entry_hash
 
@@ -47,10 +48,11 @@ MAX_FINDINGS = 5
 
 @dataclass(slots=True)
 class Run:
-    """The first and the last row of one epoch of a stream."""
+    """The first and the last row of one epoch of a stream, and the unit of the IDs."""
 
     first: int = MAX_ID
     last: int = MIN_ID
+    unit: str = MS
 
     def add(self, first: int, last: int) -> None:
         self.first, self.last = min(self.first, first), max(self.last, last)
@@ -156,12 +158,23 @@ class RowsCheck:
         )
         # Null where an ID is of a later time than there is.
         ts = pc.fill_null(batch.column("ts").cast(pa.int64()), -1)
-        times = pc.fill_null(timestamps(batch.column("ms")).cast(pa.int64()), -1)
+        times = pc.fill_null(self._times(batch).cast(pa.int64()), -1)
         is_same = pc.and_(pc.equal(text, batch.column("id")), pc.equal(times, ts))
         index = pc.index(pc.fill_null(is_same, False), False).as_py()
         if index >= 0:
             row = batch.slice(index, 1).to_pylist()[0]
             self._add(ROWS, row[STREAM], f"{row['id']}: its columns ms, seq, ts say another ID")
+
+    def _times(self, batch: pa.RecordBatch) -> pa.Array:
+        """What `ts` is to be, by the unit of the IDs of each stream."""
+        names, ms = batch.column(STREAM), batch.column("ms")
+        units = {name: self.table.unit(name) for name in names.unique().to_pylist()}
+        times = timestamps(ms)
+        for unit in set(units.values()) - {MS}:
+            chosen = [name for name, its in units.items() if its == unit]
+            is_chosen = pc.is_in(names, pa.array(chosen, pa.string()))
+            times = pc.if_else(is_chosen, timestamps(ms, unit), times)
+        return times
 
     def _remember(self, batch: pa.RecordBatch, anchors: pa.Array) -> None:
         """The hashes of rows that may be anchors."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from rillway.pipeline.archive.archiver import Report
 from rillway.pipeline.archive.report.rounds import Round
 from rillway.pipeline.client.connection import NodeAway
-from rillway.pipeline.client.ids import ms_of
+from rillway.pipeline.client.id_units import time_ms
 
 PREFIX = "rillway_archive_"
 # Each has some series of its own.
@@ -127,7 +127,8 @@ def _gauges(one: Round) -> Iterator[tuple[Series, float]]:
 
 def _of_stream(report: Report) -> Iterator[tuple[Series, float]]:
     labels = _labels(stream=report.stream)
-    yield ("stream_end_timestamp_seconds", labels), ms_of(report.end) / 1000
+    if (end_ms := time_ms(report.end, report.unit)) is not None:
+        yield ("stream_end_timestamp_seconds", labels), end_ms / 1000
     yield ("stream_memory_entries", labels), report.remaining
     if report.lag is not None:
         yield ("stream_lag_entries", labels), report.lag
@@ -135,7 +136,8 @@ def _of_stream(report: Report) -> Iterator[tuple[Series, float]]:
         yield ("stream_epoch", labels), report.epoch
     for holdup in report.holdups:
         labels = _labels(stream=report.stream, group=holdup.group, reason=holdup.reason)
-        yield ("stream_held_up_seconds", labels), holdup.since_ms / 1000
+        if holdup.since_ms is not None:
+            yield ("stream_held_up_seconds", labels), holdup.since_ms / 1000
 
 
 def _lines(samples: dict[Series, float]) -> Iterable[str]:

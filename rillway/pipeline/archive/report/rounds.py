@@ -9,11 +9,14 @@ from typing import Any
 
 from rillway.pipeline.archive.archiver import Outcome, Report
 from rillway.pipeline.archive.groups import Holdup
+from rillway.pipeline.archive.lease import LeaseTaken
 from rillway.pipeline.client.cluster import away_sentences
 from rillway.pipeline.client.connection import NodeAway
+from rillway.pipeline.client.id_units import MS, unit_text
 from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.plurals import count_of
 
+SILENT_SECONDS = 60
 # By the step that an archiver has reached (Hooks.reached): what it did until then.
 PHASES = {
     "recognised": "recognise",  # with the leases
@@ -96,6 +99,7 @@ def _report_as_json(report: Report) -> dict[str, Any]:
         "epoch": report.epoch or None,
         "lag": report.lag,
         "missing": report.is_missing,
+        "id_unit": report.unit,
         "complete": report.is_complete,
         "held_up": list(map(holdup_as_json, report.holdups)),
         "notes": report.notes,
@@ -133,18 +137,46 @@ def summary(report: Report) -> str:
         parts.append("not in memory at all")
     if report.end != MIN_ID:
         parts.append(f"archived up to {format_id(report.end)}")
+    if report.unit != MS:
+        parts.append(unit_text(report.unit))
     if report.holdups:
         parts.append("held up by " + ", ".join(holdup.label for holdup in report.holdups))
     return f"{report.stream}: " + "; ".join(parts)
 
 
-def left_out(outcome: Outcome) -> list[str]:
-    """Why streams were left out: a line for each, and one for all of a node that is away."""
-    failures = outcome.failures.values()
-    return [
-        *(str(one) for one in failures if not isinstance(one, NodeAway)),
-        *away_sentences(outcome.away, (one for one in failures if isinstance(one, NodeAway))),
+class Said:
+    """What was said in the last minute, so that rounds of a second do not fill a log."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until: dict[object, float] = {}
+
+    def lets(self, about: object) -> bool:
+        """Return True, and not again for a minute, for something that is to be said."""
+        now = self._clock()
+        self._until = {key: until for key, until in self._until.items() if until > now}
+        if about in self._until:
+            return False
+        self._until[about] = now + SILENT_SECONDS
+        return True
+
+
+def left_out(outcome: Outcome) -> list[tuple[object, str]]:
+    """Why streams were left out: a line for each, one for all of a node that is away, and one for
+    all that other archivers have; each with what it is known by.
+    """
+    failures = outcome.failures
+    away = [one for one in failures.values() if isinstance(one, NodeAway)]
+    taken = [str(one) for one in failures.values() if isinstance(one, LeaseTaken)]
+    lines: list[tuple[object, str]] = [
+        ((stream, type(one)), str(one))
+        for stream, one in failures.items()
+        if not isinstance(one, NodeAway | LeaseTaken)
     ]
+    if taken:
+        others = f" (and {count_of(len(taken) - 1, 'more stream')})" if len(taken) > 1 else ""
+        lines.append((LeaseTaken, taken[0] + others))
+    return [*lines, *((text, text) for text in away_sentences(outcome.away, away))]
 
 
 def total(outcome: Outcome, seconds: float) -> str:

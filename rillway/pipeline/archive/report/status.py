@@ -26,6 +26,7 @@ from rillway.pipeline.archive.trim import server_time_ms
 from rillway.pipeline.client.cluster import away_of
 from rillway.pipeline.client.connection import Connection, NodeAway
 from rillway.pipeline.client.facts import StreamFacts, all_facts, all_group_infos
+from rillway.pipeline.client.id_units import MS, unit_text
 from rillway.pipeline.client.ids import format_id
 from rillway.pipeline.ranges.offsets import BEGINNING
 from rillway.pipeline.ranges.plan import backlog
@@ -42,8 +43,8 @@ class StreamStatus:
     `lag`: the number of entries that are not archived yet, an estimate unless `is_counted`;
     `epoch`: 0 if nothing was archived. `holdups`: groups that need archived entries; `refusal`: for
     which the archiver would leave it out; `uncovered`: fields without a column, if the stream has
-    columns. Of a stream whose node does not answer, what the archive knows: `lag` and `in_memory`
-    are None.
+    columns; `unit`: of its IDs, None if it is not known yet. Of a stream whose node does not
+    answer, what the archive knows: `lag` and `in_memory` are None.
     """
 
     stream: str
@@ -57,6 +58,7 @@ class StreamStatus:
     holdups: list[Holdup] = field(default_factory=list)
     refusal: Refused | NodeAway | None = None
     uncovered: Counter[bytes] = field(default_factory=Counter)
+    unit: str | None = None
 
     def line(self) -> str:
         """For people."""
@@ -66,6 +68,8 @@ class StreamStatus:
             f"archived up to {end}",
             *self._in_memory(),
         ]
+        if self.unit not in (None, MS):
+            parts.append(unit_text(self.unit))
         if self.epoch > 1:
             parts.append(f"epoch {self.epoch}")
         if self.holdups:
@@ -97,6 +101,7 @@ class StreamStatus:
             "lag_is_exact": self.is_counted,
             "in_memory": self.in_memory,
             "missing": self.is_missing,
+            "id_unit": self.unit,
             "held_up": list(map(holdup_as_json, self.holdups)),
             "refused": None if self.refusal is None else failure_as_json(self.refusal),
             "without_column": {
@@ -159,6 +164,7 @@ def _status(
         0 if record is None else record.state.present.number,
         holdups,
         found if isinstance(found, (Refused, NodeAway)) else None,
+        unit=None if record is None else record.unit,
     )
 
 
@@ -194,7 +200,9 @@ def _holdups(
     infos = all_group_infos(connection, list(goals))
     for name, groups in read_all_groups(connection, infos).items():
         others = [group for group in groups if not is_own(group.name, table.group)]
-        holdups[name] = find_holdups(connection, name, others, goals[name], now_ms)
+        holdups[name] = find_holdups(
+            connection, name, others, goals[name], now_ms, table.unit(name)
+        )
     return holdups
 
 

@@ -19,7 +19,7 @@ from itertools import pairwise
 from rillway.pipeline.archive.files.extents import extents
 from rillway.pipeline.archive.files.merge import MAX_FILES, merged
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile, write_files
-from rillway.pipeline.archive.files.periods import period_of
+from rillway.pipeline.archive.files.periods import Undated, first_date
 from rillway.pipeline.archive.limits import TARGET_BYTES, VACUUM_AFTER_HOURS
 from rillway.pipeline.archive.table import (
     MAX_COMMIT_ATTEMPTS,
@@ -96,7 +96,7 @@ def mergeable(table: ArchiveTable, target_bytes: int) -> list[list[ArchivedFile]
     """
     periods: dict[object, list[ArchivedFile]] = {}
     for file in table.files():
-        periods.setdefault(period_of(file.first_ms, table.period), []).append(file)
+        periods.setdefault(first_date(file.date, table.period), []).append(file)
     found = []
     for files in periods.values():
         small = _without_large(sorted(files, key=lambda file: file.size_bytes), target_bytes)
@@ -130,7 +130,11 @@ def _merge(
     with paused_collector():
         schema = table.file_schema
         rows = merged(table.store, files, schema)
-        new = write_files(table.store, rows, table.period, target_bytes, schema, table.layouts)
+        # Of one period: the earliest date that one of them has.
+        undated = Undated(otherwise=min(file.date for file in files))
+        new = write_files(
+            table.store, rows, table.period, target_bytes, schema, table.layouts, undated
+        )
     if extents(table.store, new) != extents(table.store, files):
         for file in new:
             table.store.remove(file.path)

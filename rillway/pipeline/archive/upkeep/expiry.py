@@ -64,7 +64,7 @@ def _expire(
     old: list[ArchivedFile] = []
     kept: list[ArchivedFile] = []
     for file in table.files():
-        if file.last_ms >= before_ms:
+        if not file.is_before(before_ms, table.period):
             continue
         found = extents(table.store, [file])
         expired = {key: one for key, one in found.items() if streams is None or key[0] in streams}
@@ -77,7 +77,12 @@ def _expire(
             assert streams is not None
             left = _without(table, file, streams)
             kept += write_files(
-                table.store, left, table.period, schema=table.file_schema, layouts=table.layouts
+                table.store,
+                left,
+                table.period,
+                schema=table.file_schema,
+                layouts=table.layouts,
+                undated=file.undated_rows,
             )
     if not old:
         return

@@ -55,6 +55,7 @@ def archive(
     hooks: Hooks | None = None,
     **settings: object,
 ) -> Report:
+    settings.setdefault("id_unit", "ms")  # of made-up IDs as well
     chosen = Settings(connection.url, rules=rules or TrimRules(), **settings)  # type: ignore[arg-type]
     return Archiver(table, LocalEngine(), chosen, hooks).archive(STREAM)
 

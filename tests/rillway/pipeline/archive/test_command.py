@@ -21,7 +21,8 @@ from tests.rillway.pipeline.archive.scene import DAY_MS, STREAM, add, add_many, 
 @pytest.fixture
 def words(link: Connection, tmp_path: Path) -> list[str]:
     path = str(tmp_path / "archive")
-    return ["--stream", STREAM, "--to", path, "--url", link.url, "--engine", "local"]
+    place = ["--stream", STREAM, "--to", path, "--url", link.url, "--engine", "local"]
+    return [*place, "--id-unit", "ms"]  # of made-up IDs as well
 
 
 def test_it_says_what_it_did(
@@ -35,7 +36,7 @@ def test_it_says_what_it_did(
         "orders: 20 archived in 1 batch; 12 trimmed; 8 in memory; archived up to 20-0; "
         "held up by slow:unread\n"
     )
-    assert "the group slow holds up the trim at 12-1" in printed.err
+    assert "the group slow holds up the trim at 13-0 (slow:unread): " in printed.err
     assert main([*words, "--keep", "0", "--ignore-group", "slow"]) == 0
     assert capsys.readouterr().out == (
         "orders: 0 archived; 7 trimmed; 1 in memory; archived up to 20-0\n"
@@ -110,8 +111,25 @@ def test_all_streams_of_a_pattern_are_archived(
         "2 streams: 10",
     ]
     assert " in 1 commit, 1 file, " in lines[2]
+
+
+def test_named_streams_go_with_a_pattern(
+    link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for stream in ("orders:b", STREAM, "other"):
+        add_many(link, 5, stream=stream)
+    both = [*words, "--stream", "orders:b", "--pattern", "orders:*"]
+    assert main(both) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" archived")[0] for line in lines] == [
+        "orders: 5",
+        "orders:b: 5",
+        "2 streams: 10",
+    ]
+    assert main([*both, "--stream", "missing"]) == 1
+    assert "there is no stream missing" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        main([*words, "--pattern", "orders:*"])
+        main(words[2:])
 
 
 def test_a_pattern_that_finds_nothing_is_told_and_no_error(

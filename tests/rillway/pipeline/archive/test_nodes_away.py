@@ -128,7 +128,7 @@ def test_a_node_dies_in_a_round(
     )
     outcome = a_round(url, table, hooks, engine)
     assert outcome.failures.keys() <= lost
-    assert left_out(outcome)[-1].endswith(f"node {node.address} does not answer")
+    assert left_out(outcome)[-1][1].endswith(f"node {node.address} does not answer")
     if step != "trimmed":  # where it may be over with some of them
         assert outcome.failures.keys() == lost
         assert set(map(type, outcome.failures.values())) == {NodeAway}
@@ -210,7 +210,7 @@ def test_a_node_is_away(
     add(url, 1, 10)
     with connect(url) as link:
         link.call_all([("XGROUP", "CREATE", name, "g", "0") for name in STREAMS])
-    assert main(["--pattern", "s*", *at]) == 0
+    assert main(["--pattern", "s*", *at, "--id-unit", "ms"]) == 0
     add(url, 11, 20)
     samples = Samples(sampled, None, "s*")
     assert {one.stream for one in samples.take()} == set(STREAMS)

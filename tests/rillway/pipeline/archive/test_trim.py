@@ -20,7 +20,7 @@ from rillway.pipeline.client.facts import all_facts, all_group_infos
 from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
 from tests.compat.conftest import compared_redis_or_skip
-from tests.rillway.pipeline.archive.scene import STREAM, add_many, live_ids
+from tests.rillway.pipeline.archive.scene import STREAM, add, add_many, live_ids
 from tests.rillway.pipeline.conftest import empty
 from tests.support.programs.servers import COMPARED_REDIS, start_redis
 
@@ -114,6 +114,36 @@ def test_a_group_that_has_read_nothing_holds_everything(link: Connection) -> Non
     trimmed = trim(link, "10-0")
     assert trimmed.removed == 0
     assert [holdup.label for holdup in trimmed.holdups] == ["g:unread"]
+
+
+def test_a_group_holds_entries_up_since_the_first_live_one(
+    link: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not since 0, at which the group was made."""
+    now_ms = 1_795_000_000_000
+    monkeypatch.setattr(trim_module, "server_time_ms", lambda _: now_ms)
+    times_ms = [now_ms - 3_600_001 + number for number in range(10)]
+    add(link, *(f"{ms}-0" for ms in times_ms))
+    link.call("XGROUP", "CREATE", STREAM, "g", "0")
+    link.call("XDEL", STREAM, f"{times_ms[0]}-0")
+    [holdup] = trim(link, f"{times_ms[9]}-0").holdups
+    assert format_id(holdup.first_needed) == f"{times_ms[1]}-0"
+    assert holdup.since_ms == 3_600_000
+    assert ", for 1 h: " in holdup.sentence()
+
+
+def test_ids_that_are_no_times_have_no_age(link: Connection) -> None:
+    add_many(link, 10)
+    link.call("XGROUP", "CREATE", STREAM, "g", "0")
+    [holdup] = trim(link, "10-0").holdups
+    assert (format_id(holdup.first_needed), holdup.since_ms) == ("1-0", None)
+    assert "holds up the trim at 1-0 (g:unread): " in holdup.sentence()
+
+
+def test_a_group_that_needs_no_live_entry_holds_nothing_up(link: Connection) -> None:
+    add(link, "5-0", "9-0")
+    link.call("XGROUP", "CREATE", STREAM, "g", "0")
+    assert trim(link, "5-0").holdups == []
 
 
 def test_groups_are_ignored_by_name(link: Connection) -> None:

@@ -25,7 +25,7 @@ def archived(link: Connection, tmp_path: Path) -> list[str]:
     add_many(link, STREAM, 20)
     path = str(tmp_path / "archive")
     words = ["--stream", STREAM, "--to", path, "--url", link.url, "--engine", "local"]
-    assert archive_command.main([*words, "--keep", "0"]) == 0
+    assert archive_command.main([*words, "--keep", "0", "--id-unit", "ms"]) == 0
     add_many(link, STREAM, 10, 21)
     return ["--stream", STREAM, "--url", link.url, "--archive", path]
 

@@ -44,7 +44,8 @@ def table(tmp_path: Path) -> ArchiveTable:
 
 
 def archive(link: Connection, table: ArchiveTable, keep_ms: int = 0, trims: bool = True) -> None:
-    settings = Settings(link.url, rules=TrimRules(keep_ms=keep_ms), trims=trims)
+    rules = TrimRules(keep_ms=keep_ms)
+    settings = Settings(link.url, rules=rules, trims=trims, id_unit="ms")
     Archiver(table, LocalEngine(), settings).archive(STREAM)
 
 

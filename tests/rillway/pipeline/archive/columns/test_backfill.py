@@ -48,7 +48,7 @@ def fill(link: Connection, streams: Sequence[str], first: int = 1) -> None:
 def archive(
     link: Connection, table: ArchiveTable, streams: Sequence[str], engine: Any = None
 ) -> Outcome:
-    settings = Settings(link.url, rules=TrimRules(), trims=False)
+    settings = Settings(link.url, rules=TrimRules(), trims=False, id_unit="ms")
     return Archiver(table, engine or LocalEngine(), settings).round(streams)
 
 

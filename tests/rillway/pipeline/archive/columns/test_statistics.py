@@ -16,7 +16,7 @@ from rillway.pipeline.archive.columns.statistics import (
     Statistics,
     greatest_text,
     least_text,
-    time_text,
+    time_bounds,
 )
 from rillway.pipeline.arrow.schema import TIMESTAMP
 
@@ -66,9 +66,11 @@ def test_booleans_bytes_and_nested_values_have_none() -> None:
 
 
 def test_times_are_known_up_to_the_year_9999() -> None:
-    assert time_text(1_700_000_000_001) == "2023-11-14T22:13:20.001Z"
-    assert time_text(253_402_300_799_999) == "9999-12-31T23:59:59.999Z"
-    assert time_text(253_402_300_800_000) is None and time_text((1 << 63) - 1) is None
+    first, last = "2023-11-14T22:13:20.001Z", "9999-12-31T23:59:59.999Z"
+    found = time_bounds("ts", 3, 1_700_000_000_001, 253_402_300_799_999)
+    assert found == ColumnBounds("ts", 3, first, last)
+    for later in (253_402_300_800_000, (1 << 63) - 1, None):
+        assert time_bounds("ts", 0, 1, later) == ColumnBounds("ts", 0)
 
 
 @given(st.text())

@@ -68,10 +68,19 @@ class Scene:
         keep_ms: int = KEPT_MS,
         hooks: Hooks | None = None,
         url: str = "",
-        **options: bool,
+        *,
+        accepts_loss: bool = False,
+        opens_new_epoch: bool = False,
     ) -> Report:
         rules = TrimRules(keep_ms=keep_ms)
-        settings = Settings(url or self.link.url, rules=rules, allows_missing=True, **options)
+        settings = Settings(
+            url or self.link.url,
+            rules=rules,
+            allows_missing=True,
+            accepts_loss=accepts_loss,
+            opens_new_epoch=opens_new_epoch,
+            id_unit="ms",  # of made-up IDs as well
+        )
         return Archiver(self.table, LocalEngine(), settings, hooks).archive(stream)
 
     def refuses(self, kind: type[Refused], stream: str = STREAM, url: str = "") -> str:

@@ -7,7 +7,16 @@ import json
 from rillway.pipeline.archive.archiver import Outcome, Report
 from rillway.pipeline.archive.groups import Holdup
 from rillway.pipeline.archive.identity.recognition import OtherSource
-from rillway.pipeline.archive.report.rounds import Round, Stopwatch, as_json, summary, total
+from rillway.pipeline.archive.lease import LeaseTaken
+from rillway.pipeline.archive.report.rounds import (
+    Round,
+    Said,
+    Stopwatch,
+    as_json,
+    left_out,
+    summary,
+    total,
+)
 from rillway.pipeline.client.ids import parse_id
 
 END = parse_id("9-0")
@@ -68,6 +77,25 @@ def test_lines_are_for_people() -> None:
     assert total(outcome, 3.0) == (
         "2 streams: 9 archived in 1 commit, 2 files, 3,000 bytes; 3.0 s, 3 a second"
     )
+
+
+def test_streams_of_other_archivers_are_one_line() -> None:
+    taken = {f"s{n}": LeaseTaken(f"archiving s{n}: pid 7 is at it already") for n in range(3)}
+    failures: dict[str, Exception] = {"jobs": OtherSource("jobs: another server"), **taken}
+    assert [text for _, text in left_out(Outcome({}, failures))] == [
+        "jobs: another server",
+        "archiving s0: pid 7 is at it already (and 2 more streams)",
+    ]
+
+
+def test_what_is_said_is_not_said_again_for_a_minute() -> None:
+    now = [10.0]
+    said = Said(lambda: now[0])
+    assert (said.lets("a"), said.lets("a"), said.lets("b")) == (True, False, True)
+    now[0] += 59.9
+    assert not said.lets("a")
+    now[0] += 0.2
+    assert (said.lets("a"), said.lets("a")) == (True, False)
 
 
 def test_the_time_goes_to_the_phase_that_it_ends() -> None:

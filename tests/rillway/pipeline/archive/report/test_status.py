@@ -37,6 +37,7 @@ def test_where_a_stream_is(link: Connection, table: ArchiveTable) -> None:
         "lag_is_exact": True,
         "in_memory": 2,
         "missing": False,
+        "id_unit": "ms",
         "held_up": [],
         "refused": None,
         "without_column": {},

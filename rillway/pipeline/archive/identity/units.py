@@ -1,0 +1,44 @@
+"""Which unit the IDs of streams have: fixed with the first entries that are archived of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rillway.pipeline.archive.identity.epochs import StreamRecord
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.id_units import SAMPLED_IDS, may_be_nanoseconds, recognised
+from rillway.pipeline.client.ids import parse_id
+
+
+def units_of(
+    connection: Connection,
+    records: Mapping[str, StreamRecord],
+    lasts: Mapping[str, int],
+    asked: str | None,
+    now_ms: int,
+) -> dict[str, str | None]:
+    """As it is fixed, else as it is `asked` for, else as the newest IDs look like.
+
+    `lasts`: the last ID of each stream; of one that never had an entry the unit is None. Raises
+    ServerError.
+    """
+    units = {name: records[name].unit if name in records else None for name in lasts}
+    new = {name: last for name, last in lasts.items() if units[name] is None and last}
+    if asked is not None:
+        return units | dict.fromkeys(new, asked)
+    return units | live_units(connection, new, now_ms)
+
+
+def live_units(
+    connection: Connection, lasts: Mapping[str, int], now_ms: int
+) -> dict[str, str | None]:
+    """By the newest IDs of streams in memory. Raises ServerError."""
+    unclear = [name for name, last in lasts.items() if may_be_nanoseconds(last, now_ms)]
+    pages = connection.call_all(
+        [("XREVRANGE", name, "+", "-", "COUNT", SAMPLED_IDS) for name in unclear]
+    )
+    newest = {name: [last] for name, last in lasts.items()}
+    for name, page in zip(unclear, pages, strict=True):
+        if isinstance(page, list):
+            newest[name] += [parse_id(entry[0]) for entry in page]
+    return {name: recognised(ids, now_ms) for name, ids in newest.items()}
