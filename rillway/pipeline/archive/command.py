@@ -1,9 +1,10 @@
 """`rillway archive`: streams go to a table of Parquet files, and then out of memory.
 
-Standard output has one line for each stream at the end of each round, or an object with `--json`;
-progress, and what holds up a trim, goes to standard error. Exits with 0 when it is done, or was
-ended in --every by a signal; 1 if it cannot go on, 2 for a bad argument, 128 + N if signal N came
-before all was archived. It may be started again at any time, whatever ended it.
+Standard output has a line for each stream at the end of a round, or an object with `--json`; with
+--every, streams of which nothing was archived or trimmed are one line a minute. Progress, and what
+holds up a trim, goes to standard error, there once a minute as well. Exits with 0 when it is done,
+or was ended in --every by a signal; 1 if it cannot go on, 2 for a bad argument, 128 + N if signal N
+came before all was archived. It may be started again at any time, whatever ended it.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ from rillway.pipeline.archive.report.rounds import (
     Said,
     Stopwatch,
     as_json,
+    idle_summary,
     left_out,
     summary,
     total,
@@ -310,7 +312,13 @@ class _Rounds:
 
     def _print(self, outcome: Outcome, seconds: float) -> None:
         if not self._is_json:
-            for report in outcome.reports.values():
+            reports = list(outcome.reports.values())
+            idle = [one for one in reports if not (one.archived or one.trimmed)]
+            if self._options.every is not None and idle:
+                reports = [one for one in reports if one.archived or one.trimmed]
+                if self._said.lets("idle"):
+                    print(idle_summary(idle))
+            for report in reports:
                 print(summary(report))
             if sum(report.archived > 0 for report in outcome.reports.values()) > 1:
                 print(total(outcome, seconds))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -142,6 +142,13 @@ def summary(report: Report) -> str:
     if report.holdups:
         parts.append("held up by " + ", ".join(holdup.label for holdup in report.holdups))
     return f"{report.stream}: " + "; ".join(parts)
+
+
+def idle_summary(reports: Sequence[Report]) -> str:
+    """Return a line for streams of which nothing was archived or trimmed."""
+    if len(reports) == 1:
+        return summary(reports[0])
+    return f"{count_of(len(reports), 'stream')}: nothing to archive or to trim"
 
 
 class Said:

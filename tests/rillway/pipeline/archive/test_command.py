@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from shutil import copytree
 
@@ -11,7 +12,9 @@ import pytest
 from rillway.pipeline.archive.arguments import parse_options
 from rillway.pipeline.archive.command import main, passes
 from rillway.pipeline.archive.identity.epochs import Source
+from rillway.pipeline.archive.lease import Leases, lease_key
 from rillway.pipeline.archive.table import ArchiveTable
+from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 from rillway.testing.processes import RillwayCluster
@@ -130,6 +133,34 @@ def test_named_streams_go_with_a_pattern(
     assert "there is no stream missing" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(words[2:])
+
+
+def test_rounds_say_once_a_minute_what_repeats(
+    link: Connection,
+    words: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Three rounds, in which another archiver has one stream and the others have nothing new."""
+    waits = iter([False, False, True])
+
+    def wait(interruption: Interruption, seconds: float) -> bool:
+        is_last = next(waits)
+        interruption.received = signal.SIGTERM if is_last else None
+        return is_last
+
+    for stream in ("a", "b", "c"):
+        add_many(link, 5, stream=stream)
+    table = ArchiveTable.open_or_create(words[3])
+    monkeypatch.setattr(Interruption, "wait", wait)
+    held = {"c": lease_key(table.group, "c")}
+    with Leases(link.url, held, "archiving {}"):
+        assert main(["--pattern", "*", *words[2:], "--every", "1s", "--keep", "0"]) == 1
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["a", "b", "2 streams", "2 streams"]
+    assert lines[3] == "2 streams: nothing to archive or to trim"
+    assert printed.err.count("is at it already") == 1
 
 
 def test_a_pattern_that_finds_nothing_is_told_and_no_error(

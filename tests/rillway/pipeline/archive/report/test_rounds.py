@@ -13,6 +13,7 @@ from rillway.pipeline.archive.report.rounds import (
     Said,
     Stopwatch,
     as_json,
+    idle_summary,
     left_out,
     summary,
     total,
@@ -77,6 +78,12 @@ def test_lines_are_for_people() -> None:
     assert total(outcome, 3.0) == (
         "2 streams: 9 archived in 1 commit, 2 files, 3,000 bytes; 3.0 s, 3 a second"
     )
+
+
+def test_streams_without_news_are_one_line() -> None:
+    reports = [Report("a", remaining=1), Report("b")]
+    assert idle_summary(reports[:1]) == summary(reports[0])
+    assert idle_summary(reports) == "2 streams: nothing to archive or to trim"
 
 
 def test_streams_of_other_archivers_are_one_line() -> None:
