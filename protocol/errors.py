@@ -617,6 +617,12 @@ def no_group_for_key(key: bytes, group: bytes) -> ReplyError:
     )
 
 
+def damaged_stream(key: bytes | None, damage: bytes) -> ReplyError:
+    """A node of a stream cannot be read. Rillway's own; `key` is None if it is not known."""
+    name = b"a stream" if key is None else b"stream '%b'" % c_string(key)
+    return ReplyError(b"ERR %b is damaged: %b" % (name, damage))
+
+
 def invalid_claim_argument(what: bytes, command: bytes) -> ReplyError:
     """A number of XCLAIM or XAUTOCLAIM that is none, e.g. what=b"min-idle-time"."""
     return ReplyError(b"ERR Invalid %b argument for %b" % (what, command))

@@ -408,6 +408,7 @@ class Stream(Value):
 
         Batched by node: a fraction of the cost of single deletions.
         """
+        self.unpack(ids)
         deleted: list[EntryID] = []
         done = 0
         while done < len(ids):
@@ -422,6 +423,14 @@ class Stream(Value):
         if deleted:
             self.max_deleted_id = max(self.max_deleted_id, deleted[-1])
         return deleted
+
+    def unpack(self, ids: list[EntryID]) -> None:
+        """Unpack the nodes of these ascending IDs. Raises DamagedNode before anything changes."""
+        done = 0
+        while done < len(ids):
+            node = self._nodes.find(ids[done])
+            highest_id = MIN_ID if node is None else node.highest_id
+            done = max(done + 1, bisect_right(ids, highest_id, done))
 
     def _take(self, node: Node, ids: list[EntryID]) -> None:
         """Remove entries from a node, and the node with its last entry."""
@@ -532,7 +541,10 @@ class Stream(Value):
         """Return True if all IDs that a node has or had are below `entry_id`."""
         if isinstance(node, ListpackNode) and node.end < entry_id:
             return True
-        return self._nodes.open(node).highest_id < entry_id
+        try:
+            return self._nodes.open(node).highest_id < entry_id
+        except DamagedNode:
+            return False
 
     def _trim_by_references(
         self,
@@ -684,6 +696,12 @@ class Stream(Value):
         for node in nodes:
             self._nodes.append(node)
         self._find_tail()
+
+    def has_damage(self, key: EntryID) -> bool:
+        """Return True if the node with this key was found to be damaged."""
+        place = self._nodes.count_before(key)
+        node = self._nodes.peek(place) if place < len(self._nodes) else None
+        return isinstance(node, ListpackNode) and node.key == key and node.is_found
 
     def squeeze(self, node: ListpackNode) -> None:
         """Compress a packed node, if it is still there."""

@@ -12,6 +12,7 @@ import cython
 
 if TYPE_CHECKING:
     from commands.core.client import Client
+    from commands.core.long_reply import LongReply
     from commands.core.registry import Command, Handler, Reply
     from protocol.request import Request
     from protocol.requests import Argv
@@ -28,6 +29,10 @@ class Runner:
         self, client: Client, command: Command, request: Request, handler: Handler | None
     ) -> Reply:
         """Call a handler, with statistics and propagation; a long reply is returned as it is."""
+        raise NotImplementedError
+
+    def join(self, client: Client, command: Command, request: Request, reply: LongReply) -> bytes:
+        """The whole of a long reply; if it fails, its error."""
         raise NotImplementedError
 
     def run_with_pauses(self, client: Client, argv: Argv, work: Callable[[], Reply]) -> Reply:

@@ -61,6 +61,7 @@ class LinkFacts:
     down_total_ms: int = 0
     attempts: int = 0  # to synchronise, since the link was up
     total_attempts: int = 0
+    damage: str = ""  # in a value, that the primary's stream has met: the data may differ
     is_transferring: bool = False  # a snapshot is received or loaded
     is_installing: bool = False  # it is complete, and is being loaded
     snapshot_bytes: int = 0  # its announced length in bytes; 0 if it ends with a marker

@@ -210,7 +210,8 @@ class Calls(HostFunctions):
         if self._is_tracked and command.flags & READONLY:
             remember_request(self._running.client, command, request)
         if type(reply) is LongReply:
-            reply = reply.join()
+            assert self._runner is not None
+            reply = self._runner.join(self._client, command, request, reply)
         assert type(reply) is not Block, f"{command.fullname!r} blocks in a script"
         if type(reply) is not bytes:
             return b"$-1\r\n"

@@ -129,7 +129,7 @@ def _add_unparsed(client: Client, request: Request) -> bytes | None:
     if (
         trim is not None
         and stream.exceeds(trim.threshold, trim.approximate)
-        and trim.apply(stream, instance.background_work.discard)
+        and trim.apply(stream, client)
     ):
         client.notify(notifications.STREAM, b"xtrim", key)
     if instance.propagation.sinks:
@@ -149,6 +149,11 @@ def _propagate_unparsed(
     fields: bytes,
 ) -> None:
     """Propagate the request with the chosen ID and the exact result of its trim."""
+    if trim is not None and not trim.approximate and stream.length > trim.threshold:
+        words = list(request.words())  # damage has stopped the trim
+        words[id_position] = reply.split(b"\r\n")[1]
+        client.propagate(*trim.exact_form(words, stream))
+        return
     if trim is not None and trim.approximate:
         head = request.head(2) + _EXACT_CAP + replies.bulk(b"%d" % stream.length)
     else:
@@ -237,7 +242,7 @@ def _add_with_options(client: Client, argv: Argv) -> bytes:
     assert isinstance(longer, Stream)
     if idempotency is not None:
         remember(client, longer, idempotency.pid, idempotency.iid, entry_id)
-    if trim is not None and trim.apply(longer, client.instance.background_work.discard):
+    if trim is not None and trim.apply(longer, client):
         client.notify(notifications.STREAM, b"xtrim", key)
     if client.instance.propagation.sinks:
         _propagate_with_options(client, argv, options, entry_id, longer)

@@ -23,6 +23,7 @@ from commands.core.client import Client
 from commands.core.propagation.carried_requests import propagate_carried
 from commands.core.registry import WRITE, command, one_key
 from commands.state import notifications
+from commands.streams.damage import report_damage
 from commands.streams.deletion_options import POLICIES
 from commands.streams.groups.delivery import group_changed, propagate_removals
 from commands.streams.ids import parse_strict
@@ -33,8 +34,7 @@ from protocol.request import Request
 from protocol.requests import Argv
 from storage.entries.entry_id import MAX_ID, format_id
 from storage.groups.references import References, Traces
-from storage.keyspace.deferred_free import Discard
-from storage.nodes.listpack_node import ListpackNode
+from storage.nodes.listpack_node import DamagedNode, ListpackNode
 from storage.stream import Stream
 
 # The default limit of an approximate trim, in nodes, and its bounds in entries.
@@ -56,19 +56,31 @@ class Trim:
     references: References = References.KEEP
     traces: Traces = field(default_factory=Traces)  # of DELREF or ACKED, once it has run
 
-    def apply(self, stream: Stream, discard: Discard | None = None) -> int:
-        """Trim the stream; return the number of entries removed. `discard` frees whole nodes."""
-        if self.by_length and stream.length <= self.threshold:
+    def apply(self, stream: Stream, client: Client) -> int:
+        """Trim the stream; return the number of entries removed.
+
+        A damaged node is not cut: it stays until all of it is to be removed. An entry that was
+        added before the trim must not fail by it. A replica cannot go on with such a difference to
+        its primary, so there it raises DamagedNode.
+        """
+        length = stream.length
+        if self.by_length and length <= self.threshold:
             return 0
         trim = stream.trim_to_length if self.by_length else stream.trim_before
-        return trim(
-            self.threshold,
-            approximate=self.approximate,
-            limit=self.limit,
-            references=self.references,
-            discard=discard,
-            traces=self.traces,
-        )
+        try:
+            return trim(
+                self.threshold,
+                approximate=self.approximate,
+                limit=self.limit,
+                references=self.references,
+                discard=client.instance.background_work.discard,
+                traces=self.traces,
+            )
+        except DamagedNode as error:
+            if client.replays:
+                raise
+            report_damage(client, error)
+            return length - stream.length
 
     def may_remove(self, stream: Stream) -> bool:
         """Return True if a trim right after one more entry was appended could remove anything.
@@ -88,9 +100,17 @@ class Trim:
             return head.highest_id < self.threshold
         return head.key < self.threshold
 
+    def _is_exact(self, stream: Stream) -> bool:
+        """Return True if the trim, which has run, has the same result on any server."""
+        if self.approximate or not stream.length:
+            return not self.approximate
+        if self.by_length:
+            return stream.length <= self.threshold
+        return stream.first_id >= self.threshold
+
     def words(self, stream: Stream) -> list[bytes]:
         """The words of an exact trim with the result that this one has had."""
-        if not self.approximate and self.references is not References.ACKED:
+        if self._is_exact(stream) and self.references is not References.ACKED:
             text = b"%d" % self.threshold if self.by_length else format_id(self.threshold)
         elif self.by_length or self.references is References.ACKED:
             # Entries that groups keep may precede removed ones, so the first ID does not define the
@@ -117,11 +137,12 @@ class Trim:
 
     def exact_form(self, argv: Argv, stream: Stream) -> Argv:
         """The request, after it ran, with a trim that has the same result on any server."""
-        if not self.approximate:
+        if self._is_exact(stream):
             return argv
         exact = list(argv)
         place = self.threshold_position
-        exact[place - 2 : place + 1] = self.words(stream)
+        width = 2 if argv[place - 1] in (b"~", b"=") else 1
+        exact[place - width : place + 1] = self.words(stream)
         for position in reversed(self.limit_positions):
             del exact[position : position + 2]
         return exact
@@ -251,7 +272,7 @@ def xtrim(client: Client, request: Request) -> bytes:
     stream = client.lookup_stream_for_write(key)
     if stream is None:
         return replies.ZERO
-    removed = trim.apply(stream, client.instance.background_work.discard)
+    removed = trim.apply(stream, client)
     if removed:
         client.notify(notifications.STREAM, b"xtrim", key)
         client.modified(key, removed)

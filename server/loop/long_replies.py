@@ -11,14 +11,13 @@ The loop and the clock are handed in. Without them (the in-process server) repli
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from server import clock
 from server.loop.cycle import EventLoopCycle
-from server.requests.dispatch import INTERNAL_ERROR, Dispatcher
+from server.requests.dispatch import Dispatcher
 
 TURN_US = 300
 TURN_BYTES = 128 * 1024
@@ -41,7 +40,6 @@ class LongReplies:
     ) -> None:
         """`schedule` runs a callback after the loop has polled."""
         self._dispatcher = dispatcher
-        self._instance = dispatcher.instance
         self._cycle = cycle
         self._schedule = schedule
         self._now_ms = now_ms
@@ -98,8 +96,8 @@ class LongReplies:
         while size < TURN_BYTES and self._clock_us() - start_us < TURN_US:
             try:
                 piece = reply.next_piece()
-            except Exception:
-                self._fail(client, reply)
+            except Exception as error:
+                self._fail(client, reply, error)
                 return True
             if piece is None:
                 return True
@@ -108,10 +106,10 @@ class LongReplies:
                 size += len(piece)
         return False
 
-    def _fail(self, client: Client, reply: LongReply) -> None:
-        """A bug. What was sent cannot be taken back, so the connection is closed."""
-        self._instance.host.log("warning", f"A long reply failed: {traceback.format_exc()}")
+    def _fail(self, client: Client, reply: LongReply, error: Exception) -> None:
+        """A bug, or damaged data. What was sent cannot be taken back: the connection is closed."""
+        wire = self._dispatcher.fail_long_reply(client, reply, error)
         if reply.is_begun:
             client.transport.abort()
         else:
-            client.output.append(INTERNAL_ERROR)
+            client.output.append(wire)

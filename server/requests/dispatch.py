@@ -58,6 +58,7 @@ from commands.core.services import Services
 from commands.server.monitor import feed_monitors
 from commands.state.slowlog import SlowLog
 from commands.state.tracked_requests import command_ran
+from commands.streams.damage import report_damage
 from commands.transactions.transaction import Transaction, exec_refused
 from protocol import errors, replies
 from protocol.cutter import Cutter
@@ -75,6 +76,7 @@ from server.requests.script_runs import ScriptRuns
 from server.requests.turns import Turns
 from server.requests.waiters import Waiters
 from storage.append_only.request_writer import RequestWriter
+from storage.nodes.listpack_node import DamagedNode
 
 if TYPE_CHECKING:
     from commands.state.stats import CommandStats, Stats
@@ -246,7 +248,14 @@ class Dispatcher(Runner):
     def run(self, client: Client, command: Command, request: Request) -> Reply:
         """Run the handler; returns its whole reply, or its error as a reply."""
         reply = self.account(client, command, request, command.handler)
-        return reply.join() if type(reply) is LongReply else reply
+        return self.join(client, command, request, reply) if type(reply) is LongReply else reply
+
+    def join(self, client: Client, command: Command, request: Request, reply: LongReply) -> bytes:
+        """The whole of a long reply; if it fails, its error."""
+        try:
+            return reply.join()
+        except Exception as error:
+            return self._failed(client, command, request, error)
 
     def run_queue(
         self,
@@ -488,7 +497,7 @@ class Dispatcher(Runner):
         try:
             reply = handler(client, request)
         except Exception as error:
-            reply = self._failed(command, error)
+            reply = self._failed(client, command, request, error)
         self._depth -= 1
         # CONFIG SET and CLIENT TRACKING change cached settings; what has a name in the table, as
         # most requests have, is no sub-command.
@@ -520,10 +529,15 @@ class Dispatcher(Runner):
             self._note_slow(client, command, request.words(), elapsed_us)
         return reply
 
-    def _failed(self, command: Command, error: Exception) -> bytes:
+    def _failed(
+        self, client: Client, command: Command, request: Request, error: Exception
+    ) -> bytes:
         """The error reply for an exception. A bug in a handler must not stop the server."""
         instance = self.instance
         instance.stats.of(command).failed_calls += 1
+        if isinstance(error, DamagedNode):
+            self.propagation.mend()
+            error = self._met_damage(client, command, request.words(), error)
         if isinstance(error, ReplyError):
             if not error.is_counted:
                 instance.stats.count_error(error.code)
@@ -533,6 +547,16 @@ class Dispatcher(Runner):
         instance.host.log("warning", f"The command '{command.fullname.decode()}' failed: {text}")
         instance.stats.count_error(b"ERR")
         return INTERNAL_ERROR
+
+    def _met_damage(
+        self, client: Client, command: Command, argv: Argv, error: DamagedNode
+    ) -> ReplyError:
+        """The error for a client whose command has met a damaged node of a stream."""
+        client.propagate_nothing()  # what the handler has not propagated itself
+        found = report_damage(client, error, [argv[i] for i in command.key_positions(argv)])
+        if client.gates & GATE_PRIMARY:
+            self.instance.replication.link.damage = found.text.decode("utf-8", "backslashreplace")
+        return found
 
     @cython.cfunc
     def _tell_others(
@@ -666,6 +690,12 @@ class Dispatcher(Runner):
         client.long_reply = reply
         send(client)
         return False
+
+    def fail_long_reply(self, client: Client, reply: LongReply, error: Exception) -> bytes:
+        """The error reply for an exception while the pieces were made."""
+        command = self._commands.find(reply.request)
+        assert command is not None
+        return self._failed(client, command, Request(reply.request), error)
 
     def end_long_reply(self, client: Client, reply: LongReply) -> None:
         """The last piece is made: account for the time that it took, and resume the client."""

@@ -51,6 +51,9 @@ class Runner(Protocol):
     ) -> Reply:
         """Run a handler, with statistics and propagation."""
 
+    def join(self, client: Client, command: Command, request: Request, reply: LongReply) -> bytes:
+        """The whole of a long reply; if it fails, its error."""
+
     def account_repeated(self, command: Command, count: int) -> None:
         """Count `count` runs that took no time."""
 
@@ -225,16 +228,14 @@ class Waiters:
             self.end(client, refusal.wire)
             return None
         position = len(client.output)
+        request = Request(waiting.argv)
         reply = self._runner.account(
-            client,
-            command,
-            Request(waiting.argv),
-            lambda client, _: block.retry(client) or block,
+            client, command, request, lambda client, _: block.retry(client) or block
         )
         if type(reply) is Block:
             return reply
         if type(reply) is LongReply:
-            reply = reply.join()
+            reply = self._runner.join(client, command, request, reply)
         assert type(reply) is bytes
         self.unblock(client, reply, position)  # before the messages that the command has caused
         if client.gates & GATE_TRACKING and command.flags & READONLY:

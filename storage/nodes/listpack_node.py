@@ -50,20 +50,21 @@ PackedString: TypeAlias = "bytes | Compressed | Squeezed"
 class DamagedNode(Exception):
     """The listpack of a node from a snapshot is damaged.
 
-    `key` and `end` are the smallest and the greatest ID that its entries can have.
+    `key` and `end` are the smallest and the greatest ID that its entries can have. `is_first`: the
+    damage of this node was not found before.
     """
 
-    def __init__(self, key: EntryID, end: EntryID, reason: str) -> None:
-        ids = f"{format_id(key).decode()} to {format_id(end).decode()}"
+    def __init__(self, node: ListpackNode, reason: str) -> None:
+        self.key, self.end = node.key, node.end
+        self.is_first, node.is_found = not node.is_found, True
+        ids = f"{format_id(self.key).decode()} to {format_id(self.end).decode()}"
         super().__init__(f"entries {ids} were damaged in the snapshot: {reason}")
-        self.key = key
-        self.end = end
 
 
 class ListpackNode:
     """A node that was not read since it was loaded; see the module."""
 
-    __slots__ = ("deleted", "end", "key", "listpack", "live")
+    __slots__ = ("deleted", "end", "is_found", "key", "listpack", "live")
 
     def __init__(self, key: EntryID, end: EntryID, listpack: bytes | Compressed) -> None:
         """`end`: no ID in the node may be greater.
@@ -73,6 +74,7 @@ class ListpackNode:
         self.key = key
         self.end = end
         self.listpack: PackedString = listpack
+        self.is_found = False  # whether its damage is known
         self.live, self.deleted = read_counts(_prefix(listpack))
 
     def unpack(self, allowance: Allowance | None = None) -> OpenNode:
@@ -85,9 +87,9 @@ class ListpackNode:
                 _check_size(self.listpack, allowance)
             node = decode_node(self.key, listpack_data(self.listpack), allowance=allowance)
         except CorruptSnapshot as error:
-            raise DamagedNode(self.key, self.end, error.reason) from None
+            raise DamagedNode(self, error.reason) from None
         if node.highest_id > self.end:
-            raise DamagedNode(self.key, self.end, f"one is {format_id(node.highest_id).decode()}")
+            raise DamagedNode(self, f"one is {format_id(node.highest_id).decode()}")
         return node
 
     def squeezed(self) -> ListpackNode | None:

@@ -4,9 +4,9 @@ A snapshot is a magic word with a version, records, and a checksum. A record is 
 database follows, when the next key expires, who wrote the file ...) or a type, a key and a value.
 
 A whole file is checked against its checksum before anything is read. Streams of a file that passed
-stay packed until their first access; those of a file without a checksum are validated while they
-are read. A snapshot at the start of an append-only file ends where its records end, so its checksum
-is compared last, and its values are validated, too.
+stay packed until their first access, unless the reader `validates`; those of a file without a
+checksum are validated while they are read. A snapshot at the start of an append-only file ends
+where its records end, so its checksum is compared last, and its values are validated, too.
 
 Guarantees: every RDB file of Redis 5.0 to 8.10 (versions 9 to 15, and older ones) and of Valkey up
 to 9.1 (version 80) is read, apart from what belongs to modules and clusters. Damaged input raises
@@ -88,6 +88,7 @@ class SnapshotReader:
         skip_unsupported: bool = False,
         verify_checksum: bool = True,
         whole_file: bool = True,
+        validates: bool = False,
         limits: EncodingLimits | None = None,
         strict: bool = False,
         now_ms: int,
@@ -97,6 +98,7 @@ class SnapshotReader:
         Raises CorruptSnapshot if the header or (of a whole file) the checksum is wrong; a file of
         another program or of a newer version raises ForeignSnapshot, one that breaks off
         TruncatedSnapshot, which says how far it is whole.
+        `validates`: check every node of a stream, even if the checksum is right.
         `limits`: for the encodings of what is read; None: those of Redis as it is shipped.
         `strict`: refuse streams that Redis 8.10 refuses (storage/snapshot/stream_refusals.py).
         """
@@ -109,7 +111,8 @@ class SnapshotReader:
         self._cursor = Cursor(buffer, position)
         self._skip_unsupported = skip_unsupported
         self._verify_checksum = verify_checksum
-        self._trusted = False
+        self._is_verified = False  # the checksum was right, or need not be
+        self._validates = validates
         self._strict = strict
         self._limits = EncodingLimits() if limits is None else limits
         self._templates: dict[int, list[bytes]] = {}  # fields of hashes that follow
@@ -148,7 +151,7 @@ class SnapshotReader:
         if stored == NO_CHECKSUM:
             return
         if end > self.end and stored == self._checksum_up_to(end):
-            self._trusted = True
+            self._is_verified = True
             return
         examiner = SnapshotReader(
             buffer,
@@ -164,7 +167,7 @@ class SnapshotReader:
         except UnsupportedValue:  # and cannot be skipped: the records after it remain unknown
             raise WrongChecksum(end, "the checksum does not match") from None
         self._cursor.end = examiner.end
-        self._trusted = True
+        self._is_verified = True
 
     def _checksum_up_to(self, end: int) -> bytes:
         with memoryview(self._cursor.buffer) as view, view[self._start : end] as covered:
@@ -177,7 +180,7 @@ class SnapshotReader:
         if not self._has_checksum:
             return
         stored = cursor.raw(CHECKSUM_BYTES)
-        must_match = self._verify_checksum and not self._trusted and stored != NO_CHECKSUM
+        must_match = self._verify_checksum and not self._is_verified and stored != NO_CHECKSUM
         if must_match and stored != self._checksum_up_to(end):
             raise WrongChecksum(end, "the checksum does not match")
 
@@ -286,7 +289,7 @@ class SnapshotReader:
         reading = Reading(
             self._now_ms,
             access_ms,
-            self._trusted and not self._strict,
+            self._is_verified and not (self._validates or self._strict),
             self._limits,
             self._templates,
             strict=self._strict,

@@ -59,7 +59,7 @@ def write_down(
         if target is None:
             target = client.lookup_stream_for_write(key)
     assert target is not None
-    if trim.apply(target):
+    if trim.apply(target, client):
         client.notify(notifications.STREAM, b"xtrim", key)
         request = [b"XTRIM", key, b"MAXLEN", b"~", b"%d" % journal.max_length]
         client.propagate(*trim.exact_form(request, target))

@@ -118,6 +118,7 @@ def xackdel(client: Client, argv: Request) -> bytes:
     ordered = ascending(ids)
     pending = group.pending.among(ordered)
     acknowledged = [entry_id for entry_id in ordered if entry_id in pending]
+    stream.unpack(acknowledged)
     changes = group.acknowledge_all(EntryIDs.of(acknowledged))
     chosen = acknowledged
     if references is References.ACKED:

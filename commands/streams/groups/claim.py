@@ -160,15 +160,21 @@ def xclaim(client: Client, argv: Request) -> bytes:
     claim = Claim(client, key, group, argv[3])
     if options.last_id > group.last_delivered_id:
         claim.move_group(options.last_id)
-    if _is_delivery(stream, group, options):
-        claim.deliver(options.ids, options.delivery_ms)
+    try:
+        return replies.array(_claim(claim, stream, options))
+    finally:
         claim.finish()
-        return replies.array(list(map(id_bulk, options.ids)))
+
+
+def _claim(claim: Claim, stream: Stream, options: ClaimOptions) -> list[bytes]:
+    """Claim entries, as far as they may be; what is answered of each that was."""
+    if _is_delivery(stream, claim.group, options):
+        claim.deliver(options.ids, options.delivery_ms)
+        return list(map(id_bulk, options.ids))
     claimed: list[bytes] = []
     for ids in without_repeats(options.ids):
         claimed += _claim_each(claim, stream, options, ids)
-    claim.finish()
-    return replies.array(claimed)
+    return claimed
 
 
 def _claim_each(
@@ -262,8 +268,17 @@ def xautoclaim(client: Client, argv: Request) -> bytes:
     options = _parse_autoclaim(argv)
     key = argv[1]
     stream, group = find_group(client, key, argv[2])
-    now_ms, min_idle_ms = client.instance.now_ms, options.min_idle_ms
     claim = Claim(client, key, group, argv[3])
+    try:
+        return _claim_idle(claim, stream, options)
+    finally:
+        claim.finish()
+
+
+def _claim_idle(claim: Claim, stream: Stream, options: AutoclaimOptions) -> bytes:
+    """Claim entries that have been pending for long; the reply."""
+    group, min_idle_ms = claim.group, options.min_idle_ms
+    now_ms = claim.client.instance.now_ms
     claimed: list[bytes] = []
     deleted: list[bytes] = []
     taken: list[Row] = []
@@ -287,7 +302,6 @@ def xautoclaim(client: Client, argv: Request) -> bytes:
     for pending in dropped:
         claim.drop(pending)
     claim.take_all(taken, now_ms, deliveries=not options.just_id)
-    claim.finish()
     return replies.array([id_bulk(cursor), replies.array(claimed), replies.array(deleted)])
 
 

@@ -299,8 +299,6 @@ class GroupRead:
     ) -> Parts:
         """Deliver what no consumer of the group was given yet; its part of the reply, if any."""
         request = self._request
-        is_created = request.consumer not in group.consumers
-        consumer = seen_consumer(client, key, group, request.consumer)
         ids = EntryIDs()
         is_in_pieces = False
         start = group.last_delivered_id + 1  # if there is such an ID
@@ -311,6 +309,8 @@ class GroupRead:
                 ids = stream.ids(start, MAX_ID, request.count)
             else:
                 chunks, size_bytes = caps.read(stream, ids, start, request.count)
+        is_created = request.consumer not in group.consumers
+        consumer = seen_consumer(client, key, group, request.consumer)
         if is_created and (request.noack or not ids.count):
             propagate_consumer(client, key, group, consumer)
         if not ids.count:

@@ -300,6 +300,7 @@ class Loader:
                 buffer,
                 skip_unsupported=config.rdb_skip_unsupported,
                 verify_checksum=config.rdbchecksum,
+                validates=config.sanitize_dump_payload == "yes",
                 limits=self._instance.encoding_limits,
                 now_ms=now_ms,
             )

@@ -30,6 +30,7 @@ from commands.core.command_table import CommandTable
 from commands.core.instance import Instance
 from commands.core.propagation.carried_requests import carried
 from commands.core.registry import MAY_REPLICATE, PUBSUB, WRITE, Command
+from commands.streams.damage import report_damage
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
@@ -227,7 +228,11 @@ class Replay:
                 raise no_database(self._instance, database, self._offset()) from None
             self._refused(self._offset(), command, self._instance.shown(error.text))
         except DamagedNode as error:
-            raise UnreplayableRequest(self._offset(), str(error)) from error
+            words = request.words()
+            keys = [words[i] for i in command.key_positions(words)]
+            found = report_damage(self._client, error, keys)
+            reason = found.text.removeprefix(b"ERR ").decode("utf-8", "backslashreplace")
+            raise UnreplayableRequest(self._offset(), reason) from error
 
     def _unreplayable(self, what: str, names: Argv) -> UnreplayableRequest:
         name = names[0].decode("latin-1")[:128]

@@ -148,6 +148,9 @@ class Following:
                 self._paused = steps
                 break
             self._count_quick()
+            if self._state.link.damage:
+                reason, self._state.link.damage = self._state.link.damage, ""
+                raise BrokenStream(f"the stream of the primary has met damage: {reason}")
             if self._paused is not None or perf_counter_ns() > until_ns:
                 return
 

@@ -87,6 +87,7 @@ class Installation:
             reader = SnapshotReader(
                 self._content(),
                 skip_unsupported=instance.config.rdb_skip_unsupported,
+                validates=instance.config.sanitize_dump_payload == "yes",
                 now_ms=instance.now_ms,
             )
             restore = SnapshotRestore(

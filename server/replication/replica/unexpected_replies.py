@@ -19,6 +19,8 @@ from commands.core.client import Client
 def note_error_for_primary(client: Client, reply: bytes) -> None:
     """A request of the primary has failed. May end the process."""
     instance, config = client.instance, client.instance.config
+    if instance.replication.link.damage:
+        return  # which a full synchronisation is going to mend (applier.py)
     instance.stats.unexpected_error_replies += 1
     _log_error(client, reply, "replica", "master")
     if config.replica_read_only and config.propagation_error_behavior != "ignore":
