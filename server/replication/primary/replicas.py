@@ -153,7 +153,7 @@ class Replicas:
 
     def acknowledged(self, replica: Replica) -> None:
         """A replica has acknowledged its offset."""
-        self._transfers.release(replica)
+        self._transfers.acknowledged(replica)
 
     def disconnect_all(self) -> None:
         """Disconnect all: the replication ID has changed. They reconnect, and ask by the old ID."""

@@ -33,6 +33,7 @@ from server.persistence.children import Child, Children, Ending, start_child
 from server.persistence.files import Buffer, Files, write_all
 from server.persistence.snapshots.snapshot_file import write_replica_snapshot
 from server.replication.network import Outside, Pipe
+from server.replication.primary.failed_syncs import FailedSyncs
 from server.replication.primary.feed import Feed
 
 NEWLINE_MS = 1000
@@ -89,6 +90,7 @@ class Transfers:
         self._outside = outside
         self._children = children
         self._files = files
+        self._failed_syncs = FailedSyncs(instance)
         self._run: _Run | None = None
         self._sendings: list[_Sending] = []
         self._newline_ms = 0
@@ -102,7 +104,10 @@ class Transfers:
         replica.waits_since_ms = self._instance.now_ms
         self._state.full_syncs += 1
         run = self._run
-        if run is not None and run.path and self._can_join(replica, run):
+        self._failed_syncs.look()
+        if not self._failed_syncs.may_begin(replica):
+            self._log("notice", f"Replica {replica.name} waits: its last synchronizations failed")
+        elif run is not None and run.path and self._can_join(replica, run):
             self._introduce(replica, run.offset)
             replica.held = list(run.replicas[0].held)
             replica.held_bytes = run.replicas[0].held_bytes
@@ -132,7 +137,9 @@ class Transfers:
         return [
             replica
             for replica in self._table.replicas.values()
-            if replica.phase is ReplicaPhase.WAIT_SNAPSHOT and not replica.holds
+            if replica.phase is ReplicaPhase.WAIT_SNAPSHOT
+            and not replica.holds
+            and self._failed_syncs.may_begin(replica)
         ]
 
     def _plan(self) -> _Plan:
@@ -243,11 +250,13 @@ class Transfers:
         if replica.knows_offsets:
             line = b"FULLRESYNC %b %d" % (self._state.replication_id.encode(), offset)
             self._send(replica, replies.simple(line))
+        self._failed_syncs.begin(replica)
         replica.holds = True
         replica.held, replica.held_bytes = [], 0
 
     def _refuse(self, run: _Run) -> None:
         for replica in run.replicas:
+            self._failed_syncs.begin(replica)
             self._send(replica, replies.error(errors.NO_SNAPSHOT_FOR_REPLICA))
             replica.client.close_after_reply = True
 
@@ -381,6 +390,8 @@ class Transfers:
         instance = self._instance
         replica.phase = ReplicaPhase.ONLINE
         replica.heard_ms = instance.now_ms
+        if not replica.knows_offsets:
+            self._failed_syncs.succeed(replica)  # it never acknowledges
         if replica.wants_snapshot_only:
             replica.client.close_after_reply = True
             self._log(
@@ -389,8 +400,14 @@ class Transfers:
                 " asap",
             )
 
+    def acknowledged(self, replica: Replica) -> None:
+        """A replica has acknowledged its offset, so it has loaded its snapshot."""
+        if replica.is_online:
+            self._failed_syncs.succeed(replica)
+            self.release(replica)
+
     def release(self, replica: Replica) -> None:
-        """Send the stream since the snapshot: the replica has acknowledged that it is ready."""
+        """Send the stream since the snapshot: the replica is ready to receive it."""
         if replica.holds and replica.is_online:
             replica.holds = False
             self._log("notice", f"Synchronization with replica {replica.name} succeeded")
@@ -408,6 +425,7 @@ class Transfers:
             self._newline_ms = now_ms
             self._keep_waiting_alive()
         self._drop_slow()
+        self._failed_syncs.look()
         run = self._run
         if run is None:
             self._start_when_due()

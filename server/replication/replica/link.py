@@ -32,6 +32,7 @@ from commands.replication.state import NO_ID, RILLWAY, UNKNOWN, LinkPhase
 from protocol.replies import command
 from server.clock import has_passed
 from server.persistence.files import Files
+from server.replication.backoff import MAX_PAUSE_MS, Backoff
 from server.replication.network import Outside, Wire
 from server.replication.primary.feed import Feed
 from server.replication.replica.applier import BrokenStream, Following
@@ -90,7 +91,9 @@ class Link:
         self._changed = changed
         self._history_changed = history_changed
         self._wire: Wire | None = None
-        self._retry_at_ms = 0
+        self._dropped_ms = 0
+        self._pause_ms = 0  # until the next attempt
+        self._full_syncs = Backoff()
         self._approach = ""  # what the log says of the next attempt, {}: the address
         self._heard_ms = self._sent_ms = 0
         self._owed_offset = UNKNOWN  # to be acknowledged again when it is on disk
@@ -116,7 +119,8 @@ class Link:
         """This server is a replica now: connect at once."""
         self._facts.attempts = 0
         self._set_phase(LinkPhase.CONNECT)
-        self._retry_at_ms = 0
+        self._pause_ms = 0
+        self._full_syncs = Backoff()
         self._approach = "Connecting to MASTER {}"
         if self._facts.down_since_ms == UNKNOWN and self._facts.up_since_ms != UNKNOWN:
             self._facts.down_since_ms = self._instance.now_ms
@@ -130,9 +134,10 @@ class Link:
         self._disconnect()
         self._set_phase(LinkPhase.NONE)
 
-    def drop(self, reason: str, *, at_once: bool = True) -> None:
+    def drop(self, reason: str, *, at_once: bool = True, is_broken: bool = False) -> None:
         """Drop the connection; a new one follows. `reason` is mostly the whole line of the log."""
         phase, self._approach = self._facts.phase, "Connecting to MASTER {}"
+        self._pause_ms = 0 if at_once else RETRY_MS
         if phase is LinkPhase.CONNECTED:
             self._approach = "Reconnecting to MASTER {}"
             self._log("warning", f"Connection with master lost. Reason: {reason}")
@@ -141,14 +146,34 @@ class Link:
             self._log("warning", reason)
             if phase is LinkPhase.SYNC or reason in _SILENCE.values():
                 self._approach = "Reconnecting to MASTER {} after failure"
+        self._count_failure(phase, is_broken)
         self._disconnect()
         self._set_phase(LinkPhase.CONNECT)
-        self._retry_at_ms = self._instance.now_ms + (0 if at_once else RETRY_MS)
+        self._dropped_ms = self._instance.now_ms
         if self.failover:
             self.failover = False
             self.refused(reason)
-        elif at_once:
+        elif not self._pause_ms:
             self._connect()
+
+    def _count_failure(self, phase: LinkPhase, is_broken: bool) -> None:
+        """Pause longer if a full synchronisation has failed, or the stream after it is broken.
+
+        It has succeeded once the link was up for as long as the longest pause.
+        """
+        facts, failed, now_ms = self._facts, self._full_syncs, self._instance.now_ms
+        is_up = phase is LinkPhase.CONNECTED
+        if is_up and has_passed(MAX_PAUSE_MS, facts.up_since_ms, now_ms):
+            failed = self._full_syncs = Backoff()
+        if phase is LinkPhase.SYNC or is_broken:
+            failed.fail(now_ms)
+            self._pause_ms = failed.pause_ms
+            if failed.failures > 1:
+                self._log(
+                    "warning",
+                    f"The full synchronization with the master failed {failed.failures} times in a"
+                    f" row: the next attempt is in {failed.pause_ms // 1000} s",
+                )
 
     def _log_cached(self) -> None:
         if self.can_resume:
@@ -554,7 +579,7 @@ class Link:
     def _forget_history(self, reason: str) -> None:
         """The stream is broken, so the data may differ: ask for a full synchronisation."""
         self.can_resume = False
-        self.drop(reason, at_once=False)
+        self.drop(reason, at_once=False, is_broken=True)
 
     # -- turns and time ------------------------------------------------------------------------
 
@@ -597,7 +622,7 @@ class Link:
         if phase is LinkPhase.NONE:
             return
         if phase is LinkPhase.CONNECT:
-            if now_ms >= self._retry_at_ms or self._retry_at_ms > now_ms + RETRY_MS:
+            if has_passed(self._pause_ms, self._dropped_ms, now_ms):
                 self._connect()
             return
         if self._following is not None and self._following.client.postponed is not None:
