@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -340,3 +342,20 @@ def test_the_worker_of_the_page_reaches_its_own_keys_only(
     assert everything(admin) == before
     assert int(admin.get("jobs:own")) == rounds[0]
     assert admin.xlen("jobs:mail") == rounds[0]
+
+
+def test_the_consumer_runs_with_the_rights_of_the_worker(
+    server: RunningServer, admin: Client
+) -> None:
+    """An entry whose handler fails is claimed, renewed and moved to the dead letters."""
+    admin.xadd("jobs:mail", {"to": "ann"})
+    argv = [sys.executable, "-m", "rillway", "consume", "--stream", "jobs:mail", "--group", "g"]
+    argv += ["--url", "redis://{}:{}@127.0.0.1:{}".format(*WORKER, server.port)]
+    argv += ["--consumer", "c", "--claim-idle", "1s", "--block", "1s"]
+    argv += ["--max-deliveries", "2", "--dead-letter", "jobs:dead", "--", "false"]
+    with subprocess.Popen(argv, cwd=ROOT) as consumer:
+        until(lambda: admin.xlen("jobs:dead") == 1 or consumer.poll() is not None)
+        consumer.terminate()
+        assert consumer.wait(30) == 0
+    refused = {entry["object"] for entry in admin.acl_log()}
+    assert refused <= {"cluster|slots"}  # which only a cluster needs
