@@ -52,7 +52,8 @@ def view(ask: Ask, *, modern: bool = False, seen_times: bool = True, lag: bool =
 
     modern: with what only Redis 8 has. seen_times: False where the data came as requests, which do
     not carry them. lag: False between servers of different versions, which reckon it differently
-    in some states; what it is reckoned from is compared.
+    in some states; what it is reckoned from is compared, but entries read beyond those that were
+    added are taken as those: a Redis before 8.2.1 has such numbers.
     """
     found: View = {}
     for db in DATABASES:
@@ -78,6 +79,9 @@ def value(ask: Ask, key: bytes, modern: bool, seen_times: bool, lag: bool) -> An
     full[b"groups"] = {
         row[b"name"]: group(row, modern, seen_times, lag) for row in map(as_map, full[b"groups"])
     }
+    for row in full[b"groups"].values() if not lag else ():
+        if row[b"entries-read"] is not None:
+            row[b"entries-read"] = min(row[b"entries-read"], full[b"entries-added"])
     shown = {"full": full, "range": ask("XRANGE", key, "-", "+"), "length": ask("XLEN", key)}
     for name in full[b"groups"]:
         shown[f"pending of {name!r}"] = ask("XPENDING", key, name)
