@@ -352,6 +352,20 @@ def test_an_entry_wakes_all_who_wait_for_it_and_the_first_gets_it(server: InProc
         assert all(readers[other].received() is None for other in still_waiting)
 
 
+@pytest.mark.parametrize("change", ["DEL s", "FLUSHDB", "SET s v", "PEXPIRE s 0"])
+def test_other_waiters_do_not_hide_that_the_stream_is_gone(
+    server: InProcessServer, change: str
+) -> None:
+    client, before, reader = (Talk(server) for _ in range(3))
+    client.do("XGROUP CREATE s g 0 MKSTREAM")
+    assert before.raw("XREAD BLOCK 0 STREAMS s $") == b""
+    assert reader.raw("XREADGROUP GROUP g c BLOCK 0 STREAMS s >") == b""
+    client.client.execute(*change.split())
+    assert str(reader.received()).startswith(("NOGROUP ", "WRONGTYPE "))
+    client.all("DEL s", "XADD s 1-1 f v")
+    assert before.received() == [[b"s", [entry("1-1", "f", "v")]]]
+
+
 @pytest.mark.parametrize(
     ("change", "error"),
     [
