@@ -16,7 +16,8 @@ TEXTS = [
 ]
 # Of others: the system's own, Redis's, and a command line.
 NOT_OURS = {
-    "Can't handle RDB format version 11", "redis-cli --hotkeys",
+    "Can't handle RDB format version 11", "Can't handle RDB format version 12",
+    "redis-cli --hotkeys",
 }  # fmt: skip
 
 
