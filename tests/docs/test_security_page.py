@@ -136,7 +136,7 @@ CLUSTER GETKEYSINSLOT 0 10
 CLUSTER RESET
 MODULE LIST
 ROLE
-LCS jobs:own jobs:other
+LCS jobs:own vault
 GET vault
 SET vault x GET
 MGET jobs:own vault
