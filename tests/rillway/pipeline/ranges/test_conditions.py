@@ -63,6 +63,20 @@ def test_comparisons_with_and_between_them_bound_the_range(
     assert bounds(condition, Reading(UTC)) == Bounds(first, last)
 
 
+@pytest.mark.parametrize(
+    ("unit", "first", "last"),
+    [
+        ("us", NOON * 1_000, NOON * 1_000 + 999),
+        ("ns", NOON * 1_000_000, NOON * 1_000_000 + 999_999),
+        ("none", None, None),
+    ],
+)
+def test_times_bound_ids_of_other_units(unit: str, first: int | None, last: int | None) -> None:
+    reading = Reading(UTC, unit=unit)
+    assert bounds("ts = '2026-01-02T12:00:00Z'", reading) == Bounds(first, last)
+    assert bounds("ms >= 5 AND ms < 9", reading) == Bounds(5, 8)
+
+
 def test_columns_may_have_a_prefix() -> None:
     assert bounds("_ms > 5 AND ms > 9", Reading(UTC, "_")) == Bounds(6, None)
 
