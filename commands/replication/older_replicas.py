@@ -1,10 +1,10 @@
-"""Checks for replicas of a Redis older than 7.4, which has no times of hash fields.
+"""Checks for replicas of a Redis older than 7.4 or a Valkey older than 9: no times of hash fields.
 
 Everything else that is newer than Redis 7.0 is propagated in words that 7.0 knows, or inside a
-carrier (commands/core/propagation/carried_requests.py). A replica that is not Rillway counts as the
-Redis that `repl-snapshot-version` names: with 7.0 or 7.2, commands that give fields a time are
-refused while such a replica is attached, and such a replica is refused while there are fields with
-a time.
+carrier (commands/core/propagation/carried_requests.py). A replica that is neither Rillway nor
+Valkey 9 counts as the Redis that `repl-snapshot-version` names: with 7.0 or 7.2, commands that give
+fields a time are refused while such a replica is attached, and such a replica is refused while
+there are fields with a time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 from commands.core.client import Client
 from commands.core.instance import Instance
 from commands.replication.replica_table import Replica, ReplicaTable
-from commands.replication.state import RILLWAY
 from protocol import errors
 from protocol.errors import ReplyError
 
@@ -42,6 +41,8 @@ def check_replica(instance: Instance, replica: Replica) -> None:
 
 
 def _is_before_7_4(instance: Instance, replica: Replica) -> bool:
-    if RILLWAY in replica.capabilities or replica.wants_snapshot_only or not replica.wants_keys:
+    if replica.is_rillway or replica.is_valkey:
+        return False
+    if replica.wants_snapshot_only or not replica.wants_keys:
         return False
     return instance.config.repl_snapshot_version in _BEFORE_7_4

@@ -10,7 +10,11 @@ from enum import Enum
 
 from commands.core.client import Client
 from commands.core.instance import Instance
+from commands.replication.state import RILLWAY
 from protocol.records import entity
+from storage.types.value import as_int64
+
+_VALKEY_WITH_FIELD_TIMES = 9  # the major version
 
 
 class ReplicaPhase(Enum):
@@ -32,6 +36,7 @@ class Replica:
     port: int = 0
     announced_ip: bytes = b""
     capabilities: set[bytes] = field(default_factory=set)
+    version: bytes = b""  # which only Valkey announces, from 8 on
     wants_snapshot_only: bool = False  # rdb-only
     wants_keys: bool = True  # rdb-filter-only
     wants_functions: bool = True
@@ -50,6 +55,17 @@ class Replica:
     def is_online(self) -> bool:
         """True if the replica has received the data of its snapshot."""
         return self.phase is ReplicaPhase.ONLINE
+
+    @property
+    def is_rillway(self) -> bool:
+        """True if the replica is a Rillway, which reads the newest format."""
+        return RILLWAY in self.capabilities
+
+    @property
+    def is_valkey(self) -> bool:
+        """True if the replica is a Valkey that has times of hash fields (9)."""
+        major = as_int64(self.version.partition(b".")[0])
+        return major is not None and major >= _VALKEY_WITH_FIELD_TIMES
 
     @property
     def ip(self) -> bytes:

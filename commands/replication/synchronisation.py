@@ -121,6 +121,8 @@ def _take_option(replica: Replica, name: bytes, value: bytes) -> None:
     elif option == b"capa":
         if value.lower() in CAPABILITIES:  # others are accepted and forgotten, as in Redis
             replica.capabilities.add(value.lower())
+    elif option == b"version":
+        replica.version = value
     elif option == b"rdb-only":
         number = parse_int(value)
         if number not in (0, 1):

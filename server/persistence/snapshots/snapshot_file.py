@@ -62,19 +62,22 @@ def write_replica_snapshot(
     report: Report,
     *,
     for_rillway: bool,
+    for_valkey: bool,
     with_keys: bool,
     with_functions: bool,
 ) -> None:
-    """Write all data for a replica: in the format of `repl-snapshot-version`, or the newest."""
+    """Write all data for a replica: in Valkey's format, that of `repl-snapshot-version`, or
+    the newest.
+    """
     options = snapshot_options(instance.config)
     if not for_rillway:
-        kind = _STREAM_TYPES[instance.config.repl_snapshot_version]
-        stream_type = kind or options.stream_type
+        kind = None if for_valkey else _STREAM_TYPES[instance.config.repl_snapshot_version]
+        stream_type = STREAM_3 if for_valkey else kind or options.stream_type
         options = SnapshotOptions(
             compress=options.compress,
             checksum=options.checksum,
             stream_type=stream_type,
-            for_valkey=options.for_valkey and kind is None,
+            for_valkey=for_valkey or (options.for_valkey and kind is None),
             keeps_idle_times=options.keeps_idle_times,
             keeps_frequencies=options.keeps_frequencies,
         )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from commands.core.instance import Instance
 from commands.replication.replica_table import Replica, ReplicaPhase
-from commands.replication.state import RILLWAY
 from server.replication.backoff import Backoff
 
 
@@ -63,6 +62,6 @@ class FailedSyncs:
         if replica.phase is not ReplicaPhase.ONLINE:
             return "the connection ended before it had all of the snapshot"
         reason = "it had all of the snapshot and closed the connection, as if it could not load it"
-        if RILLWAY in replica.capabilities:
+        if replica.is_rillway or replica.is_valkey:
             return reason
         return f"{reason} (its format is that of repl-snapshot-version); see the replica's log"

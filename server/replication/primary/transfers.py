@@ -8,8 +8,9 @@ diskless   a child writes into a pipe, and the server sends its bytes to all rep
 from disk  a child writes a file, which each replica then gets at its own pace. A replica that
            arrives while the file is written may share it.
 
-Replicas other than Rillway do not say which version they can read, so their snapshots are in the
-format of the Redis version in `repl-snapshot-version`.
+A Rillway gets the newest format, a Valkey from 9 on (it announces its version) that of Valkey 9. A
+Redis does not say which version it can read: its snapshot is in the format of the Redis version in
+`repl-snapshot-version`.
 
 Source: Redis 7.0 for what is sent when.
 """
@@ -25,7 +26,6 @@ from commands.core.gates import GATE_BUSY
 from commands.core.instance import Instance
 from commands.core.services import Services
 from commands.replication.replica_table import Replica, ReplicaPhase, ReplicaTable
-from commands.replication.state import RILLWAY
 from protocol import errors, replies
 from protocol.records import entity, frozen_record, record
 from server.clock import has_passed
@@ -209,6 +209,7 @@ class Transfers:
                 lambda data: write_all(pipe.writer, data),
                 child.report,
                 for_rillway=kind.is_rillway,
+                for_valkey=kind.is_valkey,
                 with_keys=kind.wants_keys,
                 with_functions=kind.wants_functions,
             )
@@ -236,6 +237,7 @@ class Transfers:
                     lambda data: write_all(file, data),
                     child.report,
                     for_rillway=kind.is_rillway,
+                    for_valkey=kind.is_valkey,
                     with_keys=kind.wants_keys,
                     with_functions=kind.wants_functions,
                 )
@@ -500,12 +502,13 @@ class _Kind:
     """The kind of a snapshot; replicas of equal kind share one."""
 
     is_rillway: bool
+    is_valkey: bool
     wants_keys: bool
     wants_functions: bool
 
 
 def _kind(replica: Replica) -> _Kind:
-    return _Kind(RILLWAY in replica.capabilities, replica.wants_keys, replica.wants_functions)
+    return _Kind(replica.is_rillway, replica.is_valkey, replica.wants_keys, replica.wants_functions)
 
 
 def _alive(replicas: list[Replica]) -> list[Replica]:

@@ -44,6 +44,7 @@ RETRY_MS = 1000
 ACKNOWLEDGE_MS = 1000
 LINE_TIMEOUT_MS = 5000
 _MAX_LINE_BYTES = 1024
+_VALKEY_VERSION = b"9.0.0"  # the oldest whose snapshots have times of hash fields
 _TEMPORARY_ERRORS = (b"-NOMASTERLINK", b"-LOADING")
 # Accepted answers to PING: authentication comes later.
 _HARMLESS = (b"+", b"-NOAUTH", b"-NOPERM", b"-ERR operation not permitted")
@@ -302,6 +303,8 @@ class Link:
         self._ask_option("listening-port", b"%d" % port)
         if config.replica_announce_ip:
             self._ask_option("ip-address", _encode(config.replica_announce_ip))
+        # A Redis does not know the option. A Valkey does, and sends the format of that version.
+        self._ask([b"REPLCONF", b"version", _VALKEY_VERSION], lambda line: None)
         words = [b"capa", b"eof", b"capa", b"psync2", b"capa", RILLWAY]
         self._ask([b"REPLCONF", *words], self._after_last_option)
 

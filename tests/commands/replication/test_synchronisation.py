@@ -15,7 +15,7 @@ from server.inprocess.server import InProcessServer
         (("listening-port", "7001", "CAPA", "eof", "capa", "nonsense"), b"+OK"),
         (("listening-port",), b"-ERR syntax error"),
         (("listening-port", "x"), b"-ERR value is not an integer or out of range"),
-        (("version", "8.0.0"), b"-ERR Unrecognized REPLCONF option: version"),
+        (("version", "8.0.0"), b"+OK"),  # of a Valkey; Redis does not know the option
         (
             ("ip-address", "x" * 256),
             b"-ERR REPLCONF ip-address provided by replica instance is too long: 256 bytes",
