@@ -48,7 +48,8 @@ def test_a_condition_on_typed_columns(
     with open_history(link.url, "o", table.root) as history:
         history.stage(tmp_path)
         where = "amount > 10 AND fields['customer'] = 'ann' AND hour(at) >= 0"
-        batches = list(select(history.data_frame(spark), where, None, history.schema))
+        frame = history.data_frame(spark)
+        batches = list(select(frame, where, None, history.schema, history.unit))
         assert ids_of(batches) == ["2-0", "4-0"]
         in_python = [row for batch in history.batches() for row in batch.to_pylist()]
         assert [row for batch in batches for row in batch.to_pylist()] == in_python[1:4:2]

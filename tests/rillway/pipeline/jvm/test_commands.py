@@ -78,6 +78,7 @@ def test_conditions_mean_without_spark_what_they_mean_with_it(
         link.call("XADD", "s", entry_id, *(words or [b"x", b""]))
     spark.conf.set("spark.sql.mapKeyDedupPolicy", "LAST_WIN")
     with open_history(link.url, "s", None) as history:
+        history.unit = "ms"  # of made-up IDs as well
         frame = history.data_frame(spark).selectExpr("*", f"{AS_TEXT} AS texts")
         columns = [
             "id",
