@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Any
 
+from rillway.command_line.arguments import OfVariable
 from rillway.command_line.target import name_target
 from rillway.pipeline.archive.archiver import (
     Archiver,
@@ -121,7 +122,8 @@ def archive_main(options: argparse.Namespace) -> int:
     if options.infer is not None:
         return infer_main(options)
     request = columns_request(options)
-    name_target("archive", options.url)
+    if isinstance(options.url, OfVariable):  # what --url names, the command line shows
+        name_target("archive", options.url)
     settings = Settings(
         options.url,
         batch_entries=options.batch,
