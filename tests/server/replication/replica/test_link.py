@@ -284,10 +284,11 @@ def test_a_password_is_sent_and_a_wrong_one_leads_nowhere() -> None:
 # -- the handshake, byte by byte ---------------------------------------------------------------
 
 
-def test_the_handshake_is_what_redis_sends() -> None:
+def test_the_handshake_is_what_redis_sends_with_a_version_for_valkey() -> None:
     _, _, fake = faked({b"AUTH": b"+OK\r\n"}, masterauth="p", replica_announce_ip="10.0.0.9")
     burst = command([b"AUTH", b"p"]) + command([b"REPLCONF", b"listening-port", b"7002"])
     burst += command([b"REPLCONF", b"ip-address", b"10.0.0.9"])
+    burst += command([b"REPLCONF", b"version", b"9.0.0"])
     words = [b"capa", b"eof", b"capa", b"psync2", b"capa", b"rillway"]
     burst += command([b"REPLCONF", *words])
     assert fake.seen[:2] == [command([b"PING"]), burst]
