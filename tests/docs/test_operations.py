@@ -27,8 +27,8 @@ OTHER_NAMES = {
 }  # fmt: skip
 # Words in capitals that are no commands: a part of a message, a setting, a unit, a signal.
 NO_COMMANDS = {
-    "BUSY", "BUSYGROUP", "COUNT", "DENIED", "ERR", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOGROUP",
-    "NOMASTERLINK", "NOPERM", "NOREPLICAS", "OOM", "READONLY", "REDISCLI_AUTH",
+    "BUSY", "BUSYGROUP", "COUNT", "DENIED", "ERR", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH",
+    "NOGROUP", "NOMASTERLINK", "NOPERM", "NOREPLICAS", "OOM", "READONLY", "REDISCLI_AUTH",
     "RILLWAY_STREAM_NODE_MAX_ENTRIES", "SENTINEL",
 }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +84,7 @@ def test_conditions_mean_without_spark_what_they_mean_with_it(
         columns = [
             "id",
             *(
-                condition.replace("fields[", "texts[").replace("FIELDS[", "texts[")
+                re.sub(r"fields(?=[.[])", "texts", condition, flags=re.IGNORECASE)
                 for condition in CONDITIONS
             ),
         ]
