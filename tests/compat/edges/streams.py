@@ -231,11 +231,17 @@ DELETIONS = {
         XADD s {1..12}-0 f 1
         XGROUP CREATE s {g | h} 0
         XREADGROUP GROUP {g | h} alice COUNT 9 STREAMS s > ; XACK s g 1-0 2-0 5-0 ; XACK s h 1-0 5-0
-        XTRIM s {ACKED MAXLEN 11 | MAXLEN = 9 ACKED | MINID 6-0 ACKED | MINID 3-0 DELREF |
-            MAXLEN 7 KEEPREF | KEEPREF MINID 5-0}
+        XTRIM s {ACKED MAXLEN 11 | MAXLEN = 9 ACKED | MINID 6-0 ACKED | MINID 3-0 DELREF}
         XPENDING s {g | h} - + 10 ; XINFO STREAM s FULL
         XADD s {ACKED MAXLEN 2 13-0 | DELREF MAXLEN 5 14-0 | NOMKSTREAM DELREF MINID 10 15-0} f 1
         XPENDING s {g | h} - + 10 ; XINFO STREAM s FULL
+    """,
+    "exact trims that keep the references of groups": """
+        CONFIG SET stream-node-max-entries 3
+        XADD s {1..12}-0 f 1
+        XGROUP CREATE s g 0 ; XREADGROUP GROUP g alice COUNT 9 STREAMS s >
+        XTRIM s {MAXLEN 10 KEEPREF | KEEPREF MINID 5-0}
+        XPENDING s g - + 10 ; XINFO STREAM s FULL
     """,
     "options of deletions that do not fit": """
         XADD s {1..3}-0 f 1 ; XGROUP CREATE s g 0 ; XREADGROUP GROUP g alice STREAMS s > ; SET t x

@@ -65,6 +65,7 @@ def archive(rillway_link: Connection, tmp_path: Path) -> str:
         add_many(rillway_link, stream, 50, 1 + number)
     catalogue = f"sqlite:///{tmp_path}/catalogue.db"
     place = ["--to", path, "--iceberg", catalogue, "--url", rillway_link.url, "--keep", "0"]
+    place += ["--id-unit", "ms"]
     assert main([*streams, *place]) == 0
     return path
 
