@@ -28,13 +28,13 @@ def add_url(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--url",
         type=server_url,
-        default=OfVariable(os.environ.get(URL_VARIABLE) or DEFAULT_URL),
+        default=_OfVariable(os.environ.get(URL_VARIABLE) or DEFAULT_URL),
         help=f"the server (default: the variable {URL_VARIABLE}, else {DEFAULT_URL}); with TLS "
         "rediss://HOST:PORT?ssl_ca_certs=FILE",
     )
 
 
-class OfVariable(str):
+class _OfVariable(str):
     """The text of the environment's variable; argparse reads it where --url is missing."""
 
 
@@ -113,9 +113,9 @@ def server_url(text: str) -> str:
             )
         check_url(text)
     except ValueError as error:
-        where = f"the variable {URL_VARIABLE}: " if isinstance(text, OfVariable) else ""
+        where = f"the variable {URL_VARIABLE}: " if isinstance(text, _OfVariable) else ""
         raise argparse.ArgumentTypeError(f"{where}{error}") from None
-    return text
+    return str(text)
 
 
 def _as_url(text: str) -> str:

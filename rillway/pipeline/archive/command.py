@@ -19,7 +19,6 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Any
 
-from rillway.command_line.arguments import OfVariable
 from rillway.command_line.target import name_target
 from rillway.pipeline.archive.archiver import (
     Archiver,
@@ -122,8 +121,7 @@ def archive_main(options: argparse.Namespace) -> int:
     if options.infer is not None:
         return infer_main(options)
     request = columns_request(options)
-    if isinstance(options.url, OfVariable):  # what --url names, the command line shows
-        name_target("archive", options.url)
+    name_target("archive", options.url)
     settings = Settings(
         options.url,
         batch_entries=options.batch,
@@ -273,7 +271,7 @@ class _Rounds:
         archiver = self._archiver
         streams = self._streams()
         self._look_at_patterns(streams)
-        what = streams[0] if len(streams) == 1 else f"{len(streams):,} streams"
+        what = streams[0] if len(streams) == 1 else count_of(len(streams), "stream")
         with Progress(f"archiving {what}") as progress:
             hooks = Hooks(
                 planned=progress.set_total,

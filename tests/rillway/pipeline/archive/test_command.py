@@ -161,6 +161,7 @@ def test_rounds_say_once_a_minute_what_repeats(
     assert [line.split(":")[0] for line in lines] == ["a", "b", "2 streams", "2 streams"]
     assert lines[3] == "2 streams: nothing to archive or to trim"
     assert printed.err.count("is at it already") == 1
+    assert printed.err.count(f"writes to {link.url}\n") == 1
 
 
 def test_a_pattern_that_finds_nothing_is_told_and_no_error(
@@ -168,6 +169,7 @@ def test_a_pattern_that_finds_nothing_is_told_and_no_error(
 ) -> None:
     assert main(["--pattern", "ordres:*", *words[2:]]) == 0
     assert capsys.readouterr().err == (
+        f"rillway archive: writes to {link.url}\n"
         f"rillway archive: note: no stream at {link.url} fits ordres:*\n"
     )
     assert main(["status", *words[2:6]]) == 0
@@ -200,6 +202,7 @@ def test_an_archive_that_was_moved_is_not_taken_for_gone(
     assert main(["status", *at]) == 0
     assert capsys.readouterr().err == ""
     assert main(["--stream", STREAM, *at]) == 0
+    assert capsys.readouterr().err == f"rillway archive: writes to {link.url}\n"
     assert main(["status", *at]) == 0
     assert capsys.readouterr().err == ""
 
@@ -245,11 +248,12 @@ def test_a_named_stream_that_is_in_another_database_is_an_error(
     assert main(["--stream", STREAM, *where, "--allow-missing"]) == 0
     assert main(["status", *where]) == 0
     capsys.readouterr()
-    for job in ([], ["status"]):
+    target = f"rillway archive: writes to {link.url}/1\n"
+    for job, first in ([], target), (["status"], ""):
         assert main([*job, "--stream", STREAM, *where]) == 1
         assert capsys.readouterr().err == (
-            "rillway archive: orders: was archived from database 0, and is not in database 1 at "
-            f"{link.url}/1\n"
+            f"{first}rillway archive: orders: was archived from database 0, and is not in "
+            f"database 1 at {link.url}/1\n"
         )
     link.call("DEL", STREAM)
     assert main(words) == 0
@@ -299,8 +303,8 @@ def test_loss_is_an_error_that_says_how_to_go_on(
     link.call("XTRIM", STREAM, "MAXLEN", 2)
     capsys.readouterr()
     assert main(words) == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1 and "3 entries" in error and "--accept-loss" in error
+    _, error = capsys.readouterr().err.splitlines()
+    assert "3 entries" in error and "--accept-loss" in error
     assert main([*words, "--accept-loss"]) == 0
 
 
@@ -382,7 +386,8 @@ def test_a_refused_stream_is_an_error_and_the_others_go_on(
     assert main(by_pattern) == 1
     printed = capsys.readouterr()
     assert printed.out.startswith("orders:b: 1 archived") and printed.out.count("\n") == 1
-    assert printed.err.count("\n") == 1 and "orders:a: the archive has gone on" in printed.err
+    _, error = printed.err.splitlines()
+    assert "orders:a: the archive has gone on" in error
     assert len(live_ids(link, "orders:a")) == 2
     assert main([*by_pattern, "--new-epoch"]) == 0
     assert main(by_pattern) == 0
@@ -405,14 +410,15 @@ def test_a_server_is_known_by_another_stream_that_it_has(
     assert state is not None and state.present.number == 2
 
 
-def test_a_server_that_is_not_there_is_one_line(
+def test_a_server_that_is_not_there_is_one_line_after_its_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = "redis://:secret@127.0.0.1:1"
     words = ["--stream", "s", "--to", str(tmp_path / "a"), "--url", url, "--engine", "local"]
     assert main(words) == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1 and "secret" not in error
+    target, error = capsys.readouterr().err.splitlines()
+    assert target == "rillway archive: writes to redis://:***@127.0.0.1:1"
+    assert "127.0.0.1:1" in error and "secret" not in error
 
 
 def test_a_failover_is_over_some_time_and_other_errors_of_the_server_are_not() -> None:

@@ -223,7 +223,8 @@ def test_a_node_is_away(
         arguments = ["--pattern", "s*", *at, "--json", "--metrics-file", str(metrics)]
         assert main([*arguments, "--ignore-group", "g"]) == 1
         captured = capsys.readouterr()
-        assert captured.err == f"rillway archive: {sentence}\n"
+        target = f"rillway archive: writes to {url}\n"
+        assert captured.err == f"{target}rillway archive: {sentence}\n"
         found = json.loads(captured.out)
         assert {one["stream"] for one in found["left_out"]} == lost
         assert {one["reason"] for one in found["left_out"]} == {"NodeAway"}

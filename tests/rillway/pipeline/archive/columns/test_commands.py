@@ -57,6 +57,7 @@ def test_a_pattern_of_a_schema_that_no_stream_fits_is_told(
     schema = ["--schema", "ordres:*=amount STRING", "--schema", "orders:eu=amount STRING"]
     assert main([*words, "--to", str(tmp_path / "archive"), *schema]) == 0
     assert capsys.readouterr().err == (
+        f"rillway archive: writes to {words[3]}\n"
         "rillway archive: note: no stream of this round has the columns of ordres:*\n"
     )
 
@@ -69,6 +70,7 @@ def test_a_change_is_refused_in_a_sentence(
     capsys.readouterr()
     assert main([*words, *place, "--schema", "orders:*=amount INT"]) == 1
     assert capsys.readouterr().err == (
+        f"rillway archive: writes to {words[3]}\n"
         "rillway archive: orders:*: amount is DECIMAL(10,2) in the table, and a column has one "
         "type for all rows: `amount AS another_name INT` makes a column beside it\n"
     )
@@ -81,14 +83,16 @@ def test_older_rows_are_backfilled(
 ) -> None:
     place = ["--to", str(tmp_path / "archive")]
     assert main([*words, *place]) == 0
+    capsys.readouterr()
     schema = ["--schema", "orders:*=amount DECIMAL(10,2)"]
     assert main([*words, *place, *schema]) == 0
     assert capsys.readouterr().err == (
+        f"rillway archive: writes to {words[3]}\n"
         "rillway archive: note: rows that are archived already have the new columns after "
         f"`rillway archive backfill --columns --to {place[1]}`\n"
     )
     assert main([*words, *place, *schema]) == 0
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == f"rillway archive: writes to {words[3]}\n"
     assert main(["backfill", "--columns", *place]) == 0
     assert capsys.readouterr().out == "1 file written again; 10 rows\n"
 

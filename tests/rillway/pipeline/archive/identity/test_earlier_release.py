@@ -111,7 +111,8 @@ def test_the_streams_beside_a_refused_one_go_on(
     assert main([*both, *words]) == 1
     printed = capsys.readouterr()
     assert printed.out.startswith("orders: 0 archived; 8 trimmed")
-    assert printed.err.count("\n") == 1 and "rillway archive: payments: is archived" in printed.err
+    _, error = printed.err.splitlines()
+    assert error.startswith("rillway archive: payments: is archived")
 
 
 def test_it_is_read_and_compacted_as_it_is(link: Connection, old: ArchiveTable) -> None:

@@ -36,7 +36,7 @@ def test_no_archive_is_begun_where_there_was_one(
     capsys.readouterr()
     assert run(link, root) == 1
     printed = capsys.readouterr()
-    assert printed.out == "" and printed.err.count("\n") == 1
+    assert printed.out == "" and printed.err.count("\n") == 2
     assert "orders and 1 other stream was archived there up to 5-0" in printed.err
     assert f"rillway archive forget --to {root}" in printed.err
     assert not root.exists()
