@@ -190,7 +190,7 @@ class Launch:
         nodes = target.nodes()
         total = sum(map(len, fair_share(nodes, target.id).values()))
         primaries = [*_owners(nodes, members), target]
-        with Progress(what, total, unit="slots") as progress:
+        with Progress(what, total, unit="slot") as progress:
             Resharding(target, primaries, moved=progress.advance).run()
         self._say(f"{count_of(progress.done, 'slot')} moved")
 
@@ -236,7 +236,7 @@ class Launch:
             return
         what = f"moving slots from {source.address}"
         self._say(f"{what}; clients go on meanwhile")
-        with Progress(what, total, unit="slots") as progress:
+        with Progress(what, total, unit="slot") as progress:
             moves = {
                 target.id: Resharding(target, [*primaries, source], moved=progress.advance)
                 for target in primaries

@@ -82,6 +82,7 @@ from rillway.pipeline.ranges.discovery import StreamMissing, check_there, kinds_
 from rillway.pipeline.ranges.loss import DataLost, check_count
 from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.ranges.plan import Planner, backlog
+from rillway.plurals import count_of
 
 # A stream that changes between the look at it and the write is looked at again.
 MAX_LOOKS = 5
@@ -632,8 +633,8 @@ class _Round:
             check_count(stream.policy, name, start, end, counted, facts)
         else:
             stream.policy.unclear(
-                f"{name}: {end.n - counted:,} entries had been trimmed or deleted before they "
-                "could be archived for the first time"
+                f"{name}: {count_of(end.n - counted, 'entry')} had been trimmed or deleted before "
+                "the first round"
             )
 
     def _commit(self, steps: Sequence[_Step], files: Sequence[ArchivedFile]) -> bool:

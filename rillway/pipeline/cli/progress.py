@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol, TextIO
 
+from rillway.plurals import count_of
+
 LINE_EVERY_SECONDS = 2.0
 DRAW_EVERY_SECONDS = 0.1
 
@@ -33,11 +35,14 @@ class Progress:
         what: str,
         total: int | None = None,
         *,
-        unit: str = "entries",
+        unit: str = "entry",
         display: Display | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`what`: "archiving orders"; `total`: how many units there will be, if that is known."""
+        """`what`: "archiving orders"; `total`: how many units there will be, if that is known.
+
+        `unit`: a noun in the singular.
+        """
         self.what = what
         self.total = total
         self.unit = unit
@@ -82,14 +87,16 @@ class Progress:
 
     def line(self) -> str:
         """`archiving orders: 1,204 of 9,000 entries, 602 a second, 13 s left`."""
-        of = f" of {self.total:,}" if self.total is not None else ""
-        text = f"{self.what}: {self.done:,}{of} {self.unit}, {self.rate:,.0f} a second"
+        count = count_of(self.done if self.total is None else self.total, self.unit)
+        done = "" if self.total is None else f"{self.done:,} of "
+        text = f"{self.what}: {done}{count}, {self.rate:,.0f} a second"
         left = self.seconds_left
         return text if left is None else f"{text}, {duration(left)} left"
 
     def summary(self) -> str:
         """`1,204 entries in 2.0 s, 602 a second`."""
-        return f"{self.done:,} {self.unit} in {duration(self.seconds)}, {self.rate:,.0f} a second"
+        done = count_of(self.done, self.unit)
+        return f"{done} in {duration(self.seconds)}, {self.rate:,.0f} a second"
 
     def __enter__(self) -> Progress:
         return self

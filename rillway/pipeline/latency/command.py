@@ -128,7 +128,7 @@ def count_here(
     """Into `tally`, so that a part is there after an interruption. Raises Interrupted."""
     with (
         open_history(source.url, source.journal, source.archive, first, last) as history,
-        Progress(f"reading {source.journal}", unit="acknowledgements") as progress,
+        Progress(f"reading {source.journal}", unit="acknowledgement") as progress,
     ):
         for note in history.notes:
             progress.note(f"note: {note}")

@@ -62,7 +62,7 @@ def infer_main(options: argparse.Namespace) -> int:
 
 def backfill_columns(table: ArchiveTable) -> int:
     """Give older rows the present columns. Returns the exit status."""
-    with Interruption() as interruption, Progress("backfilling", unit="rows") as progress:
+    with Interruption() as interruption, Progress("backfilling", unit="row") as progress:
         done = backfill(
             table,
             advanced=progress.advance,

@@ -30,7 +30,7 @@ def backfill_main(options: argparse.Namespace) -> int:
             raise ArchiveError(f"{options.origin}: has no stream {', '.join(unknown)}")
         if not streams:
             raise ArchiveError(f"{options.origin}: has no stream that {table.store} has")
-        with Progress("adding", unit="entries") as progress:
+        with Progress("adding") as progress:
             done = add_earlier(
                 table,
                 origin,

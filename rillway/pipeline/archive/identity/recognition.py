@@ -27,6 +27,7 @@ from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.ranges.anchors import Anchor
 from rillway.pipeline.ranges.loss import LossPolicy, check_start
 from rillway.pipeline.ranges.offsets import Position
+from rillway.plurals import count_of
 
 REMEDY = "--new-epoch archives it as a history of its own"
 
@@ -243,9 +244,8 @@ class _Recognition:
         same = Recognised(state, self.end, found.agreed, marker, self.seen, is_changed)
         if found.agreed is not None and found.absent:
             same.notes.append(
-                f"{self.stream}: {found.absent:,} archived entries after "
-                f"{format_id(found.agreed.id)} are not in memory: they were deleted, or lost in a "
-                "failover"
+                f"{self.stream}: not in memory: {count_of(found.absent, 'archived entry')} after "
+                f"{format_id(found.agreed.id)}, deleted or lost in a failover"
             )
         return same
 

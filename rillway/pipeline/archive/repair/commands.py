@@ -79,7 +79,7 @@ def _verified(store: Store, options: argparse.Namespace) -> tuple[list[Finding],
 
 
 def _rows_checked(table: ArchiveTable, files: list[ArchivedFile]) -> list[Finding]:
-    with Progress("verifying", sum(file.rows for file in files), unit="rows") as progress:
+    with Progress("verifying", sum(file.rows for file in files), unit="row") as progress:
         is_whole = len(files) == len(table.files())
         check = RowsCheck(table, advanced=progress.advance, is_whole=is_whole)
         check.run(files)

@@ -21,7 +21,7 @@ def compact_main(options: argparse.Namespace) -> int:
     table = ArchiveTable.open(options.to, options.storage_options)
     if options.partition_by is not None:
         table.set_period(options.partition_by)
-    with Interruption() as interruption, Progress("compacting", unit="rows") as progress:
+    with Interruption() as interruption, Progress("compacting", unit="row") as progress:
         done = compact(
             table,
             target_bytes=options.target_size,
@@ -53,7 +53,7 @@ def upkeep_main(options: argparse.Namespace) -> int:
     table = ArchiveTable.open(options.to, options.storage_options)
     if options.expire_after is not None:
         table.set_expire_after(options.expire_after or None)
-    with Interruption() as interruption, Progress("compacting", unit="rows") as progress:
+    with Interruption() as interruption, Progress("compacting", unit="row") as progress:
         done = keep_up(
             table,
             datetime.now(UTC),

@@ -30,7 +30,9 @@ def test_a_line_has_the_rate_and_the_time_left() -> None:
     progress = Progress("archiving s", 9000, display=LineDisplay(io.StringIO()), clock=clock)
     assert progress.line() == "archiving s: 0 of 9,000 entries, 0 a second"
     clock.now += 2
-    progress.advance(1000)
+    progress.advance(1)
+    assert progress.summary() == "1 entry in 2.0 s, 0 a second"
+    progress.advance(999)
     progress.advance(200)
     line = "archiving s: 1,200 of 9,000 entries, 600 a second, 13 s left"
     assert progress.line() == line

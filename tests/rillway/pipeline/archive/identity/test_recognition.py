@@ -414,7 +414,7 @@ def test_an_anchor_that_was_deleted_is_replaced_by_an_older_one(scene: Scene) ->
     assert scene.archive().notes == []
     scene.link.call("XDEL", STREAM, "91-0")
     report = scene.archive(keep_ms=0)
-    assert "1 archived entries after 99-0 are not in memory" in report.notes[0]
+    assert "not in memory: 1 archived entry after 99-0" in report.notes[0]
     assert live_ids(scene.link) == ["99-0"]
     scene.add(101, 110)
     assert scene.archive(keep_ms=0).archived == 10
