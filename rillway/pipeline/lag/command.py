@@ -240,12 +240,11 @@ def make_parser() -> Parser:
         "lag",
         "How far consumer groups are behind, how fast they read, and when they will be through.",
     )
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--stream", action="append", help="a stream; may be given again")
-    which.add_argument(
+    parser.add_argument("--stream", action="append", help="a stream; may be given again")
+    parser.add_argument(
         "--pattern",
-        help="all streams whose names match, such as 'orders:*' (default: all, unless some are "
-        "named)",
+        help="all streams whose names match, such as 'orders:*', and those that --stream names "
+        "(default: all, unless some are named)",
     )
     parser.add_argument(
         "--group", action="append", help="a group; may be given again (default: all groups)"

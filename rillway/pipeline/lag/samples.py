@@ -12,7 +12,7 @@ from rillway.sampler.trend import GroupSample
 
 
 class Samples:
-    """`streams` by name, or all whose names match `pattern`.
+    """`streams` by name, and all whose names match `pattern`.
 
     A node that does not answer is asked once more for each sample.
     """
@@ -29,6 +29,8 @@ class Samples:
         there = [name for name in self._streams if not connection.away(name)]
         check_there(connection, *there, remedy="")
         self._sampler = group_sampler(streams, pattern)
+        # A sampler scans one node, and takes names or a pattern, not both.
+        self._finds_first = connection.is_cluster or (bool(streams) and pattern is not None)
 
     @property
     def left_out(self) -> list[str]:
@@ -37,15 +39,15 @@ class Samples:
 
     def take(self) -> list[GroupSample]:
         """Raises ConnectionLost of a single server, ServerError."""
-        if not self._connection.is_cluster:
+        if not self._finds_first:
             return sample_groups(self._connection, self._sampler)
         try:
-            return self._take_from_nodes()
+            return self._take_found()
         except ConnectionLost:
             self._connection.leave_out()
-        return self._take_from_nodes()
+        return self._take_found()
 
-    def _take_from_nodes(self) -> list[GroupSample]:
+    def _take_found(self) -> list[GroupSample]:
         link = self._connection
         if link.left_out:
             link.leave_out()  # one may be back

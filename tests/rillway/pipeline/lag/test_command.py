@@ -93,6 +93,19 @@ def test_all_streams_are_taken_if_none_is_named(link: Connection, capsys: Captur
     assert [line.split(" ")[1] for line in lines[:2]] == ["clicks/g:", "orders/g:"]
 
 
+def test_named_streams_go_together_with_a_pattern(link: Connection, capsys: Capture) -> None:
+    for stream in ("clicks", "jobs", "orders:a"):
+        link.call("XADD", stream, "1-0", "n", "1")
+        link.call("XGROUP", "CREATE", stream, "g", "0")
+    chosen = ["--stream", "jobs", "--pattern", "orders:*"]
+    assert main(["--url", link.url, "--samples", "1", *chosen]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" ")[1] for line in lines[:2]] == ["jobs/g:", "orders:a/g:"]
+    assert "clicks" not in "".join(lines)
+    assert main(["--url", link.url, "--samples", "1", *chosen, "--stream", "ordres"]) == 1
+    assert "there is no stream ordres at" in capsys.readouterr().err
+
+
 def series(*samples: GroupSample) -> Series:
     return Series(list(samples))
 
