@@ -47,7 +47,6 @@ from rillway.pipeline.archive.repair.findings import check_files
 from rillway.pipeline.archive.report.metrics import MetricsFile
 from rillway.pipeline.archive.report.rounds import (
     Round,
-    Said,
     Stopwatch,
     as_json,
     idle_summary,
@@ -63,6 +62,7 @@ from rillway.pipeline.archive.upkeep.compaction import compact_due
 from rillway.pipeline.archive.upkeep.upgrade import upgrade
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
+from rillway.pipeline.cli.said import Said
 from rillway.pipeline.client.cluster import away_of, away_sentences, connect
 from rillway.pipeline.client.connection import ConnectionLost, ServerError, public_url
 from rillway.pipeline.client.id_units import unit_text

@@ -1,7 +1,8 @@
 """`rillway dead-letters`: entries that were delivered too often move to another stream.
 
-Standard output has one line for each group at the end of each round (with --dry-run, a table);
-progress, and what is lost, goes to standard error. Exits with 0 when it is done, or has ended in
+Standard output has one line for each group at the end of each round (with --dry-run, a table), in
+--every once a minute as long as nothing is moved; progress, and what is lost, goes to standard
+error. Exits with 0 when it is done, or has ended in
 --every as it was told; 1 if it cannot go on, 2 for a bad argument, 128 + N if signal N came before
 all was done. It may be started again at any time, whatever ended it. Needs no Spark.
 """
@@ -21,6 +22,7 @@ from rillway.command_line.parser import Parser
 from rillway.command_line.target import name_target
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.progress import Progress
+from rillway.pipeline.cli.said import Said
 from rillway.pipeline.cli.text_table import text_table
 from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
@@ -54,35 +56,43 @@ def main(arguments: list[str]) -> int:
 def run(options: argparse.Namespace, interruption: Interruption) -> int:
     if not options.dry_run:
         name_target("dead-letters", options.url)
+    said = Said()
     if options.every is None:
-        return run_round(options, interruption)
+        return run_round(options, interruption, said)
     while not interruption.requested:
         began = time.monotonic()
         try:
-            run_round(options, interruption)
+            run_round(options, interruption, said)
         except EXPECTED_ERRORS as error:
-            again = f"next try in {options.every:g} s"
-            print(f"rillway dead-letters: {error}; {again}", file=sys.stderr)
+            text = f"rillway dead-letters: {error}; next try in {options.every:g} s"
+            if said.lets(text):
+                print(text, file=sys.stderr)
         interruption.wait(max(options.every - (time.monotonic() - began), 0))
     return 0
 
 
-def run_round(options: argparse.Namespace, interruption: Interruption) -> int:
+def run_round(options: argparse.Namespace, interruption: Interruption, said: Said) -> int:
     """Each group of each partition once. Raises ServerError, ConnectionLost, MoveFailed."""
     total = 0
     with connect(options.url) as servers:
-        routes = routes_there(servers, options)
+        routes = routes_there(servers, options, said)
         if options.partitions is not None and not options.back:
             check_groups(servers, routes, options.group or ())
         for route in routes:
-            done = run_route(servers, route, options, interruption)
+            done = run_route(servers, route, options, interruption, said)
             if done is None:
                 return interruption.exit_status
             total += done
     if options.partitions is not None:
         where = count_of(options.partitions, "partition")
-        print(f"{options.stream}: {total:,} {done_by(options)}, in {where}")
+        show(f"{options.stream}: {total:,} {done_by(options)}, in {where}", said, is_news=total > 0)
     return 0
+
+
+def show(text: str, said: Said, *, is_news: bool) -> None:
+    """Print a line, once a minute if nothing has happened."""
+    if is_news or said.lets(text):
+        print(text, flush=True)
 
 
 def done_by(options: argparse.Namespace) -> str:
@@ -100,7 +110,7 @@ class Route:
     is_partition: bool = False  # of many: those without dead letters are not mentioned
 
 
-def routes_there(servers: Connection, options: argparse.Namespace) -> list[Route]:
+def routes_there(servers: Connection, options: argparse.Namespace, said: Said) -> list[Route]:
     """The stream, or those partitions that have had entries. Raises StreamMissing, MoveFailed."""
     if options.partitions is None:
         check_there(servers, options.stream, remedy="")
@@ -114,7 +124,7 @@ def routes_there(servers: Connection, options: argparse.Namespace) -> list[Route
     kinds = kinds_of(servers, names.streams)
     there = [name for name in names.streams if kinds[name] != "none"] or names.streams[:1]
     check_kinds(servers, {name: kinds[name] for name in there}, remedy="")
-    if text := left_out(servers, names):
+    if (text := left_out(servers, names)) and said.lets(text):
         print(f"rillway dead-letters: note: {text}", file=sys.stderr)
     partitions = enumerate(names.streams)
     return [Route(name, names.dead_letters(p), True) for p, name in partitions if name in there]
@@ -153,17 +163,21 @@ def check_groups(servers: Connection, routes: Sequence[Route], groups: Sequence[
 
 
 def run_route(
-    servers: Connection, route: Route, options: argparse.Namespace, interruption: Interruption
+    servers: Connection,
+    route: Route,
+    options: argparse.Namespace,
+    interruption: Interruption,
+    said: Said,
 ) -> int | None:
     """How many entries were moved, or would be; None if a signal came before all were."""
     connection = servers.of(route.stream)
     if options.back:
-        return send_back(connection, route, options.group or (), interruption)
+        return send_back(connection, route, options.group or (), interruption, said)
     groups = options.group or group_names(connection, route.stream)
     if route.is_partition:  # a group is in a partition when its first consumer has come there
         groups = [name for name in group_names(connection, route.stream) if name in groups]
     elif not groups:
-        print(f"{route.stream}: no groups")
+        show(f"{route.stream}: no groups", said, is_news=False)
     rules = Rules(options.more_than, round(options.idle * 1000))
     mover = Mover(connection, route.stream, route.to, rules, drops_missing=options.drop_missing)
     total = 0
@@ -171,17 +185,21 @@ def run_route(
         if interruption.requested:
             return None
         if options.dry_run:
-            total += show_group(mover, route, group)
+            total += show_group(mover, route, group, said)
             continue
         report = Report(route.stream, group)
-        if not move_group(mover, report, route, interruption):
+        if not move_group(mover, report, route, interruption, said):
             return None
         total += report.moved
     return total
 
 
 def send_back(
-    connection: Connection, route: Route, groups: Sequence[str], interruption: Interruption
+    connection: Connection,
+    route: Route,
+    groups: Sequence[str],
+    interruption: Interruption,
+    said: Said,
 ) -> int | None:
     sent = 0
     with Progress(f"sending {route.to} back") as progress:
@@ -193,11 +211,14 @@ def send_back(
                     interruption.check()
         finally:
             if sent or not route.is_partition:
-                print(f"{route.stream}: {sent:,} moved back from {route.to}", flush=True)
+                text = f"{route.stream}: {sent:,} moved back from {route.to}"
+                show(text, said, is_news=sent > 0)
     return None if interruption.requested else sent
 
 
-def move_group(mover: Mover, report: Report, route: Route, interruption: Interruption) -> bool:
+def move_group(
+    mover: Mover, report: Report, route: Route, interruption: Interruption, said: Said
+) -> bool:
     """Move the dead letters of a group and print a summary; return False if interrupted."""
     is_complete = True
     with Progress(f"moving {report.stream}/{report.group}") as progress:
@@ -209,10 +230,11 @@ def move_group(mover: Mover, report: Report, route: Route, interruption: Interru
                     interruption.check()
                 is_complete = True
         finally:
-            if report.missing:
+            if report.missing and said.lets(loss(report)):
                 progress.note(loss(report))
             if report != Report(report.stream, report.group) or not route.is_partition:
-                print(summary(report, route.to), flush=True)
+                has_changed = report.moved or report.dropped or report.taken_back
+                show(summary(report, route.to), said, is_news=bool(has_changed))
     return is_complete
 
 
@@ -240,11 +262,13 @@ def loss(report: Report) -> str:
     return f"{what} (they stay pending; --drop-missing acknowledges them)"
 
 
-def show_group(mover: Mover, route: Route, group: str) -> int:
+def show_group(mover: Mover, route: Route, group: str, said: Said) -> int:
     """--dry-run. Returns the number of dead letters."""
     letters = [letter for found in mover.find(group) for letter in found]
     if letters or not route.is_partition:
-        print(f"{route.stream}/{group}: {len(letters):,} would be moved")
+        show(
+            f"{route.stream}/{group}: {len(letters):,} would be moved", said, is_news=bool(letters)
+        )
     if letters:
         print(text_table(("id", "consumer", "deliveries", "idle ms", ""), rows(letters)))
     return len(letters)

@@ -16,7 +16,6 @@ from rillway.pipeline.client.id_units import MS, unit_text
 from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.plurals import count_of
 
-SILENT_SECONDS = 60
 # By the step that an archiver has reached (Hooks.reached): what it did until then.
 PHASES = {
     "recognised": "recognise",  # with the leases
@@ -149,23 +148,6 @@ def idle_summary(reports: Sequence[Report]) -> str:
     if len(reports) == 1:
         return summary(reports[0])
     return f"{count_of(len(reports), 'stream')}: nothing to archive or to trim"
-
-
-class Said:
-    """What was said in the last minute, so that rounds of a second do not fill a log."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._until: dict[object, float] = {}
-
-    def lets(self, about: object) -> bool:
-        """Return True, and not again for a minute, for something that is to be said."""
-        now = self._clock()
-        self._until = {key: until for key, until in self._until.items() if until > now}
-        if about in self._until:
-            return False
-        self._until[about] = now + SILENT_SECONDS
-        return True
 
 
 def left_out(outcome: Outcome) -> list[tuple[object, str]]:

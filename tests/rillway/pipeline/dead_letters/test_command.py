@@ -10,6 +10,7 @@ from threading import Timer
 import pytest
 import redis
 
+from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import make_id
 from rillway.pipeline.dead_letters.command import loss, main, summary
@@ -76,14 +77,45 @@ def test_only_what_is_idle_is_moved(stream: Connection, capsys: pytest.CaptureFi
     ]
 
 
-def test_it_goes_on_until_it_is_told_to_stop(
+@pytest.fixture
+def four_rounds(stream: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told to stop after four; between the third and the fourth, 7 fails as well."""
+    rounds = iter(range(1, 5))
+
+    def wait(interruption: Interruption, seconds: float) -> bool:
+        this = next(rounds)
+        if this == 3:
+            deliver_again(stream, ["7-0"], 5, idle_ms=60_000)
+        interruption.received = signal.SIGTERM if this == 4 else None
+        return this == 4
+
+    monkeypatch.setattr(Interruption, "wait", wait)
+
+
+@pytest.mark.usefixtures("four_rounds")
+def test_it_goes_on_and_says_once_a_minute_that_nothing_happens(
     stream: Connection, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Timer(0.6, os.kill, (os.getpid(), signal.SIGTERM)).start()
-    assert run(stream, "--every", "200ms", "--drop-missing") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) >= 2 and lines[0].startswith("s/g: 1 moved")
-    assert set(lines[1:]) == {"s/g: 0 moved to dead"}
+    assert run(stream, "--every", "5m", "--drop-missing") == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines() == [
+        "s/g: 1 moved to dead; 1 lost; 1 of them acknowledged",
+        "s/g: 0 moved to dead",
+        "s/g: 1 moved to dead",
+    ]
+    assert shown.err.count("\n") == 2 and "pending: 5-0" in shown.err
+
+
+@pytest.mark.usefixtures("four_rounds")
+def test_what_stays_lost_is_no_news(stream: Connection, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(stream, "--every", "5m") == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines() == [
+        "s/g: 1 moved to dead; 1 lost",
+        "s/g: 0 moved to dead; 1 lost",
+        "s/g: 1 moved to dead; 1 lost",
+    ]
+    assert shown.err.count("\n") == 2 and "(they stay pending" in shown.err
 
 
 def test_a_round_that_fails_is_not_the_end(

@@ -10,7 +10,6 @@ from rillway.pipeline.archive.identity.recognition import OtherSource
 from rillway.pipeline.archive.lease import LeaseTaken
 from rillway.pipeline.archive.report.rounds import (
     Round,
-    Said,
     Stopwatch,
     as_json,
     idle_summary,
@@ -93,16 +92,6 @@ def test_streams_of_other_archivers_are_one_line() -> None:
         "jobs: another server",
         "archiving s0: pid 7 is at it already (and 2 more streams)",
     ]
-
-
-def test_what_is_said_is_not_said_again_for_a_minute() -> None:
-    now = [10.0]
-    said = Said(lambda: now[0])
-    assert (said.lets("a"), said.lets("a"), said.lets("b")) == (True, False, True)
-    now[0] += 59.9
-    assert not said.lets("a")
-    now[0] += 0.2
-    assert (said.lets("a"), said.lets("a")) == (True, False)
 
 
 def test_the_time_goes_to_the_phase_that_it_ends() -> None:
