@@ -19,6 +19,7 @@ cdef class AppendOnlyWriter:
     cdef object _fatal
     cdef object _on_health
     cdef list _buffer
+    cdef Py_ssize_t _counted_parts
     cdef Py_ssize_t _selected_db
     cdef long long _annotated_s
     cdef object _file
@@ -38,3 +39,4 @@ cdef class AppendOnlyWriter:
     cdef _write(self, object file)
     cdef _sync_when_due(self, long long now_ms)
     cdef _update_figures(self)
+    cdef _count_postponed(self)

@@ -72,6 +72,7 @@ class AppendOnlyWriter:
         self._on_health = on_health
         # what is not written yet
         self._buffer: list[bytes] = []
+        self._counted_parts = 0  # of the buffer: those in PersistenceState.buffer_bytes
         self._selected_db = NO_DATABASE  # by what was appended last
         self._annotated_s = 0  # the time of the last annotation
         # the open file
@@ -214,8 +215,11 @@ class AppendOnlyWriter:
         elif self._config.appendfsync == "always":
             self._flush_always(now_ms)
         else:
-            if self._buffer and (force or not self._must_postpone(now_ms)):
-                self._try_to_write(now_ms)
+            if self._buffer:
+                if force or not self._must_postpone(now_ms):
+                    self._try_to_write(now_ms)
+                else:
+                    self._count_postponed()
             if self._config.appendfsync == "everysec":
                 self._sync_when_due(now_ms)
             elif self._sync_error:
@@ -409,6 +413,13 @@ class AppendOnlyWriter:
     def _update_figures(self) -> None:
         self._state.current_bytes = self.earlier_bytes + self.file_bytes
         self._state.buffer_bytes = self.buffer_bytes if self._buffer else 0
+        self._counted_parts = len(self._buffer)
+
+    @cython.cfunc
+    def _count_postponed(self) -> None:
+        """Count what has come since; counting all of it in every cycle would take ever longer."""
+        self._state.buffer_bytes += sum(map(len, self._buffer[self._counted_parts :]))
+        self._counted_parts = len(self._buffer)
 
 
 def reason(error: Exception) -> str:

@@ -166,11 +166,13 @@ def test_a_write_waits_for_a_running_sync_for_two_seconds_then_goes_ahead() -> N
     server = opened("everysec")
     server.cycle(1, ms=1000)
     server.cycle(1, ms=10)
+    assert 0 < server.state.buffer_bytes == server.file.buffer_bytes
     server.cycle(1, ms=1999)
     assert load(server.files.kill()) == [1]
-    assert server.state.buffer_bytes == 0  # it is as of the last write
+    assert 0 < server.state.buffer_bytes == server.file.buffer_bytes
     server.cycle(1, ms=1)
     assert load(server.files.kill()) == [1, 2, 3, 4]
+    assert server.state.buffer_bytes == 0
     assert server.state.delayed_syncs == 1
     assert "Asynchronous AOF fsync is taking too long" in server.core.log_lines[-1][1]
     server.cycle(1, ms=1999)
