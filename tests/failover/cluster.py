@@ -1,4 +1,4 @@
-"""A primary, two replicas and three Sentinels on loopback ports, each a process of its own.
+"""A primary, its replicas and three Sentinels on loopback ports, each a process of its own.
 
 Every server has a configuration file that may be rewritten, as Sentinel wants it. A server that was
 killed is started again with its own file: it is not informed that there is another primary now.
@@ -50,7 +50,10 @@ class Failed(Exception):
 
 
 class Node:
-    """A server, Rillway or Redis, that can be killed, stopped and started again."""
+    """A server that can be killed, stopped and started again.
+
+    `kind`: "rillway", "redis", or the path of another server of that kind.
+    """
 
     def __init__(self, kind: str, folder: Path, primary_port: int | None) -> None:
         self.kind = kind
@@ -68,7 +71,8 @@ class Node:
         if self.kind == "rillway":
             self.process = begin_rillway(log, file)
         else:
-            self.process = processes.start(["redis-server", file], folder=self.folder, output=log)
+            program = "redis-server" if self.kind == "redis" else self.kind
+            self.process = processes.start([program, file], folder=self.folder, output=log)
 
     def signal(self, number: signal.Signals) -> None:
         assert self.process is not None
@@ -93,10 +97,10 @@ class Node:
 
 
 class Cluster:
-    """The six processes. Ends them with the `with` block.
+    """The processes. Ends them with the `with` block.
 
     `down_after_ms`: Sentinel promotes no replica that had lost its primary for ten times that long
-    before the primary went down.
+    before the primary went down. `sentinel`: the program and its options.
     """
 
     def __init__(
@@ -104,11 +108,13 @@ class Cluster:
         folder: Path,
         kinds: Sequence[str] = ("rillway",) * 3,
         down_after_ms: int = DOWN_AFTER_MS,
+        sentinel: Sequence[str] = ("redis-sentinel",),
     ) -> None:
-        if shutil.which("redis-sentinel") is None:
+        if shutil.which(sentinel[0]) is None:
             raise Failed(INSTALL_SENTINEL)
         self.folder = folder
         self._down_after_ms = down_after_ms
+        self._sentinel_words = sentinel
         first = Node(kinds[0], folder / "node-1", None)
         others = enumerate(kinds[1:], 2)
         self.nodes = [first, *(Node(k, folder / f"node-{n}", first.port) for n, k in others)]
@@ -152,7 +158,8 @@ class Cluster:
             f"sentinel parallel-syncs {NAME} 1",
         ]
         (folder / "sentinel.conf").write_text("\n".join(lines) + "\n")
-        argv = ["redis-sentinel", str(folder / "sentinel.conf")]
+        program, *options = self._sentinel_words
+        argv = [program, str(folder / "sentinel.conf"), *options]
         self._sentinels.append(processes.start(argv, folder=folder, output=folder / "log"))
         self.sentinel_ports.append(port)
 
@@ -192,7 +199,7 @@ class Cluster:
         for node in self.nodes:
             known = node.replication()
             if node is primary:
-                if known.get("role") != "master" or known["connected_slaves"] != 2:
+                if known.get("role") != "master" or known["connected_slaves"] != self._replicas:
                     return False
             elif known.get("master_port") != primary.port or known["master_link_status"] != "up":
                 return False
@@ -207,9 +214,13 @@ class Cluster:
             return False
         return (
             (state["flags"], state["num-other-sentinels"]) == ("master", SENTINELS - 1)
-            and len(replicas) == 2
+            and len(replicas) == self._replicas
             and all(replica["flags"] == "slave" for replica in replicas)
         )
+
+    @property
+    def _replicas(self) -> int:
+        return len(self.nodes) - 1
 
     def wait_until_whole(self) -> None:
         wait_for(self.is_whole, "the set does not become whole")
