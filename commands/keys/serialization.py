@@ -15,6 +15,7 @@ from commands.config.configuration import Configuration
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.blocking.blocked_clients import Block
 from commands.core.client import Client
+from commands.core.gates import GATE_PRIMARY
 from commands.core.long_reply import LongReply
 from commands.core.propagation.carried_requests import propagate_carried
 from commands.core.registry import ASKING, DENYOOM, READONLY, WRITE, command, one_key
@@ -143,11 +144,22 @@ def _decode_on(argv: Argv, options: _Options, steps: Decoding, client: Client) -
     except StopIteration as end:
         return _store(client, argv, options, *end.value)
     except BadChecksum:
-        raise ReplyError(errors.BAD_PAYLOAD) from None
+        raise _refusal(client, argv[1], errors.BAD_PAYLOAD) from None
     except CorruptSnapshot:
-        raise ReplyError(errors.BAD_DATA_FORMAT) from None
+        raise _refusal(client, argv[1], errors.BAD_DATA_FORMAT) from None
     go_on = partial(_decode_on, argv, options, steps)
     return Block([], 0, go_on, None, wake_ms=instance.now_ms)
+
+
+def _refusal(client: Client, key: bytes, error: bytes) -> ReplyError:
+    """The error for a payload that cannot be read; a replica lacks the value until it has all of
+    the data again.
+    """
+    instance = client.instance
+    if client.gates & GATE_PRIMARY:
+        what = f"the payload for '{instance.shown(key)}' is refused"
+        instance.replication.link.damage = f"{what}: {error.decode().removeprefix('ERR ')}"
+    return ReplyError(error)
 
 
 def _replaced(client: Client, argv: Request | Argv, options: _Options) -> Value | None:

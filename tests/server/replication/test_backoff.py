@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
 from protocol.replies import command
 from server.inprocess.server import InProcessServer
 from server.replication.backoff import Backoff
+from storage.redis_format.checksum import crc64, encode_checksum
 from tests.commands.streams.talk import Talk
 from tests.commands.streams.test_damage import damage
 from tests.server.replication.pairs import PRIMARY, REPLICA, Cluster, follow, is_up
 from tests.server.replication.replica.test_link import faked, full_sync, snapshot
 
+CONTENT = b"\xc8what?" + b"\x50\x00"  # of a type that there is not
+UNKNOWN_TYPE = CONTENT + encode_checksum(crc64(CONTENT))
 NEVER = {b"PSYNC": full_sync(b"no snapshot, whatever the length")}
 
 
@@ -76,6 +81,21 @@ def test_a_replica_whose_stream_meets_damage_synchronises_again_ever_more_slowly
     fake.answers[b"PSYNC"] = full_sync(snapshot(b"theirs"))
     cluster.settle(100)
     assert is_up(replica)
+
+
+@pytest.mark.parametrize("payload", [b"no payload", UNKNOWN_TYPE])
+def test_a_replica_that_cannot_read_a_payload_synchronises_again_ever_more_slowly(
+    payload: bytes,
+) -> None:
+    answer = full_sync(snapshot(b"theirs")) + command([b"SELECT", b"0"])
+    answer += command([b"RESTORE", b"k", b"0", payload])
+    cluster, replica, fake = faked({b"PSYNC": answer})
+    for _ in range(60):
+        cluster.advance(500)
+    assert fake.connections == 5
+    assert b"PSYNC\r\n$1\r\n?" in fake.seen[-1]
+    assert len(lines(replica, "the payload for 'k' is refused")) == 5
+    assert not lines(replica, "CRITICAL")
 
 
 def test_a_replica_that_sanitizes_refuses_a_damaged_snapshot() -> None:
