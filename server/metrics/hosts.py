@@ -1,9 +1,9 @@
 """Which Host headers the endpoint answers where it asks for no login.
 
 A page in a browser can read what has the page's own name as its host. Such a name may lead to this
-machine, whatever it led to before (DNS rebinding). So names are refused, except those that nobody
-else can have given to this machine. An address in the header is one that the browser was told to
-connect to: then it is not the page's own host, and the page cannot read the answer.
+machine, whatever it led to before (DNS rebinding). So names are refused, except those that only
+this machine and its network give to it. An address in the header is one that the browser was told
+to connect to: then it is not the page's own host, and the page cannot read the answer.
 """
 
 from __future__ import annotations
