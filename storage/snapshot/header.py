@@ -45,7 +45,9 @@ def begins_snapshot(buffer: Buffer) -> bool:
 def read_header(cursor: Cursor) -> int:
     """The version. Raises ForeignSnapshot, and CorruptSnapshot where no snapshot begins."""
     start = cursor.position
-    begin = cursor.raw(_BYTES)
+    begin = cursor.buffer[start : start + _BYTES]
+    if not len(_REDIS) <= len(begin) < _BYTES or begins_snapshot(begin):
+        begin = cursor.raw(_BYTES)  # or TruncatedSnapshot
     found = _PATTERN.fullmatch(begin)
     if found is None:
         raise CorruptSnapshot(start, f"{begin!r} does not begin a snapshot")

@@ -57,7 +57,7 @@ def scene(rillway_server: RunningServer, tmp_path_factory: pytest.TempPathFactor
             for number, stream in enumerate(STREAMS):
                 add_many(link, 30, 1 + begin * HOUR_MS + number, HOUR_MS, stream)
             streams = [word for stream in STREAMS for word in ("--stream", stream)]
-            place = ["--to", found.archive, "--iceberg", found.catalogue]
+            place = ["--to", found.archive, "--iceberg", found.catalogue, "--id-unit", "ms"]
             assert command.main([*streams, *place, "--url", link.url, "--keep", "0"]) == 0
             if begin == 30:
                 compact(ArchiveTable.open(found.archive))
