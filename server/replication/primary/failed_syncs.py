@@ -1,15 +1,18 @@
 """Full synchronisations that fail on a primary: the replica waits before it gets another snapshot.
 
-A synchronisation succeeds with the first acknowledgement after the snapshot. It fails if the
-connection ends before, which is all that a replica says when it cannot load what it gets. The
-replica is recognized by its address: its IP and the port that it has announced. While it pauses, it
-waits for a snapshot as others do, and gets a newline a second.
+A synchronisation succeeds once the replica has caught up: it acknowledges all that there was at its
+first acknowledgement after the snapshot. It fails if the connection ends before. That is all that a
+replica says when it cannot load what it gets; and one may be closed because the stream since the
+snapshot exceeds its output limit. The replica is recognized by its address: its IP and the port
+that it has announced. While it pauses, it waits for a snapshot as others do, and gets a newline a
+second.
 """
 
 from __future__ import annotations
 
 from commands.core.instance import Instance
 from commands.replication.replica_table import Replica, ReplicaPhase
+from commands.replication.state import UNKNOWN
 from server.replication.backoff import Backoff
 
 
@@ -18,18 +21,27 @@ class FailedSyncs:
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
-        self._running: list[Replica] = []  # which have not acknowledged their snapshot
+        # Which have not caught up: the offset at which they will have; UNKNOWN until the first
+        # acknowledgement.
+        self._running: dict[Replica, int] = {}
         self._failed: dict[str, Backoff] = {}
 
     def begin(self, replica: Replica) -> None:
         """A snapshot begins for this replica."""
         if not replica.wants_snapshot_only:
-            self._running.append(replica)
+            self._running[replica] = UNKNOWN
+
+    def acknowledged(self, replica: Replica) -> None:
+        """The replica has loaded its snapshot, and perhaps caught up."""
+        goal = self._running.get(replica)
+        if goal == UNKNOWN:
+            goal = self._running[replica] = self._instance.replication.offset
+        if goal is not None and replica.offset >= goal:
+            self.succeed(replica)
 
     def succeed(self, replica: Replica) -> None:
-        """The replica has loaded its snapshot."""
-        if replica in self._running:
-            self._running.remove(replica)
+        """The replica has caught up, or cannot say so."""
+        if self._running.pop(replica, None) is not None:
             self._failed.pop(replica.name, None)
 
     def may_begin(self, replica: Replica) -> bool:
@@ -38,27 +50,28 @@ class FailedSyncs:
         return backoff is None or backoff.is_over(self._instance.now_ms)
 
     def look(self) -> None:
-        """Note the replicas that have left before they acknowledged."""
+        """Note the replicas that have left before they had caught up."""
         now_ms = self._instance.now_ms
         for replica in [replica for replica in self._running if replica.client.closed]:
-            self._running.remove(replica)
+            has_loaded = self._running.pop(replica) != UNKNOWN
             if replica.name not in self._failed:
                 self._failed[replica.name] = Backoff()
             backoff = self._failed[replica.name]
             backoff.fail(now_ms)
-            self._log(replica, backoff)
+            self._log(replica, backoff, self._reason(replica, has_loaded))
         for name in [name for name, backoff in self._failed.items() if backoff.is_old(now_ms)]:
             del self._failed[name]
 
-    def _log(self, replica: Replica, backoff: Backoff) -> None:
+    def _log(self, replica: Replica, backoff: Backoff, reason: str) -> None:
         self._instance.host.log(
             "warning",
             f"Full synchronization with replica {replica.name} failed {backoff.failures} times in a"
-            f" row: {self._reason(replica)}. It gets no other snapshot for"
-            f" {backoff.pause_ms // 1000} s",
+            f" row: {reason}. It gets no other snapshot for {backoff.pause_ms // 1000} s",
         )
 
-    def _reason(self, replica: Replica) -> str:
+    def _reason(self, replica: Replica, has_loaded: bool) -> str:
+        if has_loaded:
+            return "it had loaded the snapshot, and the connection ended before it had caught up"
         if replica.phase is not ReplicaPhase.ONLINE:
             return "the connection ended before it had all of the snapshot"
         reason = "it had all of the snapshot and closed the connection, as if it could not load it"

@@ -49,11 +49,20 @@ class Replicas:
         if client.output or client.transport.unsent_bytes():
             raise ReplyError(errors.SYNC_PENDING_OUTPUT)
         replica = self._table.announced.get(client)
-        check_replica(self._instance, replica or Replica(client))
+        self._check_replica(replica or Replica(client))
         if replica is None or b"eof" in replica.capabilities:
             return
         if not (replica.wants_keys and replica.wants_functions):
             raise ReplyError(errors.FILTERED_WITHOUT_EOF)
+
+    def _check_replica(self, replica: Replica) -> None:
+        try:
+            check_replica(self._instance, replica)
+        except ReplyError as error:
+            reason = error.text.decode().partition(" ")[2]
+            line = f"Replica {replica.name} is refused: {reason}"
+            self._instance.host.log_bounded("warning", "Replica refused", line)
+            raise
 
     def synchronise(self, client: Client, replication_id: bytes, offset: int) -> None:
         """PSYNC: resume from `offset`, or send a snapshot."""

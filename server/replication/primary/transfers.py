@@ -405,7 +405,7 @@ class Transfers:
     def acknowledged(self, replica: Replica) -> None:
         """A replica has acknowledged its offset, so it has loaded its snapshot."""
         if replica.is_online:
-            self._failed_syncs.succeed(replica)
+            self._failed_syncs.acknowledged(replica)
             self.release(replica)
 
     def release(self, replica: Replica) -> None:

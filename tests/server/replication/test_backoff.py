@@ -109,11 +109,15 @@ def test_a_replica_that_sanitizes_refuses_a_damaged_snapshot() -> None:
 
 
 class Refusing:
-    """A replica on the primary that leaves as soon as it has received its snapshot."""
+    """A replica on the primary that leaves as soon as it has received its snapshot.
 
-    def __init__(self, cluster: Cluster, primary: InProcessServer) -> None:
+    `loads`: it acknowledges the snapshot before, but not what was written meanwhile.
+    """
+
+    def __init__(self, cluster: Cluster, primary: InProcessServer, *, loads: bool = False) -> None:
         self.cluster = cluster
         self.primary = primary
+        self.loads = loads
         self.snapshots = 0
         self.newlines = 0
 
@@ -130,6 +134,10 @@ class Refusing:
             data += client.received()
         self.newlines += data.startswith(b"\n")
         self.snapshots += data.count(b"$EOF")
+        if self.loads:
+            self.primary.connect().execute("SET", "k", "v")
+            self.cluster.advance(500)
+            client.execute("REPLCONF", "ACK", data.partition(b"\r\n")[0].split()[-1])
         client.disconnect()
 
 
@@ -154,6 +162,28 @@ def test_a_primary_lets_a_replica_wait_that_never_loads_its_snapshot() -> None:
     follow(honest)
     cluster.settle(4)
     assert is_up(honest)
+
+
+def test_a_primary_lets_a_replica_wait_that_never_catches_up() -> None:
+    cluster = Cluster()
+    primary = cluster.server(PRIMARY)
+    replica = Refusing(cluster, primary, loads=True)
+    began_ms = primary.now_ms
+    for _ in range(6):
+        replica.ask()
+    assert replica.snapshots == 6 and primary.now_ms - began_ms >= 31_000
+    (line,) = lines(primary, "failed 5 times in a row")
+    assert "it had loaded the snapshot, and the connection ended before it had caught up" in line
+
+
+def test_the_log_says_why_a_primary_refuses_an_older_replica() -> None:
+    primary = Cluster().server(PRIMARY, repl_snapshot_version="7.2")
+    primary.connect().execute("HSETEX", "h", "EX", "100", "FIELDS", "1", "f", "v")
+    client = primary.connect()
+    client.execute("REPLCONF", "listening-port", "7009", "capa", "eof", "capa", "psync2")
+    assert client.execute("PSYNC", "?", "-1").startswith(b"-NOMASTERLINK")
+    (line,) = lines(primary, "is refused: ")
+    assert ":7009 is refused: hash fields here have a time to live, which no Redis before" in line
 
 
 def test_a_replica_that_loads_its_snapshot_does_not_wait_for_the_next() -> None:
