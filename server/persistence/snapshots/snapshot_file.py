@@ -7,6 +7,7 @@ returns; if anything fails, the file is removed again, as far as the disk permit
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Callable, Iterator
 
 from commands.core.instance import Instance
@@ -20,6 +21,7 @@ from server.persistence.files import Files, write_all
 from storage.append_only.requests import encode_request, select_request
 from storage.append_only.rewrite import rebuild_requests
 from storage.keyspace.database import Database
+from storage.nodes.listpack_node import DamagedNode
 from storage.snapshot.opcodes import STREAM_2, STREAM_3
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.writer import CHUNK_BYTES, KEYS_PER_REPORT, standard_aux, write_snapshot
@@ -173,7 +175,7 @@ def write_requests_file(instance: Instance, files: Files, path: str, report: Rep
 
 
 def _encoded_requests(instance: Instance) -> Iterator[tuple[int, bytes]]:
-    """(keys begun so far, one request)."""
+    """(keys begun so far, one request). Raises OSError if a stream is damaged."""
     keys = 0
     for code in _libraries(instance):
         yield keys, encode_request([b"FUNCTION", b"LOAD", code])
@@ -182,8 +184,12 @@ def _encoded_requests(instance: Instance) -> Iterator[tuple[int, bytes]]:
             yield keys, select_request(db.index)
         for key in db.values:
             keys += 1
-            for request in rebuild_requests(db, key, instance.now_ms):
-                yield keys, encode_request(request)
+            try:
+                for request in rebuild_requests(db, key, instance.now_ms):
+                    yield keys, encode_request(request)
+            except DamagedNode as error:
+                where = f"stream '{instance.shown(key)}' of database {db.index} is damaged"
+                raise OSError(errno.EIO, f"{where}: {error}") from None
 
 
 def _write_file(

@@ -104,6 +104,19 @@ def test_damage_that_no_key_of_the_request_has_is_searched_for(client: Talk) -> 
     assert "stream 's' is damaged" in client.error("DEBUG DIGEST")
 
 
+def test_a_rewrite_as_requests_fails_and_the_log_names_the_key(client: Talk) -> None:
+    client.do("CONFIG SET aof-use-rdb-preamble no")
+    client.do("BGREWRITEAOF")
+    client.server.advance(100)
+    (line,) = (text for _, text in client.server.log_lines if "terminated with error" in text)
+    assert "stream 's' of database 0 is damaged: entries 5-1 to 9-0 were damaged" in line
+    assert "Traceback" not in line
+    client.do("CONFIG SET aof-use-rdb-preamble yes")
+    client.do("BGREWRITEAOF")  # copies what it does not read
+    client.server.advance(100)
+    assert "aof_last_bgrewrite_status:ok" in client.do("INFO persistence").decode()
+
+
 def test_a_blocked_reader_is_answered_the_damage(client: Talk) -> None:
     waiting = Talk(client.server)
     assert waiting.raw("XREADGROUP GROUP g b BLOCK 0 STREAMS s >") == b""
