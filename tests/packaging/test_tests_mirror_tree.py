@@ -66,7 +66,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "server/replication/replica/reception.py": "test_link.py beside it",
     "server/replication/replication.py": "the tests of its parts, and test_replication.py",
     "server/replication/sockets.py": "integration/replication/test_replication.py, real sockets",
-    "server/replication/primary/failed_syncs.py": "test_backoff.py in the folder above",
+    "server/replication/primary/failed_syncs.py": "replication/test_backoff.py, both sides",
     "server/replication/primary/transfers.py": "test_replicas.py, and test_replication.py",
     "storage/decimals.py": "append_only/test_request_writer.py, entries/test_frame.py",
     "storage/raw_bytes.py": "redis_format/test_lzf.py and test_listpack.py, which read by it",

@@ -10,6 +10,6 @@
 `sampling`       drives a sampler (rillway/sampler) over a connection
 `places`         where the archives are whose groups streams have
 `ids`            entry IDs as pairs of numbers and as text
-`id_units`       what the first half of an ID counts: milliseconds, or another unit
+`id_units`       what the first half of an ID counts
 `quantities`     times, durations and sizes as users write them
 """

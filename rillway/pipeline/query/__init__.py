@@ -2,7 +2,7 @@
 
 `history`    a range of entries, from the archive and the stream, each once
 `filters`    conditions that need no Spark
-`names`      names in a condition that are no columns
+`names`      columns of a condition that do not exist
 `output`     entries as a table, JSON, CSV or a Parquet file
 `values`     typed values as text
 `arguments`  the arguments of `rillway query`

@@ -4,7 +4,7 @@ feed:             the stream that it sends
 backlog:          the last bytes of the stream
 replicas:         synchronisation, acknowledgements, timeouts
 transfers:        snapshots for replicas
-failed_syncs:     pauses after full synchronisations that fail
+failed_syncs:     the pauses after full synchronisations that fail
 acknowledgements: clients that wait for replicas (WAIT, WAITAOF)
 failover:         FAILOVER
 """
