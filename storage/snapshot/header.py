@@ -54,7 +54,8 @@ def read_header(cursor: Cursor) -> int:
     maker, version = found[1], int(found[2])
     newest = {_REDIS: NEWEST_VERSION, _VALKEY: VALKEY_VERSION}.get(maker)
     if newest is None:
-        raise ForeignSnapshot(start, f"it is a file of another program, which begins {begin!r}")
+        name = begin.decode()
+        raise ForeignSnapshot(start, f"it is a file of another program, which begins {name!r}")
     if version > newest:
         name = maker.decode().capitalize()
         reason = f"it is of a newer {name}: version {version} of its format is above {newest}"

@@ -65,8 +65,8 @@ class FailedSyncs:
     def _log(self, replica: Replica, backoff: Backoff, reason: str) -> None:
         self._instance.host.log(
             "warning",
-            f"Full synchronization with replica {replica.name} failed {backoff.failures} times in a"
-            f" row: {reason}. It gets no other snapshot for {backoff.pause_ms // 1000} s",
+            f"Full synchronization with replica {replica.name} failed, {backoff.failures} in a row:"
+            f" {reason}. It gets no other snapshot for {backoff.pause_ms // 1000} s",
         )
 
     def _reason(self, replica: Replica, has_loaded: bool) -> str:

@@ -172,7 +172,7 @@ class Link:
             if failed.failures > 1:
                 self._log(
                     "warning",
-                    f"The full synchronization with the master failed {failed.failures} times in a"
+                    f"The full synchronization with the master failed, {failed.failures} in a"
                     f" row: the next attempt is in {failed.pause_ms // 1000} s",
                 )
 

@@ -54,7 +54,7 @@ def test_a_replica_asks_ever_less_for_a_snapshot_that_it_cannot_load() -> None:
     assert fake.connections <= 5 + 2 + 10
     assert replica.instance.databases[0].get(b"own") is not None
     assert lines(replica, "Failed trying to load the MASTER synchronization DB")
-    assert lines(replica, "failed 5 times in a row: the next attempt is in 16 s")
+    assert lines(replica, "failed, 5 in a row: the next attempt is in 16 s")
 
 
 def test_replicaof_begins_to_count_again() -> None:
@@ -153,7 +153,7 @@ def test_a_primary_lets_a_replica_wait_that_never_loads_its_snapshot() -> None:
     assert replica.snapshots == 6
     assert sum(time <= 30 for time in times) <= 10
     assert times[-1] >= 31
-    (line,) = lines(primary, "failed 5 times in a row")
+    (line,) = lines(primary, "failed, 5 in a row")
     assert line.startswith("Full synchronization with replica 10.0.0.7:7009 failed")
     assert "connection" in line and "16 s" in line
     assert replica.newlines  # it does not time out meanwhile

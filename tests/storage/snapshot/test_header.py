@@ -40,7 +40,7 @@ def test_requests_and_manifests_do_not_begin_as_snapshots_do(begin: bytes) -> No
         (b"REDIS0016", "a newer Redis: version 16 of its format is above 15"),
         (b"REDIS0080", "a newer Redis: version 80 of its format is above 15"),
         (b"VALKEY999", "a newer Valkey: version 999 of its format is above 80"),
-        (b"DRAGON001", "another program, which begins b'DRAGON001'"),
+        (b"DRAGON001", "another program, which begins 'DRAGON001'"),
     ],
 )
 def test_a_file_of_another_maker_is_named_as_such(begin: bytes, why: str) -> None:

@@ -2,7 +2,6 @@
 
 `epochs`       the histories of a stream, and what the archive knows of it
 `state_files`  that knowledge, as files beside the table's log
-`units`        the unit of the IDs of each stream
 `sources`      what a server says about itself and a stream when a round begins
 `units`        what the first half of a stream's IDs counts
 `lost`         archives that are gone although streams have their markers
