@@ -172,7 +172,7 @@ def test_a_primary_lets_a_replica_wait_that_never_catches_up() -> None:
     for _ in range(6):
         replica.ask()
     assert replica.snapshots == 6 and primary.now_ms - began_ms >= 31_000
-    (line,) = lines(primary, "failed 5 times in a row")
+    (line,) = lines(primary, "failed, 5 in a row")
     assert "it had loaded the snapshot, and the connection ended before it had caught up" in line
 
 
