@@ -64,8 +64,11 @@ class Session:
 
     def receive(self, data: bytes) -> None:
         """Take bytes from the client. `Dispatcher.start_batch` must be called before."""
-        self.client.reads += 1
-        self.client.net_input_bytes += len(data)
+        client: Client = self.client
+        stats: Stats = client.instance.stats
+        stats.inputs_processed += 1
+        client.reads += 1
+        client.net_input_bytes += len(data)
         if self.client.gates & _REPLICA:
             # Any byte is a sign of life, also a newline, which is no request.
             replica = self.client.instance.feature(ReplicaTable).replicas.get(self.client)
@@ -231,12 +234,11 @@ class Session:
     @cython.cfunc
     def _count_batch(self, requests: cython.Py_ssize_t) -> None:
         """Count requests that were parsed together, for CLIENT LIST and INFO."""
-        client: Client = self.client
-        stats: Stats = client.instance.stats
-        stats.inputs_processed += 1
         if requests:
+            client: Client = self.client
             client.batches += 1
             client.batched_requests += requests
+            stats: Stats = client.instance.stats
             stats.batches += 1
             stats.batched_requests += requests
 
