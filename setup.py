@@ -26,6 +26,7 @@ import sysconfig
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from threading import Lock
@@ -270,25 +271,24 @@ def compiled_modules() -> list[Extension]:
     """Return what is to be compiled, with its C code: of a source distribution, or by Cython."""
     modules = [extension(path) for path in (*COMPILED, SHARED)]
     if not WITH_C.is_dir():
-        rename_sources()
-        progress = Progress("translated to C", len(modules))
-        with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
-            for _ in pool.map(translate, modules):
-                progress.step()
-        progress.end()
+        translate(modules)
     for module in modules:
         module.sources = [str(c_file(module))]
     return modules
 
 
-def translate(module: Extension) -> None:
-    """Have Cython make the C code of a module, if what is there is out of date."""
+def translate(modules: list[Extension]) -> None:
+    """Have Cython make the C code of modules, in a process for each core, where it is out of date.
+
+    The processes run a function of Cython's: pip executes this file without a module of its name.
+    """
     from Cython.Build import cythonize  # not there where nothing is compiled
     from Cython.Compiler import Options
 
+    rename_sources()
     Options.warning_errors = STRICT
-    cythonize(
-        [module],
+    translate_one = partial(
+        cythonize,
         build_dir=str(translated()),
         include_path=[str(RENAMED)],
         shared_utility_qualified_name=module_name(SHARED),
@@ -297,6 +297,11 @@ def translate(module: Extension) -> None:
         show_all_warnings=False,
         compiler_directives=DIRECTIVES,
     )
+    progress = Progress("translated to C", len(modules))
+    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
+        for _ in pool.map(translate_one, [[module] for module in modules]):
+            progress.step()
+    progress.end()
 
 
 def translated() -> Path:
