@@ -18,6 +18,7 @@ docs/architecture/packaging.md says more.
 
 import hashlib
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -429,7 +430,9 @@ class build_once(build_ext):  # noqa: N801 (setuptools calls it by the name of t
         return digest(repr([*made_by, ext.extra_compile_args, ext.extra_link_args]).encode())
 
     def code_digest(self, ext: Extension) -> str:
-        return digest(*(Path(source).read_bytes() for source in ext.sources))
+        """Return a hash of the C code, but not of where Cython is installed (in file names)."""
+        code = (Path(source).read_bytes() for source in ext.sources)
+        return digest(*(re.sub(rb'"[^"\n]*Cython/Includes/', b'"', text) for text in code))
 
     def keep(self, module: Path, kept: Path) -> None:
         """Put a module into the store, in the place of its former one of the same options."""
