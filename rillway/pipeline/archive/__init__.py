@@ -13,7 +13,7 @@
 `groups`     which entries consumer groups still need
 `pins`       groups that hold a stream while it is read
 `lease`      keeps a second archiver away
-`upkeep`     compaction, expiry, all of it regularly, upgrade
+`upkeep`     compaction, expiry, and both regularly
 `repair`     what is damaged, and how it is put right
 `iceberg`    a mirror of the table for readers of Iceberg
 `report`     what is told of rounds and streams, for programs too

@@ -386,17 +386,6 @@ def upkeep_parser() -> Parser:
     return parser
 
 
-def upgrade_parser() -> Parser:
-    parser = Parser(
-        "archive upgrade",
-        "Make an archive of an earlier release, with files for each stream, one of this release: "
-        "all of it is written again. No archiver may run meanwhile.",
-    )
-    _add_place(parser)
-    _add_needless_url(parser)
-    return parser
-
-
 # Beside the archiver itself.
 JOBS = {
     "backfill": backfill_parser,
@@ -407,7 +396,6 @@ JOBS = {
     "iceberg": iceberg_parser,
     "repair": repair_parser,
     "status": status_parser,
-    "upgrade": upgrade_parser,
     "upkeep": upkeep_parser,
     "verify": verify_parser,
 }

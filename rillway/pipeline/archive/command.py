@@ -59,7 +59,6 @@ from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, is_table,
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep.commands import compact_main, expire_main, upkeep_main
 from rillway.pipeline.archive.upkeep.compaction import compact_due
-from rillway.pipeline.archive.upkeep.upgrade import upgrade
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.cli.said import Said
@@ -417,20 +416,6 @@ def iceberg_main(options: argparse.Namespace) -> int:
     return 0
 
 
-def upgrade_main(options: argparse.Namespace) -> int:
-    """Make an archive of an earlier release one of this release."""
-    done = upgrade(options.to, options.storage_options)
-    if done.is_new:
-        print(f"{options.to}: is an archive of this release already")
-    else:
-        print(
-            f"{count_of(done.streams, 'stream')}, {count_of(done.rows, 'row')}; "
-            f"{count_of(done.files_before, 'file')} became {done.files_after:,}, and the ones of "
-            "before stay until they are vacuumed"
-        )
-    return 0
-
-
 # -- status ---------------------------------------------------------------------------------------
 
 
@@ -491,7 +476,7 @@ def epochs_main(options: argparse.Namespace) -> int:
 def epoch_line(content: Mapping[str, Any]) -> str:
     """One epoch for people."""
     moment = datetime.fromtimestamp(content["began_ms"] / 1000, UTC)
-    began = f"{moment:%Y-%m-%d %H:%M:%S} UTC" if content["began_ms"] else "by an earlier release"
+    began = f"{moment:%Y-%m-%d %H:%M:%S} UTC" if content["began_ms"] else "at an unknown time"
     branch = ""
     if content["parent"]:
         branch = f", of epoch {content['parent']} up to {content['branch']}"
@@ -512,7 +497,6 @@ JOBS = {
     "iceberg": iceberg_main,
     "repair": repair_main,
     "status": status_main,
-    "upgrade": upgrade_main,
     "upkeep": upkeep_main,
     "verify": verify_main,
 }

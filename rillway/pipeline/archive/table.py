@@ -30,7 +30,6 @@ from rillway.pipeline.archive.columns.schema import NO_COLUMNS, Columns, from_te
 from rillway.pipeline.archive.files.actions import add_action, archived_file, remove_action
 from rillway.pipeline.archive.files.parquet_files import (
     DATE,
-    EPOCH,
     PARTITIONED_BY,
     TABLE_SCHEMA,
     ArchivedFile,
@@ -52,7 +51,6 @@ from rillway.pipeline.archive.files.store import first_line as first_line
 from rillway.pipeline.archive.identity.epochs import (
     ALL,
     CURRENT,
-    FIRST,
     Epoch,
     StreamRecord,
     StreamState,
@@ -98,17 +96,11 @@ ALL_STATISTICS = {"delta.dataSkippingNumIndexedCols": "-1"}
 ORPHAN_HOURS = 24
 MAX_COMMIT_ATTEMPTS = 20
 STATE = "rillway:state"
-# Of the first of two commits; see upkeep/upgrade.py.
-UPGRADE = "rillway:upgrade"
 ARCHIVE_GROUP_PREFIX = "__archive:"
 
 
 class NoArchive(ArchiveError):
     """There is no table at all."""
-
-
-class OldLayout(ArchiveError):
-    """The archive is of an earlier release, which had files for each stream."""
 
 
 class CommitConflict(Exception):
@@ -126,8 +118,8 @@ def place_of(path: str | Path | Store, options: Mapping[str, str] | None = None)
 class ArchiveTable:
     """One snapshot of the table; `refresh` takes the next one."""
 
-    def __init__(self, store: Store, delta: DeltaTable, *, is_upgrading: bool = False) -> None:
-        """`is_upgrading`: an upgrade may open its own work. Raises ArchiveError, OldLayout."""
+    def __init__(self, store: Store, delta: DeltaTable) -> None:
+        """Raises ArchiveError."""
         self.store = store
         self._delta = delta
         self._records: dict[int, dict[str, StreamRecord]] = {}
@@ -138,21 +130,8 @@ class ArchiveTable:
         if delta.protocol().min_reader_version > MAX_READER_VERSION:
             raise ArchiveError(f"{store}: the table uses features of Delta that are not known here")
         names = {field.name for field in delta.schema().fields}
-        if not names.issuperset(set(TABLE_SCHEMA.names) - {EPOCH}):
+        if not names.issuperset(TABLE_SCHEMA.names):
             raise ArchiveError(f"{store}: a Delta table, but no archive of streams")
-        if not is_upgrading and self._has_old_layout:
-            raise OldLayout(
-                f"{store}: an archive of an earlier release; `rillway archive upgrade --to {store}`"
-                " makes it one of this release"
-            )
-
-    @property
-    def _has_old_layout(self) -> bool:
-        """True as well while an upgrade has made the first of its two commits."""
-        if list(self._delta.metadata().partition_columns) != list(PARTITIONED_BY):
-            return True
-        is_begun = self._delta.transaction_version(UPGRADE) is not None
-        return is_begun and self.state_number is None
 
     @property
     def root(self) -> Path:
@@ -215,9 +194,9 @@ class ArchiveTable:
 
     @property
     def group(self) -> str:
-        """The prefix of its markers' names; earlier releases had a group of this name.
+        """The prefix of its markers' names.
 
-        Named after the table: two archives of one stream must not share it.
+        It has part of the table's ID: two archives of one stream must not share it.
         """
         return ARCHIVE_GROUP_PREFIX + self.id[:8]
 
@@ -287,10 +266,6 @@ class ArchiveTable:
         self.refresh()
         self._set_properties({COLUMNS_PROPERTY: to_text(columns), **ALL_STATISTICS})
 
-    def set_layout(self) -> None:
-        """After an upgrade: what a new table has from the beginning. Raises ArchiveError."""
-        self._set_properties(PROPERTIES)
-
     def _set_properties(self, properties: dict[str, str]) -> None:
         try:
             self._delta.alter.set_table_properties(properties, raise_if_not_exists=False)
@@ -354,15 +329,9 @@ class ArchiveTable:
         return None if record is None else record.expired_before_ms
 
     def expired_ms(self, stream: str, epoch: int) -> int:
-        """Return the ms of the last entry of an epoch that has expired, or -1 if none has.
-
-        The first releases only recorded up to where files were removed, for what is now FIRST.
-        """
+        """Return the ms of the last entry of an epoch that has expired, or -1 if none has."""
         record = self.record(stream)
-        if record is None:
-            return -1
-        otherwise = (record.expired_before_ms or 0) - 1 if epoch == FIRST else -1
-        return record.expired.get(epoch, otherwise)
+        return -1 if record is None else record.expired.get(epoch, -1)
 
     def files(
         self, stream: str | None = None, first_ms: int = 0, last_ms: int = ms_of(MAX_ID)

@@ -42,7 +42,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A group by which an archive marks a stream. `place`: None if an earlier release made it."""
+    """A group by which an archive marks a stream. `place`: None if the server does not know it."""
 
     stream: str
     group: str

@@ -3,8 +3,8 @@
 An offset of Spark is JSON, `{"orders": {"id": "1700000000000-3", "n": 1204}}`, and Spark compares
 it as text. So the names are sorted and an ID is always written in the same way.
 
-`h` and `r` prove that a stream still has the history that was read (divergence.py). An
-offset that an earlier version wrote has neither.
+`h` and `r` prove that a stream still has the history that was read (divergence.py). An offset that
+a user wrote has neither.
 
 The end of a batch also says how the batch is shared among tasks. Spark keeps it in its log before
 it plans the batch, and plans from it again after a crash: the tasks are then the same ones,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from rillway.pipeline.archive.identity.epochs import ALL, CURRENT, FIRST
+from rillway.pipeline.archive.identity.epochs import ALL, FIRST
 from rillway.pipeline.client.cluster import beside
 from rillway.pipeline.client.connection import Connection, Reply, ServerError
 from rillway.pipeline.client.facts import NO_SUCH_KEY, as_map
@@ -98,11 +98,10 @@ def decode(text: bytes) -> tuple[Plan, Progress]:
             parse_id(content["from"]),
             keeps_ids,
             content["origin"],
-            # Earlier releases knew no epochs.
-            content.get("epochs", CURRENT if keeps_ids else ALL),
+            content["epochs"],
         )
         last = parse_id(content.get("last", "0-0"))
-        epoch = int(content.get("epoch", FIRST))
+        epoch = int(content["epoch"])
         return plan, Progress(parse_id(content["at"]), int(content["rows"]), last, epoch)
     except (ValueError, KeyError, TypeError):
         raise ReplayRefused("the replay's ledger holds something that no replay wrote") from None

@@ -30,7 +30,7 @@ EPOCH_CHOICES = (ALL, CURRENT)
 class Epoch:
     """One history. `parent` 0 and `branch` 0-0: it has nothing in common with an earlier one.
 
-    `token`: random, in the name of the marker; empty if an earlier release has archived it.
+    `token`: random, part of the marker's name; empty if a repair could not recover it.
     `end`: the last archived ID of an epoch that has a successor; None for the present one.
     """
 
@@ -159,24 +159,23 @@ def epoch_as_json(epoch: Epoch) -> dict[str, Any]:
 def from_row(row: Mapping[str, Any]) -> StreamRecord:
     """Raises ValueError, KeyError or TypeError for anything else."""
     return StreamRecord(
-        state_from_json(row),
+        _state(row),
         Position(parse_id(row["end"]), row["n"]),
         row["expired_before_ms"],
         {item["epoch"]: item["ms"] for item in row["expired"]},
         {
             item["number"]: Layout(tuple(item["names"]), tuple(item["columns"]))
-            for item in row.get("layouts") or ()  # earlier releases have none
+            for item in row["layouts"]
         },
-        row.get("id_unit", MS),  # of a state without units
+        row["id_unit"],
     )
 
 
-def state_from_json(content: Mapping[str, Any]) -> StreamState:
-    """The part of a row without the end. Raises as from_row does."""
-    source = content.get("source")
-    anchors = content["anchors"]
+def _state(row: Mapping[str, Any]) -> StreamState:
+    source = row["source"]
+    anchors = row["anchors"]
     return StreamState(
-        tuple(map(_epoch, content["epochs"])),
+        tuple(map(_epoch, row["epochs"])),
         tuple(Anchor(parse_id(item["id"]), item["hash"], item["back"]) for item in anchors),
         None
         if source is None

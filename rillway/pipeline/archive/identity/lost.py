@@ -41,7 +41,7 @@ def check_not_lost(connection: Connection, store: Store, streams: Sequence[str])
             f"{store} --url {public_url(connection.url)}` gives it up"
         )
         if found is unknown:
-            where = "somewhere, by an earlier release"
+            where = "at a place that its server does not know"
             remedy = (
                 f"Give the right --to; or XGROUP DESTROY {names[0]} {found[0].group} gives it up"
             )

@@ -250,7 +250,7 @@ class _Recognition:
         return same
 
     def _named(self) -> StreamState:
-        """An archive of an earlier release gets its first token."""
+        """Return the state with a token for the present epoch: a repair leaves it without one."""
         state = self.state
         if state.present.token:
             return state

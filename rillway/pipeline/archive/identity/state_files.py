@@ -90,13 +90,11 @@ def path_of(number: int) -> str:
     return f"{FOLDER}/{PREFIX}{number:016x}{SUFFIX}"
 
 
-def write_records(
-    store: Store, records: Mapping[str, StreamRecord], written: Written | None = None
-) -> int:
+def write_records(store: Store, records: Mapping[str, StreamRecord], written: Written) -> int:
     """The number by which a commit names the file. Raises OSError."""
     number = secrets.randbits(BITS)
     rows = [{"stream": stream, **to_row(records[stream])} for stream in sorted(records)]
-    schema = SCHEMA if written is None else SCHEMA.with_metadata(_as_metadata(written))
+    schema = SCHEMA.with_metadata(_as_metadata(written))
     path, table = path_of(number), pa.Table.from_pylist(rows, schema)
     store.make_parent(path)
     try:
@@ -137,7 +135,7 @@ def read_records(store: Store, number: int) -> dict[str, StreamRecord]:
 
 
 def read_written(store: Store, number: int) -> Written | None:
-    """For which commit a state was written; None if it is unreadable, or of an earlier release.
+    """The commit that a state was written for; None if the file is unreadable.
 
     Raises StoreFailed.
     """

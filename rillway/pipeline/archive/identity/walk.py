@@ -9,8 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 from typing import TypeAlias
 
 from rillway.pipeline.archive.files.rows import raw_entries
@@ -56,7 +54,7 @@ def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, e
     entry = next(live, None)
     if entry is None:
         return Walk(None, None, absent=0)
-    rows = groupby(line_identities(table, stream, epoch, entry[0], end), key=itemgetter(0))
+    rows = line_identities(table, stream, epoch, entry[0], end)
     row = next(rows, None)
     agreed: Identity | None = None
     lacking: int | None = None
@@ -66,8 +64,7 @@ def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, e
         while row is not None and row[0] < entry[0]:
             absent += 1
             row = next(rows, None)
-        # An earlier release may have archived two histories as one, with several rows of an ID.
-        if row is not None and row[0] == entry[0] and entry[1] in {one[1] for one in row[1]}:
+        if row == entry:
             agreed, lacking, absent = entry, None, 0
             row = next(rows, None)
         else:

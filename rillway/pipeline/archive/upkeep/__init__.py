@@ -4,5 +4,4 @@
 `expiry`      old rows go
 `regular`     all of it, as a timer does it
 `commands`    `rillway archive compact`, `expire`, `upkeep`
-`upgrade`     an archive of an earlier release becomes one of this release
 """

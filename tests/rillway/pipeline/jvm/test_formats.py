@@ -151,38 +151,10 @@ def test_a_batch_that_is_run_again_is_not_written_again(
     assert len(stream_ids(link, "copied")) == 35
 
 
-OLD_CHECKPOINT = {
-    "metadata": '{"id":"8cf41181-c47e-4c51-9725-cb84ceaefc1b"}',
-    "offsets/0": 'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1795383018254,"conf":{}}\n'
-    '{"s": {"id": "30-0", "n": 30}}',
-    "commits/0": 'v1\n{"nextBatchWatermarkMs":0}',
-}
-
-
-def test_a_checkpoint_that_an_earlier_version_wrote_is_continued(
+def test_a_history_that_diverged_ends_a_query_or_is_read_again(
     spark: SparkSession, link: Connection, checkpoint: str
 ) -> None:
-    for name, text in OLD_CHECKPOINT.items():
-        path = Path(checkpoint) / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    add_many(link, "s", 50)
-    drain(copy(spark, link, checkpoint))
-    assert [int(value.partition(b"-")[0]) for value in values(link, "copied")] == list(
-        range(31, 51)
-    )
-
-
-@pytest.mark.parametrize("checkpoint_of", ["this version", "the version before"])
-def test_a_history_that_diverged_ends_a_query_or_is_read_again(
-    spark: SparkSession, link: Connection, checkpoint: str, checkpoint_of: str
-) -> None:
     """A failover that loses ten entries; the clock of the new primary is behind."""
-    if checkpoint_of == "the version before":
-        for name, text in OLD_CHECKPOINT.items():
-            path = Path(checkpoint) / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
     add_many(link, "s", 40)
     replica = link.call("DUMP", "s")
     add_many(link, "s", 10, first=41)
@@ -198,7 +170,6 @@ def test_a_history_that_diverged_ends_a_query_or_is_read_again(
     drain(copy(spark, link, checkpoint, failOnDataLoss="false"))
     copied = [value.decode() for value in values(link, "copied")]
     assert copied[-30:] == new
-    # Nothing was in common that is known: what the earlier version had read is read, too.
     assert set(stream_ids(link, "s")) <= set(copied)
     # From there on as always.
     add_many(link, "s", 5, first=100)

@@ -51,7 +51,7 @@ def test_a_second_archive_at_another_place_is_no_matter(
     assert len(link.call("XINFO", "GROUPS", STREAM)) == 2
 
 
-def test_a_marker_of_an_earlier_release_says_not_where_its_archive_is(
+def test_a_marker_whose_place_the_server_does_not_know_may_be_of_this_archive(
     link: Connection, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     [marker, _] = read_markers(link, [STREAM, "other"])

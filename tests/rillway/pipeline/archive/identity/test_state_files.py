@@ -11,6 +11,7 @@ from rillway.pipeline.archive.identity import state_files
 from rillway.pipeline.archive.identity.epochs import Epoch, Source, StreamRecord, StreamState
 from rillway.pipeline.archive.identity.state_files import (
     StateUnreadable,
+    Written,
     path_of,
     read_records,
     remove_old,
@@ -34,10 +35,12 @@ FULL = StreamRecord(
     expired={1: 3, 2: -1},
 )
 
+WRITTEN = Written("a-table", version=1)
+
 
 def test_what_is_known_is_read_by_the_number_that_writing_gave(table: ArchiveTable) -> None:
     records = {ODD: FULL, "other": StreamRecord(STATE, Position(0, 0))}
-    numbers = [write_records(table.store, some) for some in (records, {})]
+    numbers = [write_records(table.store, some, WRITTEN) for some in (records, {})]
     assert [read_records(table.store, number) for number in numbers] == [records, {}]
     with pytest.raises(StateUnreadable, match="which the log names"):
         read_records(table.store, 5)
@@ -82,7 +85,7 @@ def test_the_one_that_is_named_stays_however_old_it_is(
 ) -> None:
     commit(table, Position(1, 1), stream=ODD)
     for _ in range(3):
-        write_records(table.store, {})
+        write_records(table.store, {}, WRITTEN)
     monkeypatch.setattr(state_files, "KEPT_FILES", 0)
     tomorrow = datetime.now(UTC) + timedelta(days=1, hours=1)
     assert remove_old(table.store, table.state_number, tomorrow) == 3

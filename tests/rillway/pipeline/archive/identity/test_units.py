@@ -10,7 +10,6 @@ import pytest
 
 from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
-from rillway.pipeline.archive.identity.epochs import StreamRecord, from_row, to_row
 from rillway.pipeline.archive.repair.rebuilding import rebuilt
 from rillway.pipeline.archive.repair.rows import RowsCheck
 from rillway.pipeline.archive.table import ArchiveTable
@@ -18,9 +17,8 @@ from rillway.pipeline.archive.upkeep.compaction import compact
 from rillway.pipeline.archive.upkeep.expiry import expire
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.query import command as query
-from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.replay import command as replay
-from tests.rillway.pipeline.archive.scene import STATE, archived_ids, live_ids
+from tests.rillway.pipeline.archive.scene import archived_ids, live_ids
 
 START = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
 START_MS = 1_700_000_000_000
@@ -159,13 +157,6 @@ def test_a_unit_is_fixed_by_the_first_entries(
     table.refresh()
     assert (table.unit("ms"), table.unit("empty")) == ("us", "none")
     assert "ms: its IDs are microseconds since it was archived first" in capsys.readouterr().err
-
-
-def test_a_state_without_units_goes_on_with_milliseconds() -> None:
-    row = to_row(StreamRecord(STATE, Position(5, 1), unit="ns"))
-    assert from_row(row).unit == "ns"
-    del row["id_unit"]
-    assert from_row(row).unit == "ms"
 
 
 def test_units_are_known_from_rows_when_the_state_was_lost(
