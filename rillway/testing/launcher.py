@@ -63,6 +63,7 @@ class Launcher:
         self._parent = parent
         self._requests = requests
         self._unfinished = b""
+        self._statuses: dict[int, int] = {}  # of servers that have ended: threads may poll at once
         # Servers see the end of this process when its end of the pipe is closed.
         self._watched, self._held = os.pipe()
 
@@ -79,13 +80,18 @@ class Launcher:
     def _answer(self, request: dict[str, Any]) -> int | None:
         if "serve" in request:
             return self._fork(**request)
-        pid, status = os.waitpid(request["poll"], os.WNOHANG)
-        return os.waitstatus_to_exitcode(status) if pid else None
+        polled = request["poll"]
+        if polled not in self._statuses:
+            pid, status = os.waitpid(polled, os.WNOHANG)
+            if pid:
+                self._statuses[pid] = os.waitstatus_to_exitcode(status)
+        return self._statuses.get(polled)
 
     def _fork(self, serve: list[str], folder: str, log: str, temporary: bool) -> int:
         launcher = os.getpid()
         pid = os.fork()
         if pid:
+            self._statuses.pop(pid, None)  # process IDs are used again
             return pid
         status = 1
         try:

@@ -1,6 +1,7 @@
 """The test process's side of launcher.py: one launcher for all servers, started with the first.
 
-It ends with this process. A fork of this process starts one of its own.
+It ends with this process. A fork of this process starts one of its own. Rillway's own tests have a
+launcher for each tree from which they take servers.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class LauncherFailed(Exception):
 class Launcher:
     """A process that has imported the server, and forks."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Path) -> None:
+        """`root`: the folder from which it imports `rillway`."""
         self.owner = os.getpid()
         self._lock = threading.Lock()
         self._socket, theirs = socket.socketpair()
@@ -41,7 +43,7 @@ class Launcher:
         with theirs:
             self._process = subprocess.Popen(
                 # -P: do not import from the launcher's own folder.
-                [sys.executable, "-P", str(LAUNCHER), str(self.owner), str(IMPORT_ROOT)],
+                [sys.executable, "-P", str(LAUNCHER), str(self.owner), str(root)],
                 env=environment,
                 stdin=theirs.fileno(),
                 stdout=self._output,
@@ -97,28 +99,41 @@ class WarmProcess:
         if self._launcher.owner == os.getpid() and self.poll() is None:
             os.kill(self.pid, number)
 
-    def wait(self, seconds: float | None = None) -> None:
-        """Wait for its end. Raises subprocess.TimeoutExpired."""
+    def terminate(self) -> None:
+        """Send SIGTERM, if it runs."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL, if it runs."""
+        self.send_signal(signal.SIGKILL)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; its exit status. Raises subprocess.TimeoutExpired.
+
+        In a fork of the test process it does not wait: 0 stands for an unknown status.
+        """
         if self._launcher.owner != os.getpid():
-            return
-        deadline = time.monotonic() + (seconds if seconds is not None else float("inf"))
-        while self.poll() is None:
+            return self.returncode or 0
+        deadline = time.monotonic() + (timeout if timeout is not None else float("inf"))
+        while (status := self.poll()) is None:
             if time.monotonic() > deadline:
-                raise subprocess.TimeoutExpired("rillway serve", seconds or 0)
+                raise subprocess.TimeoutExpired("rillway serve", timeout or 0)
             time.sleep(POLL_SECONDS)
+        return status
 
 
 _lock = threading.Lock()
-_launcher: Launcher | None = None
+_launchers: dict[Path, Launcher] = {}
 
 
-def start(arguments: list[str], *, folder: Path, log: Path, temporary: bool) -> WarmProcess:
+def start(
+    arguments: list[str], *, folder: Path, log: Path, temporary: bool, root: Path = IMPORT_ROOT
+) -> WarmProcess:
     """A process that runs `rillway serve` in a folder. Raises LauncherFailed."""
-    global _launcher
     with _lock:
-        if _launcher is None or not _launcher.is_usable:
-            _launcher = Launcher()
-        launcher = _launcher
+        launcher = _launchers.get(root)
+        if launcher is None or not launcher.is_usable:
+            launcher = _launchers[root] = Launcher(root)
     how = {"folder": str(folder), "log": str(log), "temporary": temporary}
     return WarmProcess(launcher, arguments, **how)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import hiredis
 from protocol import replies
 from tests.support.programs import processes, servers
 from tests.support.programs.ports import free_port
+from tests.support.programs.processes import Process
 
 READY_SECONDS = 20.0
 POLL_SECONDS = 0.005
@@ -44,7 +44,7 @@ class DidNotStart(Exception):
 class Server:
     """A process that answers, or did. `log` holds what it printed since this start."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
     port: int
     log: Path
 

@@ -23,6 +23,7 @@ from redis.sentinel import Sentinel
 from rillway.pipeline.client.connection import Connection
 from tests.support.programs import processes
 from tests.support.programs.ports import free_port
+from tests.support.programs.processes import Process
 from tests.support.programs.servers import RunningServer, begin_rillway
 
 NAME = "mymaster"
@@ -64,7 +65,7 @@ class Node:
         if primary_port is not None:
             lines.append(f"replicaof 127.0.0.1 {primary_port}")
         (folder / "server.conf").write_text("\n".join(lines) + "\n")
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
 
     def start(self) -> None:
         file, log = str(self.folder / "server.conf"), self.folder / "log"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ from redis.retry import Retry
 
 from tests.support.programs import processes
 from tests.support.programs.ports import free_port
+from tests.support.programs.processes import Process
 from tests.support.programs.servers import begin_rillway
 
 WAIT_SECONDS = 60.0
@@ -55,7 +55,7 @@ class Node:
         self._log = folder / "log"
         self._seen_bytes = 0
         folder.mkdir(parents=True, exist_ok=True)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
 
     # -- life ----------------------------------------------------------------------------------
 

@@ -15,6 +15,12 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
+
+from rillway.testing.warm import WarmProcess
+
+# A program, or a Rillway that was forked.
+Process: TypeAlias = subprocess.Popen[bytes] | WarmProcess
 
 PR_SET_PDEATHSIG = 1
 STOP_SECONDS = 10.0
@@ -42,7 +48,7 @@ def start(
         )
 
 
-def stop(process: subprocess.Popen[bytes]) -> int:
+def stop(process: Process) -> int:
     """Ends the process: asks first, then insists. Returns its exit status."""
     if process.poll() is None:
         process.terminate()

@@ -2,7 +2,8 @@
 
 Each runs as a process of its own on a free loopback port, without persistence, in a folder of its
 own, and answers PING before it is handed out. What it printed is kept for the report of a failing
-test.
+test. A Rillway is forked by the launcher of rillway.testing, which has imported the server; tests
+of the command line run `python -m rillway serve`.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from rillway.testing import warm
 from tests.support.programs import processes
 from tests.support.programs.ports import free_port
+from tests.support.programs.processes import Process
 from tests.support.resp import BrokenReply, RespClient
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -51,7 +53,7 @@ class RunningServer:
 
     name: str
     port: int
-    process: subprocess.Popen[bytes]
+    process: Process
     log: Path
 
     def connect(self, *, protocol: int = 2, timeout_seconds: float = 10.0) -> RespClient:
@@ -138,11 +140,10 @@ def start_rillway(
     return server
 
 
-def begin_rillway(log: Path, *words: str) -> subprocess.Popen[bytes]:
+def begin_rillway(log: Path, *words: str) -> warm.WarmProcess:
     """The process of a Rillway from SERVED, which does not answer yet."""
-    argv = [sys.executable, "-m", "rillway", "serve", *words]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    return processes.start(argv, folder=SERVED, output=log, environment=environment)
+    log.touch()  # read before the server has opened it
+    return warm.start([*words], folder=SERVED, log=log, temporary=False, root=SERVED)
 
 
 def _announced_port(server: RunningServer, seconds: float) -> int:
