@@ -38,7 +38,7 @@ from commands.state.latency import LatencyMonitor
 from commands.state.persistence_state import PersistenceState
 from commands.state.producer_ids import IdempotenceWatch
 from commands.state.stats import Stats
-from commands.streams.reading.request_cache import RequestCache
+from commands.streams.request_cache import RequestCache
 from commands.transactions.watched_keys import WatchedKeys
 from protocol.errors import ReplyError
 from protocol.requests import Argv

@@ -12,7 +12,7 @@ from commands.core.client import Client
 from commands.core.registry import BLOCKING, command
 from commands.core.services import Services
 from commands.replication.replica_table import ReplicaTable
-from commands.streams.reading.read_request import parse_block
+from commands.streams.read import parse_block
 from protocol import replies
 from protocol.errors import ReplyError
 from protocol.request import Request

@@ -1,1 +1,16 @@
-"""The stream commands: one module per noun, as in the Redis documentation."""
+"""The stream commands.
+
+add:           XADD
+trim:          XTRIM, and the trimming options of XADD
+delete:        XDEL, XDELEX, and what deletions do with the references of groups
+ranges:        XRANGE, XREVRANGE, XLEN, XSPLIT
+read:          XREAD, and the form of the request and the reply that XREADGROUP shares
+request_cache: recently parsed requests
+groups/:       consumer groups
+info:          XINFO
+settings:      XCFGSET, XSETID
+idempotence:   entries that are sent twice, XIDMPRECORD
+ids:           parsing and formatting of entry IDs
+lookup:        streams and groups by name, damaged streams
+documentation: what people read about each command
+"""

@@ -19,7 +19,7 @@ from commands.core.propagation.carried_requests import propagate_carried
 from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
 from commands.core.services import Services
 from commands.state import notifications
-from commands.streams.deletion_options import POLICIES
+from commands.streams.delete import POLICIES
 from commands.streams.idempotence import Idempotency, new_stream, parse_idempotency, remember
 from commands.streams.ids import id_bulk
 from commands.streams.trim import Trim, TrimOptions

@@ -23,10 +23,10 @@ from commands.core.client import Client
 from commands.core.propagation.carried_requests import propagate_carried
 from commands.core.registry import WRITE, command, one_key
 from commands.state import notifications
-from commands.streams.damage import report_damage
-from commands.streams.deletion_options import POLICIES
+from commands.streams.delete import POLICIES
 from commands.streams.groups.delivery import group_changed, propagate_removals
 from commands.streams.ids import parse_strict
+from commands.streams.lookup import report_damage
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record

@@ -58,7 +58,7 @@ from commands.core.registry import (
 from commands.keys.moving_keys import MovingKeys
 from commands.scripting.evaluation import request_flags
 from commands.scripting.scripting_state import Scripting
-from commands.streams.reading.request_cache import RequestCache
+from commands.streams.request_cache import RequestCache
 from commands.transactions.transaction import Transaction
 from protocol import errors, replies
 from protocol.errors import ReplyError

@@ -58,7 +58,7 @@ from commands.core.services import Services
 from commands.server.monitor import feed_monitors
 from commands.state.slowlog import SlowLog
 from commands.state.tracked_requests import command_ran
-from commands.streams.damage import report_damage
+from commands.streams.lookup import report_damage
 from commands.transactions.transaction import Transaction, exec_refused
 from protocol import errors, replies
 from protocol.cutter import Cutter

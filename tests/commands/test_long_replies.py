@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands.keys import scan
-from commands.streams import full_info
+from commands.streams import info, ranges
 from commands.streams.groups import pending
-from commands.streams.reading import long_ranges
 from server.inprocess.server import InProcessClient, InProcessServer, Word
 from tests.support.examples import examples
 
@@ -85,11 +84,11 @@ def test_pieces_join_to_the_reply(
     shared.execute("HELLO", resp)
     expected = shared.execute(*request_words)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(long_ranges, "MANY_NODES", 0)
-        patch.setattr(long_ranges, "MANY_ENTRIES", 0)
-        patch.setattr(long_ranges, "PIECE_BYTES", 100)
+        patch.setattr(ranges, "MANY_NODES", 0)
+        patch.setattr(ranges, "MANY_ENTRIES", 0)
+        patch.setattr(ranges, "PIECE_BYTES", 100)
         patch.setattr(pending, "MANY_ENTRIES", 0)
-        patch.setattr(full_info, "MANY_PENDING", 0)
+        patch.setattr(info, "MANY_PENDING", 0)
         assert shared.execute(*request_words) == expected
 
 
@@ -106,9 +105,9 @@ def test_what_a_group_is_given_in_pieces_is_delivered_as_in_one_go(
         one.server.propagated.clear()
         reply = one.execute(*read)
         answers.append((reply, *(one.execute(*look) for look in looks), one.server.propagated))
-        monkeypatch.setattr(long_ranges, "MANY_NODES", 0)
-        monkeypatch.setattr(long_ranges, "MANY_ENTRIES", 0)
-        monkeypatch.setattr(long_ranges, "PIECE_BYTES", 100)
+        monkeypatch.setattr(ranges, "MANY_NODES", 0)
+        monkeypatch.setattr(ranges, "MANY_ENTRIES", 0)
+        monkeypatch.setattr(ranges, "PIECE_BYTES", 100)
     assert answers[0] == answers[1]
     assert b"value 59" in answers[1][0] or words == "COUNT 7"
 

@@ -17,8 +17,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "commands/state/persistence_state.py": "plain attributes; whoever sets them has tests",
     "commands/state/tracked_requests.py": "test_invalidation_table.py beside it",
     "commands/config/output_limits.py": "transactions/test_transaction.py, and test_connections.py",
-    "commands/streams/full_info.py": "test_info.py beside it, and test_long_replies.py",
-    "commands/streams/reading/long_ranges.py": "tests/commands/test_long_replies.py",
     "commands/hashes/lookup.py": "test_hexpire.py and test_hget.py beside it",
     "commands/replication/older_replicas.py": "integration/replication/test_older_replicas.py",
     "commands/transactions/watched_keys.py": "plain attributes; test_watch.py beside it",

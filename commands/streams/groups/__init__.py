@@ -1,12 +1,9 @@
 """The commands of consumer groups.
 
-group:             XGROUP
-read_group:        XREADGROUP
-delivery:          what the commands that deliver entries share
-replayed_delivery: XCLAIM of deliveries that an append-only file has
-idle_entries:      XREADGROUP CLAIM
-acknowledge:       XACK, XACKDEL, XNACK
-claim:             XCLAIM, XAUTOCLAIM
-pending:           XPENDING
-ack_journal:       writes acknowledgements to the journal of a stream
+group:       XGROUP
+read_group:  XREADGROUP
+delivery:    what the commands that deliver entries share, and the replay of deliveries
+pending:     XACK, XACKDEL, XNACK, XPENDING
+claim:       XCLAIM, XAUTOCLAIM
+ack_journal: writes acknowledgements to the journal of a stream
 """

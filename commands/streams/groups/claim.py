@@ -13,6 +13,7 @@ from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
 from commands.core.registry import FAST, WRITE, command, one_key
 from commands.streams.groups.delivery import (
+    deliver_again,
     group_changed,
     propagate_acknowledgement,
     propagate_claims,
@@ -21,8 +22,7 @@ from commands.streams.groups.delivery import (
     propagate_position,
     seen_consumer,
 )
-from commands.streams.groups.idle_entries import ENTRIES_AT_ONCE
-from commands.streams.groups.replayed_delivery import deliver_again
+from commands.streams.groups.read_group import ENTRIES_AT_ONCE
 from commands.streams.ids import (
     id_bulk,
     parse_leading,

@@ -1,10 +1,15 @@
 # The C types of commands/streams/groups/delivery.py.
 
 from commands.core.client cimport Client
+from commands.core.instance cimport Instance
+from protocol.request cimport Request
 from storage.append_only.request_writer cimport RequestWriter
+from storage.entries.entry_id cimport parse_plain_id
 from storage.entries.entry_ids cimport EntryIDs
 from storage.groups.consumer cimport Consumer
 from storage.groups.group cimport Group
+from storage.keyspace.database cimport Database
+from storage.stream cimport Stream
 
 
 cdef Py_ssize_t _IDS_PER_REQUEST
@@ -20,3 +25,6 @@ cpdef propagate_delivery(
     unsigned long long delivery_count=*,
 )
 cpdef propagate_position(Client client, bytes key, Group group)
+
+cdef bint _has_form(Request request) except -1
+cdef EntryIDs _new_ids(Request request, Stream stream, Group group)

@@ -9,11 +9,16 @@ CLAIM (Redis 8.4) lets `>` begin with entries of any consumer that are pending f
 released ones (XNACK) first, then the oldest deliveries. Each entry of such a reply is followed by
 its idle time and the number of its earlier deliveries. A client that waits for new entries then
 also waits for the oldest pending one to become old enough.
+The
+group keeps its pending entries in that order (storage/groups/claim_order.py), so that it costs next
+to nothing to find that there is none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import cython
@@ -25,17 +30,20 @@ from commands.core.registry import BLOCKING, MOVABLE_KEYS, WRITE, KeySpec, comma
 from commands.streams.groups.delivery import (
     deleted_entry,
     group_changed,
+    propagate_claims,
     propagate_consumer,
     propagate_delivery,
     propagate_position,
     seen_consumer,
 )
-from commands.streams.groups.idle_entries import ClaimTurn, next_claimable_ms, some_rows
 from commands.streams.ids import parse_strict
-from commands.streams.reading.long_ranges import LongRange, is_long, long_reply
-from commands.streams.reading.read_request import (
+from commands.streams.ranges import LongRange, is_long, long_reply
+from commands.streams.read import (
     ALL,
+    NO_CAPS,
+    NoCaps,
     ReadRequest,
+    caps_of,
     key_positions,
     nothing_to_read,
     open_header,
@@ -44,7 +52,6 @@ from commands.streams.reading.read_request import (
     read_reply,
     stream_header,
 )
-from commands.streams.reading.reply_caps import NO_CAPS, NoCaps, caps_of
 from protocol import errors
 from protocol.request import Request
 from protocol.requests import Argv
@@ -59,6 +66,93 @@ from storage.stream import Stream
 if TYPE_CHECKING:
     from commands.core.instance import Instance
     from storage.keyspace.database import Database
+
+# A client that waits looks for entries this often at most, unless it knows when one is due.
+MIN_WAKE_MS = 10
+# Entries without content that it passes over each time: the more, the less often, so that clients
+# that only wait do not keep the server busy.
+PASSED_PER_MS = 100
+# As many entries are looked up at once.
+ENTRIES_AT_ONCE = 100
+
+
+class ClaimTurn:
+    """One consumer's turn to claim entries of one stream, and to be given new ones after them."""
+
+    def __init__(
+        self, client: Client, key: bytes, stream: Stream, group: Group, consumer: Consumer
+    ) -> None:
+        self.client = client
+        self.key = key
+        self.stream = stream
+        self.group = group
+        self.consumer = consumer
+        # The encoded entries for the consumer, and their number.
+        self.count = 0
+        self.pieces: list[bytes] = []
+
+    def take(self, min_idle_ms: int, count: int, caps: NoCaps) -> None:
+        """Claim up to `count` entries (ALL: no limit).
+
+        An entry whose content was deleted is skipped and stays pending, as in Redis.
+        """
+        now_ms = self.client.instance.now_ms
+        claimable = self.group.claimable(now_ms, min_idle_ms)
+        taken: list[Row] = []
+        while self.count != count and caps.admits():
+            rows = some_rows(claimable, count, self.count, caps)
+            if not rows:
+                break
+            entries = self.stream.entries_of([row[0] for row in rows])
+            for row, entry in zip(rows, entries, strict=True):
+                if entry is not None:
+                    taken.append(row)
+                    self.give(entry, max(now_ms - row[2], 0), row[3], caps)
+        if taken:
+            self._claim(taken, now_ms)
+
+    def give(self, entry: bytes, idle_ms: int, deliveries: int, caps: NoCaps) -> None:
+        """Answer an entry, with how long it was idle and how often it was delivered before."""
+        self.count += 1
+        answer = b"*4%b:%d\r\n:%d\r\n" % (entry[len(b"*2") :], idle_ms, deliveries)
+        self.pieces.append(answer)
+        if caps is not NO_CAPS:
+            caps.spend(1, len(answer))
+
+    def _claim(self, taken: list[Row], now_ms: int) -> None:
+        client, group = self.client, self.group
+        counts = group.claim_all(taken, self.consumer, now_ms, deliveries=1)
+        self.consumer.active_ms = now_ms
+        group_changed(client, self.key, len(taken))
+        if client.instance.propagation.sinks:
+            ids = [row[0] for row in taken]
+            propagate_claims(client, self.key, group, self.consumer, ids, now_ms, counts)
+
+
+def some_rows(walk: Iterator[Row], count: int, given: int, caps: NoCaps) -> list[Row]:
+    """The next of up to `count` rows (ALL: of all), `given` of which were given already.
+
+    As many as their entries are looked up for at once: one where each counts against a cap.
+    """
+    step = ENTRIES_AT_ONCE if caps is NO_CAPS else 1
+    return list(islice(walk, step if count == ALL else min(step, count - given)))
+
+
+def next_claimable_ms(group: Group, now_ms: int, min_idle_ms: int) -> int:
+    """When the next pending entry is old enough, or one that is delivered now.
+
+    Entries that are old enough already were skipped because their content was deleted.
+    """
+    passed = 0
+    for _, owner, delivery_ms, _ in group.claimable(now_ms, 0):
+        if owner is not None and now_ms - delivery_ms < min_idle_ms:
+            return max(delivery_ms + min_idle_ms, now_ms + passed // PASSED_PER_MS)
+        passed += 1
+    return now_ms + max(min_idle_ms, MIN_WAKE_MS, passed // PASSED_PER_MS)
+
+
+# -- XREADGROUP --------------------------------------------------------------------------------
+
 
 # `>`. No entry can follow the last possible ID, and Redis, too, takes that ID for `>`.
 NEW = MAX_ID

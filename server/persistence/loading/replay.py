@@ -30,7 +30,7 @@ from commands.core.command_table import CommandTable
 from commands.core.instance import Instance
 from commands.core.propagation.carried_requests import carried
 from commands.core.registry import MAY_REPLICATE, PUBSUB, WRITE, Command
-from commands.streams.damage import report_damage
+from commands.streams.lookup import report_damage
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from protocol.records import frozen_record

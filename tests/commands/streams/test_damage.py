@@ -1,4 +1,4 @@
-"""commands/streams/damage.py: requests that meet a damaged node of a stream."""
+"""commands/streams/lookup.py: requests that meet a damaged node of a stream."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.streams.deletion_options import parse_deletion
+from commands.streams.delete import parse_deletion
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.groups.references import References

@@ -1,23 +1,32 @@
-"""SET, SETNX, SETEX, PSETEX, GETSET, MSET, MSETNX and MSETEX: set a key to a string.
+"""GET, SET, INCR and their relatives: strings as a whole, and as numbers.
 
-The old value, of any type, is replaced, and its time to live is removed unless KEEPTTL is given.
-Times to live are propagated as Unix time in milliseconds.
+A long string is sent in pieces: it is not copied for its reply as a whole, others are served in
+between, and a client that does not read makes no copy of it.
+
+Setting a key replaces the old value, of any type, and removes its time to live unless KEEPTTL is
+given. Times to live are propagated as Unix time in milliseconds.
+
+For INCR and its relatives a missing key counts as 0, and a time to live stays. INCRBYFLOAT is
+propagated as a SET of its result, because the floats of another machine may be rounded differently.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import cython
 
-from commands.core.arguments import Arguments, parse_int
+from commands.core.arguments import INT64_MAX, INT64_MIN, Arguments, parse_int
 from commands.core.client import Client
+from commands.core.long_reply import LongReply
 from commands.core.registry import (
     DENYOOM,
     FAST,
     MOVABLE_KEYS,
+    READONLY,
     WRITE,
     command,
     counted_keys,
@@ -25,18 +34,108 @@ from commands.core.registry import (
     one_key,
     one_varying_key,
 )
+from commands.keys.existence import delete
+from commands.keys.expiry import persist_key, set_deadline
 from commands.state import notifications
+from commands.strings import long_double
 from commands.strings.conditions import CONDITIONS, Condition, parse_condition
 from commands.strings.lifetime import Lifetime, parse_deadline
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.types.strings import StringValue
+from storage.redis_format.listpack_size import plain_integer
+from storage.types.strings import EMBEDDED_STRING_BYTES, StringValue
 
 if TYPE_CHECKING:
     from commands.core.instance import Instance
     from storage.keyspace.database import Database
+
+# Strings from this length on are sent in pieces, of this many bytes.
+_LONG_BYTES: cython.Py_ssize_t = 1024 * 1024
+_PIECE_BYTES: cython.Py_ssize_t = 128 * 1024
+
+
+@command("GET", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
+def get(client: Client, request: Request) -> bytes | LongReply:
+    """Bulk string, null without the key. Source: Redis 7.2."""
+    value = client.lookup_string(request.word(1))
+    data = None if value is None else value.to_bytes()
+    if data is not None and len(data) >= _LONG_BYTES:
+        return LongReply(_pieces(data))
+    request.mark_quick(0 if data is None else len(data))
+    return replies.bulk_or_nil(data, client.resp)
+
+
+@command("MGET", arity=-2, flags=READONLY | FAST, keys=keys_to_end(b"RO", b"ACCESS"))
+def mget(client: Client, argv: Request) -> bytes:
+    """Array of bulk strings, null for a key that is not there or holds no string.
+
+    Source: Redis 7.2.
+    """
+    nil = replies.NIL[client.resp]
+    items = [replies.array_header(len(argv) - 1)]
+    index: cython.Py_ssize_t
+    for index in range(1, argv.count):
+        value = client.lookup(argv.word(index))
+        items.append(replies.bulk(value.to_bytes()) if type(value) is StringValue else nil)
+    return b"".join(items)
+
+
+@command("GETDEL", arity=2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
+def getdel(client: Client, argv: Request) -> bytes | LongReply:
+    """Bulk string, null without the key. Source: Redis 7.2."""
+    value = client.lookup_string(argv[1])
+    if value is None:
+        return replies.NIL[client.resp]
+    delete(client, argv[1])
+    client.propagate(b"DEL", argv[1])
+    return _whole(value.to_bytes())
+
+
+@command("GETEX", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
+def getex(client: Client, argv: Request) -> bytes | LongReply:
+    """Bulk string, null without the key. Source: Redis 7.2."""
+    key, now_ms = argv[1], client.instance.now_ms
+    lifetime = _parse_getex_options(Arguments(argv, 2))
+    value = client.lookup_string(key)
+    if value is None:
+        return replies.NIL[client.resp]  # even when the deadline is invalid
+    deadline_ms = lifetime.deadline_ms(b"getex", now_ms)
+    if lifetime.option == b"PERSIST":
+        if persist_key(client, key):
+            client.propagate(b"PERSIST", key)
+    elif deadline_ms is not None and deadline_ms <= now_ms and not client.replays:
+        delete(client, key)
+        client.propagate(b"DEL", key)
+    elif deadline_ms is not None:
+        set_deadline(client, key, deadline_ms)
+    return _whole(value.to_bytes())
+
+
+def _whole(data: bytes) -> bytes | LongReply:
+    """A string as a reply."""
+    return LongReply(_pieces(data)) if len(data) >= _LONG_BYTES else replies.bulk(data)
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """The pieces of a bulk string."""
+    yield b"$%d\r\n" % len(data)
+    for start in range(0, len(data), _PIECE_BYTES):
+        yield data[start : start + _PIECE_BYTES]
+    yield b"\r\n"
+
+
+def _parse_getex_options(arguments: Arguments) -> Lifetime:
+    lifetime = Lifetime()
+    while arguments:
+        if not lifetime.take(arguments.next_keyword(), arguments, b"PERSIST"):
+            raise ReplyError(errors.SYNTAX)
+    return lifetime
+
+
+# -- SET and its relatives ---------------------------------------------------------------------
+
 
 # Up to this many are set one by one.
 FEW_KEYS = 16
@@ -342,3 +441,108 @@ def _parse_msetex_options(arguments: Arguments) -> tuple[bytes, Lifetime]:
         elif not lifetime.take(word, arguments, b"KEEPTTL"):
             raise ReplyError(errors.SYNTAX)
     return existence, lifetime
+
+
+# -- INCR and its relatives --------------------------------------------------------------------
+
+
+_LEAST: cython.longlong = INT64_MIN
+_GREATEST: cython.longlong = INT64_MAX
+_EVENTS: cython.long = notifications.STRING
+
+
+@command("INCR", arity=2, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
+def incr(client: Client, argv: Request) -> bytes:
+    """Integer: the sum. Source: Redis 7.2."""
+    return _add(client, argv, 1)
+
+
+@command("DECR", arity=2, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
+def decr(client: Client, argv: Request) -> bytes:
+    """Integer: the difference. Source: Redis 7.2."""
+    return _add(client, argv, -1)
+
+
+@command("INCRBY", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
+def incrby(client: Client, argv: Request) -> bytes:
+    """Integer: the sum. Source: Redis 7.2."""
+    return _add(client, argv, parse_int(argv.word(2)))
+
+
+@command("DECRBY", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))
+def decrby(client: Client, argv: Request) -> bytes:
+    """Integer: the difference. Source: Redis 7.2."""
+    decrement = parse_int(argv.word(2))
+    if decrement == INT64_MIN:  # which has no positive counterpart to add
+        raise ReplyError(errors.DECREMENT_OVERFLOW)
+    return _add(client, argv, -decrement)
+
+
+@cython.cfunc
+def _add(client: Client, argv: Request, increment: cython.longlong) -> bytes:
+    key = argv.word(1)
+    value: StringValue | None = client.lookup_string_for_write(key)
+    number: cython.longlong = 0
+    if value is not None:
+        data: bytes = value.to_bytes()
+        number = plain_integer(data, 0, len(data))
+        if number == 0 and data != b"0":
+            raise ReplyError(errors.NOT_AN_INTEGER)
+    if number > _GREATEST - increment if increment > 0 else number < _LEAST - increment:
+        raise ReplyError(errors.INCREMENT_OVERFLOW)
+    reply: bytes = replies.integer(number + increment)
+    # The reply has the digits, after a colon and before the end of the line.
+    text: cython.p_const_uchar = reply
+    _replace(client, key, value, text[1 : len(reply) - 2], None)
+    client.notify(_EVENTS, b"incrby", key)
+    argv.mark_quick(0)
+    return reply
+
+
+@cython.cfunc
+def _replace(
+    client: Client, key: bytes, value: StringValue | None, data: bytes, encoding: bytes | None
+) -> None:
+    """Make `data` the string at `key`, which is `value` if it is there."""
+    if value is None:
+        client.store(key, StringValue(data, client.instance.now_ms, encoding))
+    else:
+        value.replace(data, encoding)
+    client.modified(key)
+
+
+@command(
+    "INCRBYFLOAT", arity=3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"ACCESS", b"UPDATE")
+)
+def incrbyfloat(client: Client, argv: Request) -> bytes:
+    """Bulk string: the sum, with up to 17 decimals. Source: Redis 7.2."""
+    key = argv[1]
+    value = client.lookup_string_for_write(key)
+    data = _add_floats(b"0" if value is None else value.to_bytes(), argv[2])
+    # Redis keeps the result as text even where it is an integer.
+    encoding = b"embstr" if len(data) <= EMBEDDED_STRING_BYTES else b"raw"
+    _replace(client, key, value, data, encoding)
+    client.notify(_EVENTS, b"incrbyfloat", key)
+    client.propagate(b"SET", key, data, b"KEEPTTL")
+    return replies.bulk(data)
+
+
+def _add_floats(augend: bytes, increment: bytes) -> bytes:
+    """The sum as text. An argument that is not a number is refused before an infinite one."""
+    left, right = _parse_float(augend), _parse_float(increment)
+    if left is None or right is None:
+        raise ReplyError(errors.INCREMENT_NOT_FINITE)
+    try:
+        return long_double.format_number(long_double.add(left, right))
+    except long_double.NotFinite:
+        raise ReplyError(errors.INCREMENT_NOT_FINITE) from None
+
+
+def _parse_float(text: bytes) -> Fraction | None:
+    """The number, or None if it is infinite."""
+    try:
+        return long_double.parse(text)
+    except long_double.NotFinite:
+        return None
+    except ValueError:
+        raise ReplyError(errors.NOT_A_FLOAT) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.strings import set
+from commands.strings import values
 from server.inprocess.server import InProcessServer
 from tests.commands.keys.conversation import (
     NIL,
@@ -182,8 +182,8 @@ def test_very_many_keys_are_set_as_a_few_are(
     """New keys are inserted in one batch if no event is published."""
     words = " ".join(f"k{n} v{n}" for n in range(20))
     outcomes = []
-    for few_keys in (set.FEW_KEYS, 1000):
-        monkeypatch.setattr(set, "FEW_KEYS", few_keys)
+    for few_keys in (values.FEW_KEYS, 1000):
+        monkeypatch.setattr(values, "FEW_KEYS", few_keys)
         server = InProcessServer()
         client, other = server.connect(), server.connect()
         client.execute(*before.split())

@@ -1,22 +1,40 @@
-"""XRANGE, XREVRANGE and XLEN (Redis 7.4)."""
+"""XRANGE, XREVRANGE, XLEN (Redis 7.4) and XSPLIT: ranges of entries.
+
+A long range is built and sent in pieces (commands/core/long_reply.py), that of XREAD, XREADGROUP
+and XINFO STREAM FULL, too. They then read from a snapshot of the stream
+(storage/nodes/range_snapshot.py): joining a million entries takes some 80 ms, and meanwhile the
+stream may be written to, trimmed or deleted.
+
+    XSPLIT key start end EVERY number [COUNT count]
+
+Rillway's own command: partitions a range of IDs for parallel readers. The reply has an array for
+each part: the first ID, the last ID and the number of entries, which is `number` for all but the
+last part. Reading each part with XRANGE gives every entry once. COUNT limits the total of entries;
+one that is not positive returns no parts. A client of Redis that needs the ID of the n-th entry
+must read all entries before it. XSPLIT reads no entry, and splits a range of a million within
+milliseconds.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 import cython
 
-from commands.core.arguments import parse_int
+from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import FAST, READONLY, command, one_key
 from commands.streams.ids import parse_range_end, parse_range_start
-from commands.streams.reading.long_ranges import LongRange, is_long, long_reply
 from protocol import errors, replies
 from protocol.errors import ReplyError
+from protocol.records import record
 from protocol.request import Request
-from storage.entries.entry_id import EntryID, PlainID, make_id
+from storage.entries.entry_id import EntryID, PlainID, format_id, make_id
 from storage.entries.entry_ids import EntryIDs
+from storage.nodes.range_snapshot import RangeSnapshot
 from storage.redis_format.listpack_size import plain_integer
 from storage.stream import Stream
 
@@ -131,3 +149,121 @@ def _last_count_of(words: list[bytes]) -> int:
 def _nothing(client: Client, stream: Stream | None) -> bytes:
     """The reply to COUNT 0: an empty array for a missing key, null for a stream."""
     return replies.EMPTY_ARRAY if stream is None else replies.NIL_ARRAY[client.resp]
+
+
+# -- long ranges -------------------------------------------------------------------------------
+
+
+# A range is long if it spans more nodes and asks for more entries than this: a shorter one takes
+# less than a millisecond.
+MANY_NODES = 64
+MANY_ENTRIES = 5000
+
+# The most nodes in a piece, which have to be unpacked, and the size from which on it is sent.
+NODES_PER_PIECE = 8
+PIECE_BYTES = 512 * 1024
+
+
+@record
+class LongRange:
+    """One range within a reply, after a header with its length."""
+
+    snapshot: RangeSnapshot
+    header: Callable[[int], bytes]
+
+
+def is_long(stream: Stream, start: EntryID, end: EntryID, count: int) -> bool:
+    """Return True if the first `count` entries of a range (negative: all) are to go in pieces."""
+    if 0 <= count <= MANY_ENTRIES or stream.node_count <= MANY_NODES:
+        return False
+    return stream.count_nodes(start, end) > MANY_NODES
+
+
+# A part of a long reply: bytes, a range, or an iterator of pieces.
+Part: TypeAlias = "bytes | LongRange | Iterator[bytes]"
+
+
+def long_reply(parts: Sequence[Part]) -> LongReply:
+    """A long reply made of `parts`."""
+    ranges = [part for part in parts if isinstance(part, LongRange)]
+
+    def release() -> None:
+        for part in ranges:
+            part.snapshot.release()
+
+    return LongReply(_pieces(parts, ranges), release)
+
+
+def _pieces(parts: Sequence[Part], ranges: list[LongRange]) -> Iterator[bytes]:
+    for long_range in ranges:
+        for _ in long_range.snapshot.count():
+            yield b""
+    for part in parts:
+        if isinstance(part, LongRange):
+            yield part.header(part.snapshot.length)
+            yield from _entries(part.snapshot)
+        elif isinstance(part, bytes):
+            yield part
+        else:
+            yield from part
+
+
+def _entries(snapshot: RangeSnapshot) -> Iterator[bytes]:
+    batch: list[bytes] = []
+    size = nodes = 0
+    for chunks in snapshot.chunks():
+        nodes += 1
+        for chunk in chunks:
+            batch.append(chunk)
+            size += len(chunk)
+            if size >= PIECE_BYTES:
+                yield b"".join(batch)
+                batch.clear()
+                size = nodes = 0
+        if nodes == NODES_PER_PIECE:
+            yield b"".join(batch)
+            batch.clear()
+            size = nodes = 0
+    yield b"".join(batch)
+
+
+# -- XSPLIT ------------------------------------------------------------------------------------
+
+
+@command("XSPLIT", arity=-6, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
+def xsplit(client: Client, argv: Request) -> bytes:
+    """Array of [first ID, last ID, number of entries]; empty for a missing key."""
+    start, end = parse_range_start(argv[2]), parse_range_end(argv[3])
+    every, count = _parse_sizes(argv)
+    stream = client.lookup_stream(argv[1])
+    if stream is None:
+        return replies.EMPTY_ARRAY
+    limit = stream.length if count is None else max(count, 0)
+    parts = [
+        replies.array(
+            [
+                replies.bulk(format_id(run.first_id)),
+                replies.bulk(format_id(run.last_id)),
+                replies.integer(run.length),
+            ]
+        )
+        for run in stream.split(start, end, every, limit)
+    ]
+    return replies.array(parts)
+
+
+def _parse_sizes(argv: Request) -> tuple[int, int | None]:
+    """EVERY and COUNT, in any order; EVERY is required and positive."""
+    every: int | None = None
+    count: int | None = None
+    arguments = Arguments(argv, 4)
+    while arguments:
+        if arguments.take(b"EVERY"):
+            every = arguments.next_int(minimum=1, maximum=INT64_MAX)
+        elif arguments.take(b"COUNT"):
+            count = arguments.next_int()
+        else:
+            arguments.finish()
+    if every is None:
+        raise ReplyError(errors.SYNTAX)
+    return every, count

@@ -1,4 +1,4 @@
-# The C types of commands/streams/reading/ranges.py.
+# The C types of commands/streams/ranges.py.
 
 cimport cython
 

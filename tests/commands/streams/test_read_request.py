@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.core.arguments import INT64_MAX
-from commands.streams.reading.read_request import (
+from commands.streams.read import (
     ALL,
     ReadRequest,
     key_positions,

@@ -1,4 +1,4 @@
-# The C types of commands/streams/reading/read.py.
+# The C types of commands/streams/read.py.
 
 cimport cython
 

@@ -1,10 +1,16 @@
-# The C types of commands/strings/set.py.
+# The C types of commands/strings/values.py.
 
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
+from protocol cimport replies
 from protocol.request cimport Request
 from storage.keyspace.database cimport Database
+from storage.redis_format.listpack_size cimport plain_integer
 from storage.types.strings cimport StringValue
 
 
 cdef bytes _set_plainly(Client client, Request request)
+
+cdef long long _LEAST
+cdef long long _GREATEST
+cdef long _EVENTS

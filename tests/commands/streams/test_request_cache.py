@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commands.streams.reading.request_cache import MAX_REQUEST_BYTES, MAX_REQUESTS, RequestCache
+from commands.streams.request_cache import MAX_REQUEST_BYTES, MAX_REQUESTS, RequestCache
 
 
 def request(number: int) -> tuple[bytes, ...]:
