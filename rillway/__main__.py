@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ USAGE_ERROR = 2
 
 # The packages of the extra rillway[archive].
 ARCHIVE_PACKAGES = {"deltalake", "pyarrow", "rich"}
+HELP = {"-h", "--help"}
 
 SERVE_USAGE = """\
 Usage: rillway serve [FILE] [--directive value ...]
@@ -48,23 +49,16 @@ def serve(arguments: list[str]) -> int | None:
         print(SERVE_USAGE)
         return 0
     gc.disable()  # imports leave no garbage; the server switches it on again
-    from rillway.command_line.colour import has_colour
+    from rillway.command_line.output import has_colour
 
     status: int = application("server.main").main(arguments, has_colour=has_colour(sys.stdout))
     return status
 
 
-def cluster(arguments: list[str]) -> int:
-    """Start, watch, extend and stop a cluster on this machine."""
-    from rillway.cluster.command import main as cluster_main
-
-    return cluster_main(arguments)
-
-
 def check(arguments: list[str]) -> int:
     """Inspect and repair data files."""
     from rillway.command_line.check import make_parser
-    from rillway.command_line.colour import paint
+    from rillway.command_line.output import paint
 
     options = make_parser().parse_args(arguments)
     stream_paint = partial(paint, stream=sys.stdout)
@@ -72,95 +66,89 @@ def check(arguments: list[str]) -> int:
     return status
 
 
-def demo(arguments: list[str]) -> int:
-    """A queue of jobs with workers that crash, live; or a year of real departures."""
-    from rillway.demo.command import main as demo_main
+def run(package: str, arguments: list[str]) -> int:
+    """Run a sub-command that is a package of its own. --help imports its parser alone.
 
-    return demo_main(arguments)
-
-
-def consume(arguments: list[str]) -> int:
-    """Run a command for each entry of a stream."""
-    from rillway.consumer.command import main as consume_main
-
-    return consume_main(arguments)
-
-
-def top(arguments: list[str]) -> int:
-    """Streams, groups and consumers of a server, live in the terminal."""
-    from rillway.top.command import main as top_main
-
-    return top_main(arguments)
-
-
-def console(arguments: list[str]) -> int:
-    """Serve pages that show the streams of a server."""
-    from rillway.console.command import main as console_main
-
-    return console_main(arguments)
-
-
-def run_pipeline(room: str, arguments: list[str]) -> int:
-    """Run a command of the data pipeline. Names the package to install if one is missing.
-
-    Arguments are parsed before that, so --help works, and mistakes are reported.
+    Names what to install if a package is missing, unless the arguments are wrong.
     """
+    if not HELP.isdisjoint(arguments):
+        parse(package, arguments)
     try:
-        command = importlib.import_module(f"rillway.pipeline.{room}.command")
+        command = importlib.import_module(f"rillway.{package}.command")
     except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in ARCHIVE_PACKAGES:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in ARCHIVE_PACKAGES:
             raise
-        importlib.import_module(f"rillway.pipeline.{room}.arguments").parse_options(arguments)
-        print(f"rillway: {package} is missing: pip install 'rillway[archive]'", file=sys.stderr)
+        parse(package, arguments)
+        print(f"rillway: {missing} is missing: pip install 'rillway[archive]'", file=sys.stderr)
         return FAILURE
     status: int = command.main(arguments)
     return status
+
+
+def parse(package: str, arguments: list[str]) -> None:
+    """Show the help of a sub-command, or what is wrong with its arguments, and exit."""
+    importlib.import_module(f"rillway.{package}.arguments").parse_options(arguments)
 
 
 def completion(arguments: list[str]) -> int:
     """Print a script that completes the arguments of `rillway` in a shell."""
     from rillway.command_line.completion import main as completion_main
 
-    known = application("commands.config.configuration").DIRECTIVES
-    shown = {name: found for name, found in known.items() if not found.hidden}
-    directives = {name: found.kind.choices for name, found in shown.items()}
     summaries = {name: summary for name, (_, summary) in SUBCOMMANDS.items()}
     return completion_main(arguments, summaries, directives)
 
 
+def directives() -> dict[str, Sequence[str]]:
+    """The options of `serve`, with their values where these are few."""
+    known = application("commands.config.configuration").DIRECTIVES
+    return {name: found.kind.choices for name, found in known.items() if not found.hidden}
+
+
 SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
     "serve": (serve, "start a server: rillway serve --help"),
-    "cluster": (cluster, "a cluster on this machine, one core each: rillway cluster --help"),
+    "cluster": (
+        partial(run, "cluster"),
+        "a cluster on this machine, one core each: rillway cluster --help",
+    ),
     "check": (check, "inspect and repair data files: rillway check --help"),
-    "top": (top, "watch a server in the terminal: rillway top --help"),
-    "consume": (consume, "run a command for each entry of a stream: rillway consume --help"),
+    "top": (partial(run, "top"), "watch a server in the terminal: rillway top --help"),
+    "consume": (
+        partial(run, "consumer"),
+        "run a command for each entry of a stream: rillway consume --help",
+    ),
     "archive": (
-        partial(run_pipeline, "archive"),
+        partial(run, "pipeline.archive"),
         "move streams to a table of Parquet files: rillway archive --help",
     ),
     "query": (
-        partial(run_pipeline, "query"),
+        partial(run, "pipeline.query"),
         "a range of entries, from archive and memory: rillway query --help",
     ),
     "replay": (
-        partial(run_pipeline, "replay"),
+        partial(run, "pipeline.replay"),
         "add archived entries to a stream again: rillway replay --help",
     ),
     "dead-letters": (
-        partial(run_pipeline, "dead_letters"),
+        partial(run, "pipeline.dead_letters"),
         "move entries that were delivered too often: rillway dead-letters --help",
     ),
     "latency": (
-        partial(run_pipeline, "latency"),
+        partial(run, "pipeline.latency"),
         "how long entries are pending, and take in all: rillway latency --help",
     ),
     "lag": (
-        partial(run_pipeline, "lag"),
+        partial(run, "pipeline.lag"),
         "how far groups are behind, and for how long: rillway lag --help",
     ),
-    "console": (console, "a page in the browser that shows it all: rillway console --help"),
-    "demo": (demo, "a queue of jobs with workers that crash, live: rillway demo --help"),
+    "console": (
+        partial(run, "console"),
+        "a page in the browser that shows it all: rillway console --help",
+    ),
+    "demo": (
+        partial(run, "demo"),
+        "a queue of jobs with workers that crash, live: rillway demo --help",
+    ),
     "completion": (completion, "complete words in bash, zsh or fish: rillway completion --help"),
 }
 
@@ -174,7 +162,7 @@ def usage() -> str:
 
 def unknown(name: str) -> str:
     """What is said of a sub-command that does not exist: the nearest one, or the list."""
-    from rillway.command_line.suggestions import did_you_mean
+    from rillway.command_line.parser import did_you_mean
 
     suggestion = did_you_mean(name, SUBCOMMANDS)
     return f"there is no sub-command '{name}'." + (suggestion or f"\n\n{usage()}")

@@ -8,9 +8,25 @@ docs/reference/client.md.
 
 from __future__ import annotations
 
-from rillway.client.asyncio import AsyncGroup, AsyncStream
-from rillway.client.operations import Entry
-from rillway.client.partitioned import PartitionedStream
-from rillway.client.sync import Group, Stream
+from typing import TYPE_CHECKING
+
+from rillway.lazy import lazy
+
+if TYPE_CHECKING:
+    from rillway.client.asyncio import AsyncGroup, AsyncStream
+    from rillway.client.operations import Entry
+    from rillway.client.partitioned import PartitionedStream
+    from rillway.client.sync import Group, Stream
 
 __all__ = ["AsyncGroup", "AsyncStream", "Entry", "Group", "PartitionedStream", "Stream"]
+
+HOMES = {
+    "AsyncGroup": "rillway.client.asyncio",
+    "AsyncStream": "rillway.client.asyncio",
+    "Entry": "rillway.client.operations",
+    "Group": "rillway.client.sync",
+    "PartitionedStream": "rillway.client.partitioned",
+    "Stream": "rillway.client.sync",
+}
+
+__getattr__ = lazy(__name__, HOMES)

@@ -7,13 +7,13 @@ import re
 from pathlib import Path
 from typing import NoReturn
 
-from rillway.cluster.ports import MAX_PORT
 from rillway.command_line.arguments import from_one, from_zero, whole_number
-from rillway.command_line.parser import Parser
-from rillway.command_line.suggestions import did_you_mean
+from rillway.command_line.parser import Parser, did_you_mean
 
 DEFAULT_FOLDER = Path("rillway-cluster")
 DEFAULT_PORT = 7000
+BUS_PORT_OFFSET = 10_000
+MAX_PORT = 65_535 - BUS_PORT_OFFSET
 
 
 def parse_options(arguments: list[str]) -> tuple[str, argparse.Namespace]:

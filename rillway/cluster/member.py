@@ -13,10 +13,10 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from rillway.cluster.arguments import BUS_PORT_OFFSET
 from rillway.cluster.failure import ClusterFailed, NoPassword, NotReady
 
 SLOT_COUNT = 16_384
-BUS_PORT_OFFSET = 10_000
 ANSWER_SECONDS = 5.0
 POLL_SECONDS = 0.01
 FIELDS_BEFORE_SLOTS = 8

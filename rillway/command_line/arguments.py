@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from rillway.pipeline.client.connection import DEFAULT_URL, check_url
 from rillway.pipeline.client.id_units import TimeID
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, make_id, parse_id
 from rillway.pipeline.client.quantities import (
@@ -17,6 +16,7 @@ from rillway.pipeline.client.quantities import (
     parse_duration,
     parse_time,
 )
+from rillway.pipeline.client.urls import DEFAULT_URL, check_url
 
 T = TypeVar("T")
 SCHEMES = ("redis://", "rediss://", "unix://")

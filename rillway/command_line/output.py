@@ -1,8 +1,9 @@
-"""Standard output whose reader may close it, as `head` does: the command then ends quietly.
+"""What commands write: colours, a named target, and an output that its reader may close.
 
 Python ignores SIGPIPE, so that a socket that is closed does not end a program, and raises
-BrokenPipeError instead. Commands report that as they report other errors of the system. So what
-standard output raises is SystemExit, with the status of a program that SIGPIPE has ended.
+BrokenPipeError instead. Commands report that as they report other errors of the system. So a closed
+standard output, as `head` leaves it, raises SystemExit with the status of a program that SIGPIPE
+has ended.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from __future__ import annotations
 import io
 import os
 import signal
+import sys
 from collections.abc import Callable
 from typing import TextIO, TypeVar
+
+from rillway.pipeline.client.urls import public_url
 
 STATUS = 128 + signal.SIGPIPE
 
@@ -47,3 +51,22 @@ def flushed(run: Callable[[], _Result], stream: TextIO) -> _Result:
         return run()
     finally:
         stream.flush()
+
+
+CODES = {"red": "31", "green": "32", "yellow": "33"}
+
+
+def has_colour(stream: TextIO) -> bool:
+    """Return True if what is written to the stream may have colours (https://no-color.org)."""
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb"
+    return not is_plain and stream.isatty()
+
+
+def paint(text: str, colour: str, stream: TextIO) -> str:
+    """The text in a colour, if the stream shows it."""
+    return f"\x1b[{CODES[colour]}m{text}\x1b[0m" if has_colour(stream) else text
+
+
+def name_target(sub_command: str, url: str) -> None:
+    """On standard error: standard output may be data."""
+    print(f"rillway {sub_command}: writes to {public_url(url)}", file=sys.stderr)

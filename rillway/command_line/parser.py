@@ -11,11 +11,10 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
-from rillway.command_line.colour import paint
-from rillway.command_line.suggestions import did_you_mean
+from rillway.command_line.output import paint
 
 # The types of arguments (arguments.py) raise "expected a number from 1 up".
 EXPECTED = re.compile(r"argument (.+?): expected ")
@@ -63,3 +62,11 @@ class Parser(argparse.ArgumentParser):
         self.print_usage(sys.stderr)
         message = EXPECTED.sub(r"\1 takes ", message).removeprefix("argument ")
         self.exit(2, f"{self.prog}: {paint('error:', 'red', sys.stderr)} {message}\n")
+
+
+def did_you_mean(word: str, names: Iterable[str], mark: str = "'") -> str:
+    """ " Did you mean 'serve'?" for the name that is nearest to `word`; "" if none is near."""
+    from difflib import get_close_matches  # for errors only: `serve` must start fast
+
+    close = get_close_matches(word, names, n=1)
+    return f" Did you mean {mark}{close[0]}{mark}?" if close else ""

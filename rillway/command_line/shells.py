@@ -7,8 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from shlex import quote
+from typing import NamedTuple
 
-from rillway.command_line.described import Command, Option
+
+class Option(NamedTuple):
+    """An option. `values`: what it takes; empty for anything, None for nothing."""
+
+    names: tuple[str, ...]
+    help: str
+    values: tuple[str, ...] | None
+
+
+class Command(NamedTuple):
+    """A sub-command, or a job of one (`archive compact`)."""
+
+    name: str
+    summary: str
+    options: tuple[Option, ...] = ()
+    words: tuple[str, ...] = ()  # that may follow it: jobs, or the name of a shell
+    takes_files: bool = False
+
 
 # -- bash ----------------------------------------------------------------------------------------
 

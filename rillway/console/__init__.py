@@ -1,6 +1,7 @@
 """`rillway console`: streams, groups and pending entries of any Redis server as web pages.
 
-`command`      arguments, and the HTTP server
+`arguments`    the options
+`command`      the HTTP server
 `application`  routes, and what all requests share
 `security`     headers, the Host check, what a write must bring
 `login`        sessions, passwords

@@ -10,12 +10,10 @@ import asyncio
 import signal
 import socket
 import sys
-from pathlib import Path
 
-from rillway.command_line.arguments import add_url, port
-from rillway.command_line.parser import Parser
-from rillway.command_line.target import name_target
-from rillway.pipeline.client.connection import public_url
+from rillway.command_line.output import name_target
+from rillway.console.arguments import parse_options
+from rillway.pipeline.client.urls import public_url
 
 MISSING = "rillway: {} is missing: pip install 'rillway[console]'"
 # The packages of the extra rillway[console].
@@ -119,85 +117,3 @@ def exposure(options: argparse.Namespace, *, is_login: bool) -> str | None:
 def failed(text: str, status: int = 1) -> int:
     print(f"rillway console: {text}", file=sys.stderr)
     return status
-
-
-def make_parser() -> Parser:
-    parser = Parser(
-        "console",
-        "Streams, groups and pending entries of a Redis server in the browser.",
-    )
-    add_url(parser)
-    parser.add_argument(
-        "--bind",
-        default="127.0.0.1",
-        metavar="ADDRESS",
-        help="where to listen (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--port", type=port, default=DEFAULT_PORT, help="0 takes a free one (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--read-only", action="store_true", help="show everything, and change nothing"
-    )
-    parser.add_argument(
-        "--password-file",
-        dest="password",
-        type=password_in,
-        metavar="FILE",
-        help="ask viewers for the password in the first line of this file",
-    )
-    parser.add_argument("--tls-cert", type=existing, metavar="FILE", help="serve https")
-    parser.add_argument("--tls-key", type=existing, metavar="FILE", help="the certificate's key")
-    parser.add_argument(
-        "--allow-host",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="another name by which browsers may ask for the console; may be given again",
-    )
-    parser.add_argument(
-        "--dead-letters",
-        action="append",
-        default=[],
-        type=dead_letters,
-        metavar="STREAM=DEAD",
-        help="where the dead letters of a stream are (default: STREAM:dead); may be given again",
-    )
-    parser.add_argument(
-        "--insecure",
-        action="store_true",
-        help="allow an address that is no loopback one without TLS and a login",
-    )
-    return parser
-
-
-def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
-    parser = make_parser()
-    options = parser.parse_args(arguments)
-    if (options.tls_cert is None) != (options.tls_key is None):
-        parser.error("--tls-cert and --tls-key go together")
-    return options
-
-
-def password_in(path: str) -> str:
-    try:
-        lines = Path(path).read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    if not lines or not lines[0]:
-        raise argparse.ArgumentTypeError(f"{path}: its first line is empty")
-    return lines[0]
-
-
-def existing(path: str) -> str:
-    if not Path(path).is_file():
-        raise argparse.ArgumentTypeError(f"{path}: there is no such file")
-    return path
-
-
-def dead_letters(text: str) -> tuple[bytes, bytes]:
-    stream, equals, dead = text.partition("=")
-    if not stream or not equals or not dead or stream == dead:
-        raise argparse.ArgumentTypeError("expected STREAM=DEAD")
-    return stream.encode(), dead.encode()

@@ -9,8 +9,23 @@ docs/reference/consumer.md.
 
 from __future__ import annotations
 
-from rillway.consumer.consumer import Consumer
-from rillway.consumer.entry import Entry
-from rillway.consumer.worker import Counts, GiveUp, Handler
+from typing import TYPE_CHECKING
+
+from rillway.lazy import lazy
+
+if TYPE_CHECKING:
+    from rillway.consumer.consumer import Consumer
+    from rillway.consumer.entry import Entry
+    from rillway.consumer.worker import Counts, GiveUp, Handler
 
 __all__ = ["Consumer", "Counts", "Entry", "GiveUp", "Handler"]
+
+HOMES = {
+    "Consumer": "rillway.consumer.consumer",
+    "Counts": "rillway.consumer.worker",
+    "Entry": "rillway.consumer.entry",
+    "GiveUp": "rillway.consumer.worker",
+    "Handler": "rillway.consumer.worker",
+}
+
+__getattr__ = lazy(__name__, HOMES)

@@ -3,10 +3,8 @@
     jobs/          `rillway demo`: a queue of jobs, to be watched in `rillway top`
     departures/    `rillway demo departures`: a year of real departures, every one accounted for
     command.py     chooses one of the two, and says what went wrong
-    options.py     which server, and which keys
-    processes.py   no process of a demo outlives it
-    screen.py      `rillway top` beside a demo
-    service.py     a server started for a demo
+    arguments.py   the arguments of both
+    service.py     what they share: a server, the screen of `rillway top`, the keys
 
 They are ordinary clients: redis-py over a socket, without any of the server's code.
 """

@@ -15,8 +15,7 @@ import redis
 from rillway.demo.departures.command import main as departures
 from rillway.demo.departures.data_set import DataSetMissing
 from rillway.demo.jobs.command import main as jobs
-from rillway.demo.options import DemoFailed
-from rillway.demo.service import ServerFailed
+from rillway.demo.service import DemoFailed, ServerFailed
 
 
 def main(arguments: list[str]) -> int:

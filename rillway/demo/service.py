@@ -1,12 +1,17 @@
-"""The demo's own server: a `rillway serve` process, whose port is read from its log."""
+"""What the demos share: their server, the screen of `rillway top`, and keys that are theirs."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import parent_process
 from pathlib import Path
 
 import redis
@@ -15,6 +20,7 @@ import rillway
 
 START_SECONDS = 10.0
 STOP_SECONDS = 10.0
+SCREEN_SECONDS = 5.0
 PORT_LINE = re.compile(r"\bport (\d+) on\b")
 # The folder of this package, so that the child imports the same one from any working directory.
 IMPORT_ROOT = str(Path(rillway.__file__).parent.parent)
@@ -83,3 +89,71 @@ class Service:
             self.process.kill()
             self.process.wait()
         self.pid_file.unlink(missing_ok=True)
+
+
+class DemoFailed(Exception):
+    """The run could not be finished; the message says why."""
+
+
+@contextmanager
+def open_server(options: argparse.Namespace) -> Iterator[str]:
+    """The URL of the server to use: a given one, or one started for this run.
+
+    Raises ServerFailed.
+    """
+    if options.url is not None:
+        yield options.url
+        return
+    with tempfile.TemporaryDirectory(prefix="rillway-demo-") as temporary:
+        service = Service(options.directory or Path(temporary), options.port)
+        try:
+            yield service.url
+        finally:
+            if options.keep_server:
+                print(f"\nThe server is still running: redis-cli -p {service.port}")
+                print(f"Stop it: kill {service.process.pid}", flush=True)
+            else:
+                service.stop()
+
+
+def clear_keys(client: redis.Redis, keys: Sequence[str], overwrite: bool) -> None:
+    """Delete a demo's keys, if that is allowed.
+
+    Raises DemoFailed if they exist and may not be deleted.
+    """
+    if overwrite:
+        client.delete(*keys)
+    elif client.exists(*keys):
+        raise DemoFailed(
+            f"of the keys {', '.join(keys)} there are some on this server; --overwrite deletes them"
+        )
+
+
+class Screen:
+    """`rillway top` with `options`: a process of its own, on the same terminal, until q is pressed.
+
+    A demo does not draw by itself: what it draws while a pipeline is out would count as latency.
+    """
+
+    def __init__(self, url: str, *options: str) -> None:
+        words = [sys.executable, "-m", "rillway", "top", "--url", url, *options]
+        self._top = subprocess.Popen(words, env=os.environ | {"PYTHONPATH": IMPORT_ROOT})
+
+    @property
+    def is_open(self) -> bool:
+        return self._top.poll() is None
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        self._top.terminate()
+        try:
+            self._top.wait(SCREEN_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._top.kill()
+            self._top.wait()
+
+
+def parent_is_gone() -> bool:
+    """Return True in a demo's process whose parent has ended, however it ended."""
+    parent = parent_process()
+    return parent is not None and not parent.is_alive()

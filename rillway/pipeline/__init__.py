@@ -25,8 +25,9 @@ that it finds, whether it is used or not.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from rillway.lazy import lazy
 
 if TYPE_CHECKING:
     from rillway.pipeline.query.history import read_history
@@ -42,8 +43,4 @@ HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    """Imports a public name when it is first used."""
-    if name in HOMES:
-        return getattr(importlib.import_module(HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy(__name__, HOMES)

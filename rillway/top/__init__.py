@@ -2,7 +2,8 @@
 
 A client of any Redis server, over rillway/sampler. It never writes.
 
-`command`   the arguments, and the loops: live, once, JSON
+`arguments`  the options
+`command`   the loops: live, once, JSON
 `feed`      drives the sampler in a thread, over a connection that may be lost
 `state`     keys to state: what is selected, sorted, filtered, opened
 `history`   lag over the last minutes, for sparklines

@@ -32,12 +32,12 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "rillway/cluster/process.py": "test_command.py beside it, in processes of its own",
     "rillway/consumer/worker.py": "test_consumer.py beside it",
     "rillway/demo/jobs/worker.py": "test_command.py beside it, in processes of its own",
-    "rillway/demo/options.py": "jobs/test_command.py and departures/test_command.py",
-    "rillway/demo/processes.py": "departures/test_consumer.py",
-    "rillway/demo/screen.py": "jobs/test_command.py and departures/test_progress.py",
     **{
-        f"rillway/pipeline/{room}/arguments.py": "test_command.py beside it, and test_main.py"
-        for room in ("archive", "latency", "query", "replay")
+        f"rillway/{room}/arguments.py": "test_command.py beside it, and test_main.py"
+        for room in (
+            *("console", "consumer", "demo", "top", "pipeline/archive", "pipeline/dead_letters"),
+            *("pipeline/lag", "pipeline/latency", "pipeline/query", "pipeline/replay"),
+        )
     },
     "rillway/pipeline/archive/engine.py": "test_archiver.py, and jvm/test_commands.py",
     "rillway/pipeline/archive/files/actions.py": "test_table.py, and columns/test_statistics.py",

@@ -21,7 +21,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from rillway.pipeline.archive.identity.epochs import ALL, CURRENT
+from rillway.pipeline.archive.limits import ALL, CURRENT
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import (
     Connection,

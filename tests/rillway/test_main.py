@@ -14,6 +14,7 @@ from rillway import __version__
 from rillway.__main__ import SUBCOMMANDS, main
 
 ROOT = Path(__file__).parents[2]
+HEAVY = {"asyncio", "hiredis", "inspect", "pyarrow", "redis", "rich"}
 
 
 @pytest.mark.parametrize("asked", ["help", "--help", "-h"])
@@ -86,6 +87,23 @@ def test_the_commands_of_the_pipeline_explain_themselves(
         main([name, "--help"])
     assert ended.value.code == 0
     assert f"rillway {name}" in capsys.readouterr().out
+
+
+def test_help_of_no_sub_command_waits_for_heavy_imports() -> None:
+    program = (
+        "import contextlib, sys\n"
+        "from rillway.__main__ import SUBCOMMANDS, main\n"
+        "for name in [*SUBCOMMANDS, 'archive compact', 'cluster start', 'demo departures', '']:\n"
+        "    with contextlib.suppress(SystemExit):\n"
+        "        main([*name.split(), '--help'])\n"
+        f"    found = {HEAVY} & set(sys.modules)\n"
+        "    assert not found, f'{name}: {found}'\n"
+    )
+    # Without site, nothing is loaded but what the sub-commands ask for.
+    paths = f"import sys; sys.path[:0] = [{str(ROOT)!r}, {sysconfig.get_path('purelib')!r}]\n"
+    words = [sys.executable, "-I", "-S", "-c", paths + program]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture

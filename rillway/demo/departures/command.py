@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import redis
 
-from rillway.command_line.arguments import from_zero, whole_number
-from rillway.command_line.parser import Parser
+from rillway.demo.arguments import DEPARTURE_KEYS, parse_options
 from rillway.demo.departures import report
 from rillway.demo.departures.audit import Evidence, audit, read_ledger, walk
 from rillway.demo.departures.consumer import Assignment, run_consumer
@@ -18,28 +17,20 @@ from rillway.demo.departures.data_set import Departure, count_by_carrier, read_d
 from rillway.demo.departures.producer import Producer
 from rillway.demo.departures.progress import Progress, make_progress
 from rillway.demo.departures.tally import Tally
-from rillway.demo.options import (
+from rillway.demo.service import (
     DemoFailed,
-    add_server_options,
     clear_keys,
     open_server,
-    parse_server_options,
 )
 from rillway.plurals import count_of
 
-STREAM = "departures"
+STREAM, LEDGER = DEPARTURE_KEYS
 GROUP = "counters"
-LEDGER = "departures:acknowledged"
-KEYS = (STREAM, LEDGER)
 
 NAMES = tuple(f"consumer-{number:02}" for number in range(1, 11))
 CRASHING = ("consumer-04", "consumer-07")
 CLAIMING = "consumer-10"
 
-# The rate of the latency test in Redis's tutorial on streams.
-RATE = 10_000
-# With fewer, the run ends before two consumers can crash in the middle of it.
-MIN_DEPARTURES = 2_000
 READY_SECONDS = 30.0
 # The run is aborted if nothing was acknowledged for this long.
 STALL_SECONDS = 30.0
@@ -198,33 +189,12 @@ def show(evidence: Evidence, sending_seconds: float, seconds: float) -> bool:
     return failed == 0
 
 
-def make_parser() -> Parser:
-    parser = Parser(
-        "demo departures",
-        "Send a year of real departures through a stream to ten consumer processes, "
-        "two of which crash, and check that each departure was acknowledged exactly once.",
-    )
-    add_server_options(parser, KEYS)
-    parser.add_argument(
-        "--departures",
-        type=whole_number(MIN_DEPARTURES),
-        help="only this many, the first of the year",
-    )
-    parser.add_argument(
-        "--rate",
-        type=from_zero,
-        default=RATE,
-        help=f"departures sent a second, 0 for as many as possible (default: {RATE:,})",
-    )
-    return parser
-
-
 def main(arguments: list[str]) -> int:
     """Run the demo and return the exit status."""
-    options = parse_server_options(make_parser(), arguments)
+    options = parse_options(["departures", *arguments])
     print("Reading the data set ...", flush=True)
     departures = read_departures()[: options.departures]
     with open_server(options) as url, redis.Redis.from_url(url) as client:
         print(f"{len(departures):,} departures go to {url}", flush=True)
-        clear_keys(client, KEYS, options.overwrite)
+        clear_keys(client, DEPARTURE_KEYS, options.overwrite)
         return 0 if run(client, url, departures, options.rate) else 1

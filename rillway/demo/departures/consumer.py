@@ -17,7 +17,7 @@ from typing import Any
 import redis
 
 from rillway.demo.departures.tally import Tally
-from rillway.demo.processes import parent_is_gone
+from rillway.demo.service import parent_is_gone
 
 Entry = tuple[bytes, dict[bytes, bytes]]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from rillway.demo.screen import Screen
+from rillway.demo.service import Screen
 from rillway.top.command import is_terminal
 
 LINE_EVERY_SECONDS = 2.0

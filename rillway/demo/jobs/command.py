@@ -13,24 +13,20 @@ from random import Random
 
 import redis
 
-from rillway.command_line.arguments import duration, from_one
-from rillway.command_line.parser import Parser
+from rillway.demo.arguments import parse_options
 from rillway.demo.jobs.crew import Crew
 from rillway.demo.jobs.work import DEAD_LETTERS, DONE, GROUP, JOBS, KEYS, jobs
 from rillway.demo.jobs.worker import CLAIM_IDLE_MS, MAX_DELIVERIES
-from rillway.demo.options import (
+from rillway.demo.service import (
     DemoFailed,
-    add_server_options,
+    Screen,
     clear_keys,
     open_server,
-    parse_server_options,
 )
-from rillway.demo.screen import Screen
 from rillway.plurals import count_of
 from rillway.top.command import is_terminal
 
 WORKERS = 4
-RATE = 40
 # The rate goes up and down by half of it, so that there is something to see.
 WAVE_SECONDS = 20.0
 KILL_SECONDS = 8.0
@@ -103,7 +99,7 @@ class Queue:
 
 def main(arguments: list[str]) -> int:
     """Run the demo and return the exit status."""
-    options = parse_server_options(make_parser(), arguments)
+    options = parse_options(arguments)
     with open_server(options) as url, redis.Redis.from_url(url) as client:
         clear_keys(client, KEYS, options.overwrite)
         queue = Queue(client, url, Random())
@@ -190,27 +186,3 @@ def report(queue: Queue) -> bool:
 
 def say(text: str) -> None:
     print(text, flush=True)
-
-
-def make_parser() -> Parser:
-    parser = Parser(
-        "demo",
-        "A queue of jobs with four workers, of which one is killed every few seconds; "
-        "others take its jobs over. `rillway demo departures` sends 336,776 real departures "
-        "instead, and proves that each was acknowledged once.",
-    )
-    add_server_options(parser, KEYS)
-    parser.add_argument(
-        "--for",
-        dest="seconds",
-        type=duration,
-        metavar="TIME",
-        help="end after this time (default: when top is closed with q; without a terminal 20s)",
-    )
-    parser.add_argument(
-        "--rate",
-        type=from_one,
-        default=RATE,
-        help=f"jobs a second, up and down by a half (default: {RATE})",
-    )
-    return parser

@@ -10,7 +10,7 @@ import redis.asyncio
 
 from rillway.consumer import Consumer, Entry
 from rillway.demo.jobs.work import DEAD_LETTERS, DONE, GROUP, JOBS
-from rillway.demo.processes import parent_is_gone
+from rillway.demo.service import parent_is_gone
 
 READ_COUNT = 8
 BLOCK_MS = 500

@@ -16,12 +16,11 @@ from rillway.command_line.arguments import (
     server_url,
     size_in_bytes,
 )
-from rillway.command_line.parser import Parser
-from rillway.command_line.suggestions import did_you_mean
-from rillway.pipeline.archive.files.periods import PERIODS
+from rillway.command_line.parser import Parser, did_you_mean
 from rillway.pipeline.archive.limits import (
     BATCH_BYTES,
     BATCH_ENTRIES,
+    PERIODS,
     TARGET_BYTES,
     VACUUM_AFTER_HOURS,
 )

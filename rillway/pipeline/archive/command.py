@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Any
 
-from rillway.command_line.target import name_target
+from rillway.command_line.output import name_target
 from rillway.pipeline.archive.archiver import (
     Archiver,
     Hooks,
@@ -63,10 +63,11 @@ from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.cli.said import Said
 from rillway.pipeline.client.cluster import away_of, away_sentences, connect
-from rillway.pipeline.client.connection import ConnectionLost, ServerError, public_url
+from rillway.pipeline.client.connection import ConnectionLost, ServerError
 from rillway.pipeline.client.id_units import unit_text
 from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.client.places import archive_of, gone_sentences, read_markers
+from rillway.pipeline.client.urls import public_url
 from rillway.pipeline.ranges.discovery import StreamMissing, find_streams, glob, none_fits
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, spark_session
 from rillway.plurals import count_of

@@ -29,9 +29,9 @@ from rillway.pipeline.client.connection import (
     ServerError,
     Word,
     exec_reply,
-    with_timeout,
 )
 from rillway.pipeline.client.scripts import Scripts
+from rillway.pipeline.client.urls import with_timeout
 
 T = TypeVar("T")
 

@@ -35,7 +35,6 @@ from rillway.pipeline.archive.files.parquet_files import (
     ArchivedFile,
     file_schema,
 )
-from rillway.pipeline.archive.files.periods import DAY
 from rillway.pipeline.archive.files.rows import Segment, StreamRows
 from rillway.pipeline.archive.files.store import ArchiveError as ArchiveError
 from rillway.pipeline.archive.files.store import (
@@ -49,8 +48,6 @@ from rillway.pipeline.archive.files.store import (
 )
 from rillway.pipeline.archive.files.store import first_line as first_line
 from rillway.pipeline.archive.identity.epochs import (
-    ALL,
-    CURRENT,
     Epoch,
     StreamRecord,
     StreamState,
@@ -63,6 +60,7 @@ from rillway.pipeline.archive.identity.state_files import (
     remove_old,
     write_records,
 )
+from rillway.pipeline.archive.limits import ALL, CURRENT, DAY
 from rillway.pipeline.archive.repair.log_files import (
     ACTIONS,
     check_readable,

@@ -29,10 +29,13 @@ from rillway.pipeline.archive.files.parquet_files import (
     FilesWriter,
     file_schema,
 )
-from rillway.pipeline.archive.files.periods import DAY, Undated
+from rillway.pipeline.archive.files.periods import (
+    Undated,
+)
 from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.identity.epochs import FIRST
 from rillway.pipeline.archive.identity.sources import is_there, read_run_ids
+from rillway.pipeline.archive.limits import DAY
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.decoder import RawEntry, fields_decoder, repeated, timestamps
 from rillway.pipeline.client.cluster import connect, is_redirection

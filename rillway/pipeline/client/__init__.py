@@ -1,6 +1,7 @@
 """The client: one connection to a server, and what the server reports. Imports no other room.
 
 `connection`     a socket: requests out, parsed replies in, several in flight at once
+`urls`           URLs of servers: checked, shown without passwords, changed
 `cluster`        the nodes of a Redis Cluster as one connection
 `scripts`        a check and a write in one step, where the server has scripts
 `watched_key`    a key that is set in one transaction with what it counts

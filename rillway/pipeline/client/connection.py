@@ -10,16 +10,15 @@ tasks), and a write must not be repeated without knowing what became of it.
 
 from __future__ import annotations
 
-import os
-import re
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
-from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import hiredis
 import redis
+
+from rillway.pipeline.client.urls import TIMEOUT_SECONDS, public_url
 
 Word: TypeAlias = bytes | str | int
 # Host and port of a node.
@@ -27,8 +26,6 @@ Address: TypeAlias = tuple[str, int]
 # Nested lists of bytes and ints, None for null; a ServerError may stand inside of EXEC's reply.
 Reply: TypeAlias = Any
 
-DEFAULT_URL = "redis://127.0.0.1:6379"
-TIMEOUT_SECONDS = 60.0
 RECEIVE_BYTES = 1 << 18
 # What the reader returns when it needs more bytes; False would equal the reply 0.
 _NOTHING = object()
@@ -76,55 +73,6 @@ def exec_reply(replies: Sequence[Reply]) -> list[Reply] | None:
         raise next((each for each in queued if isinstance(each, ServerError)), reply)
     found: list[Reply] | None = reply
     return found
-
-
-def public_url(url: str) -> str:
-    """The URL without its password: for messages and plans."""
-    parts = urlsplit(url)
-    user, at, host = parts.netloc.rpartition("@")
-    if at and ":" in user:
-        user = user.partition(":")[0] + ":***"
-    # urlunsplit would leave out the slashes of unix:///path.
-    return f"{parts.scheme}://{user}{at}{host}{parts.path}"
-
-
-def with_database(url: str, number: int | None) -> str:
-    """The URL with another database; None: as it is."""
-    return url if number is None else _with_option(url, "db", str(number))
-
-
-def with_timeout(url: str, seconds: float) -> str:
-    """The URL with another time to wait for a reply, at most its own."""
-    own = dict(parse_qsl(urlsplit(url).query)).get("socket_timeout")
-    return _with_option(url, "socket_timeout", str(min(seconds, float(own or TIMEOUT_SECONDS))))
-
-
-def _with_option(url: str, name: str, value: str) -> str:
-    parts = urlsplit(url)
-    options = [pair for pair in parse_qsl(parts.query) if pair[0] != name]
-    query = urlencode([*options, (name, value)])
-    return f"{parts.scheme}://{parts.netloc}{parts.path}?{query}"
-
-
-# Of the options of a URL, those that name a file or a folder.
-FILE_OPTIONS = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
-UNKNOWN_OPTION = re.compile(r"unexpected keyword argument '(\w+)'")
-
-
-def check_url(url: str) -> None:
-    """Raises ValueError if redis-py would not take it, or if a file that it names is missing."""
-    pool = redis.Redis.from_url(url).connection_pool
-    try:
-        pool.make_connection()  # does not connect yet
-    except (TypeError, redis.RedisError) as error:
-        unknown = UNKNOWN_OPTION.search(str(error))
-        raise ValueError(
-            f"a URL {urlsplit(url).scheme}:// has no option {unknown[1]}" if unknown else str(error)
-        ) from None
-    for name in FILE_OPTIONS:
-        path = pool.connection_kwargs.get(name)
-        if path and not os.access(path, os.R_OK):
-            raise ValueError(f"{name}={path}: there is no such file, or it may not be read")
 
 
 class ReplyTooLong(Exception):

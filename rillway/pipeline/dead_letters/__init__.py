@@ -2,5 +2,6 @@
 
 `mover`    finds them, and moves each once
 `redrive`  moves them back
-`command`  `rillway dead-letters`
+`arguments`  the options
+`command`   `rillway dead-letters`
 """

@@ -3,5 +3,6 @@
 `samples`  samples of all groups
 `limits`   which groups are over a limit
 `plot`     draws samples of groups (rillway/sampler/trend.py)
+`arguments`  the options
 `command`  `rillway lag`
 """

@@ -14,7 +14,7 @@ from rillway.command_line.arguments import (
     with_relative_times,
 )
 from rillway.command_line.parser import Parser
-from rillway.pipeline.archive.identity.epochs import ALL, EPOCH_CHOICES
+from rillway.pipeline.archive.limits import ALL, EPOCH_CHOICES
 
 FORMATS = ("table", "json", "csv", "parquet")
 

@@ -36,22 +36,22 @@ from rillway.pipeline.archive.files.parquet_files import COMPRESSION, EPOCH, wit
 from rillway.pipeline.archive.files.periods import day_of
 from rillway.pipeline.archive.files.rows import INT64_MAX, Segment, StreamRows
 from rillway.pipeline.archive.identity.epochs import (
-    ALL,
-    EPOCH_CHOICES,
     FIRST,
 )
 from rillway.pipeline.archive.identity.recognition import Recognised, Refused, Rules, recognise
 from rillway.pipeline.archive.identity.units import live_units
+from rillway.pipeline.archive.limits import ALL, EPOCH_CHOICES
 from rillway.pipeline.archive.pins import Pin
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.trim import server_time_ms
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.schema import COLUMNS, FIELDS, arrow_schema
 from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.connection import DEFAULT_URL, Connection
+from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.facts import StreamFacts, read_facts
 from rillway.pipeline.client.id_units import MS, NONE, NS, US, time_ms
 from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, MIN_ID, format_id, ms_of
+from rillway.pipeline.client.urls import DEFAULT_URL
 from rillway.pipeline.ranges.discovery import check_there
 from rillway.pipeline.ranges.loss import LossPolicy, check_start
 from rillway.pipeline.ranges.offsets import BEGINNING, Position

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from rillway.command_line.suggestions import did_you_mean
+from rillway.command_line.parser import did_you_mean
 from rillway.pipeline.ranges.conditions import Token
 
 OPERATORS = {"=", "==", "!=", "<>", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%"}

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol
 
-from rillway.pipeline.client.connection import Connection, ServerError, public_url
+from rillway.pipeline.client.connection import Connection, ServerError
 from rillway.pipeline.client.facts import all_facts
+from rillway.pipeline.client.urls import public_url
 from rillway.pipeline.ranges.loss import LOG_PREFIX, log
 
 SCAN_COUNT = 1000

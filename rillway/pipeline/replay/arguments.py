@@ -12,7 +12,7 @@ from rillway.command_line.arguments import (
     with_relative_times,
 )
 from rillway.command_line.parser import Parser
-from rillway.pipeline.archive.identity.epochs import ALL, CURRENT, EPOCH_CHOICES
+from rillway.pipeline.archive.limits import ALL, CURRENT, EPOCH_CHOICES
 
 
 def factor(text: str) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from rillway.command_line.target import name_target
+from rillway.command_line.output import name_target
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.arrow.encoder import UnwritableRow
 from rillway.pipeline.cli.interruption import Interruption

@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from rillway.pipeline.archive.identity.epochs import ALL, FIRST
+from rillway.pipeline.archive.identity.epochs import FIRST
+from rillway.pipeline.archive.limits import ALL
 from rillway.pipeline.client.cluster import beside
 from rillway.pipeline.client.connection import Connection, Reply, ServerError
 from rillway.pipeline.client.facts import NO_SUCH_KEY, as_map

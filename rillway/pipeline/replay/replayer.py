@@ -10,7 +10,11 @@ import pyarrow as pa
 
 from rillway.pipeline.archive.files.parquet_files import id_at
 from rillway.pipeline.archive.files.rows import StreamRows
-from rillway.pipeline.archive.identity.epochs import ALL, CURRENT, StreamState, line_of
+from rillway.pipeline.archive.identity.epochs import (
+    StreamState,
+    line_of,
+)
+from rillway.pipeline.archive.limits import ALL, CURRENT
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.encoder import Encoder, data_of

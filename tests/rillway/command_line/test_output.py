@@ -1,7 +1,8 @@
-"""A command whose output is closed ends quietly, with the status that SIGPIPE gives."""
+"""Colours, the named target, and an output that its reader closes."""
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rillway.command_line.output import STATUS, flushed, pipe_output
+from rillway.command_line.output import STATUS, flushed, has_colour, name_target, paint, pipe_output
 
 ROOT = Path(__file__).parents[3]
 
@@ -51,3 +52,44 @@ def test_no_command_complains_of_a_closed_pipe(words: str) -> None:
     )
     os.close(writing)
     assert (run.returncode, run.stderr) == (STATUS, b"")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def test_a_terminal_gets_colours_and_a_file_does_not() -> None:
+    assert paint("bad", "red", Terminal()) == "\x1b[31mbad\x1b[0m"
+    assert paint("bad", "red", io.StringIO()) == "bad"
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_a_variable_switches_them_off(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert not has_colour(Terminal())
+
+
+def test_without_term_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TERM")
+    assert not has_colour(Terminal())
+
+
+def test_an_empty_no_color_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "")
+    assert has_colour(Terminal())
+
+
+def test_the_server_is_named_on_standard_error_without_a_password(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name_target("replay", "redis://user:secret@host:7000/1")
+    assert capsys.readouterr() == ("", "rillway replay: writes to redis://user:***@host:7000/1\n")

@@ -1,11 +1,11 @@
-"""What a wrong command line is answered with."""
+"""Errors of usage: one sentence each, with what to write instead."""
 
 from __future__ import annotations
 
 import pytest
 
 from rillway.command_line.arguments import add_url, duration, from_one
-from rillway.command_line.parser import Parser
+from rillway.command_line.parser import Parser, did_you_mean
 
 
 def parser() -> Parser:
@@ -70,3 +70,9 @@ def test_p_means_the_port_where_there_is_one(capsys: pytest.CaptureFixture[str])
 def test_values_with_an_equals_sign_and_words_after_two_hyphens_are_taken() -> None:
     options = parser().parse_args(["--stream=a", "--count", "2", "--", "--zzz"])
     assert (options.stream, options.count, options.files) == ("a", 2, ["--zzz"])
+
+
+def test_the_nearest_name_is_suggested_if_one_is_near() -> None:
+    assert did_you_mean("serv", ["check", "serve"]) == " Did you mean 'serve'?"
+    assert did_you_mean("--bloc", ["--block"], "") == " Did you mean --block?"
+    assert did_you_mean("xyz", ["check", "serve"]) == ""

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from rillway.console.command import exposure, main, parse_options
+from rillway.console.arguments import parse_options
+from rillway.console.command import exposure, main
 from tests.rillway.console.processes import console
 from tests.support.certificates import Authority
 from tests.support.programs.servers import RunningServer

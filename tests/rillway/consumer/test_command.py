@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from rillway.consumer import command
-from rillway.consumer.command import as_json, parse_options, report_progress, summary
+from rillway.consumer.arguments import parse_options
+from rillway.consumer.command import as_json, report_progress, summary
 from rillway.consumer.entry import Entry
 from rillway.consumer.worker import Counts, log
 from tests.rillway.consumer.scene import DEAD, GROUP, STREAM, Scene

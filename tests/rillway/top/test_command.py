@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection, with_database
-from rillway.top.command import address, main, parse_options
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.urls import with_database
+from rillway.top.arguments import parse_options
+from rillway.top.command import address, main
 from tests.support.programs.servers import ROOT, start_rillway
 from tests.support.programs.terminal import Terminal
 
@@ -213,5 +215,3 @@ def test_a_bare_number_is_no_time_to_be_dead_after(capsys: Capture) -> None:
 def test_addresses_have_no_password() -> None:
     assert address("redis://u:secret@10.0.0.1:6379/3") == "10.0.0.1:6379"
     assert address("unix:///run/redis.sock?db=1") == "/run/redis.sock"
-    assert with_database("redis://h:1/0?x=1&db=2", 5) == "redis://h:1/0?x=1&db=5"
-    assert with_database("redis://h", None) == "redis://h"

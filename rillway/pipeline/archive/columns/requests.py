@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from rillway.command_line.suggestions import did_you_mean
+from rillway.command_line.parser import did_you_mean
 from rillway.pipeline.archive.columns.ddl import Declared, parse_columns, quoted, type_text
 from rillway.pipeline.archive.columns.schema import (
     FAIL,

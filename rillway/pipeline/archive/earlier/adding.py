@@ -21,7 +21,7 @@ from rillway.pipeline.archive.earlier.origins import Origin
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile, file_batch, with_times
 from rillway.pipeline.archive.files.periods import Undated
 from rillway.pipeline.archive.files.rows import raw_entries
-from rillway.pipeline.archive.identity.epochs import CURRENT
+from rillway.pipeline.archive.limits import CURRENT
 from rillway.pipeline.archive.table import (
     MAX_COMMIT_ATTEMPTS,
     ArchiveError,

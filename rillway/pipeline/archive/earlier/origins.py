@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from rillway.pipeline.archive.identity.epochs import CURRENT
+from rillway.pipeline.archive.limits import CURRENT
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.ranges.discovery import find_streams

@@ -27,7 +27,6 @@ from rillway.pipeline.archive.columns.layouts import NO_LAYOUTS, Layouts
 from rillway.pipeline.archive.columns.schema import LAYOUT, RESCUED, Columns
 from rillway.pipeline.archive.columns.statistics import ColumnBounds, Statistics
 from rillway.pipeline.archive.files.periods import (
-    DAY,
     LATEST,
     MS_PER_DAY,
     Undated,
@@ -37,7 +36,7 @@ from rillway.pipeline.archive.files.periods import (
     period_of,
 )
 from rillway.pipeline.archive.files.store import Store, store_of
-from rillway.pipeline.archive.limits import TARGET_BYTES
+from rillway.pipeline.archive.limits import DAY, TARGET_BYTES
 from rillway.pipeline.arrow.decoder import timestamps
 from rillway.pipeline.arrow.schema import arrow_schema
 from rillway.pipeline.client.ids import make_id

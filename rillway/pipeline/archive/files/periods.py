@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 
-DAY, MONTH, YEAR, NONE = "day", "month", "year", "none"
-PERIODS = (DAY, MONTH, YEAR, NONE)
+from rillway.pipeline.archive.limits import DAY, MONTH, NONE, YEAR
 
 MS_PER_DAY = 86_400_000
 FIRST_DATE = date(1970, 1, 1)

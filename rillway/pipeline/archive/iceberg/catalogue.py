@@ -14,9 +14,9 @@ from pyiceberg.table import Table, TableProperties
 from pyiceberg.transforms import DayTransform
 
 from rillway.pipeline.archive.files.parquet_files import DATE
-from rillway.pipeline.archive.files.periods import DAY
 from rillway.pipeline.archive.files.store import ArchiveError, Store
 from rillway.pipeline.archive.iceberg.store_io import STORE, StoreIO, described
+from rillway.pipeline.archive.limits import DAY
 from rillway.pipeline.archive.table import ArchiveTable
 
 CATALOGUE = "rillway"

@@ -41,7 +41,7 @@ from rillway.pipeline.archive.iceberg.changes import (
 )
 from rillway.pipeline.archive.iceberg.tidying import tidy
 from rillway.pipeline.archive.table import MAX_COMMIT_ATTEMPTS, ArchiveTable, first_line
-from rillway.pipeline.client.connection import public_url
+from rillway.pipeline.client.urls import public_url
 
 TIMES = (DateType, TimestampType, TimestamptzType)
 # In a snapshot's summary.

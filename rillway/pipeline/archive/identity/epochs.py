@@ -21,9 +21,6 @@ from rillway.pipeline.ranges.offsets import Position
 
 TOKEN_BYTES = 8
 FIRST = 1
-# What readers take: each epoch after the other, or the line of the present one.
-ALL, CURRENT = "all", "current"
-EPOCH_CHOICES = (ALL, CURRENT)
 
 
 @dataclass(frozen=True, slots=True)

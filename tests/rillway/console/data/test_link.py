@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from rillway.console.data.link import Link, error_code, with_user
-from rillway.pipeline.client.connection import with_database
+from rillway.pipeline.client.urls import with_database
 
 
 @pytest.mark.parametrize(
@@ -23,9 +23,7 @@ def test_credentials_take_the_place_of_those_in_the_url(url: str, expected: str)
     assert with_user(url, "a/b", "p@:") == expected
 
 
-def test_the_database_takes_the_place_of_the_one_in_the_url() -> None:
-    assert with_database("redis://host/2", 5) == "redis://host/2?db=5"
-    assert with_database("unix:///s?db=1&x=y", 5) == "unix:///s?x=y&db=5"
+def test_the_default_database_is_that_of_the_url() -> None:
     assert Link(with_database("redis://host/2", 5)).default_db == 5
     assert Link("redis://host").default_db == 0
 

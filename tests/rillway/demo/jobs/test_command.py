@@ -12,7 +12,7 @@ import redis
 
 from rillway.demo.jobs import command
 from rillway.demo.jobs.work import DEAD_LETTERS, DONE, GROUP, JOBS
-from rillway.demo.options import DemoFailed
+from rillway.demo.service import DemoFailed
 from tests.support.programs.servers import ROOT, RunningServer
 from tests.support.programs.terminal import Terminal
 

@@ -7,13 +7,13 @@ from datetime import UTC, date, datetime
 import pytest
 
 from rillway.pipeline.archive.files.periods import (
-    PERIODS,
     day_before,
     day_ms,
     day_of,
     period_end_ms,
     period_of,
 )
+from rillway.pipeline.archive.limits import PERIODS
 
 
 def ms(text: str) -> int:
