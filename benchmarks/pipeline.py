@@ -41,7 +41,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from rillway.pipeline.archive.archiver import Archiver, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.columns.requests import from_options, set_columns
 from rillway.pipeline.archive.command import open_engine
 from rillway.pipeline.archive.engine import LocalEngine
@@ -178,7 +178,7 @@ class Measurements:
                 table = ArchiveTable.open_or_create(self._folder / "archive")
                 if schema:
                     set_columns(table, from_options(schema))
-                settings = Settings(self._url, batch_entries=BATCH)
+                settings = ArchiverSettings(self._url, batch_entries=BATCH)
                 report = Archiver(table, engine, settings).archive(STREAM)
                 # The last archived entry stays in the stream.
                 assert (report.archived, report.trimmed) == (self._entries, self._entries - 1)
@@ -216,7 +216,7 @@ class Measurements:
         with Connection(self._url) as connection:
             connection.call("FLUSHALL")
         table = ArchiveTable.open_or_create(self._folder / "growth")
-        archiver = Archiver(table, LocalEngine(), Settings(self._url, allows_missing=True))
+        archiver = Archiver(table, LocalEngine(), ArchiverSettings(self._url, allows_missing=True))
         taken: list[float] = []
         for number in range(GROWN):
             self._fill_all(names, number, number + 1)
@@ -232,7 +232,7 @@ class Measurements:
 
     def _round(self, folder: Path, names: list[str]) -> int:
         table = ArchiveTable.open_or_create(folder)
-        settings = Settings(self._url, allows_missing=True)
+        settings = ArchiverSettings(self._url, allows_missing=True)
         outcome = Archiver(table, LocalEngine(), settings).round(names)
         assert not outcome.failures
         return outcome.archived

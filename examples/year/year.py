@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from rillway.demo.departures.data_set import Departure
-from rillway.pipeline.archive.archiver import Archiver, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.engine import Engine
 from rillway.pipeline.archive.files.periods import MS_PER_DAY
 from rillway.pipeline.archive.table import ArchiveTable
@@ -98,7 +98,7 @@ class Year:
     def night(self, day: int, keep_ms: int = KEEP_MS) -> Sample:
         """The archiver, and how things are after it."""
         began = time.monotonic()
-        settings = Settings(self._url, rules=TrimRules(keep_ms=keep_ms))
+        settings = ArchiverSettings(self._url, rules=TrimRules(keep_ms=keep_ms))
         outcome = Archiver(self._table, self.engine, settings).round([STREAM])
         report = outcome.reports[STREAM]
         seconds = time.monotonic() - began

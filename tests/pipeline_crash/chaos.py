@@ -33,7 +33,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from rillway.pipeline.archive.archiver import Archiver, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.upkeep.compaction import compact
@@ -313,7 +313,7 @@ class Chaos:
         self._heal()
         for archiver in self.archivers:
             archiver.stop()
-        settings = Settings(self.address.url, lease_ms=int(LEASE[:-1]) * 1000)
+        settings = ArchiverSettings(self.address.url, lease_ms=int(LEASE[:-1]) * 1000)
         failures: object = "none"
         for _ in range(MAX_ROUNDS):
             with suppress(ConnectionLost, ServerError):

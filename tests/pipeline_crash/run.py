@@ -37,7 +37,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from rillway.pipeline.archive.archiver import Archiver, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.arguments import DEFAULT_ICEBERG_TABLE
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.iceberg.catalogue import open_catalogue
@@ -111,7 +111,7 @@ class Scene:
         """Run the archiver to its end; how many entries it still had to archive."""
         time.sleep(1.1)  # until the lease of one that was killed is over
         table = ArchiveTable.open_or_create(self.archive)
-        settings = Settings(self.server.url, batch_entries=BATCH)
+        settings = ArchiverSettings(self.server.url, batch_entries=BATCH)
         archived = Archiver(table, LocalEngine(), settings).archive(STREAM).archived
         with Connection(self.server.url) as connection:
             # Else the log grows with every entry there ever was, and each start takes longer.
@@ -299,7 +299,7 @@ def run_queries(scene: Scene, count: int) -> list[str]:
     def archive() -> None:
         table = ArchiveTable.open(scene.archive)
         while not ended.is_set():
-            Archiver(table, LocalEngine(), Settings(scene.server.url)).archive(STREAM)
+            Archiver(table, LocalEngine(), ArchiverSettings(scene.server.url)).archive(STREAM)
             rounds[0] += 1
 
     archiver = threading.Thread(target=archive)

@@ -28,8 +28,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rillway.pipeline.archive.archiver import Archiver, Hooks, Outcome, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings, Hooks
 from rillway.pipeline.archive.engine import EngineFailed, SparkEngine, try_task
+from rillway.pipeline.archive.report.rounds import RoundOutcome
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
@@ -166,11 +167,11 @@ class Scene:
             wait_for(lambda: kill_executor(os.getpid()))
             mark.touch()
 
-    def archive(self, engine: SparkEngine, hooks: Hooks) -> tuple[Outcome, list[str]]:
+    def archive(self, engine: SparkEngine, hooks: Hooks) -> tuple[RoundOutcome, list[str]]:
         """Rounds until one is through; what they have done, and with what the others failed."""
         rules, url = TrimRules(keep_ms=0), self.pair.url
-        settings = Settings(url, batch_entries=BATCH, rules=rules, lease_ms=LEASE_MS)
-        total, failed = Outcome(), []
+        settings = ArchiverSettings(url, batch_entries=BATCH, rules=rules, lease_ms=LEASE_MS)
+        total, failed = RoundOutcome(), []
         for _ in range(MAX_ATTEMPTS):
             try:
                 outcome = Archiver(self.table, engine, settings).round(self.population.names, hooks)

@@ -1,26 +1,27 @@
-"""The archive: entries that left a stream's memory, as a Delta table of Parquet files.
+"""The archive: entries moved out of a stream's memory into a Delta table of Parquet files.
 
 `table`      the table and its log
-`files`      its files: where they are, how they are written, read and merged
+`files`      its files: location, writing, reading, merging
 `archiver`   moves entries from streams to the table, in rounds
-`batches`    what is read at once, and by how many tasks
-`tasks`      entries of several streams into files
-`engine`     where tasks run: on Spark, or in this process
+`stages`     where each stream stands in a round, as a table of transitions
+`round_stream`  what is to be archived of a stream in a round
+`batches`    divides the entries of a batch among tasks
+`tasks`      read entries of several streams and write them to files
+`engine`     runs tasks on Spark or in this process
 `columns`    typed columns
-`earlier`    entries of a backup, from before the archive began
-`identity`   whether a stream still is the one that was archived
+`earlier`    adds entries of a backup that precede the archive
+`identity`   checks that a stream is still the one that was archived
 `trim`       removes archived entries from the streams
-`groups`     which entries consumer groups still need
-`pins`       groups that hold a stream while it is read
-`lease`      keeps a second archiver away
+`groups`     the entries that consumer groups still need
+`pins`       groups that keep a stream from being trimmed while it is read
+`lease`      excludes a second archiver
 `upkeep`     compaction, expiry, and both regularly
-`repair`     what is damaged, and how it is put right
+`repair`     finds and repairs damage
 `iceberg`    a mirror of the table for readers of Iceberg
-`report`     what is told of rounds and streams, for programs too
+`report`     reports on rounds and streams, for people and programs
 `limits`     default sizes of batches and files
 `arguments`  the arguments of `rillway archive`
 `command`    `rillway archive`
 
-The table is the only place that records how far a stream was archived: see
-docs/architecture/pipeline.md.
+Only the table records how far a stream is archived: see docs/architecture/pipeline.md.
 """

@@ -1,19 +1,20 @@
-"""Archives streams in rounds: their entries go to the table exactly once, and are then trimmed.
+"""Archives streams in rounds: each entry is written to the table exactly once, then trimmed.
 
-First all streams are recognised as those that were archived (identity/recognition.py), in one
-pipeline. Then, batch by batch: tasks write entries of many streams to shared files, the files are
-compared with what the tasks say, and one commit of the table names the files and up to where each
-stream is archived now. That commit is the only thing that counts. Before it, there are files that
-no reader sees; after it, the next batch begins after it. So there is nothing to repair after a
-crash, and nothing that is done twice. Where nothing is new there is no commit.
+A round first checks that each stream is still the one that was archived before
+(identity/recognition.py), in one pipeline. Then it works batch by batch: tasks write entries of
+many streams to shared files, the files are compared with what the tasks report, and one commit of
+the table names the files and the archived end of each stream. Only that commit counts. Before it,
+no reader sees the files; after it, the next batch starts at the new ends. So a crash leaves nothing
+to repair, and no entry is archived twice. A round without new entries makes no commit.
 
-After the commit the markers move to the new ends, if the streams still are what was read. Only what
-is committed, on the disk, and before the marker is trimmed (trim.py).
+After a commit the markers move to the new ends, provided that the streams are still those that were
+read. Only entries that are committed, on disk and before the marker are trimmed (trim.py).
 
-A stream that is refused, has lost entries, or is archived by another archiver is left out, and the
-others go on. So are the streams of a node of a cluster that does not answer. If one dies in the
-middle of it, all that is not done yet is looked at again without it, as after a crash: what was
-read is dropped unless it is committed, and what is committed is recognised.
+A stream that is refused, has lost entries, or is archived by another archiver is left out; the
+others go on. The same holds for streams on a cluster node that does not answer. If a node fails
+during a round, all unfinished streams are recognised again without it, as after a crash:
+uncommitted reads are dropped, committed ones are found in the table. stages.py has the stages of a
+stream in a round.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from rillway.pipeline.archive.engine import Engine, EngineFailed
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.periods import day_of
 from rillway.pipeline.archive.files.rows import INT64_MAX
-from rillway.pipeline.archive.groups import Holdup
 from rillway.pipeline.archive.identity.epochs import StreamRecord
 from rillway.pipeline.archive.identity.guards import (
     ANCHOR,
@@ -49,6 +49,9 @@ from rillway.pipeline.archive.identity.recognition import (
 from rillway.pipeline.archive.identity.units import units_of
 from rillway.pipeline.archive.lease import LIFETIME_MS, Leases, lease_key
 from rillway.pipeline.archive.limits import BATCH_BYTES, BATCH_ENTRIES
+from rillway.pipeline.archive.report.rounds import RoundOutcome, StreamReport
+from rillway.pipeline.archive.round_stream import RoundStream, Step
+from rillway.pipeline.archive.stages import UNFINISHED, Event, Stage, Stages
 from rillway.pipeline.archive.table import (
     MAX_COMMIT_ATTEMPTS,
     ArchiveError,
@@ -57,98 +60,49 @@ from rillway.pipeline.archive.table import (
 )
 from rillway.pipeline.archive.tasks import (
     ArchiveLossPolicy,
-    Part,
     PartLost,
-    PartRead,
     ServerChanged,
     WriteTask,
 )
-from rillway.pipeline.archive.trim import Archived, Trimmed, Trimmer, TrimRules, server_time_ms
+from rillway.pipeline.archive.trim import Trimmed, Trimmer, TrimRules, server_time_ms
 from rillway.pipeline.client.cluster import away_of, connect
-from rillway.pipeline.client.connection import Connection, ConnectionLost, NodeAway, ServerError
+from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 from rillway.pipeline.client.facts import (
-    StreamFacts,
     all_facts,
     all_group_infos,
     group_name,
     group_positions,
-    read_facts,
 )
 from rillway.pipeline.client.id_units import MS
 from rillway.pipeline.client.ids import MIN_ID, ms_of
 from rillway.pipeline.client.places import record_place
-from rillway.pipeline.ranges.anchors import Anchor, extended
 from rillway.pipeline.ranges.discovery import StreamMissing, check_there, kinds_of
-from rillway.pipeline.ranges.loss import DataLost, check_count
+from rillway.pipeline.ranges.loss import DataLost
 from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.ranges.plan import Planner, backlog
-from rillway.plurals import count_of
 
-# A stream that changes between the look at it and the write is looked at again.
-MAX_LOOKS = 5
-# In the log.
+# A stream that changes after it was recognised is recognised again.
+MAX_ATTEMPTS = 5
+# In a commit's note.
 MAX_NOTES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """The settings of an Archiver. If `trims` is False, the streams stay as they are."""
+class ArchiverSettings:
+    """The settings of an Archiver. If `trims` is False, the streams are not modified."""
 
     url: str
     batch_entries: int = BATCH_ENTRIES
-    batch_bytes: int = BATCH_BYTES  # as the server sends them
+    batch_bytes: int = BATCH_BYTES  # of replies
     rules: TrimRules = field(default_factory=TrimRules)
     trims: bool = True
     accepts_loss: bool = False
     allows_missing: bool = False
-    # Those that have to be there; None: all.
+    # The streams that must exist; None: all.
     required: frozenset[str] | None = None
     opens_new_epoch: bool = False
     lease_ms: int = LIFETIME_MS
-    id_unit: str | None = None  # recognised if it is None, and fixed by the first entries
-
-
-@dataclass(slots=True)
-class Report:
-    """The outcome of archiving one stream. `batches`: those that had entries of it; `lag`: about
-    how many entries were not archived at the end, None if that was not looked at.
-    """
-
-    stream: str
-    archived: int = 0
-    batches: int = 0
-    trimmed: int = 0
-    trimmed_by: str = ""
-    end: int = MIN_ID
-    remaining: int = 0
-    epoch: int = 0
-    lag: int | None = None
-    is_complete: bool = True
-    is_missing: bool = False
-    unit: str = MS
-    holdups: list[Holdup] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Outcome:
-    """The outcome of a round: a report for each stream, or the error for which it was left out.
-
-    `commits`, `files` and `bytes`: of all streams together; `conflicts`: commits that came second;
-    `away`: nodes that do not answer, also if none of the streams is on them.
-    """
-
-    reports: dict[str, Report] = field(default_factory=dict)
-    failures: dict[str, Exception] = field(default_factory=dict)
-    commits: int = 0
-    files: int = 0
-    bytes: int = 0
-    conflicts: int = 0
-    away: Sequence[NodeAway] = ()
-
-    @property
-    def archived(self) -> int:
-        return sum(report.archived for report in self.reports.values())
+    id_unit: str | None = None  # of new streams; None: inferred from their first entries
 
 
 def nothing(_: object) -> None:
@@ -157,9 +111,9 @@ def nothing(_: object) -> None:
 
 @dataclass(slots=True)
 class Hooks:
-    """Callbacks of a run. `reached` is called at each step; its exceptions act as crashes.
+    """Callbacks of a round. `reached` is called at each step; an exception in it acts as a crash.
 
-    `committed`: after a commit, when the markers were moved.
+    `committed`: called after each commit, once the markers have been moved.
     """
 
     planned: Callable[[int], None] = nothing
@@ -173,26 +127,30 @@ class Archiver:
     """Archives streams of one server, or of a cluster, into one table."""
 
     def __init__(
-        self, table: ArchiveTable, engine: Engine, settings: Settings, hooks: Hooks | None = None
+        self,
+        table: ArchiveTable,
+        engine: Engine,
+        settings: ArchiverSettings,
+        hooks: Hooks | None = None,
     ) -> None:
         self._table = table
         self._engine = engine
         self._settings = settings
         self._hooks = hooks or Hooks()
 
-    def archive(self, stream: str, hooks: Hooks | None = None) -> Report:
-        """A round of one stream. Raises what it failed with, besides what `round` raises."""
+    def archive(self, stream: str, hooks: Hooks | None = None) -> StreamReport:
+        """Run a round of one stream. Raises the stream's failure, and what `round` raises."""
         outcome = self.round([stream], hooks)
         if stream in outcome.failures:
             raise outcome.failures[stream]
         return outcome.reports[stream]
 
-    def round(self, streams: Sequence[str], hooks: Hooks | None = None) -> Outcome:
-        """Archive everything that is in the streams now, then trim them.
+    def round(self, streams: Sequence[str], hooks: Hooks | None = None) -> RoundOutcome:
+        """Archive all entries that the streams have now, then trim the streams.
 
-        What concerns one stream is among the failures: Refused, StreamMissing, LeaseTaken,
-        LeaseLost, NodeAway, DataLost, ArchiveError. Raises ArchiveError, EngineFailed, ServerError
-        and ConnectionLost for the rest. What was committed before stays.
+        The failure of a single stream is returned in `failures`: Refused, StreamMissing,
+        LeaseTaken, LeaseLost, NodeAway, DataLost or ArchiveError. Raises ArchiveError,
+        EngineFailed, ServerError and ConnectionLost otherwise. Earlier commits remain.
         """
         group = self._table.group
         what = f"archiving {{}} to {self._table.store}"
@@ -206,84 +164,15 @@ class Archiver:
                 run = _Round(
                     connection, leases, self._table, self._engine, settings, hooks or self._hooks
                 )
-                run.run(leases.held)
+                run.run()
                 run.outcome.failures |= leases.taken
                 run.outcome.failures |= away
                 run.outcome.away = list(connection.left_out.values())
                 return run.outcome
 
 
-@dataclass(slots=True)
-class _Stream:
-    """A stream of a round, from when it is recognised.
-
-    `before`: what the table knew of it then; `start`, `end`: what is to be archived; `at`: up to
-    where it is; `anchor`: the last archived entry that is live; `counted`: entries since `start`.
-    """
-
-    name: str
-    report: Report
-    policy: ArchiveLossPolicy
-    before: StreamRecord | None
-    found: Recognised
-    record: StreamRecord
-    start: Position
-    end: Position
-    anchor: Anchor | None
-    is_changed: bool
-    counts_are_exact: bool
-    counted: int = 0
-
-    @property
-    def at(self) -> Position:
-        return self.record.end
-
-    @property
-    def is_done(self) -> bool:
-        return self.at.id >= self.end.id
-
-    @property
-    def is_moved(self) -> bool:
-        """True if it has a marker that it did not have when it was recognised."""
-        return not self.found.is_proven or self.at.id != self.found.end.id
-
-    @property
-    def facts(self) -> StreamFacts:
-        return self.found.seen.facts
-
-    @property
-    def left(self) -> int:
-        """About how many entries are still to be archived."""
-        return max(backlog(self.at.id, self.at.n, self.facts), 1)
-
-    def part(self) -> Part:
-        """What is still to be archived. It begins with an entry that is there."""
-        anchor = self.anchor
-        first = self.facts.first_id if anchor is None else anchor.id
-        return Part(
-            self.name,
-            self.at.id,
-            self.end.id,
-            first,
-            self.left,
-            self.record.state.present.number,
-            anchor,
-            self.record.layouts,
-            self.record.unit or MS,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """A stream after a batch. `rows`: the entries of the batch."""
-
-    stream: _Stream
-    record: StreamRecord
-    rows: int = 0
-
-
 class _Round:
-    """One round, under the leases of its streams."""
+    """One round. The caller holds the leases of its streams."""
 
     def __init__(
         self,
@@ -291,7 +180,7 @@ class _Round:
         leases: Leases,
         table: ArchiveTable,
         engine: Engine,
-        settings: Settings,
+        settings: ArchiverSettings,
         hooks: Hooks,
     ) -> None:
         self._connection = connection
@@ -303,96 +192,88 @@ class _Round:
         self._planner = Planner(connection)
         self._guards = Guards(connection)
         self._trimmer = Trimmer(connection, settings.rules)
-        self._policies: dict[str, ArchiveLossPolicy] = {}
-        # Streams that are no longer what was read, and why: they are looked at again.
-        self._changed: dict[str, str] = {}
-        # Streams with which the round is over.
-        self._finished: set[str] = set()
+        names = leases.held
+        self._stages = Stages(names)
+        self._streams: dict[str, RoundStream] = {}
+        self._policies = {name: ArchiveLossPolicy(accepts=settings.accepts_loss) for name in names}
         self._source_is_known = False
         self._today = date.max
-        self.outcome = Outcome()
+        self.outcome = RoundOutcome({name: StreamReport(name) for name in names})
 
-    def run(self, names: Sequence[str]) -> None:
+    def run(self) -> None:
         """Raises what Archiver.round raises."""
-        for name in names:
-            self.outcome.reports[name] = Report(name)
-            self._policies[name] = ArchiveLossPolicy(accepts=self._settings.accepts_loss)
-        for _ in range(MAX_LOOKS):
+        for _ in range(MAX_ATTEMPTS):
+            self._stages.move(self._stages.at(Stage.CHANGED), Event.RETRIED)
             self._table.refresh()
-            self._changed = {}
-            error = self._try_to_look(names)
-            if self._changed:
-                self._leave_out(error)
-            names = list(self._changed)
-            if not names:
+            self._leave_out(self._attempt())
+            if not self._stages.at(Stage.CHANGED):
                 break
-        for name, change in self._changed.items():
-            text = f"{name}: gave up after {MAX_LOOKS} attempts: {change}"
+        for name in self._stages.at(Stage.CHANGED):
+            change = self._stages.reasons[name]
+            text = f"{name}: gave up after {MAX_ATTEMPTS} attempts: {change}"
             self._fail({name: ArchiveError(text)})
         for name, report in self.outcome.reports.items():
             report.notes = list(dict.fromkeys([*report.notes, *self._policies[name].notes]))
 
-    def _try_to_look(self, names: Sequence[str]) -> ConnectionLost | EngineFailed | None:
-        """If a node of a cluster has gone, all that is not done is to be looked at again."""
+    def _attempt(self) -> ConnectionLost | EngineFailed | None:
+        """Archive and trim all streams that are not finished.
+
+        Returns the error if a node of a cluster has failed meanwhile: what is not finished by then
+        is recognised again.
+        """
         try:
-            self._look(names)
+            self._archive()
         except (ConnectionLost, EngineFailed) as error:
             if not self._connection.is_cluster:
                 raise
-            left = [name for name in self.outcome.reports if name not in self._finished]
-            self._changed = dict.fromkeys(left, str(error))
+            self._stages.move(self._stages.at(*UNFINISHED), Event.CHANGED, str(error))
             return error
         return None
 
     def _leave_out(self, error: ConnectionLost | EngineFailed | None) -> None:
-        """Of the streams to look at again, those of nodes that do not answer. Raises `error` if it
-        came from something else.
+        """Leave out changed streams whose node does not answer. Raises `error` if it has another
+        cause.
         """
-        self._connection.leave_out()
-        away = away_of(self._connection, self._changed)
-        if isinstance(error, EngineFailed) and not away:
-            raise error
-        self._fail(away)
-        self._changed = {name: why for name, why in self._changed.items() if name not in away}
+        if changed := self._stages.at(Stage.CHANGED):
+            self._connection.leave_out()
+            away = away_of(self._connection, changed)
+            if isinstance(error, EngineFailed) and not away:
+                raise error
+            self._fail(away)
 
     def _fail(self, errors: Mapping[str, Exception]) -> None:
         self.outcome.failures |= errors
+        self._stages.move(errors, Event.FAILED)
         for name in errors:
-            self.outcome.reports.pop(name, None)
+            del self.outcome.reports[name]
 
-    def _look(self, names: Sequence[str]) -> None:
-        """Recognise streams, and archive and trim those that are the ones that were archived."""
+    def _archive(self) -> None:
+        """Recognise streams, then archive and trim those that were recognised."""
         record_place(self._connection, self._table.group, self._table.store.uri)
-        streams = self._recognised(names)
+        self._recognise(self._stages.at(Stage.UNRECOGNISED))
         self._hooks.reached("recognised")
-        streams = self._marked(streams)
+        self._mark(self._at(Stage.READING, Stage.ARCHIVED))
         self._hooks.reached("marked")
-        self._hooks.planned(sum(stream.left for stream in streams if not stream.is_done))
-        waiting = [stream for stream in streams if not stream.is_done]
-        idle = [stream for stream in streams if stream.is_done]
-        while waiting and not self._hooks.is_interrupted():
-            waiting = self._archive_batch(waiting, self._changed_states(idle))
-        for stream in waiting:
+        self._hooks.planned(sum(stream.left for stream in self._at(Stage.READING)))
+        while (reading := self._at(Stage.READING)) and not self._hooks.is_interrupted():
+            self._archive_batch(reading)
+        for stream in self._at(Stage.READING):
             stream.report.is_complete = False
-        rest = [*idle, *waiting]
-        # Nothing is trimmed on the word of a marker that the table does not know.
-        while changed := self._changed_states(rest):
-            self._commit([_Step(stream, stream.record) for stream in changed], [])
-        self._finish(self._kept(rest))
+        # A trim relies on the marker, so the table must know the marker's epoch first.
+        while uncommitted := self._uncommitted(Stage.READING, Stage.ARCHIVED):
+            self._commit([Step(stream, stream.record) for stream in uncommitted], [])
+        self._finish(self._at(Stage.READING, Stage.ARCHIVED))
 
-    def _changed_states(self, streams: Sequence[_Stream]) -> list[_Stream]:
-        """Those of which the next commit is to have the state."""
-        return [stream for stream in self._kept(streams) if stream.is_changed]
+    def _at(self, *stages: Stage) -> list[RoundStream]:
+        return [self._streams[name] for name in self._stages.at(*stages)]
 
-    def _kept(self, streams: Sequence[_Stream]) -> list[_Stream]:
-        """Those that were not left out, and need not be looked at again."""
-        left_out = self.outcome.failures.keys() | self._changed.keys()
-        return [stream for stream in streams if stream.name not in left_out]
+    def _uncommitted(self, *stages: Stage) -> list[RoundStream]:
+        """The streams whose state must be committed even if they have no new entries."""
+        return [stream for stream in self._at(*stages) if stream.needs_commit]
 
     # -- recognition ------------------------------------------------------------------------------
 
-    def _recognised(self, names: Sequence[str]) -> list[_Stream]:
-        """Those that go on; the others are reported."""
+    def _recognise(self, names: Sequence[str]) -> None:
         settings = self._settings
         rules = Rules(settings.opens_new_epoch, self._source_is_known)
         now_ms = server_time_ms(self._connection)
@@ -401,9 +282,9 @@ class _Round:
         except ServerError as error:
             if error.code != "WRONGTYPE":
                 raise
-            names = [name for name in names if self._is_stream(name)]
+            names = [name for name in names if self._is_usable(name)]
             found = recognise_all(self._connection, self._table, names, rules, now_ms)
-        streams, records = [], self._table.records
+        records = self._table.records
         lasts = {
             name: one.seen.facts.last_id
             for name, one in found.items()
@@ -418,19 +299,24 @@ class _Round:
             if isinstance(one, Refused):
                 self._fail({name: one})
             elif one is None:
-                report.is_missing = self._is_stream(name)
+                report.is_missing = self._is_usable(name)
+                if report.is_missing:
+                    self._stages.move([name], Event.IS_MISSING)
             else:
                 self._source_is_known |= one.is_proven
                 report.notes += one.notes
                 try:
-                    streams.append(self._stream(name, before, one, units[name]))
+                    stream = self._stream(name, before, one, units[name])
                 except (ArchiveError, DataLost) as error:
                     self._fail({name: error})
-        return streams
+                    continue
+                self._streams[name] = stream
+                event = Event.HAS_ENTRIES if stream.has_entries else Event.HAS_NONE_LEFT
+                self._stages.move([name], event)
 
-    def _is_stream(self, name: str) -> bool:
-        """False for a key of another type, and for a missing one that was never archived if that is
-        an error: these are reported.
+    def _is_usable(self, name: str) -> bool:
+        """Return True for a stream, and for a key that may be missing. Others fail: a key of
+        another type, and a missing one if it was never archived and that is an error.
         """
         settings = self._settings
         is_required = settings.required is None or name in settings.required
@@ -447,9 +333,9 @@ class _Round:
 
     def _stream(
         self, name: str, before: StreamRecord | None, found: Recognised, unit: str | None
-    ) -> _Stream:
-        """Raises DataLost if entries are missing after what is archived, ArchiveError for IDs that
-        no file can hold.
+    ) -> RoundStream:
+        """Raises DataLost if entries are missing after the archived end, and ArchiveError for IDs
+        that Parquet cannot hold.
         """
         policy, facts = self._policies[name], found.seen.facts
         if ms_of(facts.last_id) > INT64_MAX:
@@ -459,7 +345,7 @@ class _Round:
         if before is not None:
             record = replace(before, state=found.state, end=start, unit=unit)
         self.outcome.reports[name].unit = unit or MS
-        return _Stream(
+        return RoundStream(
             name,
             self.outcome.reports[name],
             policy,
@@ -470,77 +356,61 @@ class _Round:
             Position(max(facts.last_id, start.id), facts.entries_added),
             found.anchor,
             found.is_changed,
-            # XDEL may have removed entries in between: the number before a batch is then unknown.
+            # If XDEL removed entries in between, the number before a batch is unknown.
             facts.max_deleted_id <= start.id and (start.id != MIN_ID or not facts.trimmed),
         )
 
-    def _marked(self, streams: Sequence[_Stream]) -> list[_Stream]:
-        """Place the markers where archiving continues; those whose markers are there."""
-        placings = {}
-        for stream in streams:
-            found = stream.found
-            if not found.is_proven:
-                last = found.anchor
-                branch = MIN_ID if last is None else last.id
-                marker, earlier = self._marker(stream), found.state.epochs[:-1]
-                others = {
-                    name: found.seen.markers.get(name) for name in map(self._table.marker, earlier)
-                }
-                placings[stream.name] = Placing(
-                    marker, found.marker, last, found.end.id, None, last, branch, others
-                )
-        self._place(placings)
-        return self._kept(streams)
+    def _mark(self, streams: Sequence[RoundStream]) -> None:
+        """Create or move the markers that are not where archiving continues."""
+        self._place(
+            {
+                stream.name: stream.first_placing(*map(self._table.marker, stream.epochs))
+                for stream in streams
+                if not stream.found.is_proven
+            }
+        )
 
-    def _marker(self, stream: _Stream) -> str:
-        return self._table.marker(stream.record.state.present)
+    def _marker(self, stream: RoundStream) -> str:
+        return self._table.marker(stream.epochs[-1])
 
     def _place(self, placings: Mapping[str, Placing]) -> None:
-        """Show in XINFO GROUPS how far the archive is."""
+        """Move markers, which show in XINFO GROUPS how far the archive is."""
         for name, outcome in self._guards.place_all(placings).items():
             if outcome != DONE:
-                self._changed[name] = REASONS[outcome]
+                self._stages.move([name], Event.CHANGED, REASONS[outcome])
 
     # -- a batch ----------------------------------------------------------------------------------
 
-    def _archive_batch(
-        self, waiting: Sequence[_Stream], changed: Sequence[_Stream]
-    ) -> list[_Stream]:
-        """Archive a batch of streams, and trim those that are done; the ones that are not.
-
-        `changed`: streams without new entries of which the next commit is to have the state.
-        """
+    def _archive_batch(self, reading: Sequence[RoundStream]) -> None:
+        """Archive a batch of streams, and trim those that have no entries left."""
         try:
-            batch = self._write(waiting)
+            batch = self._write(reading)
         except PartLost as loss:
             self._fail({loss.stream: DataLost(str(loss))})
-            return self._going_on(waiting)
+            return
         except EntryUnreadable as error:
             self._fail({error.stream: ArchiveError(str(error))})
-            return self._going_on(waiting)
+            return
         except ServerChanged as change:
-            self._changed |= {stream.name: str(change) for stream in waiting}
-            return []
+            self._stages.move([stream.name for stream in reading], Event.CHANGED, str(change))
+            return
         self._hooks.reached("written")
-        self._changed |= dict.fromkeys(batch.changed, REASONS[ANCHOR])
+        self._stages.move(batch.changed, Event.CHANGED, REASONS[ANCHOR])
         if not batch.reads:
-            return self._going_on(waiting)
-        steps = self._steps(waiting, batch)
-        is_whole = len(steps) == len(batch.reads)
-        if is_whole and self._commit([*steps, *(_Step(s, s.record) for s in changed)], batch.files):
+            return
+        steps = self._steps(batch)
+        others = [Step(stream, stream.record) for stream in self._uncommitted(Stage.ARCHIVED)]
+        if len(steps) == len(batch.reads) and self._commit([*steps, *others], batch.files):
             self._hooks.advanced(batch.rows)
-            advanced = self._kept([step.stream for step in steps])
-            self._finish([stream for stream in advanced if stream.is_done])
+            done = [stream for stream in self._at(Stage.READING) if not stream.has_entries]
+            self._stages.move([stream.name for stream in done], Event.HAS_NONE_LEFT)
+            self._finish(done)
         else:
-            # Rows of a stream that is left out are among those of the others.
+            # The files hold rows of a stream that is left out, among those of the others.
             for file in batch.files:
                 self._table.store.remove(file.path)
-        return self._going_on(waiting)
 
-    def _going_on(self, waiting: Sequence[_Stream]) -> list[_Stream]:
-        return [stream for stream in self._kept(waiting) if not stream.is_done]
-
-    def _write(self, waiting: Sequence[_Stream]) -> Batch:
+    def _write(self, reading: Sequence[RoundStream]) -> Batch:
         settings = self._settings
         job = WriteTask(
             self._connection.url,
@@ -548,39 +418,38 @@ class _Round:
             (),
             settings.accepts_loss,
             self._table.period,
-            frozenset(source.run_id for source in waiting[0].found.seen.sources) - {""},
+            frozenset(source.run_id for source in reading[0].found.seen.sources) - {""},
             settings.batch_entries,
             settings.batch_bytes,
             self._table.columns,
             self._connection.left_out,
             self._today,
         )
-        parts = [stream.part() for stream in waiting]
+        parts = [stream.part() for stream in reading]
         planned = partial(self._hooks.reached, "planned")
         return write_batch(self._engine, job, parts, self._planner, planned)
 
-    def _steps(self, waiting: Sequence[_Stream], batch: Batch) -> list[_Step]:
+    def _steps(self, batch: Batch) -> list[Step]:
         """The streams after a batch, without those that turn out to have lost entries."""
         batch.check(self._table.store)
-        by_name = {stream.name: stream for stream in waiting}
         steps = []
-        self._check_markers(by_name, batch)
+        self._check_markers(batch)
         for name, reads in batch.reads.items():
-            if name in self._changed:
+            if self._stages[name] is not Stage.READING:
                 continue
+            stream = self._streams[name]
             try:
-                steps.append(self._step(by_name[name], reads))
+                steps.append(stream.step(self._connection, reads))
             except DataLost as loss:
                 self._fail({name: loss})
             except LayoutClash as clash:
-                # Of two tasks. Known to both, the batch is read again.
-                stream = by_name[name]
+                # Two tasks have numbered their layouts alike. The batch is read again with both.
                 stream.record = replace(stream.record, layouts=clash.kept)
         return steps
 
-    def _check_markers(self, streams: Mapping[str, _Stream], batch: Batch) -> None:
-        """Where no anchor shows that what was read is the stream that was recognised, the marker
-        does: another one may have come to its place meanwhile.
+    def _check_markers(self, batch: Batch) -> None:
+        """Check by their markers that streams that were read without an anchor are the recognised
+        ones: another stream may have taken the place of one meanwhile.
         """
         names = [
             name
@@ -588,59 +457,14 @@ class _Round:
             if any(read.part.anchor is None for read in reads)
         ]
         for name, infos in all_group_infos(self._connection, names).items():
-            stream = streams[name]
+            stream = self._streams[name]
             if group_positions(infos).get(self._marker(stream)) != stream.at.id:
-                self._changed[name] = REASONS[MARKER]
+                self._stages.move([name], Event.CHANGED, REASONS[MARKER])
 
-    def _step(self, stream: _Stream, reads: Sequence[PartRead]) -> _Step:
-        """Raises DataLost, LayoutClash."""
-        state, layouts = stream.record.state, stream.record.layouts
-        anchors, rows = state.anchors, sum(read.rows for read in reads)
-        for read in reads:
-            layouts = united(layouts, read.layouts)
-            anchors = extended(anchors, read.rows, read.anchors)
-            stream.policy.notes += read.notes
-        end = reads[-1].end
-        if end == stream.end.id:
-            position = stream.end
-            self._check_whole(stream, stream.counted + rows)
-        else:
-            position = Position(end, self._counted(stream, rows))
-        state = replace(state, anchors=anchors, source=stream.found.seen.source)
-        record = replace(stream.record, state=state, end=position, layouts=layouts)
-        return _Step(stream, record, rows)
+    def _commit(self, steps: Sequence[Step], files: Sequence[ArchivedFile]) -> bool:
+        """Commit a batch and move the markers; False if one of the streams must be left out.
 
-    def _counted(self, stream: _Stream, rows: int) -> int | None:
-        """The entries ever added up to where a batch ends within a stream, None if unknown.
-
-        XDEL may have taken some before they were read, also since the stream was recognised.
-        """
-        n = stream.at.n
-        if n is None or not stream.counts_are_exact:
-            return None
-        facts = read_facts(self._connection, stream.name)
-        return n + rows if facts.max_deleted_id <= stream.start.id else None
-
-    def _check_whole(self, stream: _Stream, counted: int) -> None:
-        """Compare the entries counted with those ever added. Raises DataLost."""
-        start, end, name = stream.start, stream.end, stream.name
-        if end.n is None or start.n is None or counted >= end.n - start.n:
-            return
-        if start.id != MIN_ID:
-            facts = stream.facts
-            if facts.max_deleted_id <= start.id:
-                facts = read_facts(self._connection, name)
-            check_count(stream.policy, name, start, end, counted, facts)
-        else:
-            stream.policy.unclear(
-                f"{name}: {count_of(end.n - counted, 'entry')} had been trimmed or deleted before "
-                "the first round"
-            )
-
-    def _commit(self, steps: Sequence[_Step], files: Sequence[ArchivedFile]) -> bool:
-        """Commit a batch and place the markers; False if one of the streams must be left out.
-
-        Tries again after a conflict with others that have not archived the same streams. Raises
+        Retries after a conflict with a writer that has not archived the same streams. Raises
         ArchiveError.
         """
         by_name = {step.stream.name: step for step in steps}
@@ -669,14 +493,14 @@ class _Round:
         )
 
     def _is_named(self, number: int, files: Sequence[ArchivedFile]) -> bool:
-        """Return True if the commit that an object store has refused is there: a put whose answer
-        was lost is tried again, and then finds itself.
+        """Return True if a commit that the object store refused was made after all: the client
+        repeats a put whose reply was lost, and then conflicts with itself.
         """
         if self._table.state_number == number:
             return True
         return self._table.names_any(files)
 
-    def _is_taken(self, step: _Step) -> bool:
+    def _is_taken(self, step: Step) -> bool:
         before, now = step.stream.before, self._table.record(step.stream.name)
         return now is not before and (now is None or not now.is_as_archived_in(before))
 
@@ -686,7 +510,7 @@ class _Round:
         )
 
     def _merged(self, name: str, record: StreamRecord) -> StreamRecord:
-        """With what has expired, and been given columns, meanwhile. Raises ArchiveError."""
+        """Merge in the expiry and the layouts committed meanwhile. Raises ArchiveError."""
         now = self._table.record(name)
         if now is None:
             return record
@@ -701,8 +525,8 @@ class _Round:
             layouts=layouts,
         )
 
-    def _note(self, steps: Sequence[_Step]) -> dict[str, str]:
-        """For people who look at the log."""
+    def _note(self, steps: Sequence[Step]) -> dict[str, str]:
+        """Return the commit's metadata, for people who read the log."""
         notes = [note for step in steps for note in step.stream.policy.notes]
         return {
             "rillway.operation": "archive",
@@ -710,55 +534,30 @@ class _Round:
             "rillway.entries": str(sum(step.rows for step in steps)),
         } | ({"rillway.notes": "; ".join(notes[:MAX_NOTES])} if notes else {})
 
-    def _committed(self, steps: Sequence[_Step], files: Sequence[ArchivedFile]) -> None:
+    def _committed(self, steps: Sequence[Step], files: Sequence[ArchivedFile]) -> None:
         self.outcome.commits += 1
         self.outcome.files += len(files)
         self.outcome.bytes += sum(file.size_bytes for file in files)
         placings = {}
         for step in steps:
-            stream, before = step.stream, step.stream.record
-            stream.before = self._table.record(stream.name)
-            stream.record = step.record if stream.before is None else stream.before
-            stream.is_changed = False
-            stream.report.archived += step.rows
-            stream.report.batches += step.rows > 0
-            stream.counted += step.rows
-            end = step.record.end
-            if end.id > before.end.id:
-                last = step.record.state.anchors[0] if step.rows else stream.anchor
-                placings[stream.name] = Placing(
-                    self._marker(stream),
-                    before.end.id,
-                    last,
-                    end.id,
-                    end.n,
-                    stream.anchor,
-                    before.end.id,
-                )
-                stream.anchor = last
+            stream, marker = step.stream, self._marker(step.stream)
+            placing = stream.committed(step, self._table.record(stream.name), marker)
+            if placing is not None:
+                placings[stream.name] = placing
         self._hooks.reached("committed")
         self._place(placings)
         self._hooks.reached("placed")
         self._hooks.committed()
 
-    # -- what others see --------------------------------------------------------------------------
+    # -- trim -------------------------------------------------------------------------------------
 
-    def _finish(self, streams: Sequence[_Stream]) -> None:
-        """Trim streams, and destroy groups of the archive's that mean nothing any more."""
+    def _finish(self, streams: Sequence[RoundStream]) -> None:
+        """Trim streams, and destroy the archive's obsolete groups."""
         if not streams:
             return
         group = self._table.group
-        archived = {
-            stream.name: Archived(
-                self._marker(stream),
-                stream.at.id,
-                stream.anchor,
-                group,
-                stream.record.unit or MS,
-            )
-            for stream in streams
-        }
-        # Those that have not moved were looked at when they were recognised.
+        archived = {stream.name: stream.archived(self._marker(stream), group) for stream in streams}
+        # The facts of the others were read when they were recognised.
         moved = [stream.name for stream in streams if stream.is_moved]
         groups = {stream.name: stream.found.seen.groups for stream in streams}
         facts = {stream.name: stream.facts for stream in streams}
@@ -770,23 +569,25 @@ class _Round:
             report.remaining, report.lag = now.length, backlog(stream.at.id, stream.at.n, now)
         if self._settings.trims:
             self._report_trims(streams, self._trimmer.trim_all(archived, facts, groups))
-        # Last: as long as they are there, they show which history the streams had.
+        # Last, because until then they show which history a stream had.
         self._connection.call_all(
             [
                 ("XGROUP", "DESTROY", name, stale)
                 for name in archived
-                if name not in self._changed
+                if self._stages[name] is not Stage.CHANGED
                 for stale in map(group_name, groups[name])
                 if archived[name].is_stale(stale)
             ]
         )
-        self._finished.update(name for name in archived if name not in self._changed)
+        self._stages.move(
+            [name for name in archived if self._stages[name] is not Stage.CHANGED], Event.TRIMMED
+        )
 
-    def _report_trims(self, streams: Sequence[_Stream], done: Mapping[str, Trimmed]) -> None:
+    def _report_trims(self, streams: Sequence[RoundStream], done: Mapping[str, Trimmed]) -> None:
         for stream in streams:
             trimmed, report = done[stream.name], stream.report
             if trimmed.refused:
-                self._changed[stream.name] = trimmed.refused
+                self._stages.move([stream.name], Event.CHANGED, trimmed.refused)
                 continue
             report.trimmed += trimmed.removed
             report.trimmed_by = trimmed.by

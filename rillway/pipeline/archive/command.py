@@ -20,13 +20,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from rillway.command_line.output import name_target
-from rillway.pipeline.archive.archiver import (
-    Archiver,
-    Hooks,
-    Outcome,
-    Report,
-    Settings,
-)
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings, Hooks
 from rillway.pipeline.archive.arguments import parse_options
 from rillway.pipeline.archive.columns.commands import columns_request, infer_main
 from rillway.pipeline.archive.columns.requests import Request, set_columns
@@ -47,7 +41,9 @@ from rillway.pipeline.archive.repair.findings import check_files
 from rillway.pipeline.archive.report.metrics import MetricsFile
 from rillway.pipeline.archive.report.rounds import (
     Round,
+    RoundOutcome,
     Stopwatch,
+    StreamReport,
     as_json,
     idle_summary,
     left_out,
@@ -122,7 +118,7 @@ def archive_main(options: argparse.Namespace) -> int:
         return infer_main(options)
     request = columns_request(options)
     name_target("archive", options.url)
-    settings = Settings(
+    settings = ArchiverSettings(
         options.url,
         batch_entries=options.batch,
         batch_bytes=options.batch_bytes,
@@ -184,7 +180,7 @@ class _Rounds:
     def __init__(
         self,
         engine: Engine,
-        settings: Settings,
+        settings: ArchiverSettings,
         request: Request | None,
         options: argparse.Namespace,
         interruption: Interruption,
@@ -266,7 +262,7 @@ class _Rounds:
             watch.reached("mirrored")
         self._record(Round(began_ms, seconds, watch.by_phase, outcome))
 
-    def _archived(self, watch: Stopwatch) -> Outcome:
+    def _archived(self, watch: Stopwatch) -> RoundOutcome:
         """Raises EXPECTED_ERRORS."""
         archiver = self._archiver
         streams = self._streams()
@@ -294,7 +290,7 @@ class _Rounds:
                         progress.note(of_gone or holdup.sentence())
         return outcome
 
-    def _notes(self, report: Report) -> list[str]:
+    def _notes(self, report: StreamReport) -> list[str]:
         asked = self._settings.id_unit
         if asked in (None, report.unit):
             return report.notes
@@ -310,7 +306,7 @@ class _Rounds:
         follower.committed()
         watch.reached("mirrored")
 
-    def _print(self, outcome: Outcome, seconds: float) -> None:
+    def _print(self, outcome: RoundOutcome, seconds: float) -> None:
         if not self._is_json:
             reports = list(outcome.reports.values())
             idle = [one for one in reports if not (one.archived or one.trimmed)]
@@ -344,7 +340,7 @@ class _Rounds:
         except ArchiveError as error:
             self.complain(f"not compacted: {error}", "compact")
 
-    def _elsewhere(self, outcome: Outcome) -> list[str]:
+    def _elsewhere(self, outcome: RoundOutcome) -> list[str]:
         """A sentence for each named stream that is in another database; they are told as well."""
         reports = outcome.reports.values()
         missing = [one.stream for one in reports if one.is_missing and one.stream in self._names]
@@ -357,7 +353,7 @@ class _Rounds:
             self.complain(text)
         return found
 
-    def _gone(self, outcome: Outcome) -> dict[tuple[str, str], str]:
+    def _gone(self, outcome: RoundOutcome) -> dict[tuple[str, str], str]:
         """What to say of groups that hold up trims for an archive that is gone."""
         groups = {
             report.stream: [one.group for one in report.holdups if archive_of(one.group)]

@@ -1,9 +1,8 @@
-"""Where the archive's files are written: by Spark's tasks, or in this process.
+"""Runs the tasks that write the archive's files: on Spark or in this process.
 
-Both run the same function on the same parts of streams. Entries go from the server to a Parquet
-file within one task; they never pass through the JVM or the driver, which only hear what was
-written. That file is in its place from the beginning, in the folder or the object store of the
-archive; nothing is moved later.
+Both run the same function on the same parts of streams. A task reads entries from the server and
+writes them to a Parquet file; they never pass through the JVM or the driver, which only receive
+descriptions of the files. Files are written to their final paths and never moved.
 """
 
 from __future__ import annotations
@@ -25,36 +24,36 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# What a task says of its streams: to try it again would change nothing.
+# Errors that concern streams: running the task again would not help.
 CHANGES = (EntryUnreadable, PartLost, ServerChanged)
 
 
 class EngineFailed(Exception):
-    """A task failed; the text is the task's own, in one line."""
+    """A task failed; the text is its error in one line."""
 
 
 class Engine(Protocol):
-    """Runs tasks. `parallelism`: into how many a batch is to be cut."""
+    """Runs tasks. `parallelism`: the number of tasks that a batch is divided into."""
 
     parallelism: int
 
     def write(self, tasks: Sequence[WriteTask]) -> list[Written]:
-        """What the tasks have written. Raises CHANGES and EngineFailed."""
+        """Run tasks and return what they have written. Raises CHANGES, EngineFailed."""
         ...
 
 
 class LocalEngine:
-    """One task after the other, here."""
+    """Runs tasks in this process, one after the other."""
 
     parallelism = 1
 
     def write(self, tasks: Sequence[WriteTask]) -> list[Written]:
-        """Raises ConnectionLost and ServerError besides."""
+        """See Engine.write. Raises ConnectionLost and ServerError as well."""
         return [run_task(task) for task in tasks]
 
 
 def try_task(task: WriteTask) -> Written | Exception:
-    """A loss is an answer: Spark would try it again, and it stays one."""
+    """Run a task and return CHANGES instead of raising them, so that Spark does not retry it."""
     try:
         return run_task(task)
     except CHANGES as loss:
@@ -62,7 +61,7 @@ def try_task(task: WriteTask) -> Written | Exception:
 
 
 class SparkEngine:
-    """A Spark job for each batch, on whatever cluster the session has. `attempt` runs a task."""
+    """Runs a Spark job for each batch, on the session's cluster. `attempt`: runs one task."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""Consumer groups of a stream: the entries they still need, and those that hold up a trim.
+"""Consumer groups of a stream: the entries that they still need, and groups that hold up a trim.
 
-A group needs every entry that was not delivered to it yet, and every entry that is pending for one
-of its consumers. One number expresses both: the first ID that it needs.
+A group needs every entry that it has not read yet and every entry that is pending for one of its
+consumers. One number covers both: the first ID that it needs.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ MS_PER_MINUTE, MS_PER_HOUR, MS_PER_DAY = 60_000, 3_600_000, 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A consumer group of one moment.
+    """A consumer group at one moment.
 
-    `lag`: how many entries it was not given, None where the server does not know. `idle_ms`: since
-    when none of its consumers has done anything, None if it has no consumers.
+    `lag`: the number of entries that it has not read, None if the server does not know; `idle_ms`:
+    how long all its consumers have been inactive, None if it has no consumers.
     """
 
     name: str
@@ -41,25 +41,25 @@ class Group:
 
     @property
     def is_of_the_pipeline(self) -> bool:
-        """True if it stands for an archive, a query or a Spark job, which have no consumers."""
+        """True if it belongs to an archive, a query or a Spark job, which have no consumers."""
         return self.name.startswith(PIPELINE_PREFIXES)
 
 
 def read_groups(connection: Connection, stream: str) -> list[Group]:
-    """Empty for a stream that is not there."""
+    """Return the groups of a stream; none if it does not exist."""
     return read_all_groups(connection, all_group_infos(connection, [stream]))[stream]
 
 
 def read_all_groups(
     connection: Connection, infos: Mapping[str, Sequence[dict[bytes, Reply]]]
 ) -> dict[str, list[Group]]:
-    """The groups of several streams, in one pipeline. Raises ServerError.
+    """Return the groups of several streams, using one pipeline. Raises ServerError.
 
     `infos`: XINFO GROUPS by stream.
     """
     listed = [(stream, info) for stream, them in infos.items() for info in them]
     found: dict[str, list[Group]] = {stream: [] for stream in infos}
-    # Most have neither: the archive's own, and those of streams that all have read.
+    # Most groups have neither: the archive's own, and those that are up to date.
     asked = [(stream, info) for stream, info in listed if info[b"pending"] or info[b"consumers"]]
     words = [(stream, info[b"name"]) for stream, info in asked]
     replies = connection.call_all(
@@ -72,7 +72,7 @@ def read_all_groups(
     answers = dict(zip(words, zip(replies[::2], replies[1::2], strict=True), strict=True))
     for stream, info in listed:
         pending, consumers = answers.get((stream, info[b"name"]), ([0, None], []))
-        # Else destroyed between the requests.
+        # An error means that the group was destroyed between the requests.
         if not isinstance(pending, ServerError) and not isinstance(consumers, ServerError):
             found[stream].append(_group(info, pending, consumers))
     return found
@@ -91,7 +91,7 @@ def _group(info: dict[bytes, Reply], pending: Reply, consumers: Reply) -> Group:
 
 
 def floor_of(groups: Collection[Group], goal: int, ignored: Collection[str]) -> int:
-    """The first ID that is to stay: `goal`, or what comes before it and a group needs."""
+    """Return the first ID that must stay: `goal`, or an earlier one that a group needs."""
     needed = [group.first_needed for group in groups if group.name not in ignored]
     return min([goal, *needed])
 
@@ -99,7 +99,7 @@ def floor_of(groups: Collection[Group], goal: int, ignored: Collection[str]) -> 
 def is_ignored(group: Group, ignored: Collection[str], max_idle_ms: int | None) -> bool:
     """Return True if the user allows a trim to remove entries that the group needs.
 
-    A group without a consumer is only ignored by its name: it may have just been created.
+    A group without consumers is ignored only by name: it may have just been created.
     """
     if group.name in ignored:
         return True
@@ -113,17 +113,17 @@ def is_ignored(group: Group, ignored: Collection[str], max_idle_ms: int | None) 
 
 @dataclass(frozen=True, slots=True)
 class Holdup:
-    """A group that holds up a trim, and what it holds.
+    """A group that holds up a trim, and the entries that it needs.
 
-    `first_needed`: the first live entry that it holds. `pending`: given and not acknowledged,
-    anywhere in the stream; `unread`: not given, None where the server does not know. `since_ms`:
-    for how long the first of them has been waiting, None if its ID is no time.
+    `first_needed`: the first live one; `pending`: how many are delivered but not acknowledged, in
+    the whole stream; `unread`: how many are not delivered, None if the server does not know;
+    `since_ms`: how long the first one has been waiting, None if its ID is not a time.
     """
 
     stream: str
     group: str
     first_needed: int
-    is_pending: bool  # what is first; else it is not read yet
+    is_pending: bool  # the first one; otherwise it is unread
     pending: int
     unread: int | None
     since_ms: int | None
@@ -160,9 +160,9 @@ def find_holdups(
     now_ms: int,
     unit: str = MS,
 ) -> list[Holdup]:
-    """Return those of `groups` that need live entries below `goal`, the lowest ID first.
+    """Return the `groups` that need live entries below `goal`, ordered by the first one.
 
-    `unit`: of the IDs.
+    `unit`: the unit of the IDs.
     """
     found = []
     for group in groups:
@@ -180,8 +180,9 @@ def find_holdups(
 
 
 def _first_held(connection: Connection, stream: str, group: Group, goal: int) -> int | None:
-    """The first live entry below `goal` that a group needs: a group made at 0 needs IDs that no
-    entry has.
+    """Return the first live entry below `goal` that a group needs, if any.
+
+    A group may need IDs of no entry: one created at 0, for example.
     """
     if group.first_needed >= goal:
         return None
@@ -193,7 +194,7 @@ def _first_held(connection: Connection, stream: str, group: Group, goal: int) ->
 def _idle_ms(
     connection: Connection, stream: str, group: Group, otherwise: int | None
 ) -> int | None:
-    """Since when the oldest pending entry is with its consumer."""
+    """Return how long ago the oldest pending entry was delivered."""
     oldest = format_id(group.first_needed)
     try:
         found = connection.call("XPENDING", stream, group.name, oldest, oldest, 1)
@@ -203,7 +204,7 @@ def _idle_ms(
 
 
 def duration(ms: int) -> str:
-    """`3 s`, `12 min`, `5 h`, `9 days`."""
+    """Format a duration: `3 s`, `12 min`, `5 h`, `9 days`."""
     if ms < MS_PER_MINUTE:
         return f"{ms // 1000} s"
     if ms < MS_PER_HOUR:

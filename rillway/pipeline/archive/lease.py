@@ -1,11 +1,11 @@
-"""Leases: only its holder may archive a stream into a table.
+"""Leases: only the holder of a stream's lease may archive the stream into a table.
 
-A lease is a key that expires, with a token that only its holder knows, in the slot of the stream.
-Each is renewed and given back by itself, with a check of its token. A thread renews all of a round.
-A holder that was away for too long (a stopped process, a lost connection) finds out before
-it commits; and if two believe that they hold one, the table's log lets only one of them commit.
+A lease is a key that expires, in the slot of the stream; its value is a token that only the holder
+knows. Renewing and releasing check the token. A thread renews all leases of a round. A holder that
+lost a lease (its process was stopped, its connection lost) notices before it commits; and if two
+processes believe that they hold one, the table's log lets only one of them commit.
 
-However a process ends, by an exception or a signal that Python sees, it gives them back. After
+A process that ends by an exception, or by a signal that Python handles, releases its leases. After
 SIGKILL, and on a node that does not answer, they expire.
 """
 
@@ -36,12 +36,12 @@ from rillway.pipeline.client.urls import with_timeout
 T = TypeVar("T")
 
 LIFETIME_MS = 30_000
-# Twice in vain, for a request and for a new connection, and there is time left.
+# Two timeouts, of a request and of a new connection, must fit within the lifetime.
 REPLY_SHARE, LEAST_REPLY_S = 0.2, 1.0
-# Of keys that change or expire while they are looked at.
+# For keys that change or expire while they are checked.
 MAX_ATTEMPTS = 10
 
-# A token, and what is done to the key if it has that.
+# Arguments: the token, and the command to run on the key if it has that token.
 IF_HELD = """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call(ARGV[2], KEYS[1], unpack(ARGV, 3))
@@ -50,24 +50,24 @@ return 1
 
 
 class LeaseTaken(Exception):
-    """Somebody else holds it; the text says who."""
+    """Another process holds the lease; the text says which."""
 
 
 class LeaseLost(Exception):
-    """It was held, and is not any more."""
+    """The lease was held, but no longer is."""
 
 
 def lease_key(group: str, stream: str) -> str:
-    """Of a stream. `group`: the common part of the names of the archive's groups."""
+    """Return the key of a stream's lease. `group`: the prefix of the archive's groups."""
     return beside(f"{group}:lease:", stream)
 
 
 class Leases:
-    """Those of several things at once; use as a context manager.
+    """The leases of several streams, as a context manager.
 
-    `keys`: by the names of the things. `taken`: those that others hold, or whose node does not
-    answer, from entering on; the others are held. `what`: the text before a name in errors,
-    `archiving {}` for one.
+    `keys`: the lease keys by stream; `taken`: the streams whose lease another process holds or
+    whose node does not answer, known once entered; the others are held; `what`: a format for
+    errors, such as `archiving {}`.
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class Leases:
         lifetime_ms: int = LIFETIME_MS,
         left_out: Mapping[Address, NodeAway] | None = None,
     ) -> None:
-        """`left_out`: nodes of a cluster that have none of the keys."""
-        # A node that hangs must not keep those on others from being renewed.
+        """`left_out`: nodes of a cluster that serve none of the keys."""
+        # A node that hangs must not prevent renewals on the others.
         self._url = with_timeout(url, max(lifetime_ms / 1000 * REPLY_SHARE, LEAST_REPLY_S))
         self._keys, self._what, self._lifetime_ms = keys, what, lifetime_ms
         self._left_out = left_out
@@ -106,21 +106,21 @@ class Leases:
         return self
 
     def _take(self) -> None:
-        # Reckoned from before the request: the server may have set it at any time after that.
+        # Counted from before the request: the server sets the key at some time after that.
         valid_until = time.monotonic() + self._lifetime_ms / 1000
         words = self.token, "NX", "PX", self._lifetime_ms
 
         def set_all(names: Sequence[str]) -> dict[str, object]:
-            """The others that hold some of them."""
+            """Return the tokens of other holders."""
             replies = self._call_all([("SET", self._keys[name], *words) for name in names])
             refused = [name for name, reply in zip(names, replies, strict=True) if reply is None]
             holders = self._call_all([("GET", self._keys[name]) for name in refused])
             found = dict(zip(refused, holders, strict=True))
-            # Where this is done once more, it may be ourselves.
+            # After a retry the holder may be this process.
             return {name: who for name, who in found.items() if who != self.token.encode()}
 
         for name, holder in self._reached(list(self._keys), set_all).items():
-            text = f"{self._what.format(name)}: {_who(holder)} is at it already"
+            text = f"{self._what.format(name)}: {_who(holder)} is already active"
             self.taken[name] = LeaseTaken(text)
         self.taken |= self._away(self.held)
         self._valid_until = dict.fromkeys(self.held, valid_until)
@@ -130,7 +130,7 @@ class Leases:
         return {name: error for name in names if (error := away(self._keys[name]))}
 
     def _reached(self, names: Sequence[str], action: Callable[[Sequence[str]], T]) -> T:
-        """Do something to keys; if a node is gone, once more to those of all others."""
+        """Run an action on keys; if a node fails, run it again without that node's keys."""
         try:
             return action([name for name in names if not self._connection.away(self._keys[name])])
         except ConnectionLost:
@@ -143,9 +143,9 @@ class Leases:
         self._give_back(self.held, is_underway=kind is not None)
 
     def _give_back(self, names: Sequence[str], *, is_underway: bool) -> None:
-        """Those that have our token. `is_underway`: there may be replies to come to something else.
+        """Release the leases that have our token; those that cannot be released expire.
 
-        What cannot be given back expires by itself.
+        `is_underway`: other requests may be unanswered.
         """
         try:
             if is_underway:
@@ -157,7 +157,7 @@ class Leases:
             self._connection.close()
 
     def check(self, names: Iterable[str]) -> Mapping[str, LeaseLost | NodeAway]:
-        """Renew the leases of some names; those that another one may hold by now."""
+        """Renew the leases of some streams; returns those that were lost, with the error."""
         names = list(names)
         try:
             self._renew(names)
@@ -172,7 +172,7 @@ class Leases:
 
     def _renew_often(self) -> None:
         while not self._ended.wait(min(self._lifetime_ms / 3000, threading.TIMEOUT_MAX)):
-            # check() finds those that could not be renewed in time.
+            # check() finds the leases that were not renewed in time.
             with suppress(ServerError, ConnectionLost):
                 self._renew(self.held)
 
@@ -182,7 +182,7 @@ class Leases:
         self._valid_until |= {name: valid_until if name in renewed else 0.0 for name in names}
 
     def _if_held(self, names: Sequence[str], verb: str, *words: Word) -> Collection[str]:
-        """Do something to the keys that have our token; the names of these."""
+        """Run a command on the keys that have our token; returns their streams."""
         arguments = (self.token, verb, *words)
 
         def act(names: Sequence[str]) -> Collection[str]:
@@ -196,7 +196,7 @@ class Leases:
             return self._reached(names, act)
 
     def _if_held_watched(self, key: str, verb: str, *words: Word) -> bool:
-        """The same without scripts, of one key."""
+        """Do the same for one key without scripts."""
 
         def attempt(node: Connection) -> bool | None:
             node.call("WATCH", key)
@@ -222,7 +222,7 @@ class Leases:
 
 
 def _who(holder: object) -> str:
-    """The token without its random part."""
+    """Return the token without its random part."""
     if not isinstance(holder, bytes):
         return "another archiver"
     return holder.decode(errors="replace").rpartition(" ")[0]

@@ -1,8 +1,8 @@
 """Pins: groups that keep a stream from being trimmed while a query reads archive and stream.
 
-A pin is a consumer group that was given nothing beyond an ID, so that no trimmer takes what comes
-after. Its name says until when it is meant, `__pin:<Unix ms>:<uuid>`, by the server's clock: if its
-owner dies, the next trimmer drops it.
+A pin is a consumer group that has read nothing after some ID, so trimmers keep what follows. Its
+name contains its expiry by the server's clock, `__pin:<Unix ms>:<uuid>`: if the owner dies, the
+next trimmer destroys it.
 """
 
 from __future__ import annotations
@@ -21,25 +21,24 @@ LIFETIME_MS = 10 * 60_000
 
 
 class PinLost(Exception):
-    """Somebody has removed a pin: what was read under it may have been trimmed."""
+    """Another client removed a pin: entries read under it may have been trimmed."""
 
 
 def expired_pins(names: Iterable[str], now_ms: int) -> list[str]:
-    """Those names of groups that are pins whose time is over."""
+    """Return the names of groups that are expired pins."""
     return [name for name in names if name.startswith(PREFIX) and expires_ms(name) < now_ms]
 
 
 def expires_ms(name: str) -> int:
-    """Return the Unix time in ms at which a pin expires, from its name; 2**64 if it has none."""
+    """Return the Unix time in ms at which a pin expires, from its name; 2**64 if it never does."""
     text = name.removeprefix(PREFIX).partition(":")[0]
     return int(text) if text.isdecimal() else (1 << 64)
 
 
 class Pin:
-    """Holds everything after an ID, from when it is made until it is released.
+    """Keeps all entries after an ID from its creation until it is released.
 
-    Renewed by a thread, which has a connection of its own. A stream that is not there needs no
-    pin: the server makes one only of something that exists.
+    A thread with its own connection renews it. A missing stream gets no pin and needs none.
     """
 
     def __init__(self, url: str, stream: str, after: int, lifetime_ms: int = LIFETIME_MS) -> None:
@@ -69,7 +68,7 @@ class Pin:
         return name
 
     def _renew(self) -> None:
-        """The new name is made before the old one goes: there is no moment without a pin."""
+        """Create a new pin before destroying the old one, so that there is always one."""
         while not self._released.wait(self._lifetime_ms / 3000):
             try:
                 old, self._name = self._name, self._create()
@@ -80,7 +79,7 @@ class Pin:
                 return
 
     def release(self) -> None:
-        """Let the stream be trimmed again. Raises PinLost if it was not held all the time."""
+        """Let the stream be trimmed again. Raises PinLost if it was unprotected at some time."""
         self._released.set()
         self._renewer.join()
         try:

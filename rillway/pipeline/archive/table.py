@@ -1,13 +1,12 @@
-"""The archive's table and its log: what was archived, up to where, by one atomic commit a round.
+"""The archive's table and its log: files of rows and the archived end of each stream.
 
-A commit names files with rows of many streams and says in the same breath up to where each stream
-is archived. The latter is in a file that the commit names by an application transaction of the
-Delta protocol, `rillway:state`, a number that every checkpoint, compaction and clean-up of the log
-carries along (identity/state_files.py). So the log alone decides, and a copy of the folder is a
-copy of the archive.
+A commit atomically names files with rows of many streams and a state file with the archived end of
+each stream (identity/state_files.py). It names the state by an application transaction of the Delta
+protocol, `rillway:state`, a number that checkpoints, compactions and clean-ups of the log preserve.
+So the log alone is authoritative, and a copy of the folder is a copy of the archive.
 
-A commit only succeeds as the very next version after the one that was looked at: the one that comes
-second looks again. Where the table may lie: see store.py.
+A commit succeeds only as the version after the one that was read: a writer that comes second has to
+read the table again. files/store.py says where a table may be stored.
 """
 
 from __future__ import annotations
@@ -76,20 +75,20 @@ from rillway.pipeline.ranges.offsets import Position
 
 NAME = "rillway-archive"
 DESCRIPTION = "Entries of streams, archived by Rillway"
-# Newer ones have deletion vectors or renamed columns: files that are not what they seem.
+# Newer versions have deletion vectors or renamed columns, which change the meaning of files.
 MAX_READER_VERSION = 1
 PERIOD_PROPERTY = "rillway.partitionBy"
 EXPIRE_PROPERTY = "rillway.expireAfterSeconds"
 COLUMNS_PROPERTY = "rillway.columns"
 LAYOUT_PROPERTY, LAYOUT = "rillway.layout", "2"
-# A round is a commit, so the log grows fast; a commit reads it from the last checkpoint on.
+# Each round commits, so the log grows fast; a commit reads it from the last checkpoint on.
 CHECKPOINT_INTERVAL = 20
 PROPERTIES = {
     LAYOUT_PROPERTY: LAYOUT,
     "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
     "delta.logRetentionDuration": "interval 1 days",
 }
-# The log has statistics of the first 32 columns, unless it is told otherwise.
+# By default the log has statistics of the first 32 columns only.
 ALL_STATISTICS = {"delta.dataSkippingNumIndexedCols": "-1"}
 ORPHAN_HOURS = 24
 MAX_COMMIT_ATTEMPTS = 20
@@ -98,15 +97,15 @@ ARCHIVE_GROUP_PREFIX = "__archive:"
 
 
 class NoArchive(ArchiveError):
-    """There is no table at all."""
+    """The table does not exist."""
 
 
 class CommitConflict(Exception):
-    """Somebody else has committed since the table was looked at: look again."""
+    """Another writer has committed since the table was read: refresh and retry."""
 
 
 def place_of(path: str | Path | Store, options: Mapping[str, str] | None = None) -> Store:
-    """Raises ArchiveError for a URI that is not understood."""
+    """Return the store of a path or URI. Raises ArchiveError for an unknown kind of URI."""
     try:
         return store_of(path, options)
     except UnknownStore as error:
@@ -121,19 +120,19 @@ class ArchiveTable:
         self.store = store
         self._delta = delta
         self._records: dict[int, dict[str, StreamRecord]] = {}
-        # By the version of which they are.
+        # Caches, with the version that they belong to.
         self._files: tuple[int, list[ArchivedFile]] | None = None
         self._state: tuple[int, int | None] | None = None
         self._columns: tuple[int, Columns] | None = None
         if delta.protocol().min_reader_version > MAX_READER_VERSION:
-            raise ArchiveError(f"{store}: the table uses features of Delta that are not known here")
+            raise ArchiveError(f"{store}: the table uses features of Delta that are not supported")
         names = {field.name for field in delta.schema().fields}
         if not names.issuperset(TABLE_SCHEMA.names):
             raise ArchiveError(f"{store}: a Delta table, but no archive of streams")
 
     @property
     def root(self) -> Path:
-        """The folder of an archive that has one."""
+        """The folder of an archive that is not in an object store."""
         folder = self.store.folder
         assert folder is not None, "an object store has no folder"
         return folder
@@ -142,7 +141,7 @@ class ArchiveTable:
     def open(
         cls, path: str | Path | Store, options: Mapping[str, str] | None = None
     ) -> ArchiveTable:
-        """Raises ArchiveError if there is none. `options`: of an object store."""
+        """Open an archive. Raises ArchiveError if there is none. `options`: of an object store."""
         store = place_of(path, options)
         return cls(store, open_delta(store))
 
@@ -150,7 +149,10 @@ class ArchiveTable:
     def open_or_create(
         cls, path: str | Path | Store, options: Mapping[str, str] | None = None
     ) -> ArchiveTable:
-        """Raises ArchiveError for a path that holds something else, or cannot be written to."""
+        """Open an archive, or create it.
+
+        Raises ArchiveError for a path that holds something else or is not writable.
+        """
         store = place_of(path, options)
         if not is_table(store):
             try:
@@ -178,7 +180,7 @@ class ArchiveTable:
         except (DeltaError, OSError) as error:
             raise log_damaged(self.store, error) from None
 
-    # -- what it says -----------------------------------------------------------------------------
+    # -- content ----------------------------------------------------------------------------------
 
     @cached_property
     def id(self) -> str:
@@ -187,46 +189,46 @@ class ArchiveTable:
 
     @property
     def schema(self) -> pa.Schema:
-        """Its columns, with the one by which it is partitioned."""
+        """The table's columns, including the partition column."""
         return pa.schema(self._delta.schema().to_arrow())
 
     @property
     def group(self) -> str:
-        """The prefix of its markers' names.
+        """The prefix of the names of its markers.
 
-        It has part of the table's ID: two archives of one stream must not share it.
+        It contains part of the table's ID, as two archives of one stream must not share it.
         """
         return ARCHIVE_GROUP_PREFIX + self.id[:8]
 
     def marker(self, epoch: Epoch) -> str:
-        """The consumer group that shows in a stream up to where it is archived."""
+        """The consumer group whose position in a stream is the archived end."""
         return f"{self.group}:{epoch.token}"
 
     @property
     def period(self) -> str:
-        """By what files are cut; see periods.py."""
+        """The period that a file covers; see files/periods.py."""
         found: str = self._delta.metadata().configuration.get(PERIOD_PROPERTY, DAY)
         return found
 
     def set_period(self, period: str) -> None:
-        """For files that are written from now on. Raises ArchiveError."""
+        """Set the period of new files. Raises ArchiveError."""
         if period != self.period:
             self._set_properties({PERIOD_PROPERTY: period})
 
     @property
     def expire_after(self) -> float | None:
-        """For how many seconds rows are kept; None: for ever."""
+        """The number of seconds for which rows are kept; None: for ever."""
         found: str = self._delta.metadata().configuration.get(EXPIRE_PROPERTY, "")
         return float(found) if found else None
 
     def set_expire_after(self, seconds: float | None) -> None:
-        """For the regular upkeep from now on. Raises ArchiveError."""
+        """Set how long the regular upkeep keeps rows. Raises ArchiveError."""
         if seconds != self.expire_after:
             self._set_properties({EXPIRE_PROPERTY: "" if seconds is None else f"{seconds:g}"})
 
     @property
     def columns(self) -> Columns:
-        """The typed columns; none at first. Raises ArchiveError."""
+        """The typed columns; a new table has none. Raises ArchiveError."""
         if self._columns is None or self._columns[0] != self.version:
             text = self._delta.metadata().configuration.get(COLUMNS_PROPERTY)
             try:
@@ -242,7 +244,7 @@ class ArchiveTable:
 
     @property
     def layouts(self) -> dict[int, Layout]:
-        """Of all streams, for the footers of files. Raises ArchiveError."""
+        """The layouts of all streams, for the footers of files. Raises ArchiveError."""
         return {
             number: layout
             for record in self.records.values()
@@ -250,9 +252,10 @@ class ArchiveTable:
         }
 
     def set_columns(self, columns: Columns) -> None:
-        """For rows that are written from now on; older ones have null in new columns.
+        """Set the typed columns of new rows; older rows have null in new columns.
 
-        A crash may leave columns without rows, which the next attempt finds. Raises ArchiveError.
+        After a crash the table may have columns without rows; the next attempt reuses them. Raises
+        ArchiveError.
         """
         names = set(self.schema.names)
         new = [field for field in columns.fields if field.name not in names]
@@ -278,11 +281,11 @@ class ArchiveTable:
 
     @property
     def state_number(self) -> int | None:
-        """Of the state that the last commit with one names; None before the first.
+        """The number of the present state; None before the first commit with one.
 
         Raises LogDamaged.
         """
-        # To look a transaction up takes a millisecond, and this is asked for each stream.
+        # Looking up a transaction takes a millisecond, and this is called for each stream.
         if self._state is None or self._state[0] != self.version:
             try:
                 self._state = self.version, self._delta.transaction_version(STATE)
@@ -292,7 +295,7 @@ class ArchiveTable:
 
     @property
     def records(self) -> Mapping[str, StreamRecord]:
-        """What is known of each stream that was ever archived. Raises ArchiveError."""
+        """The records of all streams that were ever archived. Raises ArchiveError."""
         number = self.state_number
         if number is None:
             return {}
@@ -304,11 +307,14 @@ class ArchiveTable:
         return self._records[number]
 
     def record(self, stream: str) -> StreamRecord | None:
-        """None if it was never archived. Raises ArchiveError, as the methods below do."""
+        """The record of a stream, None if it was never archived.
+
+        Raises ArchiveError, as the methods below do.
+        """
         return self.records.get(stream)
 
     def end(self, stream: str) -> Position | None:
-        """Up to where a stream was archived; None if it never was."""
+        """The archived end of a stream; None if it was never archived."""
         record = self.record(stream)
         return None if record is None else record.end
 
@@ -317,12 +323,12 @@ class ArchiveTable:
         return None if record is None else record.state
 
     def unit(self, stream: str) -> str:
-        """Of the IDs of a stream; milliseconds as long as it is not known."""
+        """The unit of a stream's IDs; milliseconds while it is not known."""
         record = self.record(stream)
         return MS if record is None or record.unit is None else record.unit
 
     def expired_before_ms(self, stream: str) -> int | None:
-        """Entries older than that were removed when they expired; None if none were."""
+        """The time before which entries have expired; None if none have."""
         record = self.record(stream)
         return None if record is None else record.expired_before_ms
 
@@ -334,7 +340,7 @@ class ArchiveTable:
     def files(
         self, stream: str | None = None, first_ms: int = 0, last_ms: int = ms_of(MAX_ID)
     ) -> list[ArchivedFile]:
-        """The files that may hold entries of a time, the earliest first."""
+        """The files that may hold entries of a stream and time range, the earliest first."""
         if self._files is None or self._files[0] != self.version:
             try:
                 actions = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
@@ -347,7 +353,7 @@ class ArchiveTable:
         return [file for file in self._files[1] if file.may_hold(stream, first_ms, last_ms)]
 
     def names_any(self, files: Sequence[ArchivedFile]) -> bool:
-        """Return True if one of some files is in the table. Raises ArchiveError."""
+        """Return True if the table has one of the files. Raises ArchiveError."""
         return not {file.path for file in files}.isdisjoint(file.path for file in self.files())
 
     def rows(
@@ -360,8 +366,8 @@ class ArchiveTable:
     ) -> StreamRows:
         """The rows of a stream from `first` to `last`, both included.
 
-        `epochs`: `all`, each after the other, or `current`, the line of the present one. `state`:
-        another one than the table's, with an epoch that is not committed yet.
+        `epochs`: `all` epochs in order, or the line of the `current` one. `state`: overrides the
+        table's; it may have an epoch that is not committed yet.
         """
         state = state or self.state(stream)
         segments: list[Segment] = []
@@ -374,7 +380,7 @@ class ArchiveTable:
     def line_rows(
         self, stream: str, epoch: int, first: int = MIN_ID, last: int = MAX_ID
     ) -> StreamRows:
-        """The rows that lead to an epoch, and its own, in the order of their IDs."""
+        """The rows of an epoch's line, in the order of their IDs."""
         state = self.state(stream)
         segments = [] if state is None else _line(state, epoch, first, last)
         return self._rows(stream, segments)
@@ -385,7 +391,7 @@ class ArchiveTable:
         return StreamRows(self.store, stream, self.files(), segments, self.columns, layouts)
 
     def streams(self) -> list[str]:
-        """Those that were ever archived."""
+        """The streams that were ever archived."""
         return sorted(self.records)
 
     # -- commits ----------------------------------------------------------------------------------
@@ -393,18 +399,20 @@ class ArchiveTable:
     def write_state(
         self, changed: Mapping[str, StreamRecord], files: Sequence[ArchivedFile] | None = ()
     ) -> int:
-        """Have a state with some records in place of those of before on the disk.
+        """Write a state file in which these records replace the old ones.
 
-        Returns the number by which `append` names it, with the same files, or `expire`: None then.
-        Raises ArchiveError.
+        Returns the number by which a commit names it. `files`: those that the commit will add, None
+        if it also removes some. Raises ArchiveError.
         """
         return self.write_whole_state({**self.records, **changed}, files)
 
     def write_whole_state(
         self, records: Mapping[str, StreamRecord], files: Sequence[ArchivedFile] | None = ()
     ) -> int:
-        """The same with all records. Raises ArchiveError; no commit can name the files then, and
-        they are removed."""
+        """Write a state file of these records only; see write_state.
+
+        Raises ArchiveError, after removing the files: no commit can name them then.
+        """
         added = None if files is None else tuple(files)
         written = Written(self.id, self.version + 1, self.state_number, added)
         try:
@@ -419,9 +427,9 @@ class ArchiveTable:
     def append(
         self, state_number: int, files: Sequence[ArchivedFile], note: Mapping[str, str]
     ) -> None:
-        """Commit files and what is known of the streams from then on.
+        """Commit files and a state. When this returns, the commit is on disk.
 
-        Raises CommitConflict, ArchiveError. When it returns, the commit is on the disk.
+        Raises CommitConflict, ArchiveError.
         """
         self._commit([add_action(file) for file in files], state_number, note)
 
@@ -431,7 +439,7 @@ class ArchiveTable:
         new: Iterable[ArchivedFile],
         state_number: int | None = None,
     ) -> None:
-        """Commit that `new` holds what `old` held. Raises CommitConflict, ArchiveError."""
+        """Replace files by others with the same rows. Raises CommitConflict, ArchiveError."""
         now_ms = int(time.time() * 1000)
         removed = [remove_action(file, now_ms, data_change=False) for file in old]
         added = [add_action(file, data_change=False) for file in new]
@@ -445,7 +453,7 @@ class ArchiveTable:
         state_number: int | None,
         operation: str = "expire",
     ) -> None:
-        """Commit that of the rows of `old` only those in `kept` are left.
+        """Replace files by others with those of their rows that are kept.
 
         Raises CommitConflict, ArchiveError.
         """
@@ -469,8 +477,7 @@ class ArchiveTable:
                 list(PARTITIONED_BY),
                 commit_properties=CommitProperties(
                     custom_metadata={**note, ACTIONS: str(len(actions) + len(named))},
-                    # A commit that comes second is not tried again on top of another: whether it
-                    # still makes sense is for the caller to find out.
+                    # After a conflict only the caller knows whether the commit still makes sense.
                     max_commit_retries=0,
                     app_transactions=named,
                 ),
@@ -485,7 +492,7 @@ class ArchiveTable:
     # -- upkeep -----------------------------------------------------------------------------------
 
     def checkpoint(self) -> None:
-        """Have a checkpoint of this version, and on the disk. Raises ArchiveError."""
+        """Write a checkpoint of this version and sync it. Raises ArchiveError."""
         try:
             self._delta.create_checkpoint()
             sync_log(self.store, self.version)
@@ -494,8 +501,9 @@ class ArchiveTable:
             raise failure(self.store, error) from None
 
     def tidy(self) -> None:
-        """Have a second copy of the last checkpoint, and delete states that nothing names any more,
-        each time that the log has a checkpoint. Raises ArchiveError.
+        """Copy the last checkpoint, and delete obsolete states when the log has a new checkpoint.
+
+        Raises ArchiveError.
         """
         try:
             keep_checkpoint(self.store)
@@ -505,11 +513,10 @@ class ArchiveTable:
             raise failure(self.store, error) from None
 
     def vacuum(self, older_than_hours: int) -> int:
-        """Delete files that no snapshot of the last hours names; how many there were.
+        """Delete files that no snapshot of the last hours names. Returns their number.
 
-        Those that were never named may be an archiver's that is about to commit them: they stay for
-        a day at least.
-        The log is tidied up as well: a checkpoint, and nothing before the last ones.
+        Files that were never named stay for at least a day, as an archiver may be about to commit
+        them. The log gets a checkpoint, and versions that it makes obsolete are deleted.
         """
         try:
             deleted = self._delta.vacuum(
@@ -528,7 +535,7 @@ class ArchiveTable:
 
 
 def open_delta(store: Store) -> DeltaTable:
-    """Raises NoArchive, or LogDamaged if the table cannot be read."""
+    """Open a table. Raises NoArchive, or LogDamaged if it cannot be read."""
     if not is_table(store):
         raise NoArchive(no_archive_sentence(store))
     try:
@@ -542,7 +549,7 @@ def open_delta(store: Store) -> DeltaTable:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what Rust itself prints where a damaged checkpoint makes it panic."""
+    """Suppress what Rust prints when a damaged checkpoint makes it panic."""
     with open(os.devnull, "wb") as nothing:
         before = os.dup(2)
         os.dup2(nothing.fileno(), 2)
@@ -554,7 +561,10 @@ def _quiet() -> Iterator[None]:
 
 
 def is_table(store: Store) -> bool:
-    """Raises ArchiveError where an object store cannot be asked, or a folder cannot be read."""
+    """Return True if a store has a table.
+
+    Raises ArchiveError if an object store fails or a folder cannot be read.
+    """
     if store.folder is not None and (reason := check_readable(store.folder)):
         raise ArchiveError(f"{store}: {reason}")
     try:
@@ -566,7 +576,7 @@ def is_table(store: Store) -> bool:
 
 
 def _check_empty(store: Store) -> None:
-    """Raises ArchiveError, OSError."""
+    """Create the folder. Raises ArchiveError if it has files of others, and OSError."""
     if store.folder is not None:
         if store.folder.is_file():
             raise ArchiveError(f"{store}: a file, and an archive is a folder")
@@ -589,9 +599,9 @@ def _line(state: StreamState, epoch: int, first: int, last: int) -> list[Segment
 
 
 def sync_log(store: Store, version: int) -> None:
-    """Have a version of the log on the disk: nothing is trimmed on the word of a cache.
+    """Sync a version of the log: a trim must not rely on a commit that a power cut can undo.
 
-    With it the checkpoint that may have been made of it, and what points to that.
+    Its checkpoint and the pointer to that are synced as well, if there are any.
     """
     root = store.folder
     if root is None:

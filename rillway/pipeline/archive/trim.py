@@ -1,16 +1,17 @@
-"""Removing from a stream what is archived, and nothing that a consumer group still needs.
+"""Removes archived entries from a stream, except those that a consumer group still needs.
 
-Entries go only before the anchor, the last archived entry, which stays; and only while marker and
-anchor are what they should be (identity/guards.py).
+Only entries before the anchor, the last archived entry, are removed, and only if marker and anchor
+are as expected (identity/guards.py).
 
-Where XTRIM has ACKED (Rillway, Redis 8.2), the server finds out what groups need: it removes every
-entry that all groups were given and have acknowledged, and passes over the others. Else the trim
-ends at the first entry that a group needs, and check and trim are one step. What a group needs only
-moves on while it reads and acknowledges, so a check stays true until a group is made or set back.
+Where XTRIM has ACKED (Rillway, Redis 8.2), the server decides what groups need: it removes every
+entry that was delivered to all groups and acknowledged, and skips the others. Elsewhere the trim
+ends at the first entry that a group needs, and check and trim are one atomic step. The first needed
+entry only moves forward while a group reads and acknowledges, so a check stays valid until a group
+is created or its position is set back.
 
-ACKED knows no exceptions, so where groups are to be ignored the trim is always of the second kind.
-So it is where ACKED has removed nothing: with `~`, Redis 8.2.3 never does (redis#14623).
-One stream of a server that has something to remove shows that for all others.
+ACKED has no exceptions, so the second kind of trim is used if groups are to be ignored. It is also
+used if ACKED removes nothing: with `~`, Redis 8.2.3 never does (redis#14623). That is found out by
+one stream of each server.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ class TrimRules:
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """Up to where a stream is archived, and how the stream itself shows it.
+    """The archived end of a stream, with the marker and anchor that must confirm it.
 
-    `anchor`: the last archived entry that is live, None if there is none. `group`: the common part
-    of the names of the archive's own groups, of which only the marker means anything. `unit`: of
-    the IDs.
+    `anchor`: the last archived entry that is live, None if there is none; `group`: the common
+    prefix of the names of the archive's groups, of which only `marker` is in use; `unit`: the unit
+    of the IDs.
     """
 
     marker: str
@@ -71,10 +72,10 @@ class Archived:
 
 @dataclass(frozen=True, slots=True)
 class Trimmed:
-    """The outcome of a trim. `by`: the method that was used, for information.
+    """The outcome of a trim.
 
-    `refused`: why the guards let nothing be removed, one of their REASONS; empty if they did.
-    `left`: the number of entries in the stream.
+    `by`: the method, for information; `refused`: why the guards prevented it, one of their REASONS,
+    empty if they did not; `left`: the number of entries in the stream.
     """
 
     removed: int
@@ -86,7 +87,7 @@ class Trimmed:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is to be trimmed of a stream. `needed`: the groups that may hold it up."""
+    """The planned trim of a stream. `needed`: the groups that may hold it up."""
 
     facts: StreamFacts
     needed: list[Group]
@@ -102,11 +103,11 @@ class Trimmer:
         self._capabilities = Capabilities(connection)
         self._guards = Guards(connection, self._capabilities)
         self._rules = rules
-        # Servers, by Connection.place, where ACKED has removed nothing of what could be removed.
+        # Servers, by Connection.place, whose ACKED has removed nothing although it should have.
         self._acked_in_vain: set[object] = set()
 
     def trim(self, stream: str, archived: Archived) -> Trimmed:
-        """As trim_all, of one stream."""
+        """Trim one stream; see trim_all."""
         facts = all_facts(self._connection, [stream])
         infos = all_group_infos(self._connection, [stream])
         return self.trim_all({stream: archived}, facts, infos)[stream]
@@ -117,10 +118,10 @@ class Trimmer:
         facts: Mapping[str, StreamFacts],
         infos: Mapping[str, Sequence[dict[bytes, Reply]]],
     ) -> dict[str, Trimmed]:
-        """Remove what is before the anchor, is older than what is kept, and no group needs.
+        """Remove entries that precede the anchor, need not be kept, and that no group needs.
 
-        By stream, in few pipelines for all of them. `facts`, `infos`: XINFO STREAM and GROUPS of
-        some time ago; what is removed is checked again in the same step. Raises ServerError.
+        Returns the outcomes by stream; takes few pipelines for all of them. `facts`, `infos`: XINFO
+        STREAM and GROUPS, which may be outdated: the trim itself checks again. Raises ServerError.
         """
         now_ms = server_time_ms(self._connection)
         groups = read_all_groups(self._connection, infos)
@@ -132,7 +133,7 @@ class Trimmer:
         trimmings = {
             stream: plan.trimming
             for stream, plan in plans.items()
-            # Else there is nothing before the floor.
+            # Otherwise no entry is before the floor.
             if plan.trimming is not None and plan.facts.first_id < plan.trimming.floor
         }
         done = self._trim(trimmings, groups, facts)
@@ -142,7 +143,7 @@ class Trimmer:
         }
 
     def _drop_pins(self, groups: dict[str, list[Group]], now_ms: int) -> None:
-        """Destroy those whose owners have died."""
+        """Destroy the pins whose owners have died."""
         requests = []
         for stream, listed in groups.items():
             expired = set(expired_pins((group.name for group in listed), now_ms))
@@ -175,10 +176,10 @@ class Trimmer:
         return _Plan(facts, needed, archived.unit, trimming)
 
     def _floor(self, facts: StreamFacts, archived: Archived) -> int:
-        """The first ID that is to stay in any case.
+        """The first ID that must stay.
 
-        What is kept is counted back from the newest entry, not from a clock: the IDs may be of
-        another time than now. Of IDs that are no times nothing is kept.
+        The time to keep counts back from the newest entry, not from the clock, as IDs may have
+        another origin. It is ignored if IDs are not times.
         """
         if archived.anchor is None:
             return MIN_ID
@@ -200,7 +201,7 @@ class Trimmer:
             if facts[stream].first_id < one.floor
         }
         place = self._connection.place
-        # One of each server, of which something can be removed.
+        # One stream of each server that has entries to remove.
         first = {place(stream): stream for stream in exact if trimmings[stream].acked}
         done = self._trim_some({stream: trimmings[stream] for stream in first.values()}, exact)
         rest = {stream: one for stream, one in trimmings.items() if stream not in done}
@@ -213,7 +214,7 @@ class Trimmer:
     def _trim_some(
         self, trimmings: Mapping[str, Trimming], exact: Mapping[str, Trimming]
     ) -> dict[str, int | str]:
-        """`exact`: those without ACKED that have something to remove."""
+        """Trim some streams. `exact`: the trims without ACKED that would remove entries."""
         acked = {stream: one for stream, one in trimmings.items() if self._is_acked(stream, one)}
         done = self._guards.trim_all(acked)
         left = [stream for stream in trimmings if stream in exact and not done.get(stream)]
@@ -229,7 +230,7 @@ class Trimmer:
         return trimming.acked and self._connection.place(stream) not in self._acked_in_vain
 
     def _trim_again(self, stream: str, trimming: Trimming) -> int | str:
-        """A group has changed in the meantime."""
+        """Trim after a group has changed in the meantime."""
         for _ in range(MAX_ATTEMPTS):
             floor = floor_of(
                 read_groups(self._connection, stream), trimming.floor, trimming.ignored
@@ -257,7 +258,7 @@ class Trimmer:
 def _up_to_needed(
     trimmings: Mapping[str, Trimming], groups: Mapping[str, list[Group]]
 ) -> dict[str, Trimming]:
-    """Without ACKED, no further than what groups need."""
+    """Return the trims without ACKED: up to the first entry that a group needs."""
     floors = {
         stream: floor_of(groups[stream], trimming.floor, trimming.ignored)
         for stream, trimming in trimmings.items()
@@ -269,6 +270,6 @@ def _up_to_needed(
 
 
 def server_time_ms(connection: Connection) -> int:
-    """The server's clock: the one that pins and leases are reckoned by."""
+    """Return the time of the server's clock, which pins and leases refer to."""
     seconds, microseconds = connection.call("TIME")
     return int(seconds) * 1000 + int(microseconds) // 1000

@@ -1,7 +1,8 @@
-"""Rounds as a file in the text format of Prometheus, for node_exporter's textfile collector.
+"""Metrics of rounds in the text format of Prometheus, for node_exporter's textfile collector.
 
-A file, as an archiver may run by itself for hours or be started by a timer each time. It is
-replaced as a whole after each round. Counters go on from what the file says, whoever wrote it.
+A file serves both an archiver that runs for hours and one that a timer starts for each round. It is
+replaced as a whole after each round. Counters continue from the values in the file, so they survive
+restarts.
 
 Source: the exposition formats in Prometheus's documentation.
 """
@@ -13,13 +14,12 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from rillway.pipeline.archive.archiver import Report
-from rillway.pipeline.archive.report.rounds import Round
+from rillway.pipeline.archive.report.rounds import Round, StreamReport
 from rillway.pipeline.client.connection import NodeAway
 from rillway.pipeline.client.id_units import time_ms
 
 PREFIX = "rillway_archive_"
-# Each has some series of its own.
+# Each stream has several series.
 MAX_STREAMS = 1_000
 COUNTERS = {
     "rounds_total": "Rounds that have ended.",
@@ -56,20 +56,20 @@ Series = tuple[str, str]
 
 
 class MetricsFile:
-    """The file, and the counters in it."""
+    """The metrics file and its counters."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._kept = dict(_kept(path))
 
     def add(self, one: Round) -> None:
-        """Replace the file by one that counts this round as well. Raises OSError."""
+        """Add a round and replace the file. Raises OSError."""
         self._count(one)
         gauges = dict(_gauges(one))
         if not one.error:
             self._kept[LAST_SUCCESS, ""] = one.began_ms / 1000
         text = "".join(_lines(self._kept | gauges))
-        # The collector reads what ends in .prom.
+        # The collector reads only files that end in .prom.
         new = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
         new.write_text(text, encoding="utf-8")
         new.replace(self._path)
@@ -94,7 +94,7 @@ class MetricsFile:
 
 
 def _kept(path: Path) -> Iterator[tuple[Series, float]]:
-    """What goes on from the file of before; nothing if that is not there, or is something else."""
+    """The counters of the previous file; none if it is missing or has another format."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -125,7 +125,7 @@ def _gauges(one: Round) -> Iterator[tuple[Series, float]]:
         yield ("stream_left_out", _labels(stream=name, reason=reason)), 1
 
 
-def _of_stream(report: Report) -> Iterator[tuple[Series, float]]:
+def _of_stream(report: StreamReport) -> Iterator[tuple[Series, float]]:
     labels = _labels(stream=report.stream)
     if (end_ms := time_ms(report.end, report.unit)) is not None:
         yield ("stream_end_timestamp_seconds", labels), end_ms / 1000
@@ -141,7 +141,7 @@ def _of_stream(report: Report) -> Iterator[tuple[Series, float]]:
 
 
 def _lines(samples: dict[Series, float]) -> Iterable[str]:
-    """Samples by family, as the format wants."""
+    """The lines of the file: samples grouped by family, as the format requires."""
     for families, kind in ((COUNTERS, "counter"), (GAUGES, "gauge")):
         for name, text in families.items():
             lines = [

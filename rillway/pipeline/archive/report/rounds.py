@@ -1,4 +1,4 @@
-"""A round as lines for people, and as one JSON object for programs."""
+"""The outcome of an archiver's round, as lines for people and as one JSON object for programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rillway.pipeline.archive.archiver import Outcome, Report
 from rillway.pipeline.archive.groups import Holdup
 from rillway.pipeline.archive.lease import LeaseTaken
 from rillway.pipeline.client.cluster import away_sentences
@@ -16,18 +15,64 @@ from rillway.pipeline.client.id_units import MS, unit_text
 from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.plurals import count_of
 
-# By the step that an archiver has reached (Hooks.reached): what it did until then.
+
+@dataclass(slots=True)
+class StreamReport:
+    """The outcome of archiving one stream.
+
+    `batches`: the number of batches with entries of the stream; `lag`: an estimate of the entries
+    that were not archived at the end, None if it was not determined.
+    """
+
+    stream: str
+    archived: int = 0
+    batches: int = 0
+    trimmed: int = 0
+    trimmed_by: str = ""
+    end: int = MIN_ID
+    remaining: int = 0
+    epoch: int = 0
+    lag: int | None = None
+    is_complete: bool = True
+    is_missing: bool = False
+    unit: str = MS
+    holdups: list[Holdup] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class RoundOutcome:
+    """The outcome of a round: a report for each stream, or the error that excluded it.
+
+    `commits`, `files` and `bytes`: totals of all streams; `conflicts`: commits that were retried;
+    `away`: nodes that do not answer, including those that serve none of the streams.
+    """
+
+    reports: dict[str, StreamReport] = field(default_factory=dict)
+    failures: dict[str, Exception] = field(default_factory=dict)
+    commits: int = 0
+    files: int = 0
+    bytes: int = 0
+    conflicts: int = 0
+    away: Sequence[NodeAway] = ()
+
+    @property
+    def archived(self) -> int:
+        return sum(report.archived for report in self.reports.values())
+
+
+# The phase that ends with each step of an archiver (Hooks.reached).
 PHASES = {
-    "recognised": "recognise",  # with the leases
+    "recognised": "recognise",  # includes taking the leases
     "marked": "mark",
     "planned": "plan",
-    "written": "write",  # read, decoded and written to files
+    "written": "write",  # reading, decoding, writing files
     "stated": "state",
     "committed": "commit",
     "mirrored": "mirror",
     "placed": "place",
     "trimmed": "trim",
-    "ended": "end",  # leases and groups are given back
+    "ended": "end",  # leases are released
     "compacted": "compact",
 }
 
@@ -49,15 +94,15 @@ class Stopwatch:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round that is over. `error`: what ended it; then it has no outcome.
+    """A round that has ended. `error`: what ended it early; then the outcome is empty.
 
-    `began_ms`: in Unix time; `seconds`: of the round, without compaction.
+    `began_ms`: Unix time; `seconds`: duration without compaction.
     """
 
     began_ms: int
     seconds: float
     by_phase: Mapping[str, float]
-    outcome: Outcome = field(default_factory=Outcome)
+    outcome: RoundOutcome = field(default_factory=RoundOutcome)
     error: str = ""
 
     @property
@@ -66,7 +111,7 @@ class Round:
 
 
 def as_json(one: Round) -> dict[str, Any]:
-    """A round as plain values; what is unknown is None."""
+    """Return a round as plain values; unknown ones are None."""
     outcome = one.outcome
     return {
         "time_ms": one.began_ms,
@@ -88,7 +133,7 @@ def as_json(one: Round) -> dict[str, Any]:
     }
 
 
-def _report_as_json(report: Report) -> dict[str, Any]:
+def _report_as_json(report: StreamReport) -> dict[str, Any]:
     return {
         "stream": report.stream,
         "archived": report.archived,
@@ -106,12 +151,12 @@ def _report_as_json(report: Report) -> dict[str, Any]:
 
 
 def failure_as_json(failure: Exception) -> dict[str, str]:
-    """Why a stream was left out: `OtherSource`, `DataLost`, `LeaseTaken`..., and the sentence."""
+    """Return why a stream was left out: the error's class, such as `OtherSource`, and its text."""
     return {"reason": type(failure).__name__, "text": str(failure)}
 
 
 def holdup_as_json(holdup: Holdup) -> dict[str, Any]:
-    """A group that holds up a trim."""
+    """Return a group that holds up a trim as plain values."""
     return {
         "group": holdup.group,
         "reason": holdup.reason,
@@ -125,7 +170,7 @@ def holdup_as_json(holdup: Holdup) -> dict[str, Any]:
 # -- lines ----------------------------------------------------------------------------------------
 
 
-def summary(report: Report) -> str:
+def summary(report: StreamReport) -> str:
     """Return a summary of a report in one line."""
     parts = [f"{report.archived:,} archived"]
     if report.archived:
@@ -143,16 +188,18 @@ def summary(report: Report) -> str:
     return f"{report.stream}: " + "; ".join(parts)
 
 
-def idle_summary(reports: Sequence[Report]) -> str:
-    """Return a line for streams of which nothing was archived or trimmed."""
+def idle_summary(reports: Sequence[StreamReport]) -> str:
+    """Return a line for streams without archived or trimmed entries."""
     if len(reports) == 1:
         return summary(reports[0])
     return f"{count_of(len(reports), 'stream')}: nothing to archive or to trim"
 
 
-def left_out(outcome: Outcome) -> list[tuple[object, str]]:
-    """Why streams were left out: a line for each, one for all of a node that is away, and one for
-    all that other archivers have; each with what it is known by.
+def left_out(outcome: RoundOutcome) -> list[tuple[object, str]]:
+    """Return lines that say why streams were left out, each with a key that identifies it.
+
+    There is a line for each stream, but one for all streams of a node that does not answer, and one
+    for all that other archivers hold.
     """
     failures = outcome.failures
     away = [one for one in failures.values() if isinstance(one, NodeAway)]
@@ -168,7 +215,7 @@ def left_out(outcome: Outcome) -> list[tuple[object, str]]:
     return [*lines, *((text, text) for text in away_sentences(outcome.away, away))]
 
 
-def total(outcome: Outcome, seconds: float) -> str:
+def total(outcome: RoundOutcome, seconds: float) -> str:
     """Return a summary of a round of several streams in one line."""
     rate = outcome.archived / max(seconds, 1e-9)
     return (

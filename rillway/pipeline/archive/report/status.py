@@ -1,6 +1,6 @@
-"""Where the streams of an archive are: archived up to where, what is missing, what is in the way.
+"""The status of the streams of an archive: archived end, lag, groups that hold up trims, refusals.
 
-Nothing is written: the streams are recognised as an archiver would do it.
+Nothing is written. Streams are recognised as an archiver would recognise them.
 """
 
 from __future__ import annotations
@@ -32,19 +32,20 @@ from rillway.pipeline.ranges.offsets import BEGINNING
 from rillway.pipeline.ranges.plan import backlog
 from rillway.plurals import count_of
 
-# An archiver may move table and stream on between two looks.
-MAX_LOOKS = 5
+# An archiver may change the table and a stream between the two reads.
+MAX_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class StreamStatus:
-    """A stream of one moment. `entries`: in the archive, of all epochs; `end`: the archived end.
+    """The status of a stream at one moment.
 
-    `lag`: the number of entries that are not archived yet, an estimate unless `is_counted`;
-    `epoch`: 0 if nothing was archived. `holdups`: groups that need archived entries; `refusal`: for
-    which the archiver would leave it out; `uncovered`: fields without a column, if the stream has
-    columns; `unit`: of its IDs, None if it is not known yet. Of a stream whose node does not
-    answer, what the archive knows: `lag` and `in_memory` are None.
+    `entries`: the number archived, in all epochs; `end`: the archived end; `lag`: the number not
+    archived yet, an estimate unless `is_counted`; `epoch`: 0 if nothing was archived; `holdups`:
+    groups that need archived entries; `refusal`: why the archiver would leave the stream out;
+    `uncovered`: fields without a column, if the stream has columns; `unit`: the unit of its IDs,
+    None if it is not known yet. If the node of the stream does not answer, `lag` and `in_memory`
+    are None, and the rest is what the archive knows.
     """
 
     stream: str
@@ -61,7 +62,7 @@ class StreamStatus:
     unit: str | None = None
 
     def line(self) -> str:
-        """For people."""
+        """Return the status in one line, for people."""
         end = format_id(self.end) if self.epoch else "nothing"
         parts = [
             count_of(self.entries, "entry"),
@@ -91,7 +92,7 @@ class StreamStatus:
             yield f"{'' if self.is_counted else 'about '}{self.lag:,} not archived yet"
 
     def as_json(self) -> dict[str, Any]:
-        """For programs; what is unknown is None."""
+        """Return the status as plain values; unknown ones are None."""
         return {
             "stream": self.stream,
             "entries": self.entries,
@@ -117,9 +118,9 @@ def find_status(
     streams: Sequence[str],
     files: Sequence[ArchivedFile],
 ) -> list[StreamStatus]:
-    """Of each stream, in few pipelines; `files`: those of the table that can be read.
+    """Return the status of each stream, using few pipelines.
 
-    Raises ArchiveError, ServerError, ConnectionLost.
+    `files`: the readable files of the table. Raises ArchiveError, ServerError, ConnectionLost.
     """
     away = away_of(connection, streams)
     there = [name for name in streams if name not in away]
@@ -171,16 +172,16 @@ def _status(
 def _recognised(
     connection: Connection, table: ArchiveTable, streams: Sequence[str]
 ) -> dict[str, Recognised | Refused | None]:
-    """Refusals only of a stream and a table of one moment."""
+    """Recognise streams. Repeats refusals until stream and table were read at one moment."""
     found: dict[str, Recognised | Refused | None] = {}
     names = list(streams)
-    for _ in range(MAX_LOOKS):
-        looked_at = {name: table.record(name) for name in names}
+    for _ in range(MAX_ATTEMPTS):
+        before = {name: table.record(name) for name in names}
         found |= recognise_all(connection, table, names, Rules(), now_ms=0)
         names = [name for name in names if isinstance(found[name], Refused)]
         if names:
             table.refresh()
-        names = [name for name in names if table.record(name) != looked_at[name]]
+        names = [name for name in names if table.record(name) != before[name]]
         if not names:
             break
     return found
@@ -189,7 +190,7 @@ def _recognised(
 def _holdups(
     connection: Connection, table: ArchiveTable, found: dict[str, Recognised | Refused | None]
 ) -> dict[str, list[Holdup]]:
-    """What a trim up to the last archived entry would be held up by."""
+    """Return the groups that would hold up a trim up to the last archived entry."""
     goals = {
         name: one.anchor.id
         for name, one in found.items()
@@ -207,7 +208,7 @@ def _holdups(
 
 
 def as_total(table: ArchiveTable, streams: int) -> str:
-    """The files of the archive in one line."""
+    """Return a summary of the archive's files in one line."""
     files = table.files()
     if not files:
         return f"{table.store}: has no rows"

@@ -20,7 +20,7 @@ from pathlib import Path
 from unittest import mock
 
 from rillway.pipeline.archive import archiver as archiver_module
-from rillway.pipeline.archive.archiver import Settings
+from rillway.pipeline.archive.archiver import ArchiverSettings
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
 from tests.rillway.pipeline.archive.model import EXPECTED_ENDS, NoLeases, Steps
@@ -69,7 +69,7 @@ def play(url: str, order: str) -> None:
         add_many(link, FIRST)
         archive(link, table)
         add_many(link, LATER, first_ms=FIRST + 1)
-        two = {name: Steps(table.root, Settings(url), [STREAM]) for name in "AB"}
+        two = {name: Steps(table.root, ArchiverSettings(url), [STREAM]) for name in "AB"}
         for name in order + NUMBER * NUMBER * "AB":
             if not two[name].is_done:
                 two[name].step()

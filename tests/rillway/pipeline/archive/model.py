@@ -49,7 +49,7 @@ from unittest import mock
 import pyarrow.parquet as pq
 
 from rillway.pipeline.archive import archiver as archiver_module
-from rillway.pipeline.archive.archiver import Archiver, Hooks, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings, Hooks
 from rillway.pipeline.archive.columns.requests import from_options, set_columns
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
@@ -111,7 +111,7 @@ class NoLeases:
 class Steps:
     """An archiver that does one step when it is told to, in a thread that waits otherwise."""
 
-    def __init__(self, root: Path, settings: Settings, streams: Sequence[str]) -> None:
+    def __init__(self, root: Path, settings: ArchiverSettings, streams: Sequence[str]) -> None:
         self.streams = streams
         self.at = ""
         self.error: BaseException | None = None
@@ -380,7 +380,7 @@ class Story:
 
     def begin(self, opens_new: bool | None) -> Steps:
         chance = self.chance
-        settings = Settings(
+        settings = ArchiverSettings(
             self.link.url,
             batch_entries=chance.choice([1, 3, 1000, 1000, 1000]),
             rules=TrimRules(keep_ms=chance.choice([0, 0, 0, 0, 4])),
@@ -537,7 +537,7 @@ class Story:
         self.archivers.clear()
         for key in KEYS:
             self.add_to(key)
-            settings = Settings(
+            settings = ArchiverSettings(
                 self.link.url, allows_missing=True, accepts_loss=True, opens_new_epoch=True
             )
             for _ in range(2):
@@ -736,7 +736,7 @@ MUTANTS: dict[str, Callable[[], Any]] = {
         archiver_module._Round, "_is_taken", return_value=False
     ),
     "trim by an epoch that no commit names": lambda: mock.patch.object(
-        archiver_module._Round, "_changed_states", return_value=[]
+        archiver_module._Round, "_uncommitted", return_value=[]
     ),
     "place over live entries": lambda: mock.patch.object(
         guards,

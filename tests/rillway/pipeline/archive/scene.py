@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rillway.pipeline.archive.archiver import Archiver, Hooks, Report, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings, Hooks
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.files.parquet_files import (
     ArchivedFile,
@@ -14,6 +14,7 @@ from rillway.pipeline.archive.files.parquet_files import (
     write_files,
 )
 from rillway.pipeline.archive.identity.epochs import Epoch, StreamRecord, StreamState
+from rillway.pipeline.archive.report.rounds import StreamReport
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.arrow.decoder import fields_decoder
@@ -54,9 +55,9 @@ def archive(
     rules: TrimRules | None = None,
     hooks: Hooks | None = None,
     **settings: object,
-) -> Report:
+) -> StreamReport:
     settings.setdefault("id_unit", "ms")  # of made-up IDs as well
-    chosen = Settings(connection.url, rules=rules or TrimRules(), **settings)  # type: ignore[arg-type]
+    chosen = ArchiverSettings(connection.url, rules=rules or TrimRules(), **settings)  # type: ignore[arg-type]
     return Archiver(table, LocalEngine(), chosen, hooks).archive(STREAM)
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from rillway.pipeline.archive.archiver import Archiver, Hooks, Outcome, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings, Hooks
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.lease import LeaseLost, Leases, LeaseTaken
+from rillway.pipeline.archive.report.rounds import RoundOutcome
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
 from rillway.pipeline.archive.tasks import WriteTask, Written, run_task
 from rillway.pipeline.archive.trim import TrimRules
@@ -339,8 +340,8 @@ def test_a_compaction_meanwhile_is_no_obstacle(link: Connection, table: ArchiveT
 
 def archive_all(
     link: Connection, table: ArchiveTable, names: list[str], hooks: Hooks | None = None, **more: Any
-) -> Outcome:
-    settings = Settings(link.url, **more)
+) -> RoundOutcome:
+    settings = ArchiverSettings(link.url, **more)
     return Archiver(table, LocalEngine(), settings, hooks).round(names)
 
 
@@ -578,7 +579,7 @@ def test_streams_that_change_do_not_hold_up_the_others(
     names = [f"s{number}" for number in range(10)]
     for name in names:
         add_many(redis_link, 20, stream=name)
-    settings = Settings(redis_link.url, trims=False)
+    settings = ArchiverSettings(redis_link.url, trims=False)
     archiver = Archiver(table, LocalEngine(), settings)
     archiver.round(names)
     for name in names:

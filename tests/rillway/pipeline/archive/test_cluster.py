@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from rillway.client.partitions import Partitions
-from rillway.pipeline.archive.archiver import Archiver, Hooks, Outcome, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings, Hooks
 from rillway.pipeline.archive.engine import Engine, LocalEngine
 from rillway.pipeline.archive.identity.recognition import OtherSource
 from rillway.pipeline.archive.lease import lease_key
 from rillway.pipeline.archive.repair.rows import check_live
+from rillway.pipeline.archive.report.rounds import RoundOutcome
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.tasks import WriteTask, Written, run_task
 from rillway.pipeline.archive.trim import TrimRules
@@ -86,8 +87,8 @@ def a_round(
     hooks: Hooks | None = None,
     engine: Engine | None = None,
     **settings: object,
-) -> Outcome:
-    chosen = Settings(link.url, rules=TrimRules(), **settings)  # type: ignore[arg-type]
+) -> RoundOutcome:
+    chosen = ArchiverSettings(link.url, rules=TrimRules(), **settings)  # type: ignore[arg-type]
     return Archiver(table, engine or LocalEngine(), chosen, hooks).round(STREAMS)
 
 
@@ -197,7 +198,7 @@ def test_a_stream_that_is_made_again_is_known_by_its_cluster(
 ) -> None:
     """Alone, and on another node than before: some server of the cluster is the one of before."""
     add(link, 1, 10)
-    settings = Settings(link.url)
+    settings = ArchiverSettings(link.url)
     Archiver(table, LocalEngine(), settings).archive("clicks")
     link.call("DEL", "clicks")
     move_stream(made, "clicks")
@@ -213,7 +214,7 @@ def test_a_stream_of_another_server_is_refused(
     assert not a_round(link, table).failures
     redis_link.call("XADD", "clicks", "20-0", "n", "20")
     with pytest.raises(OtherSource):
-        Archiver(table, LocalEngine(), Settings(redis_link.url)).archive("clicks")
+        Archiver(table, LocalEngine(), ArchiverSettings(redis_link.url)).archive("clicks")
 
 
 def test_a_query_holds_a_stream_whose_slot_moves(
@@ -237,7 +238,7 @@ def test_a_replay_goes_on_while_its_slot_moves(
     link: Connection, made: nodes.Cluster, table: ArchiveTable, into: str, keeps_ids: bool
 ) -> None:
     add(link, 1, 2_500, ["clicks"])
-    Archiver(table, LocalEngine(), Settings(link.url)).archive("clicks")
+    Archiver(table, LocalEngine(), ArchiverSettings(link.url)).archive("clicks")
     again = Replayer(link.url, table, "clicks", into, keeps_ids=keeps_ids)
     with moving(made, into):
         assert again.run().rows == 2_500
@@ -371,7 +372,7 @@ def fail_over(
             dying.kill()
 
     def is_archived() -> bool:
-        archiver = Archiver(table, LocalEngine(), Settings(url, lease_ms=1_000))
+        archiver = Archiver(table, LocalEngine(), ArchiverSettings(url, lease_ms=1_000))
         try:
             return not archiver.round(STREAMS, Hooks(reached=reached)).failures
         except (ConnectionLost, ServerError):

@@ -160,7 +160,7 @@ def test_rounds_say_once_a_minute_what_repeats(
     lines = printed.out.splitlines()
     assert [line.split(":")[0] for line in lines] == ["a", "b", "2 streams", "2 streams"]
     assert lines[3] == "2 streams: nothing to archive or to trim"
-    assert printed.err.count("is at it already") == 1
+    assert printed.err.count("is already active") == 1
     assert printed.err.count(f"writes to {link.url}\n") == 1
 
 

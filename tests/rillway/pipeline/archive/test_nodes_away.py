@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from rillway.pipeline.archive.archiver import Archiver, Hooks, Outcome, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings, Hooks
 from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.engine import Engine, EngineFailed, LocalEngine
 from rillway.pipeline.archive.lease import lease_key
-from rillway.pipeline.archive.report.rounds import left_out
+from rillway.pipeline.archive.report.rounds import RoundOutcome, left_out
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.tasks import WriteTask, Written
 from rillway.pipeline.client.cluster import connect
@@ -88,8 +88,8 @@ class FailingTasks(Tasks):
 
 def a_round(
     url: str, table: ArchiveTable, hooks: Hooks | None = None, engine: Engine | None = None
-) -> Outcome:
-    settings = Settings(url, batch_entries=100)
+) -> RoundOutcome:
+    settings = ArchiverSettings(url, batch_entries=100)
     return Archiver(table, engine or LocalEngine(), settings, hooks).round(STREAMS)
 
 

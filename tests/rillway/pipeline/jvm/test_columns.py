@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
-from rillway.pipeline.archive.archiver import Archiver, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.columns.requests import from_options, set_columns
 from rillway.pipeline.archive.engine import SparkEngine
 from rillway.pipeline.archive.files.rows import raw_entries
@@ -35,7 +35,7 @@ def table(link: Connection, spark: SparkSession, tmp_path: Path) -> ArchiveTable
     set_columns(table, from_options([SCHEMA]))
     for number, amount in enumerate(["9.00", "12.50", "007", "13.00", "x"], start=1):
         if number == 4:
-            settings = Settings(link.url, trims=False)
+            settings = ArchiverSettings(link.url, trims=False)
             Archiver(table, SparkEngine(spark), settings).archive("o")
         link.call("XADD", "o", f"{number}-0", "customer", "ann", "amount", amount,
                   "at", "2026-01-31 12:00:00.5", "tags", '{"a": ["2026-01-31"]}')  # fmt: skip

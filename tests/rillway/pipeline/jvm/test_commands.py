@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rillway.client.partitions import Partitions
-from rillway.pipeline.archive.archiver import Archiver, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.engine import EngineFailed, SparkEngine
 from rillway.pipeline.archive.files.store import store_of
 from rillway.pipeline.archive.table import ArchiveTable
@@ -37,7 +37,7 @@ def table(link: Connection, spark: SparkSession, tmp_path: Path) -> ArchiveTable
     """30,000 entries, archived by two tasks and trimmed, and 5,000 more in the stream."""
     add_many(link, STREAM, 30_000)
     table = ArchiveTable.open_or_create(tmp_path / "archive")
-    report = Archiver(table, SparkEngine(spark), Settings(link.url)).archive(STREAM)
+    report = Archiver(table, SparkEngine(spark), ArchiverSettings(link.url)).archive(STREAM)
     assert (report.archived, report.trimmed) == (30_000, 29_999)
     assert len(table.files(STREAM)) == 2
     add_many(link, STREAM, 5_000, 30_001)
@@ -116,7 +116,7 @@ def test_tasks_read_the_nodes_of_a_cluster(
     with connect(rillway_cluster.url) as link:
         for stream in streams:
             add_many(link, stream, 500)
-        archiver = Archiver(table, SparkEngine(spark), Settings(link.url))
+        archiver = Archiver(table, SparkEngine(spark), ArchiverSettings(link.url))
         outcome = archiver.round(streams)
         assert (outcome.archived, outcome.failures) == (3_000, {})
         # A task has the streams of one node, and writes a file.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyspark
 import pytest
 
-from rillway.pipeline.archive.archiver import Archiver, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.engine import SparkEngine
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
@@ -133,7 +133,7 @@ def test_spark_archives_a_stream_and_reads_it_again(
 ) -> None:
     add_many(link, "s", 30_000)
     table = ArchiveTable.open_or_create(tmp_path / "archive")
-    report = Archiver(table, SparkEngine(spark), Settings(link.url)).archive("s")
+    report = Archiver(table, SparkEngine(spark), ArchiverSettings(link.url)).archive("s")
     assert (report.archived, report.trimmed) == (30_000, 29_999)
     add_many(link, "s", 5, first=30_001)
     with read_history(spark, stream="s", archive=table.root, url=link.url) as frame:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from rillway.pipeline.archive.archiver import Archiver, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.columns.backfill import backfill
 from rillway.pipeline.archive.columns.requests import from_options, set_columns
 from rillway.pipeline.archive.engine import LocalEngine
@@ -45,7 +45,7 @@ def table(tmp_path: Path) -> ArchiveTable:
 
 def archive(link: Connection, table: ArchiveTable, keep_ms: int = 0, trims: bool = True) -> None:
     rules = TrimRules(keep_ms=keep_ms)
-    settings = Settings(link.url, rules=rules, trims=trims, id_unit="ms")
+    settings = ArchiverSettings(link.url, rules=rules, trims=trims, id_unit="ms")
     Archiver(table, LocalEngine(), settings).archive(STREAM)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rillway.pipeline.archive.archiver import Archiver, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
@@ -26,7 +26,7 @@ def table(link: Connection, tmp_path: Path) -> ArchiveTable:
     """2,500 entries, all archived and trimmed."""
     add_many(link, STREAM, COUNT)
     table = ArchiveTable.open_or_create(tmp_path / "archive")
-    Archiver(table, LocalEngine(), Settings(link.url, id_unit="ms")).archive(STREAM)
+    Archiver(table, LocalEngine(), ArchiverSettings(link.url, id_unit="ms")).archive(STREAM)
     return table
 
 
@@ -71,7 +71,7 @@ def test_every_entry_is_there_once_however_often_it_is_run(
 def test_more_that_was_archived_since_is_added(link: Connection, table: ArchiveTable) -> None:
     replay(link, table, keeps_ids=True)
     add_many(link, STREAM, 10, COUNT + 1)
-    Archiver(table, LocalEngine(), Settings(link.url, id_unit="ms")).archive(STREAM)
+    Archiver(table, LocalEngine(), ArchiverSettings(link.url, id_unit="ms")).archive(STREAM)
     assert replay(link, table, keeps_ids=True).rows == 10
     assert len(stream_ids(link, INTO)) == COUNT + 10
 
@@ -217,7 +217,7 @@ def test_bad_arguments_are_refused(words: list[str]) -> None:
 def parted(link: Connection, tmp_path: Path) -> ArchiveTable:
     """1-0 to 10-0, of which a failover lost 6-0 to 10-0; then 5-1 to 5-5 and 11-0 came."""
     table = ArchiveTable.open_or_create(tmp_path / "parted")
-    archiver = Archiver(table, LocalEngine(), Settings(link.url, trims=False, id_unit="ms"))
+    archiver = Archiver(table, LocalEngine(), ArchiverSettings(link.url, trims=False, id_unit="ms"))
     add_many(link, STREAM, 5)
     older = link.call("DUMP", STREAM)
     add_many(link, STREAM, 5, 6)
@@ -243,7 +243,7 @@ def test_with_new_ids_each_epoch_follows_the_other(link: Connection, parted: Arc
     assert values(link) == ALL_EPOCHS
     assert replay(link, parted).rows == 0
     add_many(link, STREAM, 3, 12)
-    Archiver(parted, LocalEngine(), Settings(link.url, id_unit="ms")).archive(STREAM)
+    Archiver(parted, LocalEngine(), ArchiverSettings(link.url, id_unit="ms")).archive(STREAM)
     assert replay(link, parted).rows == 3
     with pytest.raises(ReplayRefused, match="another --epochs"):
         replay(link, parted, epochs="current")
@@ -263,7 +263,7 @@ def test_a_history_that_parted_before_what_was_replayed_is_refused(
     link: Connection, tmp_path: Path
 ) -> None:
     table = ArchiveTable.open_or_create(tmp_path / "parting")
-    archiver = Archiver(table, LocalEngine(), Settings(link.url, trims=False, id_unit="ms"))
+    archiver = Archiver(table, LocalEngine(), ArchiverSettings(link.url, trims=False, id_unit="ms"))
     add_many(link, STREAM, 5)
     older = link.call("DUMP", STREAM)
     add_many(link, STREAM, 5, 6)

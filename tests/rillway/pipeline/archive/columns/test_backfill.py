@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.dataset as ds
 import pytest
 
-from rillway.pipeline.archive.archiver import Archiver, Outcome, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.columns.backfill import backfill
 from rillway.pipeline.archive.columns.layouts import Layout
 from rillway.pipeline.archive.columns.requests import from_options, set_columns
@@ -20,6 +20,7 @@ from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.files.rows import raw_entries
 from rillway.pipeline.archive.identity.walk import walk
 from rillway.pipeline.archive.repair.rebuilding import rebuilt
+from rillway.pipeline.archive.report.rounds import RoundOutcome
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.tasks import WriteTask, Written
 from rillway.pipeline.archive.trim import TrimRules
@@ -47,8 +48,8 @@ def fill(link: Connection, streams: Sequence[str], first: int = 1) -> None:
 
 def archive(
     link: Connection, table: ArchiveTable, streams: Sequence[str], engine: Any = None
-) -> Outcome:
-    settings = Settings(link.url, rules=TrimRules(), trims=False, id_unit="ms")
+) -> RoundOutcome:
+    settings = ArchiverSettings(link.url, rules=TrimRules(), trims=False, id_unit="ms")
     return Archiver(table, engine or LocalEngine(), settings).round(streams)
 
 

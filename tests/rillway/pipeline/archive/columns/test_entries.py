@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from rillway.pipeline.archive.archiver import Archiver, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.columns.decoding import RowDamaged
 from rillway.pipeline.archive.columns.entries import by_stream, entries_of
 from rillway.pipeline.archive.columns.requests import from_options, set_columns
@@ -29,7 +29,7 @@ def test_rows_have_all_their_fields_again(rillway_link: Connection, table: Archi
     streams = ["o1", "o2", "x"]
     for stream in streams:
         link.call("XADD", stream, "1-0", "n", "7", "m", "8")
-    Archiver(table, LocalEngine(), Settings(link.url, trims=False)).round(streams)
+    Archiver(table, LocalEngine(), ArchiverSettings(link.url, trims=False)).round(streams)
     [batch] = merged(table.store, table.files(), table.file_schema)
     for stream, part in zip(streams, by_stream(batch), strict=True):
         entries = entries_of(table, part)

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from rillway.pipeline.archive.archiver import Archiver, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.columns import uncovered as module
 from rillway.pipeline.archive.columns.requests import from_options, set_columns
 from rillway.pipeline.archive.columns.uncovered import count
@@ -49,7 +49,7 @@ def test_rows_from_before_the_columns_count_as_well(
             redis_link.call("XADD", stream, f"{number + 1}-0", "amount", "1.00", "note", number)
         if number == 3:
             set_columns(table, columns)
-        archiver = Archiver(table, LocalEngine(), Settings(redis_link.url))
+        archiver = Archiver(table, LocalEngine(), ArchiverSettings(redis_link.url))
         assert not archiver.round(["misc", "o"]).failures
     assert len(table.files()) == 6
     counts = count(table, ["misc", "o"], table.files())

@@ -19,7 +19,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pytest
 
-from rillway.pipeline.archive.archiver import Archiver, Hooks, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings, Hooks
 from rillway.pipeline.archive.columns.backfill import backfill
 from rillway.pipeline.archive.columns.requests import from_options, set_columns
 from rillway.pipeline.archive.command import EXPECTED_ERRORS, PASSING_ERRORS, main
@@ -137,7 +137,7 @@ def ids_in(table: ArchiveTable, stream: str) -> list[str]:
 
 
 def archive_odd(link: Connection, table: ArchiveTable, hooks: Hooks | None = None) -> int:
-    settings = Settings(link.url, batch_entries=20, rules=TrimRules())
+    settings = ArchiverSettings(link.url, batch_entries=20, rules=TrimRules())
     return Archiver(table, LocalEngine(), settings, hooks).archive(ODD).archived
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rillway.pipeline.archive import tasks
-from rillway.pipeline.archive.archiver import Archiver, Hooks, Report, Settings
+from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings, Hooks
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.identity import sources
 from rillway.pipeline.archive.identity.epochs import Source, StreamState, line_of
@@ -21,6 +21,7 @@ from rillway.pipeline.archive.identity.recognition import (
     SplitHistory,
 )
 from rillway.pipeline.archive.identity.sources import read_run_ids
+from rillway.pipeline.archive.report.rounds import StreamReport
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.client.capabilities import Capabilities
@@ -71,9 +72,9 @@ class Scene:
         *,
         accepts_loss: bool = False,
         opens_new_epoch: bool = False,
-    ) -> Report:
+    ) -> StreamReport:
         rules = TrimRules(keep_ms=keep_ms)
-        settings = Settings(
+        settings = ArchiverSettings(
             url or self.link.url,
             rules=rules,
             allows_missing=True,

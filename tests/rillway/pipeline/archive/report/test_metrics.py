@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rillway.pipeline.archive.archiver import Outcome, Report
 from rillway.pipeline.archive.identity.recognition import OtherSource
 from rillway.pipeline.archive.report import metrics
 from rillway.pipeline.archive.report.metrics import MetricsFile
-from rillway.pipeline.archive.report.rounds import Round
+from rillway.pipeline.archive.report.rounds import Round, RoundOutcome, StreamReport
 from tests.rillway.pipeline.archive.report.test_rounds import a_round
 
 
@@ -53,8 +52,8 @@ def test_streams_have_series_of_their_own(tmp_path: Path) -> None:
 
 def test_too_many_streams_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "MAX_STREAMS", 2)
-    reports = {name: Report(name) for name in "abc"}
-    MetricsFile(tmp_path / "m.prom").add(Round(1, 1.0, {}, Outcome(reports)))
+    reports = {name: StreamReport(name) for name in "abc"}
+    MetricsFile(tmp_path / "m.prom").add(Round(1, 1.0, {}, RoundOutcome(reports)))
     found = samples(tmp_path / "m.prom")
     assert found["streams_omitted"] == 1
     assert 'stream_memory_entries{stream="c"}' not in found
@@ -70,7 +69,7 @@ def test_a_file_of_something_else_is_replaced(tmp_path: Path) -> None:
 def test_promtool_finds_nothing(tmp_path: Path) -> None:
     path = tmp_path / "m.prom"
     name = 'a "b" \\c\nd'
-    outcome = Outcome({name: Report(name, epoch=1)}, {name: OtherSource("x")})
+    outcome = RoundOutcome({name: StreamReport(name, epoch=1)}, {name: OtherSource("x")})
     MetricsFile(path).add(a_round())
     MetricsFile(path).add(Round(1, 1.0, {"write": 1.0}, outcome))
     assert shutil.which("promtool"), "promtool is missing: apt-get install prometheus"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 
-from rillway.pipeline.archive.archiver import Outcome, Report
 from rillway.pipeline.archive.groups import Holdup
 from rillway.pipeline.archive.identity.recognition import OtherSource
 from rillway.pipeline.archive.lease import LeaseTaken
 from rillway.pipeline.archive.report.rounds import (
     Round,
+    RoundOutcome,
     Stopwatch,
+    StreamReport,
     as_json,
     idle_summary,
     left_out,
@@ -25,11 +26,11 @@ HOLDUP = Holdup("orders", "billing", parse_id("3-0"), True, 2, None, 5_000)
 
 def a_round(**changes: object) -> Round:
     reports = {
-        "orders": Report("orders", 9, 1, 2, "script", END, 7, 2, 1, holdups=[HOLDUP]),
-        "clicks": Report("clicks", is_missing=True),
+        "orders": StreamReport("orders", 9, 1, 2, "script", END, 7, 2, 1, holdups=[HOLDUP]),
+        "clicks": StreamReport("clicks", is_missing=True),
     }
     failures: dict[str, Exception] = {"jobs": OtherSource("jobs: is archived up to 5-0")}
-    outcome = Outcome(reports, failures, commits=1, files=2, bytes=3_000, conflicts=1)
+    outcome = RoundOutcome(reports, failures, commits=1, files=2, bytes=3_000, conflicts=1)
     return Round(1_700_000_000_123, 2.0, {"write": 1.5}, outcome)
 
 
@@ -80,17 +81,17 @@ def test_lines_are_for_people() -> None:
 
 
 def test_streams_without_news_are_one_line() -> None:
-    reports = [Report("a", remaining=1), Report("b")]
+    reports = [StreamReport("a", remaining=1), StreamReport("b")]
     assert idle_summary(reports[:1]) == summary(reports[0])
     assert idle_summary(reports) == "2 streams: nothing to archive or to trim"
 
 
 def test_streams_of_other_archivers_are_one_line() -> None:
-    taken = {f"s{n}": LeaseTaken(f"archiving s{n}: pid 7 is at it already") for n in range(3)}
+    taken = {f"s{n}": LeaseTaken(f"archiving s{n}: pid 7 is already active") for n in range(3)}
     failures: dict[str, Exception] = {"jobs": OtherSource("jobs: another server"), **taken}
-    assert [text for _, text in left_out(Outcome({}, failures))] == [
+    assert [text for _, text in left_out(RoundOutcome({}, failures))] == [
         "jobs: another server",
-        "archiving s0: pid 7 is at it already (and 2 more streams)",
+        "archiving s0: pid 7 is already active (and 2 more streams)",
     ]
 
 
