@@ -3,12 +3,11 @@
 cimport cython
 
 from storage.entries.entry cimport encode_id_parts
-from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq, make_id
-from storage.entries.entry_ids cimport EntryIDs
+from storage.entries.entry_id cimport entry_id_t, EntryIDs, id_ms, id_seq, make_id
 from storage.nodes.frozen_node cimport FrozenNode
 from storage.nodes.node_list cimport NodeList
 from storage.nodes.open_node cimport OpenNode
-from storage.groups.tally cimport Tally
+from storage.groups.pending_block cimport Tally
 from storage.types.value cimport Value
 
 

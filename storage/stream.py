@@ -25,13 +25,11 @@ from operator import lt
 import cython
 
 from storage.entries.entry import Shape, decode_words, encode_fields, encode_id_parts
-from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, id_ms, id_seq, make_id
-from storage.entries.entry_ids import EntryIDs
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, EntryIDs, id_ms, id_seq, make_id
 from storage.entries.packed_form import Packing
 from storage.groups.ack_journal import AckJournal
-from storage.groups.group import Group
-from storage.groups.references import References, Traces
-from storage.groups.tally import Tally
+from storage.groups.group import Group, References, Traces
+from storage.groups.pending_block import Tally
 from storage.idempotence import Idempotence
 from storage.keyspace.deferred_free import NODE_ITEMS, Discard, RemovedData
 from storage.nodes.entry_buffer import EntryBuffer

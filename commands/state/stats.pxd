@@ -1,6 +1,6 @@
 # The C types of commands/state/stats.py.
 
-from storage.groups.delivery_latency cimport DeliveryLatency
+from storage.groups.group cimport DeliveryLatency
 
 
 cdef class CommandStats:

@@ -13,7 +13,7 @@ import cython
 
 from commands.state.histogram import LatencyHistogram
 from protocol.records import frozen_record
-from storage.groups.delivery_latency import DeliveryLatency
+from storage.groups.group import DeliveryLatency
 
 SAMPLE_INTERVAL_MS = 100
 SAMPLES = 16  # a rate is the mean over the last 1.6 s, as in Redis

@@ -41,7 +41,7 @@ from storage.entries.entry_id import (
     make_id,
     parse_partial_id,
 )
-from storage.groups.references import References
+from storage.groups.group import References
 from storage.stream import Stream
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.entries.entry_id import EntryID
-from storage.groups.references import References
+from storage.groups.group import References
 from storage.stream import Stream
 
 POLICIES = {

@@ -25,8 +25,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS
-from storage.groups.consumer import NEVER, Consumer
-from storage.groups.group import UNKNOWN, Group
+from storage.groups.group import NEVER, UNKNOWN, Consumer, Group
 from storage.groups.lag import lag as lag_of
 from storage.groups.pending_block import LentBlock, Owner, Row
 from storage.idempotence import Idempotence

@@ -4,8 +4,7 @@ cimport cython
 
 from commands.core.client cimport Client
 from protocol.request cimport Request
-from storage.entries.entry_id cimport PlainID, entry_id_t, make_id
-from storage.entries.entry_ids cimport EntryIDs
+from storage.entries.entry_id cimport entry_id_t, EntryIDs, make_id, PlainID
 from storage.redis_format.listpack_size cimport plain_integer
 from storage.stream cimport Stream
 

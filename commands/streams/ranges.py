@@ -32,8 +32,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.entries.entry_id import EntryID, PlainID, format_id, make_id
-from storage.entries.entry_ids import EntryIDs
+from storage.entries.entry_id import EntryID, EntryIDs, PlainID, format_id, make_id
 from storage.nodes.range_snapshot import RangeSnapshot
 from storage.redis_format.listpack_size import plain_integer
 from storage.stream import Stream

@@ -38,8 +38,7 @@ from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
 from protocol.requests import Argv
-from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, PlainID, make_id
-from storage.entries.entry_ids import EntryIDs
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, EntryIDs, PlainID, make_id
 from storage.redis_format.listpack_size import plain_integer
 from storage.stream import Stream
 

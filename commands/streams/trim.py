@@ -33,7 +33,7 @@ from protocol.records import record
 from protocol.request import Request
 from protocol.requests import Argv
 from storage.entries.entry_id import MAX_ID, format_id
-from storage.groups.references import References, Traces
+from storage.groups.group import References, Traces
 from storage.nodes.listpack_node import DamagedNode, ListpackNode
 from storage.stream import Stream
 

@@ -23,9 +23,7 @@ from commands.keys.size import value_bytes
 from server.metrics import names
 from server.metrics.text import Page, label_value
 from storage.entries.entry_id import MAX_ID, EntryID, id_ms
-from storage.groups.consumer import Consumer
-from storage.groups.delivery_latency import BOUNDS_MS, DeliveryLatency, is_time
-from storage.groups.group import UNKNOWN, Group
+from storage.groups.group import BOUNDS_MS, UNKNOWN, Consumer, DeliveryLatency, Group, is_time
 from storage.groups.lag import lag
 from storage.keyspace.database import Database
 from storage.nodes.listpack_node import DamagedNode

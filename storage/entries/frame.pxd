@@ -1,9 +1,27 @@
 # The C types of storage/entries/frame.py.
 
+from cpython.array cimport array
 from storage.decimals cimport digits_of, put_decimal
-from storage.entries.entry_reader cimport EntryReader
+from storage.entries.entry_id cimport numbers_of
 from storage.object_size cimport bytes_object_bytes, list_bytes
 from storage.raw_bytes cimport is_at, put_bytes
+
+
+cdef class EntryReader:
+    cdef object entries
+    cdef const unsigned char* _data
+    cdef readonly Py_ssize_t end
+    cdef public Py_ssize_t place
+    cdef readonly unsigned long long ms
+    cdef readonly unsigned long long seq
+    cdef readonly Py_ssize_t start
+    cdef readonly Py_ssize_t length
+
+    cpdef load(self, object entries, Py_ssize_t end=*)
+    cpdef Py_ssize_t read_head(self) noexcept
+    cpdef void read_word(self) noexcept
+    cdef unsigned long long _read_number(self) noexcept
+    cpdef bint pass_over(self, bytes text) noexcept
 
 
 cdef EntryReader _READER
@@ -41,3 +59,28 @@ cdef class Numbers:
 cdef Py_ssize_t _put_number(
     unsigned char* out, Py_ssize_t place, unsigned long long number
 ) noexcept
+
+
+cdef bytes _HEX_DIGITS
+
+
+cdef class FieldRow:
+    cdef readonly list names
+    cdef readonly Py_ssize_t width
+    cdef readonly Py_ssize_t size
+    cdef readonly bint is_plain
+    cdef const unsigned char* text
+    cdef bytearray _memory
+    cdef unsigned char* _out
+    cdef array _start_numbers
+    cdef array _length_numbers
+    cdef array _column_numbers
+    cdef unsigned long long* starts
+    cdef unsigned long long* lengths
+    cdef unsigned long long* _columns
+    cdef Py_ssize_t _differing
+    cdef bint _is_number
+
+    cpdef void fill(
+        self, const unsigned char* packed, Py_ssize_t count, Py_ssize_t place
+    ) noexcept

@@ -1,32 +1,101 @@
-"""Entries that have the same names, without what they have in common: what is best to compress.
+"""Encoded entries: a reader of them, frames of those with the same names, and rows of their fields.
 
-Their framing and their names are there once, in a Frame that the nodes of a stream share. Of each
-entry remains:
+`EntryReader` reads entries one after the other, without making objects of what is in them.
+
+A `Frame` is what entries that have the same names have in common, their framing and their names.
+The nodes of a stream share it. Of each entry remains, which is best to compress:
 
     ID      its milliseconds less those of the entry before it, and its sequence number; in the
             same millisecond less the one before it
     values  each as its length and its bytes
 
 first the IDs of all entries, then the values of all. Numbers have 7 bits in each byte, the lowest
-first, and the highest bit set in all bytes but the last.
+first, and the highest bit set in all bytes but the last. Compiled, a word takes some nanoseconds in
+either direction. Interpreted it takes a microsecond, so frames are used only where this is compiled
+(storage/entries/packed_form.py).
 
-Compiled, a word takes some nanoseconds in either direction. Interpreted it takes a microsecond, so
-frames are used only where this is compiled (storage/entries/packed_form.py).
+A `FieldRow` has the fields of an entry that has a layout, filled in from what is packed, without
+the entry. A snapshot needs the values alone. The names, and where the values are, are the same in
+all entries of a layout, so they are found once.
 """
 
 from __future__ import annotations
 
+from array import array
+
 import cython
 
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
-from storage.entries.entry_reader import EntryReader
 from storage.object_size import instance_bytes
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
     from storage.decimals import digits_of, put_decimal
+    from storage.entries.entry_id import numbers_of
     from storage.object_size import bytes_object_bytes, list_bytes
     from storage.raw_bytes import is_at, put_bytes
+
+
+@cython.cclass
+class EntryReader:
+    """A walk over entries; the attributes are those of what was read last.
+
+    `place` is up to where they were read. `ms` and `seq` are the halves of an entry's ID; a word
+    has `length` bytes from `start` on.
+    """
+
+    def __init__(self) -> None:
+        self.load(b"")
+
+    def load(self, entries: bytes | bytearray, end: cython.Py_ssize_t = -1) -> None:
+        """Begin with these entries. `end`: where they end, by default with the text."""
+        self.entries = entries
+        self._data = self.entries
+        self.end = len(entries) if end < 0 else end
+        self.place = 0
+        self.ms = self.seq = 0
+        self.start = self.length = 0
+
+    def read_head(self) -> int:
+        """Read an entry up to its fields; how many words follow."""
+        self.place += 5  # the header of an array of two, and the `$` of the ID
+        self._read_number()
+        self.place += 2
+        self.ms = self._read_number()
+        self.place += 1
+        self.seq = self._read_number()
+        self.place += 3  # CR LF and the `*` of the fields
+        words: cython.Py_ssize_t = self._read_number()
+        self.place += 2
+        return words
+
+    def read_word(self) -> None:
+        """Read a bulk string."""
+        self.place += 1
+        self.length = self._read_number()
+        self.start = self.place + 2
+        self.place = self.start + self.length + 2
+
+    def _read_number(self) -> cython.ulonglong:
+        """Read digits, and stop at what comes after them."""
+        data = self._data
+        place: cython.Py_ssize_t = self.place
+        number: cython.ulonglong = 0
+        while data[place] >= 48:
+            number = number * 10 + (data[place] - 48)
+            place += 1
+        self.place = place
+        return number
+
+    def pass_over(self, text: bytes) -> bool:
+        """Move past these bytes if they are what comes next."""
+        size: cython.Py_ssize_t = len(text)
+        data: cython.p_const_uchar = self._data  # type: ignore[assignment]  # or a bytearray
+        if size > self.end - self.place or not is_at(data, self.place, text, size):
+            return False
+        self.place += size
+        return True
+
 
 _READER = EntryReader()
 
@@ -212,3 +281,77 @@ def _put_number(
         number >>= 7
     out[place] = number
     return place + 1
+
+
+_HEX_DIGITS: bytes = b"0123456789abcdef"
+
+
+@cython.cclass
+class FieldRow:
+    """The fields of one entry after the other; `text` has those of the last one.
+
+    `names` are the names of all entries, `width` is their number, and `size` that of the bytes of
+    `text`. Each value begins at one of `starts`, and has one of `lengths`.
+
+    Without `is_plain`, entries differ elsewhere than in values, and this is of no use.
+    """
+
+    def __init__(self, fields: bytes, columns: list[int], *, is_number: bool) -> None:
+        """From the fields of any entry, as bulk strings.
+
+        `columns`: where entries differ. With `is_number` they are successive hexadecimal digits,
+        two of them in each packed byte; else each column is packed for all entries, one after the
+        other.
+        """
+        self._memory = bytearray(fields)
+        self.text: bytes = self._memory  # type: ignore[assignment]  # C does not mind
+        self._out = self._memory
+        self.size = len(fields)
+        self._differing = len(columns)
+        self._is_number = is_number
+        self.names: list[bytes] = []
+        starts, lengths = array("Q"), array("Q")
+        reader: EntryReader = _READER
+        reader.load(fields)
+        while reader.place < reader.end:
+            reader.read_word()
+            self.names.append(fields[reader.start : reader.start + reader.length])
+            reader.read_word()
+            starts.append(reader.start)
+            lengths.append(reader.length)
+        self.width = len(self.names)
+        self.is_plain = _are_in(columns, list(zip(starts, lengths, strict=True)))
+        # These arrays do not grow any more: pointers to their numbers stay valid.
+        self._column_numbers, self._start_numbers = array("Q", columns), starts
+        self._length_numbers = lengths
+        self._columns = numbers_of(self._column_numbers)
+        self.starts, self.lengths = numbers_of(starts), numbers_of(lengths)
+
+    def fill(
+        self, packed: cython.p_const_uchar, count: cython.Py_ssize_t, place: cython.Py_ssize_t
+    ) -> None:
+        """Make `text` that of the entry at a place. `packed`: what remained of `count` entries."""
+        out = self._out
+        columns = self._columns
+        digits: cython.p_const_uchar = _HEX_DIGITS
+        index: cython.Py_ssize_t
+        column: cython.Py_ssize_t
+        byte: cython.int
+        size: cython.Py_ssize_t = self._differing // 2
+        if self._is_number:
+            column = columns[0]
+            for index in range(size):
+                byte = packed[place * size + index]
+                out[column + 2 * index] = digits[byte >> 4]
+                out[column + 2 * index + 1] = digits[byte & 15]
+            return
+        for index in range(self._differing):
+            column = columns[index]
+            out[column] = packed[index * count + place]
+
+
+def _are_in(columns: list[int], spans: list[tuple[int, int]]) -> bool:
+    """Return True if all columns are in these spans, which are (start, length)."""
+    return all(
+        any(start <= column < start + length for start, length in spans) for column in columns
+    )

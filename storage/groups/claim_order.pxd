@@ -2,7 +2,7 @@
 
 from storage.entries.entry_id cimport entry_id_t
 from storage.groups.pending_list cimport PendingList
-from storage.groups.tally cimport Tally
+from storage.groups.pending_block cimport Tally
 
 
 cdef double _LISTED_BYTES

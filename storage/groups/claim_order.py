@@ -34,10 +34,8 @@ from typing import TypeAlias
 import cython
 
 from storage.entries.entry_id import EntryID
-from storage.groups.consumer_pending import ROWS_AT_ONCE
-from storage.groups.pending_block import Row
+from storage.groups.pending_block import ROWS_AT_ONCE, Row, Tally
 from storage.groups.pending_list import PendingList
-from storage.groups.tally import Tally
 from storage.keyspace.deferred_free import BLOCK_ITEMS, RemovedData
 from storage.keyspace.ordered_index import OrderedIndex
 from storage.object_size import COMPUTED_INT_BYTES, allocated_bytes, instance_bytes

@@ -1,13 +1,33 @@
 # The C types of storage/groups/group.py.
 
-from storage.entries.entry_id cimport entry_id_t
-from storage.entries.entry_ids cimport EntryIDs
+from cpython.array cimport array
+from storage.entries.entry_id cimport entry_id_t, EntryIDs, numbers_of
 from storage.groups.claim_order cimport ClaimOrder
-from storage.groups.consumer cimport Consumer
-from storage.groups.delivery_latency cimport DeliveryLatency
+from storage.groups.pending_block cimport Owner, Tally
 from storage.groups.pending_list cimport PendingList
-from storage.groups.tally cimport Tally
 from storage.object_size cimport bytes_object_bytes, dict_bytes
+
+
+cdef long long _FIRST_TIME_MS
+cdef long long _AHEAD_MS
+cdef int _LAST
+
+
+cdef class DeliveryLatency:
+    cdef array _counts
+    cdef readonly long long total_ms
+
+    cpdef observe(self, EntryIDs ids, long long now_ms)
+    cdef bint _observe_alike(self, EntryIDs ids, Py_ssize_t count, long long now_ms) except -1
+    cdef _observe_each(self, EntryIDs ids, Py_ssize_t count, long long now_ms)
+
+
+cdef int _bucket(long long waited_ms) except? -1
+
+
+cdef class Consumer(Owner):
+    cdef public long long seen_ms
+    cdef public long long active_ms
 
 
 cdef long long _OWN_BYTES

@@ -1,7 +1,6 @@
 # The C types of storage/groups/lag.py.
 
-from storage.entries.entry_id cimport entry_id_t
-from storage.entries.entry_ids cimport EntryIDs
+from storage.entries.entry_id cimport entry_id_t, EntryIDs
 from storage.groups.group cimport Group
 from storage.stream cimport Stream
 

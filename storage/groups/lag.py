@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import cython
 
-from storage.entries.entry_id import MIN_ID, EntryID
-from storage.entries.entry_ids import EntryIDs
+from storage.entries.entry_id import MIN_ID, EntryID, EntryIDs
 from storage.groups.group import UNKNOWN, Group
 from storage.stream import Stream
 

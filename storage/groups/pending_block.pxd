@@ -1,13 +1,18 @@
 # The C types of storage/groups/pending_block.py.
 
-from cpython.array cimport array as Numbers
-from cpython.array cimport resize_smart
+from cpython.array cimport array as Numbers, resize_smart
 from libc.string cimport memmove
-
-from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq, make_id
-from storage.entries.entry_ids cimport EntryIDs
-from storage.groups.tally cimport Tally
+from storage.entries.entry_id cimport entry_id_t, EntryIDs, id_ms, id_seq, make_id
 from storage.object_size cimport array_bytes, dict_bytes, list_bytes
+
+
+cdef class Tally:
+    cdef readonly long long total_bytes
+    cdef Tally _whole
+
+    cpdef add(self, long long number)
+    cpdef join(self, Tally whole)
+    cpdef leave(self)
 
 
 cdef long long _OWN_BYTES

@@ -12,6 +12,14 @@ counts (`share`, `unshare`).
 
 A block may be lent to a reader that reads it in pieces: its rows are then copied before they change
 (copy on write).
+
+`ConsumerPending` is a view of the pending entries of one consumer, which are a part of its group's
+(storage/groups/pending_list.py). It has no data: a consumer knows the blocks in which it has
+entries, and within a block they are found by their owner.
+
+A `Tally` is a sum of bytes that the parts of a whole add to as they change. So what a stream's
+groups take is known without visiting them: blocks, consumers and orders add what they grow to the
+tally of their group, and that adds it to the one of its stream.
 """
 
 from __future__ import annotations
@@ -24,15 +32,42 @@ from typing import TypeAlias
 import cython
 
 from protocol.records import record
-from storage.entries.entry_id import EntryID, id_ms, id_seq, make_id
-from storage.entries.entry_ids import EntryIDs
-from storage.groups.tally import Tally
+from storage.entries.entry_id import EntryID, EntryIDs, id_ms, id_seq, make_id
 from storage.keyspace.ordered_index import OrderedIndex
 from storage.object_size import allocated_bytes, instance_bytes
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
     from storage.object_size import array_bytes, dict_bytes, list_bytes
+
+
+@cython.cclass
+class Tally:
+    """The memory of some parts in bytes; see the module."""
+
+    __slots__ = ("_whole", "total_bytes")
+
+    def __init__(self) -> None:
+        self.total_bytes = 0
+        self._whole: Tally | None = None
+
+    def add(self, number: cython.longlong) -> None:
+        """Add a number of bytes, which may be negative, here and to the whole."""
+        self.total_bytes += number
+        if self._whole is not None:
+            self._whole.add(number)
+
+    def join(self, whole: Tally) -> None:
+        """Become a part of another tally, without being one so far."""
+        whole.add(self.total_bytes)
+        self._whole = whole
+
+    def leave(self) -> None:
+        """Be no part of another tally any more."""
+        if self._whole is not None:
+            self._whole.add(-self.total_bytes)
+            self._whole = None
+
 
 # 16 KiB of rows: moving the rest of them takes less time than finding the place.
 BLOCK_ENTRIES = 512
@@ -55,7 +90,7 @@ _NOT_SLOT = 0xFFFFFFFF
 
 @cython.cclass
 class Owner:
-    """A consumer, as far as its pending entries go (storage/groups/consumer.py has the rest).
+    """A consumer, as far as its pending entries go (storage/groups/group.py has the rest).
 
     The group's PEL sets the number and the blocks of its entries.
     """
@@ -661,3 +696,44 @@ def ids_of(words: array[int]) -> list[EntryID]:
     """The IDs of rows."""
     pairs = zip(words[::ROW_WORDS], words[_SEQ::ROW_WORDS], strict=True)
     return [make_id(ms, seq) for ms, seq in pairs]
+
+
+# The number of rows that are copied at once: enough for most requests, in a few microseconds.
+ROWS_AT_ONCE = 100
+
+
+class ConsumerPending(PendingEntries):
+    """The pending entries of a consumer, ascending; see the module."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+
+    def __len__(self) -> int:
+        return self._owner.pending_count
+
+    def __contains__(self, entry_id: EntryID) -> bool:
+        return next(self.rows_from(entry_id), (None,))[0] == entry_id
+
+    def rows_from(self, start: EntryID) -> Iterator[Row]:
+        owner = self._owner
+        for block in self.blocks_from(start):
+            place = block.next_of(owner, block.place_of(start))
+            while place >= 0:
+                end = place + ROWS_AT_ONCE
+                yield from [row for row in block.rows(place, end) if row[1] is owner]
+                place = block.next_of(owner, end)
+
+    def lend(self, start: EntryID, end: EntryID) -> Iterator[Columns]:
+        """The blocks that can have IDs from `start` to `end`; they hold others' entries as well."""
+        blocks = self._owner.pending_blocks
+        first, _ = next(blocks.items_down_from(start), (0, None))
+        lent = [block.lend() for key, block in blocks.items_from(first) if key <= end]
+        return map(LentBlock.columns, lent)
+
+    def blocks_from(self, start: EntryID) -> Iterator[Block]:
+        """The blocks in which there are entries of the consumer with IDs >= `start`, or may be."""
+        blocks = self._owner.pending_blocks
+        first = blocks.floor_key(start)
+        return (block for _, block in blocks.items_from(0 if first is None else first))

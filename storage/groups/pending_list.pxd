@@ -1,10 +1,19 @@
 # The C types of storage/groups/pending_list.py.
 
-from storage.entries.entry_id cimport entry_id_t
-from storage.entries.entry_ids cimport EntryIDs
-from storage.groups.pending_block cimport Block, Owner, PendingEntries
-from storage.groups.pending_blocks cimport PendingBlocks
-from storage.groups.tally cimport Tally
+from storage.entries.entry_id cimport entry_id_t, EntryIDs
+from storage.groups.pending_block cimport Block, Owner, PendingEntries, Tally
+
+
+cdef class PendingBlocks:
+    cdef public list _blocks
+    cdef public list _untidy
+    cdef public dict departed
+    cdef public Block last
+    cdef readonly Tally tally
+
+    cpdef Py_ssize_t index(self, entry_id_t entry_id) except -1
+    cpdef Block of(self, entry_id_t entry_id)
+    cdef Block _cleared(self, Block block)
 
 
 cdef class PendingList(PendingEntries):

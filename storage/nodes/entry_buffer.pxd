@@ -6,8 +6,7 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.string cimport memcpy, memmove
 
 from storage.entries.entry cimport fields_header
-from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq, make_id
-from storage.entries.entry_ids cimport EntryIDs, numbers_of
+from storage.entries.entry_id cimport entry_id_t, EntryIDs, id_ms, id_seq, make_id, numbers_of
 from storage.object_size cimport array_bytes, bytearray_bytes
 
 

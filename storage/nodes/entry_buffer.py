@@ -20,14 +20,12 @@ from itertools import accumulate
 import cython
 
 from storage.entries.entry import ENTRY_HEADER_BYTES, encode_entry, fields_header
-from storage.entries.entry_id import EntryID, id_ms, id_seq, make_id
-from storage.entries.entry_ids import EntryIDs
-from storage.entries.id_columns import NodeIDs, pack_ids
+from storage.entries.entry_id import EntryID, EntryIDs, NodeIDs, id_ms, id_seq, make_id, pack_ids
 from storage.object_size import instance_bytes
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
-    from storage.entries.entry_ids import numbers_of
+    from storage.entries.entry_id import numbers_of
     from storage.object_size import array_bytes, bytearray_bytes
 
 # Many entries are read in parts of about this size, so that they can be sent in pieces.

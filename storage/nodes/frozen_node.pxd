@@ -2,9 +2,7 @@
 
 from cpython.object cimport PyObject
 
-from storage.entries.entry_id cimport entry_id_t
-from storage.entries.entry_ids cimport EntryIDs
-from storage.entries.id_columns cimport NodeIDs, column_bytes
+from storage.entries.entry_id cimport column_bytes, entry_id_t, EntryIDs, NodeIDs
 from storage.object_size cimport bytearray_bytes, bytes_object_bytes
 
 

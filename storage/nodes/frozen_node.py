@@ -16,12 +16,18 @@ from typing import TypeVar
 
 import cython
 
-from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
-from storage.entries.entry_ids import EntryIDs
+from storage.entries.entry_id import (
+    MAX_ID,
+    MIN_ID,
+    Column,
+    EntryID,
+    EntryIDs,
+    NodeIDs,
+    column,
+    column_bytes,
+)
 from storage.entries.frame import Frame
-from storage.entries.id_columns import Column, NodeIDs, column, column_bytes
-from storage.entries.layout import Layout
-from storage.entries.packed_form import AS_IS
+from storage.entries.packed_form import AS_IS, Layout
 from storage.nodes.open_node import OpenNode
 from storage.object_size import instance_bytes, int_object_bytes
 from storage.zstd import decompress

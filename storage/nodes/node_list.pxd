@@ -2,8 +2,7 @@
 
 cimport cython
 
-from storage.entries.entry_id cimport entry_id_t
-from storage.entries.entry_ids cimport EntryIDs
+from storage.entries.entry_id cimport entry_id_t, EntryIDs
 from storage.nodes.frozen_node cimport FrozenNode
 from storage.nodes.open_node cimport OpenNode
 from storage.object_size cimport list_bytes

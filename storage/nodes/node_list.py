@@ -22,8 +22,7 @@ from typing import TypeAlias
 import cython
 
 from storage.entries.entry import Shape
-from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID
-from storage.entries.entry_ids import EntryIDs
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, EntryIDs
 from storage.entries.packed_form import Form, Packing, form_bytes
 from storage.keyspace.deferred_free import NODE_ITEMS, SMALL_ITEMS, RemovedData
 from storage.nodes.frozen_node import FrozenNode

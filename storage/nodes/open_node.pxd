@@ -1,7 +1,6 @@
 # The C types of storage/nodes/open_node.py.
 
-from storage.entries.entry_id cimport id_ms, id_seq
-from storage.entries.entry_ids cimport EntryIDs
+from storage.entries.entry_id cimport EntryIDs, id_ms, id_seq
 from storage.nodes.entry_buffer cimport EntryBuffer
 from storage.redis_format.listpack_size cimport FieldSizes, int64_bytes
 

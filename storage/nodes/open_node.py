@@ -10,9 +10,7 @@ from __future__ import annotations
 import cython
 
 from storage.entries.entry import Shape, fields_position
-from storage.entries.entry_id import MAX_ID, EntryID, id_ms, id_seq
-from storage.entries.entry_ids import EntryIDs
-from storage.entries.id_columns import NodeIDs
+from storage.entries.entry_id import MAX_ID, EntryID, EntryIDs, NodeIDs, id_ms, id_seq
 from storage.entries.packed_form import Form
 from storage.nodes.entry_buffer import EntryBuffer
 from storage.object_size import instance_bytes, int_object_bytes

@@ -1,10 +1,7 @@
 # The C types of storage/snapshot/node_encoder.py.
 
-from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq
-from storage.entries.entry_reader cimport EntryReader
-from storage.entries.field_row cimport FieldRow
-from storage.entries.frame cimport Frame, Numbers
-from storage.entries.id_columns cimport IDProgression
+from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq, IDProgression
+from storage.entries.frame cimport EntryReader, FieldRow, Frame, Numbers
 from storage.nodes.frozen_node cimport FrozenNode
 from storage.redis_format.listpack_writer cimport ListpackWriter, put_number
 

@@ -15,12 +15,9 @@ from __future__ import annotations
 
 import cython
 
-from storage.entries.entry_id import id_ms, id_seq
-from storage.entries.entry_reader import EntryReader
-from storage.entries.field_row import FieldRow
-from storage.entries.frame import Frame, Numbers
-from storage.entries.id_columns import IDProgression
-from storage.entries.layout import Layout
+from storage.entries.entry_id import IDProgression, id_ms, id_seq
+from storage.entries.frame import EntryReader, FieldRow, Frame, Numbers
+from storage.entries.packed_form import Layout
 from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.node import Node
 from storage.redis_format.listpack_writer import ELEMENT_FRAME_BYTES, ListpackWriter

@@ -26,8 +26,7 @@ from operator import lt
 from typing import TypeAlias, TypeVar
 
 from storage.entries.entry_id import MAX_ID, SEQ_BITS, EntryID, format_id
-from storage.groups.consumer import NEVER
-from storage.groups.group import LOADED_AT_ONCE, UNKNOWN, Group
+from storage.groups.group import LOADED_AT_ONCE, NEVER, UNKNOWN, Group
 from storage.groups.lag import estimate_entries_read, set_entries_read
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
 from storage.nodes.listpack_node import DamagedNode, ListpackNode

@@ -32,8 +32,7 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
-from storage.groups.consumer import NEVER
-from storage.groups.group import UNKNOWN, Group
+from storage.groups.group import NEVER, UNKNOWN, Group
 from storage.groups.pending_block import Owner, PendingEntries
 from storage.idempotence import Idempotence
 from storage.redis_format.primitives import encode_length, encode_string

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from storage.groups.group import MAX_DELIVERIES
-from storage.groups.references import References
+from storage.groups.group import MAX_DELIVERIES, References
 from tests.crash.expectation import (
     NODE_ENTRIES,
     Expectation,

@@ -78,8 +78,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "storage/snapshot/values/codec.py": "plain attributes; each format of the folder has tests",
     "storage/snapshot/values/stream_format.py": "test_stream_encoder.py, test_stream_decoder.py",
     "storage/snapshot/values/string_format.py": "test_writer.py, test_reader.py, test_payload.py",
-    "storage/groups/consumer.py": "test_group.py beside it",
-    "storage/groups/pending_block.py": "test_pending_list.py and test_lent_blocks.py beside it",
     "server/loop/service.py": "tests/integration/test_connections.py, over real sockets",
     "server/loop/listeners.py": "tests/integration/test_tls.py and test_connections.py",
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from storage.groups.references import References
+from storage.groups.group import References
 
 
 @dataclass

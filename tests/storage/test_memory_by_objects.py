@@ -13,10 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, make_id
-from storage.entries.entry_ids import EntryIDs
-from storage.groups.consumer import Consumer
-from storage.groups.group import Group
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, EntryIDs, make_id
+from storage.groups.group import Consumer, Group
 from storage.groups.pending_block import PendingEntry, Row
 from storage.idempotence import Idempotence
 from storage.keyspace.ordered_index import OrderedIndex

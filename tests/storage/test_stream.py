@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, EntryID, format_id, make_id
-from storage.entries.entry_ids import EntryIDs
+from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, EntryID, EntryIDs, format_id, make_id
 from storage.groups.group import Group
 from storage.idempotence import Idempotence
 from storage.stream import Stream

@@ -13,12 +13,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from storage.entries.entry_id import MAX_ID, MIN_ID, format_id
-from storage.entries.entry_ids import EntryIDs
-from storage.groups.consumer import Consumer
-from storage.groups.group import MAX_DELIVERIES, Group
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryIDs, format_id
+from storage.groups.group import MAX_DELIVERIES, Consumer, Group, References
 from storage.groups.lag import advance_group, lag, set_entries_added, set_entries_read
-from storage.groups.references import References
 from storage.nodes.frozen_node import FrozenNode
 from storage.stream import MAX_COUNT, Stream
 from tests.storage.stream_model import ModelEntry, ModelGroup, StreamModel

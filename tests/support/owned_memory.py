@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import FunctionType, GeneratorType, ModuleType
 from typing import Any
 
-from storage.entries.id_columns import IDProgression
+from storage.entries.entry_id import IDProgression
 from storage.nodes.entry_cache import EntryCache
 from storage.object_size import allocated_bytes, instance_bytes
 

@@ -6,10 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.entries.entry_id import MAX_ID, MIN_ID, make_id
-from storage.entries.entry_ids import EntryIDs
-from storage.groups.consumer import Consumer
-from storage.groups.group import Group
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryIDs, make_id
+from storage.groups.group import Consumer, Group
 from storage.groups.pending_block import Block
 from storage.idempotence import Idempotence
 from storage.nodes.open_node import OpenNode

@@ -35,10 +35,8 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.entries.entry_id import MIN_ID, EntryID
-from storage.entries.entry_ids import EntryIDs
-from storage.groups.consumer import Consumer
-from storage.groups.group import Group
+from storage.entries.entry_id import MIN_ID, EntryID, EntryIDs
+from storage.groups.group import Consumer, Group
 from storage.groups.pending_block import PendingEntry, Row
 from storage.stream import Stream
 

@@ -4,10 +4,8 @@ from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from protocol.request cimport Request
 from storage.append_only.request_writer cimport RequestWriter
-from storage.entries.entry_id cimport parse_plain_id
-from storage.entries.entry_ids cimport EntryIDs
-from storage.groups.consumer cimport Consumer
-from storage.groups.group cimport Group
+from storage.entries.entry_id cimport EntryIDs, parse_plain_id
+from storage.groups.group cimport Consumer, Group
 from storage.keyspace.database cimport Database
 from storage.stream cimport Stream
 

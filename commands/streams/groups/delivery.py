@@ -30,10 +30,8 @@ from commands.streams.ids import id_bulk
 from protocol import replies
 from protocol.request import Request
 from storage.append_only.request_writer import RequestWriter
-from storage.entries.entry_id import EntryID, format_id, parse_plain_id
-from storage.entries.entry_ids import EntryIDs
-from storage.groups.consumer import Consumer
-from storage.groups.group import Group
+from storage.entries.entry_id import EntryID, EntryIDs, format_id, parse_plain_id
+from storage.groups.group import Consumer, Group
 from storage.groups.pending_block import Owner
 from storage.stream import Stream
 

@@ -6,8 +6,7 @@ from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from protocol.request cimport Request
 from storage.append_only.request_writer cimport RequestWriter
-from storage.entries.entry_id cimport entry_id_t
-from storage.entries.entry_ids cimport EntryIDs
+from storage.entries.entry_id cimport entry_id_t, EntryIDs
 from storage.groups.group cimport Group
 from storage.groups.pending_block cimport Block, Owner, _numbers
 from storage.keyspace.database cimport Database

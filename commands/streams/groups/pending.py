@@ -39,13 +39,18 @@ from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
 from storage.append_only.request_writer import RequestWriter
-from storage.entries.entry_id import EntryID
-from storage.entries.entry_ids import EntryIDs
-from storage.groups.consumer_pending import ConsumerPending
-from storage.groups.group import MAX_DELIVERIES, RELEASED_MS, Group
-from storage.groups.pending_block import LARGE_COUNT, ROW_BYTES, Block, Columns, Owner, Row
+from storage.entries.entry_id import EntryID, EntryIDs
+from storage.groups.group import MAX_DELIVERIES, RELEASED_MS, Group, References
+from storage.groups.pending_block import (
+    LARGE_COUNT,
+    ROW_BYTES,
+    Block,
+    Columns,
+    ConsumerPending,
+    Owner,
+    Row,
+)
 from storage.groups.pending_list import PendingList
-from storage.groups.references import References
 from storage.stream import Stream
 
 if TYPE_CHECKING:

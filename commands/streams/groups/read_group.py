@@ -55,10 +55,8 @@ from commands.streams.read import (
 from protocol import errors
 from protocol.request import Request
 from protocol.requests import Argv
-from storage.entries.entry_id import MAX_ID, EntryID
-from storage.entries.entry_ids import EntryIDs
-from storage.groups.consumer import Consumer
-from storage.groups.group import Group
+from storage.entries.entry_id import MAX_ID, EntryID, EntryIDs
+from storage.groups.group import Consumer, Group
 from storage.groups.lag import advance_group
 from storage.groups.pending_block import Row
 from storage.stream import Stream

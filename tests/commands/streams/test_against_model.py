@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.inprocess.server import InProcessServer
-from storage.groups.group import MAX_DELIVERIES
-from storage.groups.references import References
+from storage.groups.group import MAX_DELIVERIES, References
 from tests.commands.streams.talk import Talk
 from tests.storage.stream_model import ModelGroup, StreamModel
 from tests.support.examples import examples

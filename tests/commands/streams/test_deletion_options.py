@@ -7,7 +7,7 @@ import pytest
 from commands.streams.delete import parse_deletion
 from protocol.errors import ReplyError
 from protocol.request import Request
-from storage.groups.references import References
+from storage.groups.group import References
 
 SYNTAX = b"ERR syntax error"
 NOT_POSITIVE = b"ERR Number of IDs must be a positive integer"

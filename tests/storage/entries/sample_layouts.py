@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from storage.entries.entry_id import make_id
-from storage.entries.layout import Layout
-from storage.entries.packed_form import lay_out
+from storage.entries.packed_form import Layout, lay_out
 from tests.storage.nodes.sample_nodes import encoded
 
 FIRST = make_id(1700000000000, 0)

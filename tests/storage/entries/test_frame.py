@@ -1,4 +1,9 @@
-"""Entries without what they have in common."""
+"""Walks over encoded entries.
+
+Entries without what they have in common.
+
+The fields of entries that have a layout, filled in one after the other.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +11,46 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.entries.entry_id import MAX_ID, make_id
-from storage.entries.frame import Frame
-from tests.storage.entries.test_entry_reader import encoded
+from storage.entries.entry import encode_entry, encode_fields, encode_id
+from storage.entries.entry_id import MAX_ID, MAX_SEQ, make_id
+from storage.entries.frame import EntryReader, FieldRow, Frame
+from tests.storage.entries.sample_layouts import FIRST, entries_of, laid_out
+
+
+def encoded(entry_id: int, fields: list[bytes]) -> bytes:
+    return encode_entry(encode_id(entry_id), encode_fields(fields), len(fields))
+
+
+def test_ids_and_words_are_found_one_after_the_other() -> None:
+    entries = encoded(make_id(5, 0), [b"f", b""]) + encoded(MAX_ID, [b"g", b"\r\n$1", b"h", b"7"])
+    reader = EntryReader()
+    reader.load(entries)
+    found = []
+    while reader.place < reader.end:
+        words = []
+        for _ in range(reader.read_head()):
+            reader.read_word()
+            words.append(entries[reader.start : reader.start + reader.length])
+        found.append((reader.ms, reader.seq, words))
+    assert found == [
+        (5, 0, [b"f", b""]),
+        (MAX_SEQ, MAX_SEQ, [b"g", b"\r\n$1", b"h", b"7"]),
+    ]
+
+
+def test_what_comes_next_is_passed_over_if_it_is_as_expected() -> None:
+    reader = EntryReader()
+    reader.load(encoded(make_id(5, 0), [b"same", b"1", b"sane", b"2"]))
+    reader.read_head()
+    start = reader.place
+    assert not reader.pass_over(b"$4\r\nsane\r\n")
+    assert reader.place == start
+    assert reader.pass_over(b"$4\r\nsame\r\n")
+    reader.read_word()
+    assert not reader.pass_over(b"$4\r\nsane\r\n$1\r\n2\r\nand what is behind the end")
+    assert reader.pass_over(b"$4\r\nsane\r\n$1\r\n2\r\n")
+    assert reader.place == reader.end
+    assert not reader.pass_over(b"$")
 
 
 def stripped(frame: Frame, first_id: int, entries: bytes) -> bytes | None:
@@ -65,3 +107,35 @@ def test_only_ids_and_values_remain() -> None:
     entries = b"".join(encoded(make_id(1000 + n, 0), [b"name", b"v%d" % n]) for n in range(3))
     remaining = stripped(Frame(entries), make_id(1000, 0), entries)
     assert remaining == bytes([0, 0, 1, 0, 1, 0]) + b"\x02v0\x02v1\x02v2"
+
+
+COUNT = 20
+
+
+def values_of(row: FieldRow) -> list[bytes]:
+    text = bytes(row.text[: row.size])
+    return [text[row.starts[i] : row.starts[i] + row.lengths[i]] for i in range(row.width)]
+
+
+@pytest.mark.interpreted  # `text` is a pointer in compiled code
+@pytest.mark.parametrize(
+    "values",
+    [
+        [b"%04d" % (n * 37) for n in range(COUNT)],
+        [b"%03x" % (n * 37) for n in range(COUNT)],
+        [b"a%02db%d" % (n, n % 2) for n in range(COUNT)],
+    ],
+)
+def test_a_row_has_the_values_of_each_entry(values: list[bytes]) -> None:
+    ids = [FIRST + make_id(n, 0) for n in range(COUNT)]
+    layout, packed = laid_out(entries_of(ids, values, [b"f"]), ids)
+    row = layout.row()
+    assert row.is_plain and row.names == [b"f"]
+    for place, value in enumerate(values):
+        row.fill(packed, COUNT, place)
+        assert values_of(row) == [value]
+
+
+def test_entries_that_differ_in_a_name_have_no_plain_row() -> None:
+    assert not FieldRow(b"$1\r\n0\r\n$1\r\nv\r\n", [4, 11], is_number=False).is_plain
+    assert FieldRow(b"$1\r\n0\r\n$1\r\nv\r\n", [11], is_number=False).is_plain

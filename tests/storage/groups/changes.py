@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from storage.groups.consumer import Consumer
-from storage.groups.group import Group
+from storage.groups.group import Consumer, Group
 from storage.groups.pending_block import PendingEntry
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from storage.groups import pending_blocks, pending_list
+from storage.groups import pending_list
 
 
 def make_blocks_small(patch: pytest.MonkeyPatch, entries: int) -> None:
     """Until the patch is undone, a block holds up to `entries` entries."""
-    for module in (pending_blocks, pending_list):
-        patch.setattr(module, "BLOCK_ENTRIES", entries)
-        patch.setattr(module, "SPARSE_ENTRIES", max(entries // 8, 2))
+    patch.setattr(pending_list, "BLOCK_ENTRIES", entries)
+    patch.setattr(pending_list, "SPARSE_ENTRIES", max(entries // 8, 2))

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.entries.entry_ids import EntryIDs
+from storage.entries.entry_id import EntryIDs
 from storage.groups import claim_order
 from storage.groups.claim_order import PART_IDS, SPARE_IDS
-from storage.groups.consumer import Consumer
-from storage.groups.group import LOADED_AT_ONCE, Group
+from storage.groups.group import LOADED_AT_ONCE, Consumer, Group
 from tests.storage.groups.changes import set_delivery
 
 

@@ -15,11 +15,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from storage.entries.entry_id import MAX_ID
-from storage.entries.entry_ids import EntryIDs
-from storage.groups import claim_order, consumer_pending, pending_list
-from storage.groups.consumer import Consumer
-from storage.groups.group import MAX_DELIVERIES, Group
+from storage.entries.entry_id import MAX_ID, EntryIDs
+from storage.groups import claim_order, pending_block, pending_list
+from storage.groups.group import MAX_DELIVERIES, Consumer, Group
 from storage.groups.pending_block import PendingEntry, Row
 from storage.keyspace.deferred_free import RemovedData
 from tests.storage.groups.changes import assign, set_delivery
@@ -273,7 +271,7 @@ def test_a_group_does_what_its_model_does(
     monkeypatch.setattr(claim_order, "PART_IDS", part_ids)
     monkeypatch.setattr(claim_order, "SPARE_IDS", spare_ids)
     make_blocks_small(monkeypatch, block_entries)
-    monkeypatch.setattr(consumer_pending, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(pending_block, "ROWS_AT_ONCE", 3)
     monkeypatch.setattr(pending_list, "ROWS_AT_ONCE", 3)
     monkeypatch.setattr(claim_order, "ROWS_AT_ONCE", 3)
     run_state_machine_as_test(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.entries.entry_id import MAX_ID, make_id
-from storage.entries.entry_ids import EntryIDs
+from storage.entries.entry_id import MAX_ID, EntryIDs, make_id
 from storage.groups.group import UNKNOWN, Group
 from storage.groups.lag import (
     advance_group,

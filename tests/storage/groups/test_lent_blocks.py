@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.entries.entry_ids import EntryIDs
-from storage.groups.consumer import Consumer
-from storage.groups.group import Group
+from storage.entries.entry_id import EntryIDs
+from storage.groups.group import Consumer, Group
 from storage.groups.pending_block import BLOCK_ENTRIES, Columns, Row
 
 COUNT = 3 * BLOCK_ENTRIES

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from storage.chance import Chance
-from storage.entries.entry_ids import EntryIDs
+from storage.entries.entry_id import EntryIDs
 from storage.groups.group import Group
 from storage.keyspace.database import Database
 from storage.stream import Stream

@@ -8,8 +8,16 @@ from array import array
 from hypothesis import strategies as st
 
 from storage.entries.entry import Shape, encode_entry, encode_fields, encode_id
-from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryID, make_id
-from storage.entries.id_columns import NodeIDs, pack_ids
+from storage.entries.entry_id import (
+    MAX_ID,
+    MAX_SEQ,
+    MIN_ID,
+    SEQ_BITS,
+    EntryID,
+    NodeIDs,
+    make_id,
+    pack_ids,
+)
 from storage.nodes.entry_cache import EntryCache
 from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.node import Node, freeze

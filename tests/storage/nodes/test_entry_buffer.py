@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.entries.entry import encode_fields, encode_id
-from storage.entries.entry_id import MAX_ID, MAX_SEQ, SEQ_BITS, make_id
-from storage.entries.entry_ids import EntryIDs
+from storage.entries.entry_id import MAX_ID, MAX_SEQ, SEQ_BITS, EntryIDs, make_id
 from storage.nodes.entry_buffer import PART_BYTES, EntryBuffer
 from tests.storage.nodes.sample_nodes import HALVES, encoded
 from tests.support.examples import examples

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from server.allocator import free_bytes, give_back
 from storage.entries.entry import Shape
-from storage.entries.entry_id import MAX_ID, make_id
-from storage.entries.entry_ids import EntryIDs
+from storage.entries.entry_id import MAX_ID, EntryIDs, make_id
 from storage.nodes.entry_cache import EntryCache
 from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.node import freeze

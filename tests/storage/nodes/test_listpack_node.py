@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.entries.entry_id import MAX_ID, MIN_ID, make_id
-from storage.entries.entry_ids import EntryIDs
-from storage.groups.references import References
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryIDs, make_id
+from storage.groups.group import References
 from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.listpack_node import DamagedNode, ListpackNode
 from storage.nodes.open_node import OpenNode

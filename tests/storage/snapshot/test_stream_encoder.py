@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from storage.entries.entry_id import make_id
-from storage.entries.entry_ids import EntryIDs
+from storage.entries.entry_id import EntryIDs, make_id
 from storage.groups.group import Group
 from storage.idempotence import Idempotence
 from storage.nodes.listpack_node import ListpackNode

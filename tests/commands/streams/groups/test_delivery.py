@@ -7,8 +7,7 @@ import pytest
 from commands.core.client import Client
 from commands.streams.groups import delivery
 from protocol.requests import Argv
-from storage.entries.entry_id import make_id
-from storage.entries.entry_ids import EntryIDs
+from storage.entries.entry_id import EntryIDs, make_id
 from storage.groups.group import Group
 from tests.commands.streams.talk import NOW_MS, Talk
 

@@ -1,14 +1,30 @@
-"""What one consumer has of its group's pending entries."""
+"""Sums of bytes, of parts and of the whole.
+
+What one consumer has of its group's pending entries.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from storage.entries.entry_ids import EntryIDs
-from storage.groups import consumer_pending
-from storage.groups.consumer import Consumer
-from storage.groups.group import Group
-from storage.groups.pending_block import BLOCK_ENTRIES, PendingEntry
+from storage.entries.entry_id import EntryIDs
+from storage.groups import pending_block
+from storage.groups.group import Consumer, Group
+from storage.groups.pending_block import BLOCK_ENTRIES, PendingEntry, Tally
+
+
+def test_what_a_part_adds_counts_in_the_whole_while_it_belongs_to_it() -> None:
+    whole, part, other = Tally(), Tally(), Tally()
+    part.add(5)
+    part.join(whole)
+    part.add(10)
+    other.join(whole)
+    other.add(100)
+    assert (part.total_bytes, whole.total_bytes) == (15, 115)
+    part.leave()
+    part.leave()
+    part.add(1)
+    assert (part.total_bytes, whole.total_bytes) == (16, 100)
 
 
 @pytest.fixture
@@ -35,7 +51,7 @@ def of_bob() -> list[int]:
 def test_a_walk_meets_ones_own_entries_alone(
     group: Group, rows_at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(consumer_pending, "ROWS_AT_ONCE", rows_at_once)
+    monkeypatch.setattr(pending_block, "ROWS_AT_ONCE", rows_at_once)
     mine = bob(group).pending
     assert list(mine) == of_bob()
     assert (len(mine), 101 in mine, 102 in mine) == (len(of_bob()), True, False)

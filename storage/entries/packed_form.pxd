@@ -1,4 +1,4 @@
-# The C types of storage/entries/number_layout.py.
+# The C types of storage/entries/packed_form.py.
 
 from libc.string cimport memcmp
 
