@@ -27,6 +27,14 @@ from pyarrow.fs import FileSelector
 from rillway.pipeline.archive.columns.layouts import Layout
 from rillway.pipeline.archive.columns.schema import NO_COLUMNS, Columns, from_text, to_text
 from rillway.pipeline.archive.files.actions import add_action, archived_file, remove_action
+from rillway.pipeline.archive.files.log_files import (
+    ACTIONS,
+    check_readable,
+    check_version,
+    keep_checkpoint,
+    log_damaged,
+    no_archive_sentence,
+)
 from rillway.pipeline.archive.files.parquet_files import (
     DATE,
     PARTITIONED_BY,
@@ -60,14 +68,6 @@ from rillway.pipeline.archive.identity.state_files import (
     write_records,
 )
 from rillway.pipeline.archive.limits import ALL, CURRENT, DAY
-from rillway.pipeline.archive.repair.log_files import (
-    ACTIONS,
-    check_readable,
-    check_version,
-    keep_checkpoint,
-    log_damaged,
-    no_archive_sentence,
-)
 from rillway.pipeline.client.id_units import MS
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, ms_of
 from rillway.pipeline.client.places import LOG_FOLDER

@@ -16,9 +16,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from rillway.pipeline.archive.columns.statistics import UNIX_EPOCH
+from rillway.pipeline.archive.files.log_files import read_version, version_damage, version_path
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.periods import LAST_DAY, MS_PER_DAY
-from rillway.pipeline.archive.repair.log_files import read_version, version_damage, version_path
 from rillway.pipeline.archive.table import ArchiveTable
 
 

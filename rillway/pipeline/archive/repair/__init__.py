@@ -1,6 +1,5 @@
 """Damage to an archive: what is found, what it means, and what can be put right.
 
-`log_files`     which versions and checkpoints of the log are whole, without deltalake
 `findings`      the check of the log, the state, and each file by its size and footer
 `rows`          the check of each row, and of what is in memory
 `rebuilding`    what is known of the streams, from an older state and the rows

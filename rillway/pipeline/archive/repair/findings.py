@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pyarrow.fs import FileType
 
 from rillway.pipeline.archive.columns.statistics import least_text
+from rillway.pipeline.archive.files.log_files import read_log
 from rillway.pipeline.archive.files.parquet_files import EPOCH, STREAM, ArchivedFile, statistics
 from rillway.pipeline.archive.files.store import (
     ArchiveError,
@@ -22,7 +23,6 @@ from rillway.pipeline.archive.files.store import (
     reason_of,
 )
 from rillway.pipeline.archive.identity.state_files import path_of, read_written
-from rillway.pipeline.archive.repair.log_files import read_log
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.plurals import count_of
 

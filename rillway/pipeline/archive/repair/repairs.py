@@ -19,15 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rillway.pipeline.archive.files.actions import add_content
-from rillway.pipeline.archive.files.parquet_files import ArchivedFile
-from rillway.pipeline.archive.files.store import LogDamaged, Store, StoreFailed
-from rillway.pipeline.archive.identity.state_files import FOLDER, numbers, read_written
-from rillway.pipeline.archive.repair.findings import (
-    check_state,
-    file_damage,
-    file_finding,
-)
-from rillway.pipeline.archive.repair.log_files import (
+from rillway.pipeline.archive.files.log_files import (
     ACTIONS,
     LAST_CHECKPOINT,
     Damage,
@@ -39,6 +31,14 @@ from rillway.pipeline.archive.repair.log_files import (
     read_log,
     read_version,
     version_path,
+)
+from rillway.pipeline.archive.files.parquet_files import ArchivedFile
+from rillway.pipeline.archive.files.store import LogDamaged, Store, StoreFailed
+from rillway.pipeline.archive.identity.state_files import FOLDER, numbers, read_written
+from rillway.pipeline.archive.repair.findings import (
+    check_state,
+    file_damage,
+    file_finding,
 )
 from rillway.pipeline.archive.repair.rebuilding import rebuilt, unproven
 from rillway.pipeline.archive.repair.rows import unreadable

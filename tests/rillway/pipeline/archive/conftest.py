@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.client.connection import Connection
+from tests.rillway.pipeline.archive.repair.damages import make_archive
 from tests.support.programs.servers import RunningServer
 from tests.support.stores.object_store import AWAY, BUCKET, SERVERS
 
@@ -60,3 +62,16 @@ def object_store(store_options: ObjectStore, tmp_path: Path) -> ObjectStore:
     return replace(
         store_options, uri=f"{store_options.uri}/{tmp_path.parent.name}/{tmp_path.name} of a test"
     )
+
+
+@pytest.fixture(scope="session")
+def whole_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive that is made once."""
+    return make_archive(tmp_path_factory.mktemp("whole") / "archive").root
+
+
+@pytest.fixture
+def root(whole_archive: Path, tmp_path: Path) -> Path:
+    """A copy of it for a test that damages it."""
+    copied: Path = shutil.copytree(whole_archive, tmp_path / "archive")
+    return copied

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from rillway.pipeline.archive.files import log_files
+from rillway.pipeline.archive.files.log_files import kept_checkpoints, read_log
 from rillway.pipeline.archive.files.store import LogDamaged, store_of
-from rillway.pipeline.archive.repair import log_files
-from rillway.pipeline.archive.repair.log_files import kept_checkpoints, read_log
 from rillway.pipeline.archive.table import (
     CHECKPOINT_INTERVAL,
     ArchiveError,
