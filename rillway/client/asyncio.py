@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import redis.asyncio
-from redis.exceptions import AskError, MovedError
 
 from rillway.client.operations import (
     AddOptions,
@@ -27,6 +26,7 @@ from rillway.client.operations import (
     length,
 )
 from rillway.client.partitions import Partitions
+from rillway.net.routing import Decision, Step, decide, text_of
 
 if TYPE_CHECKING:
     from rillway.client.tracing import Tracing
@@ -67,8 +67,10 @@ class AsyncPerformer:
             options = {"allow_redirections": False} if self._is_cluster else {}
             replies: list[Any] = await pipeline.execute(raise_on_error=False, **options)
         for place, reply in enumerate(replies):
-            if isinstance(reply, AskError):  # MovedError is one, too
-                replies[place] = await self._send_to(reply, requests[place])
+            if isinstance(reply, redis.ResponseError):
+                decision = decide(text_of(reply), "")
+                if decision.step in (Step.FOLLOW, Step.ASK):
+                    replies[place] = await self._send_to(decision, requests[place])
         for reply in replies:
             if is_interruption(reply):
                 raise reply
@@ -80,15 +82,15 @@ class AsyncPerformer:
         except redis.ResponseError as refusal:
             return refusal
 
-    async def _send_to(self, error: AskError, request: Request) -> Any:
+    async def _send_to(self, decision: Decision, request: Request) -> Any:
         """The reply of the node that another one named.
 
         redis-py's asyncio client follows MOVED, and learns from it. ASKING it may send on another
         connection than the request (8.1), so here both go to the node together.
         """
         try:
-            node = self._client.get_node(error.host, error.port)
-            if isinstance(error, MovedError) or node is None:
+            node = self._client.get_node(*decision.address)
+            if decision.step is Step.FOLLOW or node is None:
                 return await self._client.execute_command(*request)
             async with self._client.pipeline(transaction=False) as pipeline:
                 pipeline.execute_command("ASKING", target_nodes=node)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from redis.retry import Retry
 
 from rillway.cluster.arguments import BUS_PORT_OFFSET
 from rillway.cluster.failure import ClusterFailed, NoPassword, NotReady
+from rillway.net.polling import poll
 
 SLOT_COUNT = 16_384
 ANSWER_SECONDS = 5.0
@@ -182,14 +182,16 @@ def wait_until(holds: Callable[[], bool], seconds: float, otherwise: Callable[[]
 
     Raises ClusterFailed, with the text of `otherwise`, if it does not hold in time.
     """
-    deadline = time.monotonic() + seconds
-    while True:
+    reason: NotReady | None = None
+
+    def is_reached() -> bool:
+        nonlocal reason
+        reason = None
         try:
-            if holds():
-                return
+            return holds()
         except NotReady as failure:
-            if time.monotonic() > deadline:
-                raise ClusterFailed(str(failure)) from None
-        if time.monotonic() > deadline:
-            raise ClusterFailed(otherwise())
-        time.sleep(POLL_SECONDS)
+            reason = failure
+            return False
+
+    if not poll(is_reached, seconds, pause_s=POLL_SECONDS):
+        raise ClusterFailed(str(reason) if reason else otherwise())

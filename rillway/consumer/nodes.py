@@ -11,6 +11,7 @@ which hides that the entries of the first reply are pending.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -21,19 +22,18 @@ from redis.asyncio.connection import Connection, UnixDomainSocketConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.crc import key_slot
-from redis.exceptions import AskError, ClusterDownError, MovedError, TryAgainError
+from redis.exceptions import ClusterDownError, TryAgainError
 
-Address: TypeAlias = tuple[str, int]
+from rillway.net.routing import Address, Step, address_of, decide, text_of
+
 Request: TypeAlias = tuple[Any, ...]
 
-CLUSTER_ERRORS: dict[str, type[redis.RedisError]] = {
-    "MOVED": MovedError,
-    "ASK": AskError,
+# Errors that plain clients of older releases of redis-py do not know.
+WAITING: dict[str, type[redis.RedisError]] = {
     "TRYAGAIN": TryAgainError,
     "CLUSTERDOWN": ClusterDownError,
 }
 SOCKET_TIMEOUT_SECONDS = 10.0
-MOST_REDIRECTIONS = 8
 
 
 class Nodes:
@@ -111,7 +111,9 @@ class Nodes:
         self._known = []
         self._moved = {}
         for start, end, *nodes in reply:
-            addresses = [(host.decode() if host else asked[0], port) for host, port, *_ in nodes]
+            addresses = [
+                address_of((name or b"").decode(), port, asked[0]) for name, port, *_ in nodes
+            ]
             self._ranges.append((start, end, addresses[0]))
             for address in addresses:
                 if address not in self._known:
@@ -156,26 +158,26 @@ class Nodes:
         """Raises ConnectionError if the nodes do not agree about who has the slot."""
         slot = key_slot(key.encode())
         address, asking = self._address_of(slot), False
-        for _ in range(MOST_REDIRECTIONS):
+        for attempts in itertools.count(1):
             client = self._client_of(address)
             try:
                 return await _send(client, requests, transaction=transaction, asking=asking)
-            except redis.ResponseError as refusal:
-                error = recognized(refusal)
-                if not isinstance(error, AskError):  # MovedError is one, too
-                    raise error from None
-                address = error.host or address[0], int(error.port)
-                asking = not isinstance(error, MovedError)
-                if not asking:
-                    self._moved[slot] = address
+            except redis.ResponseError as error:
+                step, _, found = decide(text_of(error), address[0], redirections=attempts)
+                if step is Step.GIVE_UP:
+                    break
+                if step in (Step.FAIL, Step.WAIT):
+                    raise recognized(error) from None
+            address, asking = found, step is Step.ASK
+            if not asking:
+                self._moved[slot] = address
         raise redis.ConnectionError(f"the nodes do not agree about who has slot {slot}")
 
 
 def recognized(error: redis.ResponseError) -> redis.RedisError:
-    """An error of a cluster by its class, which plain clients of older redis-py do not know."""
+    """An error with its class, which plain clients of older releases of redis-py do not know."""
     word, _, rest = str(error).partition(" ")
-    kind = CLUSTER_ERRORS.get(word)
-    return kind(rest) if kind is not None else error
+    return WAITING[word](rest) if word in WAITING else error
 
 
 def _client(pool: redis.asyncio.ConnectionPool) -> Any:

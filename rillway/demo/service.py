@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import parent_process
@@ -17,6 +16,7 @@ from pathlib import Path
 import redis
 
 import rillway
+from rillway.net.polling import poll
 
 START_SECONDS = 10.0
 STOP_SECONDS = 10.0
@@ -64,13 +64,16 @@ class Service:
         return f"redis://127.0.0.1:{self.port}"
 
     def wait_until_ready(self) -> int:
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline and self.process.poll() is None:
-            match = PORT_LINE.search(self.log.read_text(errors="replace"))
-            if match and self.answers_on(int(match[1])):
-                return int(match[1])
-            time.sleep(0.02)
-        raise ServerFailed(f"the server did not start:\n{self.log.read_text(errors='replace')}")
+        """The port on which it answers. Raises ServerFailed."""
+        poll(lambda: self.open_port() or self.process.poll() is not None, START_SECONDS)
+        port = self.open_port()
+        if port is None:
+            raise ServerFailed(f"the server did not start:\n{self.log.read_text(errors='replace')}")
+        return port
+
+    def open_port(self) -> int | None:
+        match = PORT_LINE.search(self.log.read_text(errors="replace"))
+        return int(match[1]) if match and self.answers_on(int(match[1])) else None
 
     def answers_on(self, port: int) -> bool:
         """Return True if this process listens on `port`, not a server that was started earlier."""

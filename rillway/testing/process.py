@@ -18,12 +18,12 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
+from rillway.net.polling import poll
 from rillway.testing import warm
 from rillway.testing.directives import Value, file_text, normalized
 
@@ -176,17 +176,16 @@ class RillwayServer:
 
     def _wait_until_it_listens(self, printed_before: int) -> None:
         """Reads `host` and `port` from the log. Raises ServerFailed."""
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            alive = self.running
-            if found := PORT_LINE.search(self.log, printed_before):
-                self.port = int(found[1])
-                self.host = WILDCARDS.get(found[2], found[2])
-                return
-            if not alive:
-                break
-            time.sleep(POLL_SECONDS)
-        raise self._failure("did not start")
+        poll(
+            lambda: not self.running or PORT_LINE.search(self.log, printed_before),
+            START_SECONDS,
+            pause_s=POLL_SECONDS,
+        )
+        found = PORT_LINE.search(self.log, printed_before)
+        if found is None:
+            raise self._failure("did not start")
+        self.port = int(found[1])
+        self.host = WILDCARDS.get(found[2], found[2])
 
     def _ask(self, *words: str) -> None:
         """Sends one request. Raises ServerFailed if the reply is missing or an error."""

@@ -14,11 +14,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import rillway
+from rillway.net.polling import poll
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
 IMPORT_ROOT = Path(rillway.__file__).parents[1]
@@ -114,12 +114,11 @@ class WarmProcess:
         """
         if self._launcher.owner != os.getpid():
             return self.returncode or 0
-        deadline = time.monotonic() + (timeout if timeout is not None else float("inf"))
-        while (status := self.poll()) is None:
-            if time.monotonic() > deadline:
-                raise subprocess.TimeoutExpired("rillway serve", timeout or 0)
-            time.sleep(POLL_SECONDS)
-        return status
+        seconds = timeout if timeout is not None else float("inf")
+        if not poll(lambda: self.poll() is not None, seconds, pause_s=POLL_SECONDS):
+            raise subprocess.TimeoutExpired("rillway serve", seconds)
+        assert self.returncode is not None
+        return self.returncode
 
 
 _lock = threading.Lock()

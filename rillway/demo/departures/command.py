@@ -22,6 +22,7 @@ from rillway.demo.service import (
     clear_keys,
     open_server,
 )
+from rillway.net.polling import poll
 from rillway.plurals import count_of
 
 STREAM, LEDGER = DEPARTURE_KEYS
@@ -69,12 +70,13 @@ class Crew:
         """Start all and wait until each is connected."""
         for process in self.processes.values():
             process.start()
-        deadline = time.monotonic() + READY_SECONDS
-        while not all(tally.ready for tally in self.tallies.values()):
-            self.note_crashes()
-            if time.monotonic() > deadline:
-                raise DemoFailed("not all consumers could connect")
-            time.sleep(0.02)
+        if not poll(self.are_ready, READY_SECONDS):
+            raise DemoFailed("not all consumers could connect")
+
+    def are_ready(self) -> bool:
+        """Raises DemoFailed if one has ended."""
+        self.note_crashes()
+        return all(tally.ready for tally in self.tallies.values())
 
     def note_crashes(self) -> list[str]:
         """The consumers that were found to have crashed since the last call.

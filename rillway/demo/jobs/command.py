@@ -23,6 +23,7 @@ from rillway.demo.service import (
     clear_keys,
     open_server,
 )
+from rillway.net.polling import poll
 from rillway.plurals import count_of
 from rillway.top.command import is_terminal
 
@@ -161,11 +162,8 @@ def repeat(
 def drain(queue: Queue) -> None:
     """Wait until nothing is left to do. Raises DemoFailed if it takes too long."""
     say("No more jobs are added; the workers finish what is left ...")
-    deadline = time.monotonic() + DRAIN_SECONDS
-    while not queue.is_empty:
-        if time.monotonic() > deadline:
-            raise DemoFailed(f"jobs were left after {DRAIN_SECONDS:.0f} seconds: {queue.pending()}")
-        time.sleep(STEP_SECONDS)
+    if not poll(lambda: queue.is_empty, DRAIN_SECONDS, pause_s=STEP_SECONDS):
+        raise DemoFailed(f"jobs were left after {DRAIN_SECONDS:.0f} seconds: {queue.pending()}")
 
 
 def report(queue: Queue) -> bool:

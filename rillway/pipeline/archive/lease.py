@@ -20,9 +20,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
+from rillway.net.routing import Address
 from rillway.pipeline.client.cluster import beside, connect, following
 from rillway.pipeline.client.connection import (
-    Address,
     Connection,
     ConnectionLost,
     NodeAway,

@@ -19,6 +19,7 @@ from itertools import chain
 
 import pyarrow as pa
 
+from rillway.net.routing import Address
 from rillway.pipeline.archive.columns.batches import Run, with_columns
 from rillway.pipeline.archive.columns.layouts import KnownLayouts, Layout, Layouts
 from rillway.pipeline.archive.columns.schema import NO_COLUMNS, Columns
@@ -40,7 +41,6 @@ from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.decoder import RawEntry, fields_decoder, repeated, timestamps
 from rillway.pipeline.client.cluster import connect, is_redirection
 from rillway.pipeline.client.connection import (
-    Address,
     Connection,
     NodeAway,
     ReplyTooLong,

@@ -1,14 +1,13 @@
-"""Connections to the nodes of a Redis Cluster, for what else has one connection to one server.
+"""The nodes of a Redis Cluster, used like a connection to a single server.
 
-A request goes to the node that has its key's slot. Slots move: a node that has given one away
-answers MOVED, and is asked no more; while a slot moves, ASK sends a single request to where the
-key is already, and TRYAGAIN and CLUSTERDOWN pass. Requests that are several in flight are sent to
-one node by whoever sends them (`of`, `redirected`).
+A request goes to the node that has its key's slot, and follows the slot when it moves
+(rillway/net/routing.py). A caller with several requests in flight picks the node itself (`of`), and
+asks where to repeat a request that was redirected (`redirected`).
 
-When a node dies, what was underway is lost with the connection, and the caller begins again: by
-the node that the URL names, or by one of those that it has named before. Who can do without some
-keys leaves out the nodes that do not answer (`leave_out`): all that has to do with their keys
-raises NodeAway then, without a wait.
+When a node dies, requests in flight are lost with the connection, and the caller starts over, at
+the node that the URL names or at one that it named before. A caller that can do without some keys
+leaves out the nodes that do not answer (`leave_out`): requests for their keys then raise NodeAway
+at once.
 """
 
 from __future__ import annotations
@@ -23,8 +22,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 from redis.crc import key_slot
 
+from rillway.net import routing
+from rillway.net.routing import Address, Step
 from rillway.pipeline.client.connection import (
-    Address,
     Connection,
     ConnectionLost,
     NodeAway,
@@ -39,12 +39,7 @@ T = TypeVar("T")
 
 KEYLESS = {"CLUSTER", "COMMAND", "INFO", "TIME"}
 KEY_PLACES = {"EVAL": 3, "XINFO": 2, "XGROUP": 2, "XREADGROUP": 5}
-MOVED, ASK = "MOVED", "ASK"
-PASSING = ("TRYAGAIN", "CLUSTERDOWN", "LOADING")
-# How long a request is repeated: a slot with large keys takes a while to move.
-PATIENCE_S = 60.0
-PAUSE_S = 0.05
-# By the URL of a node: those of the others of its cluster, by which that is reached without it.
+# Fallback URLs: the other nodes of each cluster, keyed by the URL it was opened with.
 _others: dict[str, list[str]] = {}
 
 
@@ -78,10 +73,10 @@ def _reached(url: str) -> Connection:
 
 
 def following(connection: Connection, key: str, action: Callable[[Connection], T]) -> T:
-    """Do what takes several requests on the server that has a key, a transaction for one.
+    """Run an action of several requests, such as a transaction, on the server that has a key.
 
-    Where the slot has moved it is done once more, on the other node; while it moves, this waits.
-    So the action must have done nothing when it is redirected. Raises ServerError.
+    When the slot has moved, the action runs again on the other node; while it moves, this waits. So
+    an action that is redirected must have changed nothing. Raises ServerError.
     """
     began = time.monotonic()
     while True:
@@ -89,7 +84,7 @@ def following(connection: Connection, key: str, action: Callable[[Connection], T
             return action(connection.of(key))
         except ServerError as error:
             connection.redirected(key, error, began)
-        time.sleep(PAUSE_S)
+        time.sleep(routing.PAUSE_S)
 
 
 def url_of(url: str, key: str) -> str:
@@ -118,7 +113,7 @@ def away_sentences(nodes: Iterable[NodeAway], of_keys: Iterable[NodeAway]) -> li
 
 def is_redirection(reply: Reply) -> bool:
     """Return True for an error that means: not here, or not now. Nothing was done."""
-    return isinstance(reply, ServerError) and reply.code in (MOVED, ASK, *PASSING)
+    return isinstance(reply, ServerError) and routing.is_redirection(str(reply))
 
 
 @lru_cache
@@ -168,15 +163,17 @@ class Cluster(Connection):
         self._addresses.clear()
         known: set[Address] = set()
         for begin, end, *nodes in ranges:
-            addresses = [self._address(host, port) for host, port, *_ in nodes]
+            addresses = [
+                routing.address_of((name or b"").decode(), port, self._host)
+                for name, port, *_ in nodes
+            ]
             self._addresses |= dict.fromkeys(range(begin, end + 1), addresses[0])
             known.update(addresses)
         _others[self.url] = [_at(self.url, address) for address in sorted(known)]
 
-    def _address(self, host: bytes | None, port: int) -> Address:
-        """A node that does not know its own name has that by which it was reached."""
-        name = (host or b"").decode()
-        return (name if name not in ("", "?") else urlsplit(self.url).hostname or "", int(port))
+    @property
+    def _host(self) -> str:
+        return urlsplit(self.url).hostname or ""
 
     def _node(self, address: Address) -> Connection:
         if address in self.left_out:
@@ -234,28 +231,28 @@ class Cluster(Connection):
         return slot_of(key)
 
     def learn(self, error: ServerError) -> None:
-        if error.code == MOVED:
-            _, slot, address = str(error).split()
-            self.changes += 1
-            self._addresses[int(slot)] = self._named(address)
+        self._decide(error, 0.0)
 
-    def _named(self, address: str) -> Address:
-        host, _, port = address.rpartition(":")
-        return self._address(host.encode(), int(port))
+    def _decide(self, error: ServerError, seconds: float) -> routing.Decision:
+        decision = routing.decide(str(error), self._host, seconds=seconds)
+        if decision.step is Step.FOLLOW:
+            self.changes += 1
+            self._addresses[decision.slot] = decision.address
+        return decision
 
     def redirected(self, key: str, error: ServerError, began: float) -> Connection:
-        """The node to which a request is to go again; after ASK, it takes only the next one.
+        """The node to repeat a request on; after ASK, it takes only that one.
 
-        Raises `error` if it is none of these, or if it has lasted too long since `began`.
+        Raises `error` if it is no redirection, or if the first one was too long ago (`began`).
         """
-        if not is_redirection(error) or time.monotonic() - began > PATIENCE_S:
+        decision = self._decide(error, time.monotonic() - began)
+        if decision.step in (Step.FAIL, Step.GIVE_UP):
             raise error
-        self.learn(error)
-        if error.code in PASSING:
-            time.sleep(PAUSE_S)
-        if error.code != ASK:
+        if decision.step is Step.WAIT:
+            time.sleep(routing.PAUSE_S)
+        if decision.step is not Step.ASK:
             return self.of(key)
-        node = self._node(self._named(str(error).split()[2]))
+        node = self._node(decision.address)
         node.call("ASKING")
         return node
 

@@ -18,11 +18,10 @@ from typing import Any, TypeAlias
 import hiredis
 import redis
 
+from rillway.net.routing import Address
 from rillway.pipeline.client.urls import TIMEOUT_SECONDS, public_url
 
 Word: TypeAlias = bytes | str | int
-# Host and port of a node.
-Address: TypeAlias = tuple[str, int]
 # Nested lists of bytes and ints, None for null; a ServerError may stand inside of EXEC's reply.
 Reply: TypeAlias = Any
 

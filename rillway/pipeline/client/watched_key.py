@@ -13,11 +13,10 @@ EXEC goes on after a command that fails: its reply is for the caller to look at.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from rillway.pipeline.client.cluster import PAUSE_S, is_redirection
+from rillway.pipeline.client.cluster import following, is_redirection
 from rillway.pipeline.client.connection import (
     Connection,
     Reply,
@@ -109,15 +108,17 @@ class WatchedKey:
         return ("SET", self.key, value, *self._expiry)
 
     def _following(self, action: Callable[[Connection], T]) -> T:
-        """Do it where the key is watched, and has been seen; while its slot moves, wait."""
-        began = time.monotonic()
-        while True:
+        """Run an action where the key is watched, and follow the slot if it moves."""
+
+        def attempt(_: Connection) -> T:
             try:
                 return action(self._watching())
             except ServerError as error:
-                self._connection.redirected(self.key, error, began)
-            self.close()
-            time.sleep(PAUSE_S)
+                if is_redirection(error):
+                    self.close()
+                raise
+
+        return following(self._connection, self.key, attempt)
 
     def _watching(self) -> Connection:
         if self._node is None:

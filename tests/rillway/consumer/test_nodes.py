@@ -12,7 +12,8 @@ from redis.crc import key_slot
 from redis.exceptions import AskError, ClusterDownError, MovedError
 
 from rillway.consumer import nodes as module
-from rillway.consumer.nodes import MOST_REDIRECTIONS, Nodes
+from rillway.consumer.nodes import Nodes
+from rillway.net.routing import MOST_REDIRECTIONS
 
 KEY = "orders:{3}"
 SLOT = key_slot(KEY.encode())

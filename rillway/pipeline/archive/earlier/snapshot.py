@@ -10,13 +10,13 @@ import os
 import secrets
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import rillway
+from rillway.net.polling import poll
 from rillway.pipeline.archive.files.store import ArchiveError
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 
@@ -85,19 +85,28 @@ def _start(folder: Path, password: str) -> subprocess.Popen[bytes]:
 
 
 def _connected(url: str, process: subprocess.Popen[bytes], folder: Path, file: Path) -> Connection:
-    """As soon as it has loaded the file, however long that takes. Raises ArchiveError."""
-    while process.poll() is None:
-        try:
-            connection = Connection(url)
-        except (ConnectionLost, ServerError):
-            time.sleep(POLL_SECONDS)
-            continue
-        try:
-            connection.call("PING")
-            return connection
-        except (ConnectionLost, ServerError):
-            connection.close()
-            time.sleep(POLL_SECONDS)
+    """A connection to the server, once it has loaded its file. Raises ArchiveError."""
+    found = poll(
+        lambda: _answering(url) or process.poll() is not None,
+        float("inf"),
+        pause_s=POLL_SECONDS,
+    )
+    if isinstance(found, Connection):
+        return found
     *_, last = ["", *(folder / LOG_NAME).read_text(errors="replace").strip().splitlines()]
     said = last.partition(" # ")[2].replace(FILE_NAME, str(file))
     raise ArchiveError(said or f"{file}: cannot be loaded: {last}")
+
+
+def _answering(url: str) -> Connection | None:
+    """A connection to the server, once it has loaded its file."""
+    try:
+        connection = Connection(url)
+    except (ConnectionLost, ServerError):
+        return None
+    try:
+        connection.call("PING")
+    except (ConnectionLost, ServerError):
+        connection.close()
+        return None
+    return connection

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rillway.client.partitions import Partitions
+from rillway.net.routing import PAUSE_S
 from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings, Hooks
 from rillway.pipeline.archive.engine import Engine, LocalEngine
 from rillway.pipeline.archive.identity.recognition import OtherSource
@@ -19,7 +20,7 @@ from rillway.pipeline.archive.report.rounds import RoundOutcome
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.tasks import WriteTask, Written, run_task
 from rillway.pipeline.archive.trim import TrimRules
-from rillway.pipeline.client.cluster import PAUSE_S, connect, slot_of
+from rillway.pipeline.client.cluster import connect, slot_of
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 from rillway.pipeline.query.history import open_history
 from rillway.pipeline.replay.replayer import Replayer

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from redis.crc import key_slot
 
 from rillway.client.partitions import Partitions
+from rillway.net import routing
 from rillway.pipeline.client import cluster as pipeline_cluster
 from rillway.pipeline.client.cluster import Cluster, beside, connect, slot_of, tag_of_slot
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
@@ -81,12 +82,12 @@ def test_a_single_server_stays_a_plain_connection(rillway_link: Connection) -> N
 def test_an_answer_that_passes_is_waited_for(
     link: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline_cluster, "PAUSE_S", 0.0)
+    monkeypatch.setattr(routing, "PAUSE_S", 0.0)
     error = ServerError("TRYAGAIN Multiple keys request during rehashing of slot")
     now = time.monotonic()
     assert link.redirected("k", error, now) is link.of("k")
     with pytest.raises(ServerError, match="TRYAGAIN"):
-        link.redirected("k", error, now - pipeline_cluster.PATIENCE_S - 1)
+        link.redirected("k", error, now - routing.PATIENCE_S - 1)
     with pytest.raises(ServerError, match="ERR"):
         link.redirected("k", ServerError("ERR no"), now)
 

@@ -1,0 +1,5 @@
+"""What all clients of a server share, without I/O.
+
+`routing`  what an error of a cluster says about the next attempt
+`polling`  asking again until a deadline
+"""
