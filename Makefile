@@ -23,8 +23,8 @@ DIST ?= dist
 LOCKED ?=
 # strict: a warning of Cython or of the C compiler is an error, as .ci/run has it.
 COMPILE ?= 1
-# How long property tests go on: quick; push, as in .ci/run, with the tests that have the mark `thorough`;
-# or thorough, as each night.
+# How long property tests go on: quick, or thorough, with the tests that have the mark `thorough`, as
+# each night.
 PROFILE ?= quick
 # More arguments for `rillway demo` and for pytest: make demo ARGS="--departures 20000"
 ARGS ?=
@@ -183,17 +183,40 @@ stop: ## stop the servers that `make demo` left running, or that on PORT
 # -- development ----------------------------------------------------------------------------------
 
 # Where the servers that these start have their modules: see tests/support/programs/servers.py.
-test archive-spark browser-test cluster-crash compat crash failover fuzz pipeline-chaos: export SERVED := $(COMPILED)
+test archive-spark browser-test cluster-crash cluster-test compat crash failover fuzz oldest-spark pipeline-chaos: export SERVED := $(COMPILED)
+
+# Tests run what users run: modules come from .run/compiled, only tests from here. That takes a safe
+# path, and no pythonpath. Where Python's bytecode is not kept, each process would make its own.
+PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --hypothesis-profile=$(PROFILE)
+COMPILED_FIRST = PYTHONSAFEPATH=1 PYTHONPATH=$(COMPILED):$(CURDIR)
+PYTEST_COMPILED = $(COMPILED_FIRST) $(PYTEST) -o pythonpath=
 
 .PHONY: test
-test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus shells systemd java node ## run all tests, beside a real redis-server: about twelve minutes
-	@# Where Python's bytecode is not kept, each of the hundreds of servers would make its own.
-	@env -u PYTHONDONTWRITEBYTECODE \
-		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=$(PROFILE) $(ARGS)
+test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus shells systemd java node $(RUN)/.collected ## run all tests, beside a real redis-server: about six minutes. ARGS=tests/storage runs a part
+	@$(COMPILED_FIRST) $(BIN)/python -c 'import server.requests.dispatch as it; assert it.__file__.endswith(".so"), it'
+	@$(PYTEST_COMPILED) -n $(JOBS) $(ARGS)
+
+# In a fresh clone pytest rewrites each module of the tests: once, not in each of JOBS processes.
+$(RUN)/.collected: | $(VENV)/.dev compiled
+	@$(PYTEST_COMPILED) --collect-only -qq >/dev/null
+	@touch $@
+
+# In .ci/run what looks inside of modules, and what shows within a minute that interpreted modules do
+# the same; each night, with PROFILE=thorough, all that does not take a server of its own kind.
+INTERPRETED = $(addprefix tests/,$(LAYERS) fuzz golden rillway/app compat/test_sequences.py)
+ifeq ($(PROFILE),thorough)
+INTERPRETED += tests/integration tests/rillway/testing
+MARKED =
+else
+MARKED = -m "interpreted or golden or edge"
+endif
+.PHONY: interpreted-test
+interpreted-test: $(VENV)/.dev redis-server ## test the modules as they run without a compiler: a minute; PROFILE=thorough: all of them
+	@$(PYTEST) -n $(JOBS) $(MARKED) $(INTERPRETED) $(ARGS)
 
 .PHONY: cluster-test
-cluster-test: $(RUN)/connect/.installed redis-server java ## the pipeline on a Spark cluster of two workers, and through Spark Connect
-	@PYTHONPATH=$(CURDIR)/$(RUN)/connect $(BIN)/python -m pytest -m cluster tests/rillway/pipeline $(ARGS)
+cluster-test: $(RUN)/connect/.installed compiled redis-server java ## the pipeline on a Spark cluster of two workers, and with PROFILE=thorough through Spark Connect
+	@PYTHONPATH=$(CURDIR)/$(RUN)/connect $(PYTEST) -m cluster tests/rillway/pipeline/jvm/test_clusters.py $(ARGS)
 
 # In .run, and on the path before the packages of .venv: the oldest Spark, and what a client of Spark
 # Connect needs.
@@ -207,8 +230,8 @@ browser-test: $(VENV)/.dev compiled chromium ## the console's pages in Chromium:
 	@$(BIN)/python -m pytest -n 2 -m browser tests/rillway/console/browser $(ARGS)
 
 .PHONY: oldest-spark
-oldest-spark: $(RUN)/oldest-spark/.installed redis-server java ## the formats and the archive on the oldest Spark
-	@PYTHONPATH=$(CURDIR)/$(RUN)/oldest-spark $(BIN)/python -m pytest -m "oldest and not thorough" \
+oldest-spark: $(RUN)/oldest-spark/.installed compiled redis-server java ## the formats and the archive on the oldest Spark
+	@PYTHONPATH=$(CURDIR)/$(RUN)/oldest-spark $(PYTEST) -m oldest \
 		tests/rillway/pipeline/jvm/test_oldest_spark.py $(ARGS)
 
 .PHONY: check
@@ -323,19 +346,6 @@ wheel: $(VENV)/.dev compiler ## build a compiled wheel for this Python in DIST
 	@COMPILE_RILLWAY=1 $(BIN)/python setup.py --quiet build --build-base $(RUN)/compiling \
 		--build-lib $(RUN)/wheel/modules bdist_wheel --dist-dir $(RUN)/wheel
 	@PATH="$(CURDIR)/$(BIN):$$PATH" auditwheel repair --wheel-dir "$(DIST)" $(RUN)/wheel/*.whl
-
-# `make test` the other way round. First, modules come from .run/compiled, only tests from here: that
-# takes a safe path, and no pythonpath.
-.PHONY: compiled-test
-compiled-test: $(VENV)/.dev compiled redis-server prometheus shells ## test what `make test` runs interpreted compiled, and an interpreted server
-	@export PYTHONSAFEPATH=1 PYTHONPATH=$(COMPILED):$(CURDIR); \
-	$(BIN)/python -c 'import server.requests.dispatch as it; assert it.__file__.endswith(".so"), it'; \
-	env -u PYTHONDONTWRITEBYTECODE \
-		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=$(PROFILE) -o pythonpath= \
-		-m "not interpreted" \
-		$(addprefix tests/,$(LAYERS)) tests/fuzz tests/golden $(ARGS)
-	@env -u PYTHONDONTWRITEBYTECODE \
-		$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=quick tests/integration/redis_py $(ARGS)
 
 .PHONY: archive-crash
 archive-crash: $(VENV)/.dev compiled redis-server java ## kill driver, workers and server while an archive is written

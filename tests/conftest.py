@@ -118,10 +118,15 @@ def running(start: Callable[[], RunningServer]) -> Iterator[RunningServer]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: distribution.place(item.nodeid))
+    left_out = set()
     if config.getoption("--hypothesis-profile") == "quick":
-        left_out = [item for item in items if item.get_closest_marker("thorough")]
-        items[:] = [item for item in items if item not in left_out]
-        config.hook.pytest_deselected(items=left_out)
+        left_out.add("thorough")
+    if IS_COMPILED:
+        left_out.add("interpreted")
+    deselected = [item for item in items if any(map(item.get_closest_marker, left_out))]
+    if gone := set(deselected):
+        items[:] = [item for item in items if item not in gone]
+        config.hook.pytest_deselected(items=deselected)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -215,6 +215,7 @@ def test_a_user_is_refused_what_redis_refuses(
     check(pair, sequence, withheld)
 
 
+@pytest.mark.edge
 @pytest.mark.parametrize("name", EDGES)
 def test_an_edge_is_answered_as_redis_answers_it(pair: Pair, name: str) -> None:
     drafts: list[Draft] = [list(split_line(line)) for line in commands_of(EDGES[name])]

@@ -10,7 +10,7 @@ starts one itself. Port 6379 of the page stands for a free one, and so do the ot
 An HTML comment just before a block, which no reader sees, says what else there is to know:
 
     <!-- not run: reason -->      left out; the reason is for those who read the source
-    <!-- thorough: reason -->     run by .ci/run and each night, because it takes long
+    <!-- thorough: reason -->     run each night, because it takes long
     <!-- file: NAME -->           written to a file in the shell's folder instead of being run
     <!-- output -->               what the Python block before has printed
     <!-- numbers vary -->         every number in the output stands for any number, with any unit of

@@ -1,8 +1,8 @@
 """How many examples a property test is tried with, in the profile of hypothesis that is loaded.
 
-`thorough` is what pytest does by itself and what runs each night. With `--hypothesis-profile`,
-.ci/run asks for `push`, a fifth of it, and `make test` for `quick`, a tenth. They are registered in
-conftest.py, which leaves out the tests with the mark `thorough` in `quick` alone.
+`thorough` is what pytest does by itself and what runs each night; `make test` asks for `quick`, a
+tenth of it. They are registered in conftest.py, which leaves out the tests with the mark `thorough`
+in `quick`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 
 from hypothesis import settings
 
-PROFILES = {"thorough": 100, "push": 20, "quick": 10}
+PROFILES = {"thorough": 100, "quick": 10}
 
 
 def examples(thorough: int) -> int:

@@ -1,4 +1,4 @@
-"""What the tests of the pipeline share: each runs against Rillway; in .ci/run, also against Redis.
+"""What the tests of the pipeline share: each runs against Rillway; each night, also against Redis.
 
 They call the classes that Spark would call. What needs Spark itself is in the folder `spark`.
 """
