@@ -23,8 +23,7 @@ from rillway.pipeline.client.ids import MAX_ID, MIN_ID, make_id
 from rillway.pipeline.query import command as query
 from rillway.pipeline.query.history import read_history
 from rillway.pipeline.ranges.reader import read_batches
-from rillway.pipeline.replay.pace import Speed
-from rillway.pipeline.replay.replayer import Replayer
+from rillway.pipeline.replay.replayer import Replayer, Speed
 
 REPLAYED, PACED = "departures-replayed", "departures-paced"
 CARRIER = "UA"

@@ -1,8 +1,7 @@
-"""Replay: entries of the archive are added to a stream again, once, at their old pace or another.
+"""Replay: adds archived entries to a stream again, once, at their original pace or another.
 
-`replayer`   reads and writes
-`ledger`     records how far it has come
-`pace`       when each entry is due
+`replayer`   reads the archive and writes the stream, at a pace
+`ledger`     records the progress of a replay
 `arguments`  the arguments of `rillway replay`
 `command`    `rillway replay`
 """

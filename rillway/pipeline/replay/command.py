@@ -20,8 +20,7 @@ from rillway.pipeline.client.id_units import in_unit
 from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.replay.arguments import parse_options
 from rillway.pipeline.replay.ledger import ReplayRefused
-from rillway.pipeline.replay.pace import AtOnce, Pace, Rate, Speed
-from rillway.pipeline.replay.replayer import Hooks, Replayer
+from rillway.pipeline.replay.replayer import AtOnce, Hooks, Pace, Rate, Replayer, Speed
 
 EXPECTED_ERRORS = (
     ArchiveError,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -23,7 +25,6 @@ from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.id_units import unit_text
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id
 from rillway.pipeline.replay.ledger import Ledger, Plan, Progress, ReplayRefused
-from rillway.pipeline.replay.pace import MAX_WAIT_SECONDS, MIN_WAIT_SECONDS, AtOnce, Pace, Speed
 
 CHUNK_ROWS = 1000
 ORIGIN_STREAM, ORIGIN_ID = b"_orig_stream", b"_orig_id"
@@ -197,3 +198,62 @@ def with_origin(batch: pa.RecordBatch) -> pa.RecordBatch:
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     columns["fields"] = pa.array(fields, PAIRS)
     return pa.RecordBatch.from_arrays(list(columns.values()), schema=batch.schema)
+
+
+# So that a signal is noticed while there is nothing to write.
+MAX_WAIT_SECONDS = 0.25
+# What is due in less than that is waited for as long: fractions of a second are not exact.
+MIN_WAIT_SECONDS = 0.001
+
+
+class Pace(Protocol):
+    """The pace of a replay, asked repeatedly; `seconds` have passed since the replay began."""
+
+    def due(self, times_ms: Sequence[float], begin: int, sent: int, seconds: float) -> int:
+        """Return how many entries from `begin` on are due now. `sent`: the number sent before."""
+        ...
+
+    def wait_seconds(self, time_ms: float, sent: int, seconds: float) -> float:
+        """Return the seconds until the next entry, which has this time, is due."""
+        ...
+
+
+class AtOnce:
+    """A pace without a limit."""
+
+    def due(self, times_ms: Sequence[float], begin: int, sent: int, seconds: float) -> int:
+        return len(times_ms) - begin
+
+    def wait_seconds(self, time_ms: float, sent: int, seconds: float) -> float:
+        return 0.0
+
+
+@dataclass(slots=True)
+class Rate:
+    """A rate in entries per second."""
+
+    entries: float
+
+    def due(self, times_ms: Sequence[float], begin: int, sent: int, seconds: float) -> int:
+        return max(min(int(seconds * self.entries) + 1 - sent, len(times_ms) - begin), 0)
+
+    def wait_seconds(self, time_ms: float, sent: int, seconds: float) -> float:
+        return max(sent / self.entries - seconds, 0.0)
+
+
+@dataclass(slots=True)
+class Speed:
+    """The gaps between the entries' times, `factor` times as short."""
+
+    factor: float
+    first_ms: float | None = None
+
+    def due(self, times_ms: Sequence[float], begin: int, sent: int, seconds: float) -> int:
+        if self.first_ms is None:
+            self.first_ms = times_ms[begin]
+        now_ms = self.first_ms + seconds * 1000 * self.factor
+        return bisect_right(times_ms, now_ms, lo=begin) - begin
+
+    def wait_seconds(self, time_ms: float, sent: int, seconds: float) -> float:
+        assert self.first_ms is not None
+        return max((time_ms - self.first_ms) / 1000 / self.factor - seconds, 0.0)

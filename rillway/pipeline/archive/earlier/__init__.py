@@ -1,7 +1,6 @@
-"""Entries from before an archive began to have a stream, out of a backup.
+"""Adds entries of a backup that precede the first archived entry of a stream.
 
-`origins`   where they come from: another archive, or a server
-`snapshot`  an RDB file, served by a process of its own
-`adding`    their rows, below the first archived ID, in one commit
+`adding`    reads them from another archive or a server, and adds their rows in one commit
+`snapshot`  serves an RDB file by a child process
 `commands`  `rillway archive backfill`
 """

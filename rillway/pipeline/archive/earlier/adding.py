@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Protocol
 
 import pyarrow as pa
 
 from rillway.pipeline.archive.columns.backfill import RowEncoder
-from rillway.pipeline.archive.earlier.origins import Origin
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile, file_batch, with_times
 from rillway.pipeline.archive.files.periods import Undated
 from rillway.pipeline.archive.files.rows import raw_entries
@@ -28,8 +28,11 @@ from rillway.pipeline.archive.table import (
     ArchiveTable,
     CommitConflict,
 )
+from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
+from rillway.pipeline.ranges.discovery import find_streams
+from rillway.pipeline.ranges.reader import read_batches
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,3 +158,40 @@ class _Job:
         for file in files:
             table.store.remove(file.path)
         raise ArchiveError(f"{table.store}: others have changed it meanwhile: run it again")
+
+
+class Origin(Protocol):
+    """Streams with entries in the order of their IDs."""
+
+    def streams(self) -> list[str]: ...
+
+    def batches(self, stream: str, first: int, last: int) -> Iterator[pa.RecordBatch]:
+        """The entries with IDs from `first` to `last`, both included, with all their fields."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TableOrigin:
+    """Another archive: the rows that lead to its present epochs."""
+
+    table: ArchiveTable
+
+    def streams(self) -> list[str]:
+        return self.table.streams()
+
+    def batches(self, stream: str, first: int, last: int) -> Iterator[pa.RecordBatch]:
+        for _, batch in self.table.rows(stream, CURRENT, first, last).batches():
+            yield batch
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOrigin:
+    """What a server has in memory."""
+
+    connection: Connection
+
+    def streams(self) -> list[str]:
+        return find_streams(self.connection, (), "*")
+
+    def batches(self, stream: str, first: int, last: int) -> Iterator[pa.RecordBatch]:
+        return read_batches(self.connection, stream, first, last)

@@ -8,8 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rillway.pipeline.archive.columns.commands import backfill_columns
-from rillway.pipeline.archive.earlier.adding import Added, add_earlier
-from rillway.pipeline.archive.earlier.origins import Origin, ServerOrigin, TableOrigin
+from rillway.pipeline.archive.earlier.adding import (
+    Added,
+    Origin,
+    ServerOrigin,
+    TableOrigin,
+    add_earlier,
+)
 from rillway.pipeline.archive.earlier.snapshot import served
 from rillway.pipeline.archive.files.store import URI
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable

@@ -1,11 +1,9 @@
-"""A mirror of the archive for readers of Apache Iceberg: the same Parquet files, named once more.
+"""A mirror of the archive for readers of Apache Iceberg: a second table of the same Parquet files.
 
-`changes`    which files the mirror lacks, and which it names in excess
-`store_io`   pyiceberg's files in the place where the archive is
-`catalogue`  the mirror's table in a catalogue of pyiceberg
-`mirror`     brings it to the archive's version
-`tidying`    old snapshots, and files that nothing names any more
-`follower`   a mirror beside an archiver, whose failures are not the archiver's
+`changes`    the files to add to the mirror and to remove from it
+`catalogue`  the mirror's table in a catalogue of pyiceberg, and access to its files
+`mirror`     brings the mirror to the archive's version, and removes old snapshots
+`follower`   updates the mirror after each commit; its failures do not stop the archiver
 
 Only `changes` and `follower` can be imported without the extra `rillway[iceberg]`.
 """

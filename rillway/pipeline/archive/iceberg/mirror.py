@@ -11,9 +11,11 @@ beyond the mirror's version, all files are compared, and the mirror shows the ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
+from pyarrow.fs import FileSelector
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io.pyarrow import parquet_file_to_data_file
@@ -25,6 +27,7 @@ from pyiceberg.types import DateType, TimestampType, TimestamptzType
 from rillway.pipeline.archive.files.store import ArchiveError, Store
 from rillway.pipeline.archive.iceberg.catalogue import (
     DAY_FIELD,
+    FOLDER,
     TS,
     MirrorFailed,
     columns,
@@ -39,8 +42,12 @@ from rillway.pipeline.archive.iceberg.changes import (
     compared_change,
     logged_change,
 )
-from rillway.pipeline.archive.iceberg.tidying import tidy
-from rillway.pipeline.archive.table import MAX_COMMIT_ATTEMPTS, ArchiveTable, first_line
+from rillway.pipeline.archive.table import (
+    MAX_COMMIT_ATTEMPTS,
+    ORPHAN_HOURS,
+    ArchiveTable,
+    first_line,
+)
 from rillway.pipeline.client.urls import public_url
 
 TIMES = (DateType, TimestampType, TimestamptzType)
@@ -204,3 +211,36 @@ class _Step:
             for manifest in ([] if snapshot is None else snapshot.manifests(io))
             for entry in manifest.fetch_manifest_entry(io, discard_deleted=True)
         }
+
+
+# -- tidying ---------------------------------------------------------------------------------------
+
+# They are expired down to the first number when there are more than the second.
+KEPT_SNAPSHOTS, MAX_SNAPSHOTS = 10, 30
+METADATA = f"{FOLDER}/metadata"
+
+
+def tidy(table: Table, store: Store) -> None:
+    """Each MAX_SNAPSHOTS - KEPT_SNAPSHOTS commits. Raises what pyiceberg does, and OSError."""
+    snapshots = sorted(table.snapshots(), key=lambda snapshot: snapshot.sequence_number or 0)
+    if len(snapshots) <= MAX_SNAPSHOTS:
+        return
+    old = [snapshot.snapshot_id for snapshot in snapshots[:-KEPT_SNAPSHOTS]]
+    table.maintenance.expire_snapshots().by_ids(old).commit()
+    table.refresh()
+    named = {location.rpartition("/")[2] for location in _named(table)}
+    # A commit that is being made names its files later.
+    until = datetime.now(UTC) - timedelta(hours=ORPHAN_HOURS)
+    for file in store.filesystem.get_file_info(FileSelector(METADATA)):
+        if file.base_name not in named and file.mtime < until:
+            store.filesystem.delete_file(file.path)
+
+
+def _named(table: Table) -> Iterator[str]:
+    yield table.metadata_location
+    for entry in table.metadata.metadata_log:
+        yield entry.metadata_file
+    for snapshot in table.snapshots():
+        yield snapshot.manifest_list
+        for manifest in snapshot.manifests(table.io):
+            yield manifest.manifest_path

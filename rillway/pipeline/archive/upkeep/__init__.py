@@ -1,7 +1,6 @@
 """Upkeep of an archive.
 
-`compaction`  many small files become few large ones
-`expiry`      old rows go
-`regular`     all of it, as a timer does it
-`commands`    `rillway archive compact`, `expire`, `upkeep`
+`compaction`  merges many small files into few large ones
+`expiry`      removes old rows
+`commands`    `rillway archive compact`, `expire` and `upkeep`, the regular upkeep
 """

@@ -1,23 +1,33 @@
-"""`rillway archive compact`, `expire` and `upkeep`. None of them needs the server."""
+"""`rillway archive compact`, `expire` and `upkeep`. None of them needs the server.
+
+The regular upkeep runs all steps that keep an archive small, fast and sound, one after the other.
+First it checks each file: nothing is merged or deleted in a damaged archive. Then it merges small
+files, removes rows older than the table keeps, and deletes unused files, old states and the
+beginning of the log, after a new checkpoint. Each step is one commit or none, so the upkeep may be
+stopped at any time and run again.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from datetime import UTC, datetime
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
 
 from rillway.pipeline.archive.files.periods import day_before
+from rillway.pipeline.archive.limits import TARGET_BYTES, VACUUM_AFTER_HOURS
+from rillway.pipeline.archive.repair.findings import Finding, check_table
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.upkeep.compaction import Upkeep, compact
 from rillway.pipeline.archive.upkeep.expiry import expire
-from rillway.pipeline.archive.upkeep.regular import keep_up
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.plurals import count_of
 
 
 def compact_main(options: argparse.Namespace) -> int:
-    """Merge small files. Returns the exit status, as the others do."""
+    """Merge small files. Returns the exit status, as the other jobs do."""
     table = ArchiveTable.open(options.to, options.storage_options)
     if options.partition_by is not None:
         table.set_period(options.partition_by)
@@ -34,7 +44,7 @@ def compact_main(options: argparse.Namespace) -> int:
 
 
 def expire_main(options: argparse.Namespace) -> int:
-    """Remove old days."""
+    """Remove old rows."""
     table = ArchiveTable.open(options.to, options.storage_options)
     before = options.before
     if before is None:
@@ -49,7 +59,7 @@ def expire_main(options: argparse.Namespace) -> int:
 
 
 def upkeep_main(options: argparse.Namespace) -> int:
-    """All of it, if nothing is damaged."""
+    """Run the regular upkeep, unless the archive is damaged."""
     table = ArchiveTable.open(options.to, options.storage_options)
     if options.expire_after is not None:
         table.set_expire_after(options.expire_after or None)
@@ -66,8 +76,8 @@ def upkeep_main(options: argparse.Namespace) -> int:
         print(finding, file=sys.stderr)
     if done.compacted is None:
         print(
-            f"rillway archive: {table.store}: damaged, and left as it is: `rillway archive repair "
-            f"--to {table.store}` puts right what it can",
+            f"rillway archive: {table.store}: damaged, so nothing was changed: `rillway archive "
+            f"repair --to {table.store}` repairs what it can",
             file=sys.stderr,
         )
         return 1
@@ -79,7 +89,7 @@ def upkeep_main(options: argparse.Namespace) -> int:
 
 
 def compacted(table: ArchiveTable, done: Upkeep) -> str:
-    """What a compaction did, in a line."""
+    """Return a summary of a compaction in one line."""
     if not done.files_before:
         files = table.files()
         size = sum(file.size_bytes for file in files)
@@ -92,7 +102,7 @@ def compacted(table: ArchiveTable, done: Upkeep) -> str:
 
 
 def expired(done: Upkeep, before: object) -> str:
-    """What an expiry did, in a line."""
+    """Return a summary of an expiry in one line."""
     if not done.rows:
         return f"nothing to remove: no file is wholly from before {before}"
     return (
@@ -102,9 +112,53 @@ def expired(done: Upkeep, before: object) -> str:
 
 
 def _vacuumed(number: int) -> str:
-    return f"; {count_of(number, 'file')} deleted that nothing names any more" if number else ""
+    return f"; {count_of(number, 'file')} deleted that were no longer in use" if number else ""
 
 
 def _hours(options: argparse.Namespace) -> int:
     seconds: float = options.vacuum_after
     return round(seconds / 3600)
+
+
+@dataclass(slots=True)
+class UpkeepDone:
+    """The outcome of the regular upkeep.
+
+    `findings`: if there are any, nothing was done; `expired`, `before`: None if the table keeps
+    rows for ever.
+    """
+
+    findings: list[Finding]
+    compacted: Upkeep | None = None
+    expired: Upkeep | None = None
+    before: date | None = None
+    vacuumed: int = 0
+
+
+def keep_up(
+    table: ArchiveTable,
+    now: datetime,
+    *,
+    target_bytes: int = TARGET_BYTES,
+    vacuum_after_hours: int = VACUUM_AFTER_HOURS,
+    advanced: Callable[[int], None] = lambda rows: None,
+    is_interrupted: Callable[[], bool] = lambda: False,
+) -> UpkeepDone:
+    """Run the regular upkeep. Raises ArchiveError, OSError."""
+    findings, _ = check_table(table)
+    done = UpkeepDone(findings)
+    if findings:
+        return done
+    done.compacted = compact(
+        table,
+        target_bytes=target_bytes,
+        vacuum_after_hours=None,
+        advanced=advanced,
+        is_interrupted=is_interrupted,
+    )
+    if table.expire_after is not None and not is_interrupted():
+        done.before = day_before(now, table.expire_after)
+        done.expired = expire(table, None, done.before, vacuum_after_hours=None)
+    if not is_interrupted():
+        done.vacuumed = table.vacuum(vacuum_after_hours)
+    return done

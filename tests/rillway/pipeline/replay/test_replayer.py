@@ -13,8 +13,15 @@ from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import MIN_ID, parse_id
 from rillway.pipeline.replay.command import main
 from rillway.pipeline.replay.ledger import ReplayRefused, key_of
-from rillway.pipeline.replay.pace import Speed
-from rillway.pipeline.replay.replayer import CHUNK_ROWS, Hooks, Replayed, Replayer
+from rillway.pipeline.replay.replayer import (
+    CHUNK_ROWS,
+    AtOnce,
+    Hooks,
+    Rate,
+    Replayed,
+    Replayer,
+    Speed,
+)
 from tests.rillway.pipeline.scene import add, add_many, stream_ids
 
 STREAM, INTO = "orders", "orders-replayed"
@@ -282,3 +289,28 @@ def test_kept_ids_of_all_epochs_are_refused(capsys: pytest.CaptureFixture[str]) 
         main([*words, "--epochs", "all"])
     assert ended.value.code == 2
     assert "do not ascend" in capsys.readouterr().err
+
+
+TIMES_MS = [1000, 1000, 2000, 11_000]
+
+
+def test_at_once_everything_is_due() -> None:
+    assert AtOnce().due(TIMES_MS, 1, 1, 0.0) == 3
+
+
+def test_a_rate_lets_so_many_pass_a_second() -> None:
+    pace = Rate(2)
+    assert pace.due(TIMES_MS, 0, 0, 0.0) == 1
+    assert pace.due(TIMES_MS, 1, 1, 0.4) == 0
+    assert pace.wait_seconds(1000, 1, 0.4) == 0.09999999999999998
+    assert pace.due(TIMES_MS, 1, 1, 1.0) == 2
+    assert pace.due(TIMES_MS, 1, 1, 100.0) == 3
+
+
+def test_a_speed_keeps_the_gaps_in_proportion() -> None:
+    pace = Speed(10)
+    assert pace.due(TIMES_MS, 0, 0, 0.0) == 2
+    assert pace.due(TIMES_MS, 2, 2, 0.09) == 0
+    assert pace.due(TIMES_MS, 2, 2, 0.1) == 1
+    assert pace.wait_seconds(11_000, 3, 0.1) == 0.9
+    assert pace.due(TIMES_MS, 3, 3, 1.0) == 1

@@ -10,14 +10,27 @@ import pyarrow as pa
 import pytest
 
 from rillway.pipeline.archive.columns.requests import from_options, set_columns
-from rillway.pipeline.archive.earlier.adding import Added, add_earlier
-from rillway.pipeline.archive.earlier.origins import TableOrigin
+from rillway.pipeline.archive.earlier.adding import (
+    Added,
+    Origin,
+    ServerOrigin,
+    TableOrigin,
+    add_earlier,
+)
 from rillway.pipeline.archive.identity.epochs import Epoch, StreamState
 from rillway.pipeline.archive.repair.rows import RowsCheck
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
-from rillway.pipeline.client.ids import parse_id
+from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, parse_id
 from rillway.pipeline.ranges.offsets import Position
-from tests.rillway.pipeline.archive.scene import STREAM, archived_ids, commit, written
+from tests.rillway.pipeline.archive.scene import (
+    STREAM,
+    add_many,
+    archive,
+    archived_ids,
+    commit,
+    written,
+)
 
 
 def append(table: ArchiveTable, *ids: str, stream: str = STREAM, value: str = "1.50") -> None:
@@ -156,3 +169,18 @@ def test_a_commit_whose_answer_was_lost_is_found(
     monkeypatch.setattr(ArchiveTable, "append", unanswered)
     add_earlier(table, TableOrigin(backup), [STREAM])
     assert archived_ids(table) == ["1-0", "5-0"] and files_in(table) == 2
+
+
+@pytest.mark.integration
+def test_a_server_and_an_archive_have_the_same(redis_link: Connection, table: ArchiveTable) -> None:
+    add_many(redis_link, 100)
+    redis_link.call("SET", "a", "b")
+    archive(redis_link, table, trims=False)
+    origins: list[Origin] = [TableOrigin(table), ServerOrigin(redis_link)]
+    for first, last in ((MIN_ID, MAX_ID), (parse_id("7-0"), parse_id("7-5")), (MAX_ID, MAX_ID)):
+        one, other = (
+            [row for batch in origin.batches(STREAM, first, last) for row in batch.to_pylist()]
+            for origin in origins
+        )
+        assert one == other and len(one) == {MIN_ID: 100, MAX_ID: 0}.get(first, 1)
+    assert [origin.streams() for origin in origins] == [[STREAM], [STREAM]]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from rillway.pipeline.archive.command import main
+from rillway.pipeline.archive.identity.state_files import KEPT_FILES
 from rillway.pipeline.archive.table import ArchiveTable
-from tests.rillway.pipeline.archive.scene import DAY_MS
-from tests.rillway.pipeline.archive.upkeep.test_compaction import append
+from rillway.pipeline.archive.upkeep.commands import keep_up
+from tests.rillway.pipeline.archive.scene import DAY_MS, STREAM, archived_ids
+from tests.rillway.pipeline.archive.upkeep.test_compaction import append, days
 
 NO_SERVER = "redis://127.0.0.1:1"
 
@@ -28,7 +32,7 @@ def test_each_says_what_it_did(table: ArchiveTable, capsys: pytest.CaptureFixtur
     assert main(["expire", *words, "--before", "1970-01-02", "--vacuum-after", "0s"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("2 rows from before 1970-01-02 removed, 1 file, ")
-    assert "; 5 files deleted that nothing names any more" in out
+    assert "; 5 files deleted that were no longer in use" in out
 
 
 def test_upkeep_does_all_of_it(table: ArchiveTable, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,3 +59,61 @@ def test_upkeep_leaves_a_damaged_archive_alone(
     printed = capsys.readouterr()
     assert printed.out == "" and "is gone: 1 row of orders" in printed.err
     assert "rillway archive repair" in printed.err
+
+
+__all__ = ["days"]
+NOW = datetime(1970, 1, 4, 12, tzinfo=UTC)
+
+
+def checkpoints(table: ArchiveTable) -> list[Path]:
+    return sorted((table.root / "_delta_log").glob("*.checkpoint.parquet"))
+
+
+def test_files_are_merged_and_the_log_has_a_checkpoint(days: ArchiveTable) -> None:
+    before = archived_ids(days)
+    done = keep_up(days, NOW)
+    assert done.compacted is not None and done.compacted.files_before == 5
+    assert done.expired is None and archived_ids(days) == before
+    assert checkpoints(days)[-1].name.startswith(f"{days.version:020d}.")
+    again = keep_up(days, NOW)
+    assert again.compacted is not None and again.compacted.files_before == again.vacuumed == 0
+
+
+def test_rows_expire_after_the_time_that_the_table_has(days: ArchiveTable) -> None:
+    assert days.expire_after is None
+    days.set_expire_after(2 * DAY_MS / 1000)
+    table = ArchiveTable.open(days.root)
+    assert table.expire_after == 172_800
+    done = keep_up(table, NOW)
+    assert str(done.before) == "1970-01-02" and done.expired is not None
+    assert done.expired.rows == 6 and len(archived_ids(table)) == 6
+    table.set_expire_after(None)
+    assert keep_up(ArchiveTable.open(days.root), datetime(1971, 1, 1, tzinfo=UTC)).expired is None
+
+
+def test_nothing_is_touched_in_a_damaged_archive(days: ArchiveTable) -> None:
+    (days.root / days.files(STREAM)[0].path).unlink()
+    version = days.version
+    done = keep_up(days, NOW, vacuum_after_hours=0)
+    assert [finding.text[:7] for finding in done.findings] == ["is gone"]
+    assert done.compacted is None and days.version == version and not checkpoints(days)
+
+
+def test_an_interruption_ends_it_between_two_steps(days: ArchiveTable) -> None:
+    days.set_expire_after(1)
+    done = keep_up(days, NOW, is_interrupted=lambda: True)
+    assert done.expired is None and not checkpoints(days)
+
+
+def test_old_states_go_and_the_newest_stay(days: ArchiveTable) -> None:
+    for n in range(30):
+        append(days, f"{9 * DAY_MS + n}-0")
+    states = list((days.root / "_rillway").iterdir())
+    for path in states:
+        path.touch()
+    assert keep_up(days, NOW).vacuumed == 0, "they are of this day"
+    for path in states:
+        os.utime(path, (0, 0))
+    # The one that the log names is not among the newest, or it is.
+    assert keep_up(days, NOW).vacuumed in (len(states) - KEPT_FILES - 1, len(states) - KEPT_FILES)
+    assert archived_ids(ArchiveTable.open(days.root))
