@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from rillway import text
+
 UNKNOWN = "–"
 # Lag that the server cannot work out is no lag of 0.
 UNKNOWN_LAG = "?"
@@ -11,50 +13,22 @@ POINTS = 60
 
 
 def count(number: float | None, unknown: str = UNKNOWN) -> str:
-    """1,204; 12.4k; 1.2M; 3.0G."""
-    if number is None:
-        return unknown
-    for factor, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if number >= factor:
-            scale = 1e3 if unit == "k" else factor
-            return f"{number / scale:.1f}{unit}"
-    return f"{number:,.0f}"
+    return text.short_count(number, unknown)
 
 
 def rate(per_s: float | None, is_estimate: bool = False) -> str:
     if per_s is None:
         return UNKNOWN
-    text = f"{per_s:.1f}" if 0 < per_s < 10 else count(per_s)
-    return f"~{text}" if is_estimate else text
+    shown = f"{per_s:.1f}" if 0 < per_s < 10 else count(per_s)
+    return f"~{shown}" if is_estimate else shown
 
 
-def size(number: int | None) -> str:
-    """870 B, 14.1 MB."""
-    if number is None:
-        return UNKNOWN
-    value = float(number)
-    for unit in ("B", "KB", "MB", "GB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} TB"
+def size(number: float | None) -> str:
+    return text.size(number, UNKNOWN)
 
 
 def duration(ms: float | None) -> str:
-    """0.2 s, 41 s, 2 m 4 s, 3 h 10 m, 5 d 2 h."""
-    if ms is None:
-        return UNKNOWN
-    seconds = ms / 1000
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} m {whole % 60} s"
-    if whole < 86_400:
-        return f"{whole // 3600} h {whole % 3600 // 60} m"
-    return f"{whole // 86_400} d {whole % 86_400 // 3600} h"
+    return text.duration(ms, UNKNOWN)
 
 
 def microseconds(us: float | None) -> str:

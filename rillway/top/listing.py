@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rillway.text import short_duration
 from rillway.top.screen import server_parts
 from rillway.top.tables import View, consumer_table, group_table, stream_table
-from rillway.top.text import Line, age, safe
+from rillway.top.text import (
+    Line,
+    safe,
+)
 
 UNLIMITED = 1_000_000
 # Nothing is selected.
@@ -19,7 +23,7 @@ def listing(view: View) -> list[str]:
     server, cells = view.server, view.state.columns
     first = [f"{server.product} {safe(server.version)}".strip(), safe(server.role)]
     if server.uptime_s is not None:
-        first.append(f"up {age(server.uptime_s * 1000)}")
+        first.append(f"up {short_duration(server.uptime_s * 1000)}")
     parts = [view.address, *filter(None, first), *server_parts(server)]
     lines = ["  ".join(parts), "", *_texts(stream_table(view, cells, UNLIMITED)[0])]
     for stream in view.shown.streams:

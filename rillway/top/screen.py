@@ -9,10 +9,17 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from rillway.sampler import ServerFigures
+from rillway.text import short_count, short_duration, short_size
 from rillway.top import tables
 from rillway.top.state import CONSUMERS, GROUPS, STREAMS
 from rillway.top.tables import View
-from rillway.top.text import Line, Span, age, count, cut, safe, size, width
+from rillway.top.text import (
+    Line,
+    Span,
+    cut,
+    safe,
+    width,
+)
 
 WIDE_COLUMNS = 120
 TALL_ROWS = 36
@@ -55,7 +62,7 @@ class Screen:
             first.append(f"{server.product} {safe(server.version)}")
         first += [safe(server.role)] if server.role else []
         if server.uptime_s is not None:
-            first.append(f"up {age(server.uptime_s * 1000)}")
+            first.append(f"up {short_duration(server.uptime_s * 1000)}")
         if view.db:
             first.insert(1, f"db {view.db}")
         second = server_parts(server)
@@ -73,7 +80,7 @@ class Screen:
         if not view.now_ms:
             return ""
         sampled = [one.time_ms for one in view.shown.streams if one.name in self.visible]
-        old = f"{age(max(view.now_ms - min(sampled), 0))} old  " if sampled else ""
+        old = f"{short_duration(max(view.now_ms - min(sampled), 0))} old  " if sampled else ""
         return old + view.clock(view.now_ms)
 
     def _line(self, parts: list[str], style: str, tail: str) -> Line:
@@ -227,10 +234,10 @@ def server_parts(server: ServerFigures) -> list[str]:
     """`12.4k/s`, `mem 1.2G of 4.0G`, `clients 212, 48 blocked`, `aof ok`, `replicas 2, 0s`."""
     parts = ["one node of a cluster"] if server.is_cluster_node else []
     if server.requests_per_s is not None:
-        parts.append(f"{count(server.requests_per_s)} requests/s")
+        parts.append(f"{short_count(server.requests_per_s)} requests/s")
     if server.used_memory_bytes is not None:
-        limit = f" of {size(server.max_memory_bytes)}" if server.max_memory_bytes else ""
-        parts.append(f"mem {size(server.used_memory_bytes)}{limit}")
+        limit = f" of {short_size(server.max_memory_bytes)}" if server.max_memory_bytes else ""
+        parts.append(f"mem {short_size(server.used_memory_bytes)}{limit}")
     if server.clients is not None:
         blocked = f", {server.blocked_clients:,} blocked" if server.blocked_clients else ""
         parts.append(f"clients {server.clients:,}{blocked}")

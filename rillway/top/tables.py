@@ -7,18 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rillway.sampler import ConsumerFigures, GroupFigures, ServerFigures, SlowRequest, StreamFigures
+from rillway.text import short_count, short_duration, short_size
 from rillway.top.history import History
 from rillway.top.state import COLUMNS, CONSUMERS, GROUPS, STREAMS, Shown, State
 from rillway.top.text import (
     Line,
     Span,
-    age,
-    count,
     cut,
     latency,
     pad,
     safe,
-    size,
     sparkline,
     width,
 )
@@ -197,18 +195,18 @@ def _heading(state: State, number: int) -> str:
 def _stream_row(
     stream: StreamFigures, view: View, spark: int, span_ms: int, is_chosen: bool
 ) -> Row:
-    in_per_s = count(stream.in_per_s)
+    in_per_s = short_count(stream.in_per_s)
     if stream.in_is_estimate and stream.in_per_s is not None:
         in_per_s = f"~{in_per_s}"
     cells = [
         safe(stream.name),
         in_per_s,
-        count(stream.out_per_s),
-        count(stream.length),
-        size(stream.memory_bytes),
+        short_count(stream.out_per_s),
+        short_count(stream.length),
+        short_size(stream.memory_bytes),
         lag_text(stream.lag, bool(stream.groups)),
-        count(stream.pending),
-        age(stream.oldest_ms),
+        short_count(stream.pending),
+        short_duration(stream.oldest_ms),
         view.spark(stream.name, None, spark, span_ms),
     ]
     is_selected = is_chosen and view.state.level == STREAMS
@@ -219,7 +217,7 @@ def _stream_row(
 
 def lag_text(lag: int | None, has_groups: bool) -> str:
     """`?` is a lag that the server does not know; `-`: the stream has no groups."""
-    return "?" if lag is None and has_groups else count(lag)
+    return "?" if lag is None and has_groups else short_count(lag)
 
 
 def group_table(view: View, cells: int, room: int) -> list[Line]:
@@ -245,9 +243,9 @@ def group_table(view: View, cells: int, room: int) -> list[Line]:
             [
                 safe(groups[n].name),
                 lag_text(groups[n].lag, True),
-                count(groups[n].pending),
-                age(groups[n].oldest_ms),
-                count(groups[n].out_per_s),
+                short_count(groups[n].pending),
+                short_duration(groups[n].oldest_ms),
+                short_count(groups[n].out_per_s),
                 f"{groups[n].consumer_count:,}",
                 view.spark(stream.name, groups[n].name, SPARK_CELLS, span_ms),
             ],
@@ -301,7 +299,13 @@ def _consumer_row(consumer: ConsumerFigures, group: GroupFigures, is_selected: b
             takers[taker] = takers.get(taker, 0) + move.entries
     went = ", ".join(f"{entries:,} to {taker}" for taker, entries in takers.items())
     moved = f"{consumer.moved:+,}" if consumer.moved else ""
-    cells = [safe(consumer.name), age(consumer.idle_ms), count(consumer.pending), moved, went]
+    cells = [
+        safe(consumer.name),
+        short_duration(consumer.idle_ms),
+        short_count(consumer.pending),
+        moved,
+        went,
+    ]
     if consumer.is_dead:
         return Row(cells, is_selected, "dead", " DEAD")
     return Row(cells, is_selected)
@@ -331,7 +335,7 @@ def latency_lines(server: ServerFigures, cells: int) -> list[Line]:
 
 
 def blocked_lines(server: ServerFigures, cells: int) -> list[Line]:
-    lines = [Line.of(f"BLOCKED {count(server.blocked_clients)}", "heading")]
+    lines = [Line.of(f"BLOCKED {short_count(server.blocked_clients)}", "heading")]
     lines += [Line.of(f"{n:,} {safe(name)}") for name, n in (server.blocked or {}).items()]
     return [line.fit(cells) for line in lines]
 
@@ -340,9 +344,9 @@ def file_lines(view: View, cells: int) -> list[Line]:
     """Files, replicas, and the primary of a replica."""
     server = view.server
     aof = server.aof or "unknown"
-    texts = [f"aof {aof}" + (f" {size(server.aof_bytes)}" if server.aof_bytes else "")]
+    texts = [f"aof {aof}" + (f" {short_size(server.aof_bytes)}" if server.aof_bytes else "")]
     if server.last_save_ms is not None:
-        ago = age(max(view.now_ms - server.last_save_ms, 0))
+        ago = short_duration(max(view.now_ms - server.last_save_ms, 0))
         texts.append(f"saved {ago} ago" if server.last_save_ok else "the last save FAILED")
     lines = [Line.of("FILES", "heading"), *map(Line.of, texts)]
     if server.primary is not None:
@@ -378,8 +382,8 @@ def client_lines(view: View, cells: int) -> list[Line]:
     ]  # fmt: skip
     rows = [
         Row([
-            safe(one.address), safe(one.name), safe(one.user), age(one.age_s * 1000),
-            age(one.idle_s * 1000), size(one.memory_bytes),
+            safe(one.address), safe(one.name), safe(one.user), short_duration(one.age_s * 1000),
+            short_duration(one.idle_s * 1000), short_size(one.memory_bytes),
             safe(one.command) + (" blocked" if "b" in one.flags else ""),
         ])
         for one in clients

@@ -16,7 +16,6 @@ UNSAFE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _MARKS = {"Mn", "Me"}
 BARS = "▁▂▃▄▅▆▇█"
 ASCII_BARS = "_.:-=+*#"
-UNITS = ("", "k", "M", "G", "T")
 
 
 def safe(name: bytes | str) -> str:
@@ -62,48 +61,6 @@ def pad(text: str, cells: int, *, right: bool = False) -> str:
     text = cut(text, cells)
     blanks = " " * (cells - width(text))
     return blanks + text if right else text + blanks
-
-
-# -- numbers ----------------------------------------------------------------------------------
-
-
-def count(number: float | None) -> str:
-    """`0`, `9,999`, `88k`, `1.2M`; `-` for None."""
-    if number is None:
-        return "-"
-    number = round(number)
-    return f"{number:,}" if number < 10_000 else _scaled(number, 1000)
-
-
-def size(number: int | None) -> str:
-    """Bytes: `512`, `14.1M`."""
-    return "-" if number is None else _scaled(number, 1024)
-
-
-def _scaled(number: float, base: int) -> str:
-    for unit in UNITS[:-1]:
-        if number < (base if unit == "" else base - 0.5):
-            digits = 0 if unit == "" or number >= 99.95 else 1
-            return f"{number:.{digits}f}{unit}"
-        number /= base
-    return f"{number:.1f}{UNITS[-1]}"
-
-
-def age(ms: float | None) -> str:
-    """`0.2s`, `41.0s`, `2m04s`, `3h12m`, `3d04h`."""
-    if ms is None:
-        return "-"
-    seconds = ms / 1000
-    if seconds < 59.95:
-        return f"{seconds:.1f}s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes}m{rest:02}s"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 24:
-        return f"{hours}h{minutes:02}m"
-    days, hours = divmod(hours, 24)
-    return f"{days}d{hours:02}h" if days < 100 else f"{days}d"
 
 
 def latency(us: int | None) -> str:

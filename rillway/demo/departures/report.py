@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from textwrap import indent
 
 from rillway.demo.departures.audit import Check
 from rillway.demo.departures.tally import LATENCY_BOUNDS_MS, Tally
+from rillway.text import text_table
 
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Columns as wide as their widest cell; numbers to the right, with separators."""
-    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
-    numeric = [isinstance(cell, int) for cell in rows[0]]
-
-    def line(texts: Sequence[str]) -> str:
-        aligned = [
-            text.rjust(width) if right else text.ljust(width)
-            for text, width, right in zip(texts, widths, numeric, strict=True)
-        ]
-        return "  " + "  ".join(aligned).rstrip()
-
-    rule = line(["-" * width for width in widths])
-    return "\n".join([line(headings), rule, *map(line, cells)])
+def indented(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    return indent(text_table(headings, rows), "  ")
 
 
 def consumer_table(tallies: Mapping[str, Tally], crashed: Sequence[str]) -> str:
@@ -43,7 +32,7 @@ def consumer_table(tallies: Mapping[str, Tally], crashed: Sequence[str]) -> str:
     totals.append(sum(tally.claimed for tally in tallies.values()))
     totals.append(sum(tally.acknowledged for tally in tallies.values()))
     rows.append(("all", *totals, totals[0] + totals[1] - totals[2], ""))
-    return table(headings, rows)
+    return indented(headings, rows)
 
 
 def carrier_table(expected: Mapping[str, int], counted: Mapping[str, int]) -> str:
@@ -53,7 +42,7 @@ def carrier_table(expected: Mapping[str, int], counted: Mapping[str, int]) -> st
     ]
     rows.append(("all", sum(expected.values()), sum(counted.values())))
     marked = [(*row, "" if row[1] == row[2] else "DIFFERS") for row in rows]
-    return table(("carrier", "in the data set", "acknowledged", ""), marked)
+    return indented(("carrier", "in the data set", "acknowledged", ""), marked)
 
 
 def latency_lines(tallies: Mapping[str, Tally]) -> Iterator[str]:

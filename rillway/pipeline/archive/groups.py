@@ -14,9 +14,9 @@ from rillway.pipeline.client.facts import all_group_infos, as_map, group_name
 from rillway.pipeline.client.id_units import MS, age_ms
 from rillway.pipeline.client.ids import MAX_ID, format_id, parse_id
 from rillway.sampler.replies import known_lag
+from rillway.text import duration
 
 PIPELINE_PREFIXES = ("__archive:", "__pin:", "__spark:")
-MS_PER_MINUTE, MS_PER_HOUR, MS_PER_DAY = 60_000, 3_600_000, 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,14 +201,3 @@ def _idle_ms(
     except ServerError:
         return otherwise
     return int(found[0][2]) if found else otherwise
-
-
-def duration(ms: int) -> str:
-    """Format a duration: `3 s`, `12 min`, `5 h`, `9 days`."""
-    if ms < MS_PER_MINUTE:
-        return f"{ms // 1000} s"
-    if ms < MS_PER_HOUR:
-        return f"{ms // MS_PER_MINUTE} min"
-    if ms < 2 * MS_PER_DAY:
-        return f"{ms // MS_PER_HOUR} h"
-    return f"{ms // MS_PER_DAY} days"

@@ -3,6 +3,5 @@
 `interruption`  Ctrl-C and SIGTERM, at a place where a command can stop
 `progress`      rows, rate and time left of a long command
 `said`          lines that are not said again for a minute
-`text_table`    tables for a terminal
 `plots`         plots as PNG files
 """

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TextIO
 
 from rillway.plurals import count_of
+from rillway.text import duration
 
 LINE_EVERY_SECONDS = 2.0
 DRAW_EVERY_SECONDS = 0.1
@@ -91,30 +92,18 @@ class Progress:
         done = "" if self.total is None else f"{self.done:,} of "
         text = f"{self.what}: {done}{count}, {self.rate:,.0f} a second"
         left = self.seconds_left
-        return text if left is None else f"{text}, {duration(left)} left"
+        return text if left is None else f"{text}, {duration(left * 1000)} left"
 
     def summary(self) -> str:
         """`1,204 entries in 2.0 s, 602 a second`."""
         done = count_of(self.done, self.unit)
-        return f"{done} in {duration(self.seconds)}, {self.rate:,.0f} a second"
+        return f"{done} in {duration(self.seconds * 1000)}, {self.rate:,.0f} a second"
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._display.close()
-
-
-def duration(seconds: float) -> str:
-    """`0.4 s`, `13 s`, `2 min 5 s`, `1 h 3 min`."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
 
 
 def choose_display(stream: TextIO) -> Display:

@@ -21,7 +21,6 @@ from rillway.command_line.output import name_target
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.cli.said import Said
-from rillway.pipeline.cli.text_table import text_table
 from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 from rillway.pipeline.client.ids import format_id
@@ -31,6 +30,7 @@ from rillway.pipeline.dead_letters.mover import DeadLetter, MoveFailed, Mover, R
 from rillway.pipeline.dead_letters.redrive import redrive
 from rillway.pipeline.ranges.discovery import StreamMissing, check_kinds, check_there, kinds_of
 from rillway.plurals import count_of
+from rillway.text import text_table
 
 EXPECTED_ERRORS = (ConnectionLost, MoveFailed, ServerError, StreamMissing)
 SHOWN_IDS = 10

@@ -22,8 +22,6 @@ from typing import Any, TextIO
 from rillway.command_line.output import paint
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.plots import PlotUnavailable
-from rillway.pipeline.cli.progress import duration as in_words
-from rillway.pipeline.cli.text_table import text_table
 from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import ConnectionLost, ServerError
 from rillway.pipeline.client.places import archive_of, gone_sentences
@@ -33,6 +31,7 @@ from rillway.pipeline.lag.plot import draw
 from rillway.pipeline.lag.samples import Samples
 from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.sampler.trend import GroupSample, Recording, Series
+from rillway.text import duration, text_table
 
 OVER_LIMIT = 3
 EXPECTED_ERRORS = (
@@ -181,7 +180,7 @@ def line(sample: GroupSample, series: Series) -> str:
     lag = "an unknown number" if sample.lag is None else f"{sample.lag:,}"
     text = f"{clock} {sample.stream}/{sample.group}: {lag} behind, {sample.pending:,} pending"
     if sample.oldest_ms is not None:
-        text += f" for up to {in_words(sample.oldest_ms / 1000)}"
+        text += f" for up to {duration(sample.oldest_ms)}"
     recent = series.recent
     if recent.read_rate is not None and recent.added_rate is not None:
         text += f", {recent.read_rate:,.0f} read and {recent.added_rate:,.0f} added a second"
@@ -199,7 +198,7 @@ def outlook(series: Series) -> str | None:
         return "does not catch up"
     if recent.drain_s is None or recent.drain_s < 1:
         return "keeps up" if keeps_up else None
-    return f"through in {in_words(recent.drain_s)}"
+    return f"through in {duration(recent.drain_s * 1000)}"
 
 
 def table(recording: Recording) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from rillway.pipeline.cli.progress import duration as in_words
 from rillway.sampler.trend import GroupSample
+from rillway.text import duration
 
 
 class LagUnknown(Exception):
@@ -43,5 +43,5 @@ class Limits:
             if sample.oldest_ms is None:
                 raise LagUnknown(f"{name}: the age of what is pending is unknown")
             if sample.oldest_ms > self.oldest_s * 1000:
-                age, limit = in_words(sample.oldest_ms / 1000), in_words(self.oldest_s)
+                age, limit = duration(sample.oldest_ms), duration(self.oldest_s * 1000)
                 yield f"{name}: the oldest pending entry is {age} old, more than {limit}"

@@ -6,9 +6,9 @@ import csv
 from collections.abc import Iterator
 from typing import TextIO
 
-from rillway.pipeline.cli.text_table import text_table
 from rillway.pipeline.latency.distribution import PERCENTILES, Distribution, Latencies, Tally
 from rillway.plurals import count_of
+from rillway.text import text_table
 
 EVERYBODY = "(all)"  # of a group; its consumers stand below
 NOBODY = "(none)"  # an entry that was given back, and acknowledged nevertheless

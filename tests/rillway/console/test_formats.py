@@ -37,8 +37,8 @@ def test_sizes(number: int | None, text: str) -> None:
 @pytest.mark.parametrize(
     ("ms", "text"),
     [
-        (None, "–"), (230, "0.2 s"), (41_000, "41 s"), (124_000, "2 m 4 s"),
-        (11_400_000, "3 h 10 m"), (439_200_000, "5 d 2 h"),
+        (None, "–"), (230, "0.2 s"), (41_000, "41 s"), (124_000, "2 min 4 s"),
+        (11_400_000, "3 h 10 min"), (439_200_000, "5 d 2 h"),
     ],
 )  # fmt: skip
 def test_durations(ms: int | None, text: str) -> None:

@@ -50,7 +50,7 @@ def test_a_stream_without_groups_has_no_lag(watch: Watch) -> None:
 def test_dead_consumers_are_said_with_their_group(watch: Watch) -> None:
     [row] = views.dead_rows(watch, [GroupOfStream(ORDERS, MAILERS)])
     assert row["href"] == "/s/0/orders/g/mailers"
-    assert row["cells"]["name"] == "carla" and row["cells"]["idle"] == "2 m 4 s"
+    assert row["cells"]["name"] == "carla" and row["cells"]["idle"] == "2 min 4 s"
 
 
 def test_a_consumer_has_its_moves() -> None:

@@ -8,7 +8,6 @@ from rillway.demo.departures.report import (
     check_lines,
     consumer_table,
     latency_lines,
-    table,
 )
 from rillway.demo.departures.tally import Tally
 
@@ -18,15 +17,6 @@ def make_tally(*latencies_ms: float) -> Tally:
     for latency_ms in latencies_ms:
         tally.add_latency(latency_ms)
     return tally
-
-
-def test_numbers_stand_to_the_right_and_texts_to_the_left() -> None:
-    assert table(("name", "count"), [("a", 1_000_000), ("longer", 7)]).splitlines() == [
-        "  name        count",
-        "  ------  ---------",
-        "  a       1,000,000",
-        "  longer          7",
-    ]
 
 
 def test_the_histogram_has_the_seeds_form() -> None:

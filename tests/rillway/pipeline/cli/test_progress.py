@@ -11,7 +11,6 @@ from rillway.pipeline.cli.progress import (
     LineDisplay,
     Progress,
     choose_display,
-    duration,
 )
 
 
@@ -53,14 +52,6 @@ def test_lines_are_printed_every_two_seconds() -> None:
         "reading: 160 entries, 40 a second",
         "a note",
     ]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.04, "0.0 s"), (9.94, "9.9 s"), (59, "59 s"), (125, "2 min 5 s"), (3_780, "1 h 3 min")],
-)
-def test_durations_are_short(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
 
 
 class Terminal(io.StringIO):
