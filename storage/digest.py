@@ -31,10 +31,8 @@ from storage.nodes.node_list import AnyNode
 from storage.stream import Stream
 from storage.types.hashes import HashValue
 from storage.types.lists import ListValue
-from storage.types.sets import SetValue
-from storage.types.sorted_sets import SortedSetValue
-from storage.types.strings import StringValue
-from storage.types.value import Value
+from storage.types.sets import SetValue, SortedSetValue
+from storage.types.value import StringValue, Value
 
 DIGEST_BYTES = 20
 EMPTY = bytes(DIGEST_BYTES)

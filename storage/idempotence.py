@@ -18,7 +18,7 @@ from itertools import dropwhile, islice, takewhile
 import xxhash
 
 from storage.entries.entry_id import MAX_ID, EntryID, id_ms
-from storage.object_size import allocated_bytes, instance_bytes
+from storage.memory import allocated_bytes, instance_bytes
 
 DEFAULT_DURATION_S = 100
 DEFAULT_MAXSIZE = 100

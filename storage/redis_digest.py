@@ -16,10 +16,8 @@ from storage.entries.entry_id import MAX_ID, MIN_ID, id_ms, id_seq
 from storage.stream import Stream
 from storage.types.hashes import HashValue
 from storage.types.lists import ListValue
-from storage.types.sets import SetValue
-from storage.types.sorted_sets import SortedSetValue
-from storage.types.strings import StringValue
-from storage.types.value import Value
+from storage.types.sets import SetValue, SortedSetValue
+from storage.types.value import StringValue, Value
 
 DIGEST_BYTES = 20
 BATCH = 1_000

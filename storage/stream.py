@@ -32,6 +32,7 @@ from storage.groups.group import Group, References, Traces
 from storage.groups.pending_block import Tally
 from storage.idempotence import Idempotence
 from storage.keyspace.deferred_free import NODE_ITEMS, Discard, RemovedData
+from storage.memory import allocated_bytes, instance_bytes
 from storage.nodes.entry_buffer import EntryBuffer
 from storage.nodes.entry_cache import EntryCache
 from storage.nodes.frozen_node import FrozenNode
@@ -41,7 +42,6 @@ from storage.nodes.node_list import AnyNode, NodeList
 from storage.nodes.open_node import OpenNode
 from storage.nodes.partition import Run, partition
 from storage.nodes.range_snapshot import RangeSnapshot
-from storage.object_size import allocated_bytes, instance_bytes
 from storage.redis_format.listpack_size import has_names
 from storage.redis_format.radix_tree import radix_node_count
 from storage.types.value import Value

@@ -18,7 +18,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 _OVERFLOWS = (b"WRAP", b"SAT", b"FAIL")
 

@@ -9,7 +9,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.types.bits import combine
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 OPERATIONS = (b"AND", b"OR", b"XOR", b"NOT", b"DIFF", b"DIFF1", b"ANDOR", b"ONE")
 _SINCE_8_2 = (b"DIFF", b"DIFF1", b"ANDOR", b"ONE")

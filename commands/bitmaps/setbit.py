@@ -9,7 +9,7 @@ from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_
 from commands.state import notifications
 from protocol import errors, replies
 from protocol.request import Request
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 
 @command("SETBIT", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"ACCESS", b"UPDATE"))

@@ -4,8 +4,7 @@ from commands.core.instance cimport Instance
 from storage.append_only.request_writer cimport RequestWriter
 from storage.keyspace.database cimport Database
 from storage.stream cimport Stream
-from storage.types.strings cimport StringValue
-from storage.types.value cimport Value
+from storage.types.value cimport StringValue, Value
 
 
 cdef class Client:

@@ -23,8 +23,7 @@ from protocol.requests import Argv
 from storage.append_only.request_writer import RequestWriter
 from storage.keyspace.database import Database
 from storage.stream import Stream
-from storage.types.strings import StringValue
-from storage.types.value import Value
+from storage.types.value import StringValue, Value
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 

@@ -3,7 +3,7 @@
 from libc.math cimport asin, cos, fabs, sin, sqrt
 
 from storage.types.prefetch cimport prefetch
-from storage.types.scored.record cimport score_of
+from storage.types.records cimport score_of
 
 
 cdef int _STEP_MAX

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import cython
 
-from storage.types.scored.record import Record, score_of
+from storage.types.records import Record, score_of
 
 if not cython.compiled:
     # Compiled, they are those of C, which the module's C types import.

@@ -14,7 +14,7 @@ from commands.sorted_sets.zadd import zadd
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
-from storage.types.sorted_sets import SortedSetValue
+from storage.types.sets import SortedSetValue
 
 UNITS_M = {b"M": 1.0, b"KM": 1000.0, b"FT": 0.3048, b"MI": 1609.34}
 

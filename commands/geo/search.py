@@ -31,8 +31,8 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.types.scored.record import Record, make_record, member_of, pair_of
-from storage.types.sorted_sets import ScoreBounds, SortedSetValue
+from storage.types.records import Record, make_record, member_of, pair_of
+from storage.types.sets import ScoreBounds, SortedSetValue
 
 _STORING = (b"STORE", b"STOREDIST")
 

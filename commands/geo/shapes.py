@@ -21,7 +21,7 @@ from commands.geo.distances import (
 )
 from commands.geo.geohash import HASH_BITS, Cell, Place
 from protocol.records import frozen_record
-from storage.types.scored.record import Record
+from storage.types.records import Record
 
 # Half of the way around the earth on a square map.
 _MERCATOR_MAX_M = 20037726.37

@@ -3,4 +3,4 @@
 from commands.core.client cimport Client
 from protocol.request cimport Request
 from storage.types.hashes cimport HashValue
-from storage.types.members.pairs cimport field_of, pair_bulks, value_of
+from storage.types.records cimport field_of, pair_bulks, value_of

@@ -12,8 +12,8 @@ from commands.hashes.lookup import read_fields, remove_named, time_for
 from protocol import replies
 from protocol.request import Request
 from storage.types.hashes import HashValue
-from storage.types.members.key_part import KEYS, VALUES
-from storage.types.members.pairs import field_of, pair_bulks, value_of
+from storage.types.key_part import KEYS, VALUES
+from storage.types.records import field_of, pair_bulks, value_of
 
 # A reply with this many fields takes about a millisecond; a longer one is made in pieces.
 MANY_FIELDS = 4000

@@ -15,7 +15,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.types.hashes import HashValue
-from storage.types.members.pairs import field_of, pair_bulks
+from storage.types.records import field_of, pair_bulks
 
 PICKS_PER_PIECE = 1000
 

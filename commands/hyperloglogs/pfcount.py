@@ -22,7 +22,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.types import hyperloglog
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 
 @contextmanager

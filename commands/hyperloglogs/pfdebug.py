@@ -12,7 +12,7 @@ from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.types import hyperloglog
 from storage.types.hyperloglog import REGISTERS
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 # What PFSELFTEST counts, and the share by which an estimate may be wrong: six standard errors.
 _TESTED_COUNTS = (1, 10, 100, 1000, 10_000)

@@ -29,11 +29,9 @@ from protocol.request import Request
 from protocol.slots import key_slot, pattern_slot
 from storage.types.hashes import HashValue
 from storage.types.lists import ListValue
-from storage.types.scored.record import member_of
-from storage.types.sets import SetValue
-from storage.types.sorted_sets import SortedSetValue
-from storage.types.strings import StringValue
-from storage.types.value import as_int64
+from storage.types.records import member_of
+from storage.types.sets import SetValue, SortedSetValue
+from storage.types.value import StringValue, as_int64
 
 # Up to this many characters, each whole number is a double of its own.
 _EXACT_DIGITS = 15

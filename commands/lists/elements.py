@@ -13,8 +13,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.types.list_node import ListNode
-from storage.types.lists import ListValue
+from storage.types.lists import ListNode, ListValue
 
 # A reply of more elements is built and sent in pieces; a shorter one takes about a millisecond.
 MANY_ITEMS = 5000

@@ -20,8 +20,7 @@ from protocol.requests import Argv
 from storage.digest import EMPTY, dataset_digest
 from storage.redis_digest import redis_digest
 from storage.snapshot.payload import serialized_length
-from storage.types.strings import StringValue
-from storage.types.value import as_int64
+from storage.types.value import StringValue, as_int64
 
 ANY_NUMBER = -1  # of arguments
 

@@ -13,7 +13,7 @@ from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_
 from commands.state import notifications
 from protocol import replies
 from protocol.request import Request
-from storage.types.members.key_part import KEYS
+from storage.types.key_part import KEYS
 from storage.types.sets import INTSET, SetValue
 
 # What a member counts for in `Request.mark_quick`: a few members are quick.

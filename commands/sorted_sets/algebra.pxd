@@ -1,8 +1,7 @@
 # The C types of commands/sorted_sets/algebra.py.
 
-from storage.types.members.record_table cimport RecordTable
-from storage.types.scored.record cimport make_record, member_of, score_of
-from storage.types.sorted_sets cimport SortedSetValue
+from storage.types.records cimport make_record, member_of, RecordTable, score_of
+from storage.types.sets cimport SortedSetValue
 
 
 cdef int _SUM

@@ -32,11 +32,16 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.types.members.key_part import SCORED
-from storage.types.members.record_table import RecordTable
-from storage.types.scored.record import Record, make_record, member_of, score_of, sort_records
-from storage.types.sets import SetValue
-from storage.types.sorted_sets import SortedSetValue
+from storage.types.key_part import SCORED
+from storage.types.records import (
+    Record,
+    RecordTable,
+    make_record,
+    member_of,
+    score_of,
+    sort_records,
+)
+from storage.types.sets import SetValue, SortedSetValue
 
 # The members of one propagated ZADD.
 _MEMBERS_PER_REQUEST = 1000

@@ -8,7 +8,7 @@ from commands.core.arguments import parse_int
 from commands.core.floats import parse_loose_double, quick_double
 from protocol import errors
 from protocol.errors import ReplyError
-from storage.types.sorted_sets import LexBounds, ScoreBounds, Span
+from storage.types.sets import LexBounds, ScoreBounds, Span
 
 # Up to this many digits a number is read without an object.
 _FEW_DIGITS: cython.Py_ssize_t = 9

@@ -7,7 +7,7 @@ from libc.string cimport memcpy
 
 from protocol cimport replies
 from protocol.replies cimport DOUBLE_BYTES, bulk_size, put_plain_double, put_text
-from storage.types.scored.record cimport member_of, score_in, score_of
+from storage.types.records cimport member_of, score_in, score_of
 
 
 cdef inline bytes make_members(bytes head, list records, int scores):

@@ -8,7 +8,7 @@ import cython
 
 from commands.core.long_reply import LongReply
 from protocol import replies
-from storage.types.scored.record import Record, member_of, score_of
+from storage.types.records import Record, member_of, score_of
 
 # A reply of more members is sent in pieces of this many.
 MANY_MEMBERS = 10_000

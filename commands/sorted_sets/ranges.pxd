@@ -3,7 +3,7 @@
 from commands.core.client cimport Client
 from commands.sorted_sets.bounds cimport excludes, parse_rank, parse_score, rank_span
 from protocol.request cimport Request
-from storage.types.sorted_sets cimport SortedSetValue
+from storage.types.sets cimport SortedSetValue
 
 
 cdef int _RANKS

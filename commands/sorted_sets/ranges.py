@@ -25,7 +25,7 @@ from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
-from storage.types.sorted_sets import LexBounds, SortedSetValue, Span
+from storage.types.sets import LexBounds, SortedSetValue, Span
 
 # What a range is of, and whether it is read from its end; OPEN: an option of the request decides.
 RANKS = 0

@@ -4,8 +4,8 @@ from commands.core.client cimport Client
 from commands.core.floats cimport quick_double
 from commands.sorted_sets.pairs cimport score_or_nil
 from protocol.request cimport Request
-from storage.types.scored.record cimport make_record, score_of
-from storage.types.sorted_sets cimport SortedSetValue
+from storage.types.records cimport make_record, score_of
+from storage.types.sets cimport SortedSetValue
 
 
 cdef class _Addition:

@@ -13,8 +13,8 @@ from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
-from storage.types.scored.record import Record, make_record, score_of
-from storage.types.sorted_sets import SortedSetValue
+from storage.types.records import Record, make_record, score_of
+from storage.types.sets import SortedSetValue
 
 _FLAGS = frozenset((b"NX", b"XX", b"GT", b"LT", b"CH", b"INCR"))
 

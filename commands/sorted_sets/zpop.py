@@ -34,8 +34,8 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
 from protocol.request import Request
-from storage.types.scored.record import Record
-from storage.types.sorted_sets import SortedSetValue
+from storage.types.records import Record
+from storage.types.sets import SortedSetValue
 
 
 @frozen_record

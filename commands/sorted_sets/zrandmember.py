@@ -13,9 +13,8 @@ from commands.sorted_sets.pairs import MANY_MEMBERS, MEMBERS_PER_PIECE, encoded,
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
-from storage.types.sample import distinct_numbers
-from storage.types.scored.record import member_of
-from storage.types.sorted_sets import SortedSetValue
+from storage.types.records import member_of
+from storage.types.sets import SortedSetValue, distinct_numbers
 
 
 @command("ZRANDMEMBER", arity=-2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))

@@ -11,7 +11,7 @@ from commands.sorted_sets.bounds import parse_lex_bounds, parse_score_bounds, ra
 from commands.state import notifications
 from protocol import replies
 from protocol.request import Request
-from storage.types.sorted_sets import SortedSetValue, Span
+from storage.types.sets import SortedSetValue, Span
 
 _DELETES = one_key(b"RW", b"DELETE")
 

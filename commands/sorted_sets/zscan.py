@@ -10,8 +10,8 @@ from commands.keys.scan import parse_cursor, parse_scan_options
 from commands.sorted_sets.pairs import encoded
 from protocol import replies
 from protocol.request import Request
-from storage.types.scored.record import Record, member_of
-from storage.types.sorted_sets import SortedSetValue
+from storage.types.records import Record, member_of
+from storage.types.sets import SortedSetValue
 
 
 @command("ZSCAN", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))

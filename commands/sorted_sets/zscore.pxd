@@ -3,4 +3,4 @@
 from commands.core.client cimport Client
 from commands.sorted_sets.pairs cimport score_or_nil
 from protocol.request cimport Request
-from storage.types.sorted_sets cimport SortedSetValue
+from storage.types.sets cimport SortedSetValue

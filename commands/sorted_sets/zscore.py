@@ -9,7 +9,7 @@ from commands.sorted_sets.pairs import score_or_nil
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
-from storage.types.sorted_sets import SortedSetValue, Span
+from storage.types.sets import SortedSetValue, Span
 
 
 @command("ZSCORE", arity=3, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))

@@ -10,7 +10,7 @@ import xxhash
 from protocol import errors
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 CONDITIONS = (b"IFEQ", b"IFNE", b"IFDEQ", b"IFDNE")
 _BY_DIGEST = (b"IFDEQ", b"IFDNE")

@@ -11,7 +11,7 @@ from commands.strings.conditions import CONDITIONS, digest, parse_condition
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 
 @command("DIGEST", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))

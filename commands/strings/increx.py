@@ -19,7 +19,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.types.strings import EMBEDDED_STRING_BYTES, StringValue
+from storage.types.value import EMBEDDED_STRING_BYTES, StringValue
 
 _GREATEST_FLOAT = Fraction((1 << 64) - 1) * (1 << 16320)  # that a long double holds
 

@@ -21,7 +21,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 # What Redis would need for each pair of bytes.
 _PAIR_BYTES = 4

@@ -9,7 +9,7 @@ from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 
 @command("STRLEN", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))

@@ -6,7 +6,7 @@ from protocol cimport replies
 from protocol.request cimport Request
 from storage.keyspace.database cimport Database
 from storage.redis_format.listpack_size cimport plain_integer
-from storage.types.strings cimport StringValue
+from storage.types.value cimport StringValue
 
 
 cdef bytes _set_plainly(Client client, Request request)

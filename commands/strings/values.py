@@ -45,7 +45,7 @@ from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
 from storage.redis_format.listpack_size import plain_integer
-from storage.types.strings import EMBEDDED_STRING_BYTES, StringValue
+from storage.types.value import EMBEDDED_STRING_BYTES, StringValue
 
 if TYPE_CHECKING:
     from commands.core.instance import Instance

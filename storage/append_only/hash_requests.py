@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from storage.types.hashes import HashValue
-from storage.types.members.pairs import field_of, value_of
+from storage.types.records import field_of, value_of
 
 PAIRS_PER_REQUEST = 64
 

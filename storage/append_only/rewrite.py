@@ -28,10 +28,8 @@ from storage.nodes.listpack_node import ListpackNode
 from storage.stream import Stream
 from storage.types.hashes import HashValue
 from storage.types.lists import ListValue
-from storage.types.sets import SetValue
-from storage.types.sorted_sets import SortedSetValue
-from storage.types.strings import StringValue
-from storage.types.value import Value
+from storage.types.sets import SetValue, SortedSetValue
+from storage.types.value import StringValue, Value
 
 # The number of elements, members or fields in one request, as in Redis.
 ITEMS_PER_REQUEST = 64

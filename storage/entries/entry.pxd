@@ -1,6 +1,6 @@
 # The C types of storage/entries/entry.py.
 
-from storage.object_size cimport bytes_object_bytes, list_bytes
+from storage.memory cimport bytes_object_bytes, list_bytes
 
 
 cdef list _FIELDS_HEADERS

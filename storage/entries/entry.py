@@ -19,12 +19,12 @@ import hiredis
 from protocol.replies import bulk
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, SEQ_BITS, EntryID, format_id
 from storage.entries.packed_form import Packing
-from storage.object_size import instance_bytes
+from storage.memory import instance_bytes
 from storage.redis_format.listpack_size import header_bytes, integer_bytes
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
-    from storage.object_size import bytes_object_bytes, list_bytes
+    from storage.memory import bytes_object_bytes, list_bytes
 
 # The bulk string header of an ID, by the length of the ID with its CRLF.
 _ID_BULK_HEADERS = [

@@ -2,7 +2,7 @@
 
 cimport cython
 from cpython.array cimport array
-from storage.object_size cimport array_bytes, bytes_object_bytes
+from storage.memory cimport array_bytes, bytes_object_bytes
 
 
 cdef extern from *:

@@ -37,11 +37,11 @@ from typing import TypeAlias
 
 import cython
 
-from storage.object_size import instance_bytes
+from storage.memory import instance_bytes
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
-    from storage.object_size import array_bytes, bytes_object_bytes
+    from storage.memory import array_bytes, bytes_object_bytes
 
 EntryID: TypeAlias = int
 

@@ -3,8 +3,7 @@
 from cpython.array cimport array
 from storage.decimals cimport digits_of, put_decimal
 from storage.entries.entry_id cimport numbers_of
-from storage.object_size cimport bytes_object_bytes, list_bytes
-from storage.raw_bytes cimport is_at, put_bytes
+from storage.memory cimport bytes_object_bytes, is_at, list_bytes, put_bytes
 
 
 cdef class EntryReader:

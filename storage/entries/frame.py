@@ -26,14 +26,13 @@ from array import array
 import cython
 
 from storage.entries.entry_id import MAX_SEQ, SEQ_BITS, EntryID
-from storage.object_size import instance_bytes
+from storage.memory import instance_bytes
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
     from storage.decimals import digits_of, put_decimal
     from storage.entries.entry_id import numbers_of
-    from storage.object_size import bytes_object_bytes, list_bytes
-    from storage.raw_bytes import is_at, put_bytes
+    from storage.memory import bytes_object_bytes, is_at, list_bytes, put_bytes
 
 
 @cython.cclass

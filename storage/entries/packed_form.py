@@ -43,7 +43,7 @@ from storage.entries.entry_id import (
     format_id,
 )
 from storage.entries.frame import FieldRow, Frame
-from storage.object_size import allocated_bytes, instance_bytes
+from storage.memory import allocated_bytes, instance_bytes
 from storage.zstd import compress
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from storage.groups.pending_block import ROWS_AT_ONCE, Row, Tally
 from storage.groups.pending_list import PendingList
 from storage.keyspace.deferred_free import BLOCK_ITEMS, RemovedData
 from storage.keyspace.ordered_index import OrderedIndex
-from storage.object_size import COMPUTED_INT_BYTES, allocated_bytes, instance_bytes
+from storage.memory import COMPUTED_INT_BYTES, allocated_bytes, instance_bytes
 
 # A part's key is the time that its first IDs are listed under, and a number that makes it unique.
 NUMBER_BITS = 64

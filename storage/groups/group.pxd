@@ -5,7 +5,7 @@ from storage.entries.entry_id cimport entry_id_t, EntryIDs, numbers_of
 from storage.groups.claim_order cimport ClaimOrder
 from storage.groups.pending_block cimport Owner, Tally
 from storage.groups.pending_list cimport PendingList
-from storage.object_size cimport bytes_object_bytes, dict_bytes
+from storage.memory cimport bytes_object_bytes, dict_bytes
 
 
 cdef long long _FIRST_TIME_MS

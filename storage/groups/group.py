@@ -40,12 +40,12 @@ from storage.groups.pending_block import (
 )
 from storage.groups.pending_list import PendingBlocks, PendingList
 from storage.keyspace.deferred_free import BLOCK_ITEMS, Discard, RemovedData
-from storage.object_size import allocated_bytes, instance_bytes
+from storage.memory import allocated_bytes, instance_bytes
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
     from storage.entries.entry_id import numbers_of
-    from storage.object_size import bytes_object_bytes, dict_bytes
+    from storage.memory import bytes_object_bytes, dict_bytes
 
 # Times in IDs: from September 2001 until an hour ahead of the clock.
 _FIRST_TIME_MS: cython.longlong = 10**12

@@ -3,7 +3,7 @@
 from cpython.array cimport array as Numbers, resize_smart
 from libc.string cimport memmove
 from storage.entries.entry_id cimport entry_id_t, EntryIDs, id_ms, id_seq, make_id
-from storage.object_size cimport array_bytes, dict_bytes, list_bytes
+from storage.memory cimport array_bytes, dict_bytes, list_bytes
 
 
 cdef class Tally:

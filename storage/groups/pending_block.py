@@ -34,11 +34,11 @@ import cython
 from protocol.records import record
 from storage.entries.entry_id import EntryID, EntryIDs, id_ms, id_seq, make_id
 from storage.keyspace.ordered_index import OrderedIndex
-from storage.object_size import allocated_bytes, instance_bytes
+from storage.memory import allocated_bytes, instance_bytes
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
-    from storage.object_size import array_bytes, dict_bytes, list_bytes
+    from storage.memory import array_bytes, dict_bytes, list_bytes
 
 
 @cython.cclass

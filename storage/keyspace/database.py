@@ -35,7 +35,7 @@ from storage.types.value import NEW_FREQUENCY, Value
 
 if not cython.compiled:
     # Compiled, it is a C function, which the module's C types import.
-    from storage.object_size import bytes_object_bytes
+    from storage.memory import bytes_object_bytes
 
 # The number in `expires` beside each of its keys.
 _NUMBER_BYTES = 32

@@ -4,7 +4,7 @@ from cpython.dict cimport PyDict_Next
 from cpython.object cimport PyObject
 
 from storage.chance cimport Chance
-from storage.object_size cimport dict_bytes, int_object_bytes, list_bytes, set_bytes
+from storage.memory cimport dict_bytes, int_object_bytes, list_bytes, set_bytes
 
 
 cdef long long _OWN_BYTES

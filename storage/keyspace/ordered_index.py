@@ -23,11 +23,11 @@ from typing import Any, TypeAlias
 import cython
 
 from storage.chance import Chance
-from storage.object_size import instance_bytes
+from storage.memory import instance_bytes
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
-    from storage.object_size import dict_bytes, int_object_bytes, list_bytes, set_bytes
+    from storage.memory import dict_bytes, int_object_bytes, list_bytes, set_bytes
 
 Key: TypeAlias = int  # by another name, because compiled it is any object
 

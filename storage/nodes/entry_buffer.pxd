@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memmove
 
 from storage.entries.entry cimport fields_header
 from storage.entries.entry_id cimport entry_id_t, EntryIDs, id_ms, id_seq, make_id, numbers_of
-from storage.object_size cimport array_bytes, bytearray_bytes
+from storage.memory cimport array_bytes, bytearray_bytes
 
 
 cdef Py_ssize_t _HEADER_BYTES

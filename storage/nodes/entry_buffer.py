@@ -21,12 +21,12 @@ import cython
 
 from storage.entries.entry import ENTRY_HEADER_BYTES, encode_entry, fields_header
 from storage.entries.entry_id import EntryID, EntryIDs, NodeIDs, id_ms, id_seq, make_id, pack_ids
-from storage.object_size import instance_bytes
+from storage.memory import instance_bytes
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
     from storage.entries.entry_id import numbers_of
-    from storage.object_size import array_bytes, bytearray_bytes
+    from storage.memory import array_bytes, bytearray_bytes
 
 # Many entries are read in parts of about this size, so that they can be sent in pieces.
 PART_BYTES = 256 * 1024

@@ -3,7 +3,7 @@
 from cpython.object cimport PyObject
 
 from storage.entries.entry_id cimport column_bytes, entry_id_t, EntryIDs, NodeIDs
-from storage.object_size cimport bytearray_bytes, bytes_object_bytes
+from storage.memory cimport bytearray_bytes, bytes_object_bytes
 
 
 cdef long long _OWN_BYTES

@@ -28,8 +28,8 @@ from storage.entries.entry_id import (
 )
 from storage.entries.frame import Frame
 from storage.entries.packed_form import AS_IS, Layout
+from storage.memory import instance_bytes, int_object_bytes
 from storage.nodes.open_node import OpenNode
-from storage.object_size import instance_bytes, int_object_bytes
 from storage.zstd import decompress
 
 # A frozen node with no more than this share of its entries left is packed again.
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import or have.
-    from storage.object_size import bytearray_bytes, bytes_object_bytes
+    from storage.memory import bytearray_bytes, bytes_object_bytes
 
     # Compiled, it counts no reference to the blob.
     def blob_size(node: FrozenNode) -> int:

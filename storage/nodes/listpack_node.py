@@ -20,8 +20,8 @@ from typing import TypeAlias
 
 from protocol.records import record
 from storage.entries.entry_id import MAX_ID, EntryID, format_id
+from storage.memory import bytes_object_bytes, instance_bytes, int_object_bytes
 from storage.nodes.open_node import OpenNode
-from storage.object_size import bytes_object_bytes, instance_bytes, int_object_bytes
 from storage.redis_format.listpack import COUNTS_BYTES, read_counts
 from storage.redis_format.lzf import decompress_prefix
 from storage.redis_format.primitives import Allowance, Compressed, CorruptSnapshot

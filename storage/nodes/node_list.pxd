@@ -5,7 +5,7 @@ cimport cython
 from storage.entries.entry_id cimport entry_id_t, EntryIDs
 from storage.nodes.frozen_node cimport FrozenNode
 from storage.nodes.open_node cimport OpenNode
-from storage.object_size cimport list_bytes
+from storage.memory cimport list_bytes
 
 
 cdef long long _OWN_BYTES

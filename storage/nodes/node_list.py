@@ -25,17 +25,17 @@ from storage.entries.entry import Shape
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, EntryIDs
 from storage.entries.packed_form import Form, Packing, form_bytes
 from storage.keyspace.deferred_free import NODE_ITEMS, SMALL_ITEMS, RemovedData
+from storage.memory import instance_bytes
 from storage.nodes.frozen_node import FrozenNode
 from storage.nodes.listpack_node import ListpackNode
 from storage.nodes.node import Node, freeze
 from storage.nodes.open_node import OpenNode
-from storage.object_size import instance_bytes
 
 AnyNode: TypeAlias = Node | ListpackNode
 
 if not cython.compiled:
     # Compiled, it is a C function, which the module's C types import.
-    from storage.object_size import list_bytes
+    from storage.memory import list_bytes
 
 # Places of nodes dropped from the front stay in the lists, up to this share of them.
 WASTE_SHARE = 1 / 32

@@ -12,8 +12,8 @@ import cython
 from storage.entries.entry import Shape, fields_position
 from storage.entries.entry_id import MAX_ID, EntryID, EntryIDs, NodeIDs, id_ms, id_seq
 from storage.entries.packed_form import Form
+from storage.memory import instance_bytes, int_object_bytes
 from storage.nodes.entry_buffer import EntryBuffer
-from storage.object_size import instance_bytes, int_object_bytes
 from storage.redis_format.listpack_size import FLAGS_BYTES, FieldSizes, int64_bytes, integer_bytes
 
 # Redis's largest node, whatever the configuration says (Redis 7.4).

@@ -1,7 +1,7 @@
 # The C types of storage/redis_format/listpack_elements.py.
 
 from storage.decimals cimport put_decimal
-from storage.raw_bytes cimport is_at, put_bytes
+from storage.memory cimport is_at, put_bytes
 from storage.redis_format.listpack_size cimport (
     backward_length_bytes, int64_bytes, plain_integer, text_bytes,
 )

@@ -19,7 +19,7 @@ from storage.redis_format.listpack_size import (
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
     from storage.decimals import put_decimal
-    from storage.raw_bytes import is_at, put_bytes
+    from storage.memory import is_at, put_bytes
 
 # A bulk string takes at most this much more than the element that it shows.
 BULK_FRAME_BYTES = 24

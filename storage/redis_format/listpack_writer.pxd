@@ -1,7 +1,7 @@
 # The C types of storage/redis_format/listpack_writer.py.
 
 from storage.redis_format.listpack_size cimport backward_length_bytes, int64_bytes, plain_integer
-from storage.raw_bytes cimport put_bytes
+from storage.memory cimport put_bytes
 
 
 cdef class ListpackWriter:

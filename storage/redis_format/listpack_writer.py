@@ -17,7 +17,7 @@ from storage.redis_format.listpack_size import (
 
 if not cython.compiled:
     # Compiled, it is a C function, which the module's C types import.
-    from storage.raw_bytes import put_bytes
+    from storage.memory import put_bytes
 
     # Compiled, it is in the C types.
     def put_number(listpack: ListpackWriter, number: int) -> None:

@@ -3,7 +3,7 @@
 from cpython.array cimport array
 from libc.string cimport memcpy, memset
 
-from storage.raw_bytes cimport put_bytes
+from storage.memory cimport put_bytes
 
 
 cdef inline unsigned int four_bytes(const unsigned char* data, Py_ssize_t place) noexcept:

@@ -25,7 +25,7 @@ import cython
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
-    from storage.raw_bytes import cleared, four_bytes, put_bytes
+    from storage.memory import cleared, four_bytes, put_bytes
 
 MAX_LITERALS = 32
 MAX_REPEAT = 264

@@ -4,7 +4,7 @@ from cpython.list cimport PyList_GET_ITEM
 
 from storage.entries.entry_id cimport id_ms, id_seq
 from storage.nodes.frozen_node cimport FrozenNode
-from storage.raw_bytes cimport put_bytes
+from storage.memory cimport put_bytes
 from storage.redis_format.listpack_writer cimport ListpackWriter
 from storage.redis_format.lzf cimport Compressor
 from storage.snapshot.node_encoder cimport NodeEncoder

@@ -25,7 +25,7 @@ from storage.snapshot.node_encoder import NodeEncoder
 
 if not cython.compiled:
     # Compiled, it is a C function, which the module's C types import.
-    from storage.raw_bytes import put_bytes
+    from storage.memory import put_bytes
 
     # Compiled, it is in the C types as well, and counts no reference.
     def put_item(writer: NodeWriter, nodes: list[AnyNode], index: int) -> None:

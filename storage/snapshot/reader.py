@@ -47,8 +47,7 @@ from storage.snapshot.unsupported import (
 from storage.snapshot.values.codec import EmptyCollection
 from storage.snapshot.values.table import decoders_of
 from storage.stream import Stream
-from storage.types.strings import StringValue
-from storage.types.value import Value
+from storage.types.value import StringValue, Value
 
 # Files had no checksum before this version (Redis 2.6).
 _FIRST_VERSION_WITH_CHECKSUM = 5

@@ -24,7 +24,7 @@ from storage.snapshot.header import encode_header
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.values.table import plain_version, value_pieces, value_type, value_version
 from storage.stream import Stream
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 CHUNK_BYTES = 64 * 1024
 

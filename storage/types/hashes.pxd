@@ -1,8 +1,8 @@
 # The C types of storage/types/hashes.py.
 
-from storage.object_size cimport bytes_object_bytes
-from storage.types.members.packed_table cimport PackedTable
-from storage.types.members.pairs cimport field_of, value_of
+from storage.memory cimport bytes_object_bytes
+from storage.types.packed_table cimport PackedTable
+from storage.types.records cimport field_of, value_of
 
 
 cdef class HashValue(PackedTable):

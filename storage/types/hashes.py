@@ -21,15 +21,15 @@ from heapq import heapify, heappop, heappush
 import cython
 
 from storage.keyspace.deferred_free import NO_WASTE, SMALL_ITEMS, RemovedData
-from storage.object_size import COMPUTED_INT_BYTES, allocated_bytes
+from storage.memory import COMPUTED_INT_BYTES, allocated_bytes
 from storage.redis_format.encoding_limits import EncodingLimits
-from storage.types.members.key_part import PAIRS
-from storage.types.members.packed_table import PackedTable
-from storage.types.members.pairs import field_of, value_of
+from storage.types.key_part import PAIRS
+from storage.types.packed_table import PackedTable
+from storage.types.records import field_of, value_of
 
 if not cython.compiled:
     # Compiled, it is a C function, which the module's C types import.
-    from storage.object_size import bytes_object_bytes
+    from storage.memory import bytes_object_bytes
 
 LISTPACK = b"listpack"
 LISTPACK_EX = b"listpackex"

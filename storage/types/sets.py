@@ -1,4 +1,6 @@
-"""Sets: distinct members, in one of the three forms that Redis names.
+"""Sets and sorted sets: distinct members, without an order or ordered by their scores.
+
+A set is in one of the three forms that Redis names:
 
 intset      only integers, and not too many of them; read in ascending order
 listpack    few members, all of them short; read in the order in which they were added
@@ -7,26 +9,59 @@ hashtable   anything; read in no promised order
 The members are the records of a packed table, whatever the form. The form is a flag: OBJECT
 ENCODING reports it, and it determines the order, the steps of SSCAN and the encoding in a snapshot.
 It only changes from smaller to larger forms; methods that may change it take the limits
-(storage/redis_format/encoding_limits.py).
+(storage/redis_format/encoding_limits.py). Source: Redis 7.2 and later for the conversions.
 
-Leaves out: empty sets; commands remove the key.
+A sorted set orders members by score, then by their bytes. A member with its score is a record, one
+bytes object (storage/types/records.py). The records are in a `RecordOrder`, and those of more than
+a few members in a `RecordTable` as well, which finds them by their members; both have them whatever
+OBJECT ENCODING reports. The encoding is `listpack` for few, short members and `skiplist` for all
+others. It only changes from the smaller to the larger one. No score is NaN.
 
-Source: Redis 7.2 and later for the conversions.
+A span is a pair of ranks, [start, end). Ranges of ranks, scores or members are converted to spans:
+
+    start, end = zset.span_of_scores(bounds)
+    zset.records(start, end)
+
+Leaves out: empty sets (commands remove the key); the parsing of ranges
+(commands/sorted_sets/bounds.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from math import inf
+from typing import TypeAlias
 
 import cython
 
+from protocol.records import frozen_record
 from storage.keyspace.deferred_free import NO_WASTE, SMALL_ITEMS, RemovedData
+from storage.memory import instance_bytes
 from storage.redis_format.encoding_limits import EncodingLimits
-from storage.types.members.key_part import MEMBERS
-from storage.types.members.packed_table import PackedTable
-from storage.types.sample import distinct_numbers
-from storage.types.value import as_int64
+from storage.types.key_part import MEMBERS, SCORED
+from storage.types.packed_table import PackedTable
+from storage.types.records import (
+    SCORE_BYTES,
+    Pair,
+    Record,
+    RecordOrder,
+    RecordTable,
+    find_member,
+    make_record,
+    member_of,
+    pair_of,
+    score_of,
+    sort_records,
+)
+from storage.types.value import Value, as_int64
+
+if not cython.compiled:
+    # Compiled, they are C functions, which the module's C types import.
+    from math import nextafter
+
+    from storage.memory import bytes_object_bytes
+
 
 INTSET = b"intset"
 LISTPACK = b"listpack"
@@ -213,3 +248,356 @@ def _smallest_encoding(members: list[bytes], limits: EncodingLimits) -> bytes:
         if longest <= limits.set_max_listpack_value:
             return LISTPACK
     return HASHTABLE
+
+
+SKIPLIST = b"skiplist"
+
+Span: TypeAlias = "tuple[int, int]"  # [start, end) of ranks
+
+# Up to this many members are searched one by one: no table is made of them.
+FEW_MEMBERS = 32
+_FEW_MEMBERS: cython.Py_ssize_t = FEW_MEMBERS
+
+# The number of members that are copied or written in about 0.1 ms.
+SCORED_PER_STEP = 400
+
+# Up to this many members are removed one by one, and freed at once.
+FEW_REMOVED = 100
+
+_INFINITY: cython.double = inf
+
+
+@frozen_record
+class ScoreBounds:
+    """A range of scores."""
+
+    low: float
+    high: float
+    excludes_low: bool = False
+    excludes_high: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no score can be within it."""
+        is_open = self.excludes_low or self.excludes_high
+        return self.low > self.high or (self.low == self.high and is_open)
+
+
+@frozen_record
+class LexBounds:
+    """A range of members by their bytes. None: without a bound at that end."""
+
+    low: bytes | None
+    high: bytes | None
+    excludes_low: bool = False
+    excludes_high: bool = False
+    is_empty: bool = False
+
+    def reaches(self, member: bytes) -> bool:
+        """Return True if `member` is not before the lower end."""
+        if self.low is None:
+            return True
+        return member > self.low if self.excludes_low else member >= self.low
+
+    def passes(self, member: bytes) -> bool:
+        """Return True if `member` is after the upper end."""
+        if self.high is None:
+            return False
+        return member >= self.high if self.excludes_high else member > self.high
+
+
+@cython.cclass
+class SortedSetValue(Value):
+    """The value of a key of type zset."""
+
+    __slots__ = ("_encoding", "_order", "_table")
+
+    type_name = b"zset"
+
+    def __init__(self, access_ms: int = 0, encoding: bytes = LISTPACK) -> None:
+        super().__init__(access_ms)
+        self._encoding = encoding
+        self._order: RecordOrder = RecordOrder()
+        # Once there have been more than a few members; until then the order has one part.
+        self._table: RecordTable | None = None
+
+    @classmethod
+    def of_records(
+        cls, records: list[Record], limits: EncodingLimits, access_ms: int = 0
+    ) -> SortedSetValue:
+        """A sorted set of these records, in the smallest possible form.
+
+        It takes over the list, which need not be sorted. Raises ValueError if a member comes twice.
+        """
+        longest = max(map(len, records), default=SCORE_BYTES) - SCORE_BYTES
+        is_small = _is_small(len(records), longest, limits)
+        made = cls(access_ms, LISTPACK if is_small else SKIPLIST)
+        if is_small:
+            records = [_without_sign(record) for record in records]
+        made._take(records)
+        return made
+
+    @classmethod
+    def of_table(cls, table: RecordTable, limits: EncodingLimits) -> SortedSetValue:
+        """A sorted set that takes over a table of records, in the smallest possible form."""
+        records = table.records()
+        if len(records) <= max(FEW_MEMBERS, limits.zset_max_listpack_entries):
+            return cls.of_records(records, limits)
+        made = cls(0, SKIPLIST)
+        made._take(records, table)
+        return made
+
+    @classmethod
+    def sized(
+        cls, expected: int, first_bytes: int, limits: EncodingLimits, access_ms: int = 0
+    ) -> SortedSetValue:
+        """An empty sorted set in the form for `expected` members, the first of `first_bytes`
+        bytes.
+        """
+        is_small = _is_small(expected, first_bytes, limits)
+        return cls(access_ms, LISTPACK if is_small else SKIPLIST)
+
+    def __len__(self) -> int:
+        return self._order.count
+
+    def __contains__(self, member: bytes) -> bool:
+        return self.find(member) is not None
+
+    @property
+    def encoding(self) -> bytes:
+        """listpack or skiplist."""
+        return self._encoding
+
+    @property
+    def size(self) -> int:
+        """The number of members."""
+        return self._order.count
+
+    @property
+    def effort(self) -> int:
+        """The time to copy or write the sorted set, in steps of about 0.1 ms."""
+        return 1 + self._order.count // SCORED_PER_STEP
+
+    def _take(self, records: list[Record], table: RecordTable | None = None) -> None:
+        """Take records, of which there may be a table, in an empty value. Raises ValueError."""
+        sort_records(records)
+        count = len(records)
+        if count > FEW_MEMBERS:
+            self._table = _table_of(records) if table is None else table
+            are_different = len(self._table) == count
+        else:
+            are_different = len(set(map(member_of, records))) == count
+        if not are_different:
+            raise ValueError("a member comes twice in a sorted set")
+        self._order.fill(records)
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def find(self, member: bytes) -> Record | None:
+        """The record of a member, None if it is not there."""
+        if self._table is not None:
+            return self._table.get(member)
+        few: list[Record] = self._order.first_part()
+        place: cython.Py_ssize_t = find_member(few, member)
+        return None if place < 0 else few[place]
+
+    def score(self, member: bytes) -> float | None:
+        """The score of a member, None if it is not there."""
+        record = self.find(member)
+        return None if record is None else score_of(record)
+
+    def rank(self, member: bytes) -> int | None:
+        """Return the number of members before `member`; None if it is not in the set."""
+        record = self.find(member)
+        return None if record is None else self._order.rank_of(record)
+
+    def at(self, rank: cython.Py_ssize_t) -> Record:
+        """The record at a rank from 0 on."""
+        return self._order.at(rank)
+
+    def records(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> list[Record]:
+        """The records of a span in order, in a list of their own."""
+        return self._order.records(start, end)
+
+    def unordered(self) -> list[Record]:
+        """All records in no promised order, in a list of their own.
+
+        That of a table is the order in which they were made, in which memory is read fastest.
+        """
+        if self._table is not None:
+            return self._table.records()
+        return self._order.records(0, self._order.count)
+
+    def pairs(self, start: int = 0, end: int | None = None) -> list[Pair]:
+        """The (score, member) pairs of a span, by default of all members, in order."""
+        end = self._order.count if end is None else end
+        return list(map(pair_of, self._order.records(start, end)))
+
+    def span_of_scores(self, bounds: ScoreBounds) -> Span:
+        """The ranks of the members whose scores are within the bounds."""
+        if bounds.is_empty:
+            return 0, 0
+        start = self.rank_from(bounds.low, bounds.excludes_low)
+        return start, self.rank_from(bounds.high, not bounds.excludes_high)
+
+    def rank_from(self, score: cython.double, is_after: cython.bint) -> cython.Py_ssize_t:
+        """The number of members with a lower score; `is_after`: with no higher one."""
+        if is_after:
+            if score == _INFINITY:
+                return self._order.count
+            score = nextafter(score, _INFINITY)
+        return self._order.rank_of(make_record(score, b""))
+
+    def span_of_members(self, bounds: LexBounds) -> Span:
+        """The ranks of the members within the bounds; defined only where all scores are equal."""
+        if bounds.is_empty:
+            return 0, 0
+        start = self._order.rank_where(bounds.reaches)
+        return start, max(start, self._order.rank_where(bounds.passes))
+
+    # -- changing ------------------------------------------------------------------------------
+
+    def expect(self, count: cython.Py_ssize_t, limits: EncodingLimits) -> None:
+        """Prepare for `count` more members: convert to the large form if they need it."""
+        if self._encoding is LISTPACK and count > limits.zset_max_listpack_entries:
+            self._encoding = SKIPLIST
+
+    def become_skiplist(self) -> None:
+        """Convert to the large form (SORT)."""
+        self._encoding = SKIPLIST
+
+    def set(self, member: bytes, score: cython.double, limits: EncodingLimits) -> None:
+        """Give `member` a score; it is added if it is not there."""
+        self.put(make_record(score, member), self.find(member), limits)
+
+    def put(self, record: Record, former: Record | None, limits: EncodingLimits) -> None:
+        """Add a record, or put it in the place of the former one of its member (`find`)."""
+        if self._encoding is LISTPACK:
+            size: cython.Py_ssize_t = len(record) - SCORE_BYTES
+            if former is None and not _is_small(self._order.count + 1, size, limits):
+                self._encoding = SKIPLIST
+            else:
+                record = _without_sign(record)
+        if self._table is not None:
+            self._table.put(record)
+        if former is not None:
+            self._order.replace(former, record)
+            return
+        self._order.add(record)
+        if self._table is None and self._order.count > _FEW_MEMBERS:
+            self._table = _table_of(self._order.first_part())
+
+    def remove(self, member: bytes) -> bool:
+        """Remove a member; False if it was not there."""
+        record = self.find(member)
+        if record is None:
+            return False
+        if self._table is not None:
+            self._table.remove(member)
+        self._order.remove(record)
+        return True
+
+    def remove_span(self, start: int, end: int) -> RemovedData:
+        """Remove the members at these ranks; the data to free."""
+        count, table = max(end - start, 0), self._table
+        if count <= FEW_REMOVED:
+            for record in self._order.records(start, end):
+                if table is not None:
+                    table.remove(member_of(record))
+                self._order.remove(record)
+            return NO_WASTE
+        gone = self._order.remove_span(start, end)
+        removed = RemovedData()
+        if table is not None and 2 * count < len(table):
+            for part in gone:
+                table.discard_all(part)
+        elif table is not None:
+            self._table = table.selected(self._order.records(0, self._order.count))
+            table.release(removed)
+        for part in gone:
+            removed.add(part, SMALL_ITEMS)
+        return removed
+
+    # -- walking -------------------------------------------------------------------------------
+
+    def scan(self, cursor: int, count: int) -> tuple[int, list[Record]]:
+        """One step of ZSCAN: (next cursor, records). The small form is returned whole, and so are
+        few members.
+        """
+        if self._encoding is LISTPACK or self._table is None:
+            return 0, self._order.records(0, self._order.count)
+        return self._table.scan(cursor, count)
+
+    # -- as a whole ----------------------------------------------------------------------------
+
+    def copy(self) -> SortedSetValue:
+        """An independent sorted set with the same members, form and access time."""
+        twin = SortedSetValue(self.access_ms, self._encoding)
+        twin._order = self._order.copy()
+        twin._table = None if self._table is None else self._table.copy()
+        return twin
+
+    def copy_of_span(self, start: int, end: int, limits: EncodingLimits) -> SortedSetValue:
+        """Another sorted set of the members at these ranks, in the smallest possible form."""
+        count = self._order.count
+        if end - start <= limits.zset_max_listpack_entries or 2 * (end - start) < count:
+            return SortedSetValue.of_records(self.records(start, end), limits)
+        twin = self.copy()  # a table is copied faster than it is made from records
+        twin._encoding = SKIPLIST
+        twin.remove_span(end, count)
+        twin.remove_span(0, start)
+        return twin
+
+    def memory_bytes(self) -> int:
+        """The memory of the sorted set in bytes."""
+        total: cython.longlong = _SORTED_SET_BYTES + self._order.memory_bytes()
+        if self._table is not None:  # it counts the records
+            return total + self._table.memory_bytes()
+        record: bytes
+        for record in self._order.first_part():
+            total += bytes_object_bytes(len(record))
+        return total
+
+    def release(self) -> RemovedData:
+        """Give up the members when the sorted set is removed; the data to free."""
+        if self._table is None or self._order.count <= SMALL_ITEMS:
+            return NO_WASTE
+        removed_data = RemovedData()
+        self._table.release(removed_data)
+        for part in self._order.take_parts():
+            removed_data.add(part, SMALL_ITEMS)
+        self._table = None
+        return removed_data
+
+
+_SORTED_SET_BYTES: cython.longlong = instance_bytes(SortedSetValue)
+
+
+def _table_of(records: list[Record]) -> RecordTable:
+    table: RecordTable = RecordTable(SCORED)
+    table.put_all(records)
+    return table
+
+
+def _without_sign(record: Record) -> Record:
+    """The record as a listpack stores it: -0 becomes 0, because whole numbers are integers."""
+    return make_record(0.0, member_of(record)) if score_of(record) == 0 else record
+
+
+def _is_small(
+    count: cython.Py_ssize_t, longest: cython.Py_ssize_t, limits: EncodingLimits
+) -> cython.bint:
+    return count <= limits.zset_max_listpack_entries and longest <= limits.zset_max_listpack_value
+
+
+def distinct_numbers(count: int, limit: int, below: Callable[[int], int]) -> list[int]:
+    """`count` different numbers in [0, limit), chosen with `below(n)`, which gives one in [0, n).
+
+    Every set is equally likely, but not every order: Floyd's algorithm, which draws `count` times,
+    however close to `limit` that is.
+    """
+    chosen = dict[int, None]()
+    for last in range(limit - count, limit):
+        number = below(last + 1)
+        chosen[last if number in chosen else number] = None
+    return list(chosen)

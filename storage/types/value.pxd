@@ -1,5 +1,6 @@
 # The C types of storage/types/value.py.
 
+from storage.memory cimport bytearray_bytes, bytes_object_bytes
 from storage.redis_format.listpack_size cimport plain_integer
 
 
@@ -16,3 +17,14 @@ cdef class Value:
 
 
 cpdef object as_int64(bytes text)
+
+
+cdef long long _OWN_BYTES
+
+
+cdef class StringValue(Value):
+    cdef public object data
+    cdef public object _encoding
+
+    cpdef bytes to_bytes(self)
+    cpdef replace(self, bytes data, bytes encoding=*)

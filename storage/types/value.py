@@ -1,4 +1,4 @@
-"""`Value`: the base class of all types that a key can hold.
+"""`Value`: the base class of all types that a key can hold, and the simplest of them, strings.
 
 A value has its own last access time (OBJECT IDLETIME), how often it is used (OBJECT FREQ), its
 position in the keyspace's SCAN order and the memory that the keyspace has counted for it, so that
@@ -7,6 +7,9 @@ the keyspace needs no second table for them.
 To add a type: subclass `Value`, and add the class to the tables of other modules: the snapshot
 format (storage/snapshot/values/), the requests that rebuild it (storage/append_only/rewrite.py)
 and the digest (storage/digest.py).
+
+A string is bytes, and its encoding in Redis (int, embstr, raw). Commands check the limit on its
+length, proto-max-bulk-len.
 """
 
 from __future__ import annotations
@@ -16,11 +19,15 @@ from typing import TYPE_CHECKING, ClassVar
 import cython
 
 from storage.keyspace.deferred_free import NO_WASTE, RemovedData
+from storage.memory import instance_bytes
 from storage.redis_format.listpack_size import plain_integer
 
 if TYPE_CHECKING:
     from storage.nodes.entry_cache import EntryCache
 
+if not cython.compiled:
+    # Compiled, they are C functions, which the module's C types import.
+    from storage.memory import bytearray_bytes, bytes_object_bytes
 
 # `counted_bytes` of a value that is in no database.
 UNCOUNTED = -1
@@ -94,3 +101,98 @@ def as_int64(text: bytes) -> int | None:
     """The 64-bit integer of which `text` is the canonical decimal form, or None (string2ll)."""
     number: cython.longlong = plain_integer(text, 0, len(text))
     return number if number != 0 or text == b"0" else None
+
+
+# Redis keeps strings up to this length in one allocation with their header ("embstr").
+EMBEDDED_STRING_BYTES = 44
+
+
+@cython.no_gc  # bytes form no cycles: 16 bytes less for each string
+@cython.cclass
+class StringValue(Value):
+    """A binary-safe string.
+
+    `data` is bytes until the string is changed in place (`append`, `overwrite`), and a bytearray
+    from then on, so that a growing string is not copied for every piece. Use `to_bytes()` to keep
+    the content or hand it on.
+    """
+
+    __slots__ = ("_encoding", "data")
+
+    type_name = b"string"
+
+    def __init__(
+        self, data: bytes | bytearray, access_ms: int = 0, encoding: bytes | None = None
+    ) -> None:
+        self.access_ms = access_ms  # inlined, because snapshots create millions of strings
+        self.serial = 0
+        self.counted_bytes = _UNCOUNTED
+        self.has_changed = False
+        self.frequency = 0
+        self.data: bytes | bytearray = data
+        self._encoding = encoding  # None: what follows from the content
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def to_bytes(self) -> bytes:
+        """The content as an immutable copy."""
+        data = self.data
+        return data if type(data) is bytes else bytes(data)
+
+    def copy(self) -> StringValue:
+        """An independent string with the same content, encoding and access time."""
+        return StringValue(self.to_bytes(), self.access_ms, self.encoding)
+
+    def replace(self, data: bytes, encoding: bytes | None = None) -> None:
+        """Make `data` the content, as in a new string."""
+        self.data = data
+        self._encoding = encoding
+
+    def append(self, tail: bytes) -> None:
+        """Append `tail` to the content."""
+        self.in_place().extend(tail)
+
+    def overwrite(self, offset: int, patch: bytes) -> None:
+        """Put `patch` over the content from `offset` on; a gap before it is filled with zeros."""
+        data = self.in_place()
+        gap = offset - len(data)
+        if gap > len(data):
+            # The system has zeros ready: a long gap is not written. Short ones grow in place.
+            self.data = grown = bytearray(offset + len(patch))
+            grown[: len(data)] = data
+            data = grown
+        elif gap > 0:
+            data.extend(bytes(gap))
+        data[offset : offset + len(patch)] = patch
+
+    def in_place(self) -> bytearray:
+        """The content as a mutable bytearray; the encoding is raw from then on."""
+        if not isinstance(self.data, bytearray):
+            self.data = bytearray(self.data)
+            self._encoding = b"raw"
+        return self.data
+
+    @property
+    def encoding(self) -> bytes:
+        """The encoding that OBJECT ENCODING returns in Redis 7: int, embstr or raw."""
+        if self._encoding is not None:
+            return self._encoding
+        if as_int64(self.to_bytes()) is not None:
+            return b"int"
+        return b"embstr" if len(self.data) <= EMBEDDED_STRING_BYTES else b"raw"
+
+    @property
+    def size(self) -> int:
+        """The length in bytes."""
+        return len(self.data)
+
+    def memory_bytes(self) -> int:
+        """The memory of the value in bytes."""
+        data = self.data
+        if type(data) is bytes:
+            return _OWN_BYTES + bytes_object_bytes(len(data))
+        return _OWN_BYTES + bytearray_bytes(data)  # type: ignore[arg-type]
+
+
+_OWN_BYTES: cython.longlong = instance_bytes(StringValue)

@@ -20,7 +20,7 @@ from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.payload import BadChecksum, restore
 from storage.stream import Stream
 from storage.types.lists import ListValue
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 from tests.support.resp import Reply
 
 Argv: TypeAlias = list[bytes]

@@ -7,7 +7,7 @@ import pytest
 from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.reader import SnapshotReader
 from storage.stream import Stream
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 from tests.support.programs.servers import RunningServer
 from tests.support.resp import RespClient
 

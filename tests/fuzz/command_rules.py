@@ -24,14 +24,12 @@ from storage.entries.entry_id import MAX_ID, MIN_ID, format_id
 from storage.groups.group import Group
 from storage.groups.lag import lag
 from storage.keyspace.database import Database
-from storage.object_size import bytes_object_bytes
+from storage.memory import bytes_object_bytes
 from storage.snapshot.stream_encoder import stream_pieces
 from storage.snapshot.stream_refusals import refusal
 from storage.stream import Stream
-from storage.types.sets import SetValue
-from storage.types.sorted_sets import SortedSetValue
-from storage.types.strings import StringValue
-from storage.types.value import Value, as_int64
+from storage.types.sets import SetValue, SortedSetValue
+from storage.types.value import StringValue, Value, as_int64
 from tests.support.resp import BrokenReply, Reply, ReplyReader, parse
 
 T = TypeVar("T")

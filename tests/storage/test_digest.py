@@ -19,8 +19,7 @@ from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.writer import write_snapshot
 from storage.stream import Stream
 from storage.types.lists import ListValue
-from storage.types.strings import StringValue
-from storage.types.value import Value
+from storage.types.value import StringValue, Value
 from tests.storage.groups.changes import assign, set_delivery
 from tests.storage.snapshot.drawn_streams import NOW_MS, drawn_streams
 

@@ -19,10 +19,8 @@ from storage.redis_format.encoding_limits import EncodingLimits
 from storage.stream import Stream
 from storage.types.hashes import HashValue
 from storage.types.lists import ListValue
-from storage.types.sets import SetValue
-from storage.types.sorted_sets import SortedSetValue
-from storage.types.strings import StringValue
-from storage.types.value import Value
+from storage.types.sets import SetValue, SortedSetValue
+from storage.types.value import StringValue, Value
 from tests.support.allocators import HAS_FIGURES, used_bytes
 
 LIMITS = EncodingLimits()

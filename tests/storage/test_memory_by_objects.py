@@ -21,9 +21,8 @@ from storage.keyspace.ordered_index import OrderedIndex
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.stream import Stream
 from storage.types.lists import ListValue
-from storage.types.sorted_sets import SortedSetValue
-from storage.types.strings import StringValue
-from storage.types.value import Value
+from storage.types.sets import SortedSetValue
+from storage.types.value import StringValue, Value
 from tests.support.owned_memory import owned_bytes
 
 LIMITS = EncodingLimits(list_max_listpack_size=8)

@@ -13,8 +13,8 @@ from types import FunctionType, GeneratorType, ModuleType
 from typing import Any
 
 from storage.entries.entry_id import IDProgression
+from storage.memory import allocated_bytes, instance_bytes
 from storage.nodes.entry_cache import EntryCache
-from storage.object_size import allocated_bytes, instance_bytes
 
 # Attributes whose numbers are objects when compiled, too.
 _ID_ATTRIBUTES = {"end", "key", "lost_end"}

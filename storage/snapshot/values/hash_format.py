@@ -27,7 +27,7 @@ from storage.snapshot.header import VALKEY_VERSION
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
 from storage.types.hashes import HASHTABLE, LISTPACK_EX, HashValue
-from storage.types.members.pairs import field_of, value_of
+from storage.types.records import field_of, value_of
 
 _MIN_VERSION = {
     opcodes.HASH_LISTPACK: 10,

@@ -17,8 +17,7 @@ from storage.redis_format.primitives import Allowance, Cursor, encode_length, en
 from storage.redis_format.ziplist import decode_ziplist
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
-from storage.types.list_node import ListNode
-from storage.types.lists import ListValue
+from storage.types.lists import ListNode, ListValue
 
 LIST = 1
 ZIPLIST = 10

@@ -22,8 +22,8 @@ from storage.redis_format.primitives import CorruptSnapshot, Cursor, encode_leng
 from storage.redis_format.ziplist import decode_ziplist
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
-from storage.types.scored.record import Record, make_record, member_of, score_of
-from storage.types.sorted_sets import LISTPACK, SortedSetValue
+from storage.types.records import Record, make_record, member_of, score_of
+from storage.types.sets import LISTPACK, SortedSetValue
 
 _ZSET = 3
 _ZSET_2 = 5

@@ -8,7 +8,7 @@ from storage.redis_format.primitives import Cursor, encode_string
 from storage.snapshot import opcodes
 from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.values.codec import Codec, Decoder
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 
 def _type_code(value: StringValue, options: SnapshotOptions) -> int:

@@ -19,10 +19,8 @@ from storage.snapshot.values.codec import Codec, Decoder
 from storage.stream import Stream
 from storage.types.hashes import HashValue
 from storage.types.lists import ListValue
-from storage.types.sets import SetValue
-from storage.types.sorted_sets import SortedSetValue
-from storage.types.strings import StringValue
-from storage.types.value import Value
+from storage.types.sets import SetValue, SortedSetValue
+from storage.types.value import StringValue, Value
 
 CODECS: dict[type[Value], Codec] = {
     HashValue: hash_format.CODEC,

@@ -9,7 +9,7 @@ from commands.transactions.watched_keys import WatchedKeys
 from protocol.errors import ReplyError
 from server.inprocess.server import InProcessServer
 from storage.stream import Stream
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 
 def test_a_lookup_counts_hits_and_misses(server: InProcessServer) -> None:

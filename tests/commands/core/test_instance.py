@@ -5,7 +5,7 @@ from __future__ import annotations
 from commands.transactions.watched_keys import WatchedKeys
 from server.inprocess.server import InProcessServer
 from storage.stream import Stream
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 
 def test_a_stream_in_the_place_of_nothing_wakes_its_waiters() -> None:

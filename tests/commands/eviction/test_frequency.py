@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from commands.eviction.frequency import MAX_FREQUENCY, count_access, frequency_now
 from storage.chance import Chance
-from storage.types.strings import StringValue
-from storage.types.value import NEW_FREQUENCY
+from storage.types.value import NEW_FREQUENCY, StringValue
 
 MINUTE_MS = 60_000
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from commands.geo.geohash import HASH_BITS, Place, encode
 from commands.geo.shapes import Circle, Rectangle, Shape
-from storage.types.scored.record import make_record, member_of
+from storage.types.records import make_record, member_of
 
 # Away from the poles and the date line, where Redis overlooks places, and so does this.
 LONGITUDES, LATITUDES = st.floats(-60, 60), st.floats(-60, 60)

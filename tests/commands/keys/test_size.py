@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from commands.keys.size import value_bytes
 from storage.stream import Stream
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 
 def test_key_and_value_both_count() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from commands.sorted_sets.bounds import limited, parse_lex_bounds, parse_score_bounds, rank_span
 from protocol.errors import ReplyError
-from storage.types.sorted_sets import LexBounds, ScoreBounds
+from storage.types.sets import LexBounds, ScoreBounds
 
 
 def test_scores() -> None:

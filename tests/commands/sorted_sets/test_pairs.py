@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from commands.core.long_reply import LongReply
 from commands.sorted_sets.pairs import MANY_MEMBERS, members_reply, score_or_nil
-from storage.types.scored.record import make_record
+from storage.types.records import make_record
 
 RECORDS = [make_record(1.0, b"a"), make_record(2.5, b"b")]
 

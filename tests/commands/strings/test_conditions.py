@@ -6,7 +6,7 @@ import pytest
 
 from commands.strings.conditions import digest, parse_condition
 from protocol.errors import ReplyError
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 # XXH3 of 64 bits as its authors' xxhsum -H3 prints it.
 EMPTY = b"2d06800538d394c2"

@@ -9,7 +9,7 @@ from commands.core.propagation.sinks import Sink
 from protocol.request import Request
 from server.inprocess.server import InProcessServer
 from server.loop.cycle import EventLoopCycle
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 
 def cycle_of(

@@ -15,7 +15,7 @@ from storage.entries.entry_id import EntryIDs
 from storage.groups.group import Group
 from storage.keyspace.database import Database
 from storage.stream import Stream
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 
 def filled(*keys: bytes) -> Database:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from storage.keyspace.database import Database
 from storage.keyspace.key_walk import KeyWalk
 from storage.keyspace.ordered_index import BLOCK_ITEMS
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 NOW_MS = 1000
 MANY = 3 * BLOCK_ITEMS

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from storage.keyspace.database import Database
 from storage.keyspace.memory_count import MOST_NOTED, RECENT
-from storage.object_size import bytes_object_bytes
-from storage.types.strings import StringValue
+from storage.memory import bytes_object_bytes
+from storage.types.value import StringValue
 
 ONE_KEY = bytes_object_bytes(1)
 

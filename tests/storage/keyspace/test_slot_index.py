@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from storage.keyspace.database import Database
 from storage.keyspace.slot_index import SlotIndex
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 SLOT = 12182  # of foo
 

@@ -15,8 +15,7 @@ from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import BadChecksum, dump, restore, serialized_length
 from storage.stream import Stream
-from storage.types.strings import StringValue
-from storage.types.value import Value
+from storage.types.value import StringValue, Value
 from tests.storage.snapshot.drawn_streams import (
     NOW_MS,
     describe,

@@ -29,7 +29,7 @@ from storage.snapshot.values.table import value_pieces
 from storage.snapshot.writer import write_snapshot
 from storage.stream import Stream
 from storage.types.hashes import HashValue
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 from tests.storage.snapshot.drawn_streams import NOW_MS, describe, drawn_streams
 
 OPTIONS = SnapshotOptions()

@@ -6,7 +6,7 @@ from storage.entries.entry_id import make_id
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import dump
 from storage.snapshot.stream_refusals import payload_refusal, refusal
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 from tests.storage.snapshot.bodies import NOW_MS, GroupFields, StreamFields, decoded
 
 

@@ -13,7 +13,7 @@ from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.values.table import plain_version, value_type, value_version
 from storage.snapshot.writer import CHUNK_BYTES, standard_aux, write_snapshot
 from storage.stream import Stream
-from storage.types.strings import StringValue
+from storage.types.value import StringValue
 
 NOW_MS = 1_700_000_000_000
 OPTIONS = SnapshotOptions()

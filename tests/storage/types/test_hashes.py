@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from storage.keyspace.deferred_free import FEW_STEPS, NO_WASTE
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.types.hashes import HashValue
-from storage.types.members.pairs import field_of
+from storage.types.records import field_of
 
 LIMITS = EncodingLimits()
 TIGHT = EncodingLimits(hash_max_listpack_entries=3, hash_max_listpack_value=4)

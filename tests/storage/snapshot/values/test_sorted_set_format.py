@@ -15,8 +15,8 @@ from storage.redis_format.listpack import encode_listpack
 from storage.redis_format.primitives import CorruptSnapshot, encode_string
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import dump, restore
-from storage.types.scored.record import Pair, make_record
-from storage.types.sorted_sets import SortedSetValue
+from storage.types.records import Pair, make_record
+from storage.types.sets import SortedSetValue
 
 LIMITS = EncodingLimits()
 FEW = EncodingLimits(zset_max_listpack_entries=2)

@@ -7,7 +7,7 @@ from storage.digest import PARTS
 from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.unsupported import can_skip
 from storage.snapshot.values.table import CODECS, DECODERS, plain_version
-from storage.types.members.packed_table import PackedTable
+from storage.types.packed_table import PackedTable
 from storage.types.value import Value
 
 

@@ -1,26 +1,87 @@
-# The C types of storage/types/members/packed_table.py.
+# The C types of storage/types/packed_table.py.
 
-from storage.raw_bytes cimport put_bytes
-from storage.types.members.key_part cimport (
-    LONG, LONG_HEADER, MEMBERS, hash_at, hash_of, key_length, key_start,
+from storage.memory cimport (
+    allocated, block_at, bulk_bytes, bytes_at, clear, copy_record, drop, exists, free_block, free_codes,
+    free_directory, home_slot, is_at, keep, keep_again, kept, move_bytes, move_slots, new_block, new_bytes,
+    new_codes, new_directory, no_directory, nth_slot, number_at, object_bytes, part_of, put_block, put_bulk,
+    put_bytes, put_number, resized,
 )
-from storage.types.members.member_bulks cimport bulk_at, bulks_bytes, new_bytes, put_bulks
-from storage.types.members.memory cimport (
-    allocated, block_at, bytes_at, drop, exists, free_block, free_codes, free_directory, home_slot,
-    keep, new_codes, new_directory, no_directory, nth_slot, number_at, object_bytes, part_of, put_block, put_number, resized,
+from storage.types.key_part cimport (
+    KEYS, LONG, LONG_HEADER, MEMBERS, VALUES, hash_at, hash_of, key_length, key_start,
 )
-from storage.types.members.packed_record cimport (
-    LARGE, LARGE_BYTES, body_of, body_size, body_start, body_text, code_at, taken_bytes,
-)
-from storage.types.members.pairs cimport pair
-from storage.types.members.segment cimport (
-    COUNT, DEPTH, END, HEADER, PLACES, SHARED, SIZE, SLOTS, enter, find, first_place, give_up,
-    memory_of, most_records, new_segment, remove, share, shift, slots_for, take, take_all, twin_of,
-)
+from storage.types.records cimport pair
 from storage.types.value cimport Value
 
 
+cdef enum:
+    SHARED = 0
+    SIZE = 4
+    END = 8
+    COUNT = 12
+    SLOTS = 16
+    DEPTH = 20
+    HEADER = 24
+    PLACES = 0xFFFFFF
+    LARGE = 255
+    LARGE_BYTES = 9
+
+cdef Py_ssize_t _FEW
+cdef Py_ssize_t _SOME
 cdef Py_ssize_t _MOST
+cdef Py_ssize_t _MOST_SLOTS
+
+cdef Py_ssize_t taken_bytes(unsigned char* block, Py_ssize_t place) noexcept
+cdef const unsigned char* body_text(unsigned char* block, Py_ssize_t place) noexcept
+cdef Py_ssize_t body_start(unsigned char* block, Py_ssize_t place) noexcept
+cdef Py_ssize_t body_size(unsigned char* block, Py_ssize_t place) noexcept
+cdef bytes body_of(unsigned char* block, Py_ssize_t place)
+cdef unsigned long long code_at(
+    Py_ssize_t kind, unsigned char* block, Py_ssize_t place
+) noexcept
+cdef bint has_key_at(
+    Py_ssize_t kind,
+    unsigned char* block,
+    Py_ssize_t place,
+    const unsigned char* wanted,
+    Py_ssize_t length,
+) noexcept
+cdef bytes bulk_at(const unsigned char* text, Py_ssize_t start, Py_ssize_t size)
+cdef Py_ssize_t bulks_bytes(
+    Py_ssize_t kind, unsigned char* block, int parts
+) noexcept
+cdef Py_ssize_t put_bulks(
+    Py_ssize_t kind, unsigned char* out, Py_ssize_t to, unsigned char* block, int parts
+) noexcept
+
+cdef unsigned char* new_segment(Py_ssize_t size, Py_ssize_t slots, Py_ssize_t depth) except NULL
+cdef Py_ssize_t first_place(unsigned char* block) noexcept
+cdef Py_ssize_t most_records(Py_ssize_t slots) noexcept
+cdef Py_ssize_t slots_for(Py_ssize_t count) noexcept
+cdef Py_ssize_t find(
+    Py_ssize_t kind,
+    unsigned char* block,
+    const unsigned char* key,
+    Py_ssize_t length,
+    unsigned long long code,
+) noexcept
+cdef void enter(unsigned char* block, Py_ssize_t place, unsigned long long code) noexcept
+cdef void leave(
+    Py_ssize_t kind, unsigned char* block, Py_ssize_t place, unsigned long long code
+) noexcept
+cdef void shift(unsigned char* block, Py_ssize_t start, Py_ssize_t way) noexcept
+cdef void remove(
+    Py_ssize_t kind, unsigned char* block, Py_ssize_t place, unsigned long long code
+) noexcept
+cdef void take(
+    unsigned char* block, unsigned char* source, Py_ssize_t place, unsigned long long code
+) noexcept
+cdef void take_all(Py_ssize_t kind, unsigned char* block, unsigned char* source) noexcept
+cdef Py_ssize_t memory_of(unsigned char* block) noexcept
+cdef void share(unsigned char* block) noexcept
+cdef unsigned char* twin_of(unsigned char* block, Py_ssize_t size) except NULL
+cdef void give_up(unsigned char* block) noexcept
+
+
 cdef Py_ssize_t _MOST_JOINED
 cdef Py_ssize_t _MOST_ORDERED_BYTES
 cdef Py_ssize_t _LEAST_BYTES

@@ -1,11 +1,103 @@
-# What storage/types/members/memory.py says, in C.
-#
-# Inline, because most are a few instructions.
+# The C types of storage/memory.py.
 
+from cpython.array cimport array
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memcmp, memcpy, memmove, memset
+from protocol.replies cimport bulk_size, put_text
+
+
+# The memory that objects take, as storage/memory.py says, in C.
+
+
+cdef extern from *:
+    """
+    #define rillway_list_room(items) (((PyListObject*) (items))->allocated)
+    #define rillway_bytearray_room(text) (((PyByteArrayObject*) (text))->ob_alloc)
+    #define rillway_set_room(items) ( \
+        ((PySetObject*) (items))->table == ((PySetObject*) (items))->smalltable \
+            ? 0 : (((PySetObject*) (items))->mask + 1) * sizeof(setentry))
+    #define rillway_array_room(numbers) \
+        (((arrayobject*) (numbers))->allocated * ((arrayobject*) (numbers))->ob_descr->itemsize)
+    """
+    Py_ssize_t rillway_list_room(list items) noexcept
+    Py_ssize_t rillway_bytearray_room(bytearray text) noexcept
+    Py_ssize_t rillway_array_room(array numbers) noexcept
+    Py_ssize_t rillway_set_room(set items) noexcept
+    Py_ssize_t dict_object_size "sizeof(PyDictObject)"
+    Py_ssize_t set_object_size "sizeof(PySetObject)"
+
+
+cdef inline long long block_bytes(long long request) noexcept:
+    if request > 512:
+        request += 8
+    return (request + 15) & ~15LL
+
+
+cdef inline long long bytes_object_bytes(long long length) noexcept:
+    return block_bytes(33 + length)
+
+
+cdef inline long long int_object_bytes(object number) except -1:
+    return 0 if number <= 256 else block_bytes(number.__sizeof__())
+
+
+cdef inline long long list_bytes(list items) noexcept:
+    return 64 + block_bytes(8 * rillway_list_room(items))
+
+
+cdef inline long long dict_bytes(dict items) except -1:
+    cdef long long size = items.__sizeof__()
+    return block_bytes(dict_object_size + 16) + block_bytes(size - dict_object_size)
+
+
+cdef inline long long set_bytes(set items) noexcept:
+    return block_bytes(set_object_size + 16) + block_bytes(rillway_set_room(items))
+
+
+cdef inline long long array_bytes(array numbers) noexcept:
+    return 80 + block_bytes(rillway_array_room(numbers))
+
+
+cdef inline long long bytearray_bytes(bytearray text) noexcept:
+    return 64 + block_bytes(rillway_bytearray_room(text))
+
+
+# Parts of memory, copied and compared by the C library: what storage/memory.py does interpreted.
+#
+# Inline, because most parts are a few bytes long: a call of another module's function takes longer.
+
+
+cdef inline Py_ssize_t put_bytes(
+    unsigned char* out,
+    Py_ssize_t place,
+    const unsigned char* data,
+    Py_ssize_t start,
+    Py_ssize_t length,
+) noexcept:
+    """Write a part of `data`, another object, into `out`; the place after it."""
+    memcpy(out + place, data + start, length)
+    return place + length
+
+
+cdef inline void move_bytes(
+    unsigned char* out, Py_ssize_t start, Py_ssize_t end, Py_ssize_t to
+) noexcept:
+    """Move a part of `out` to another place in it, which may overlap."""
+    memmove(out + to, out + start, end - start)
+
+
+cdef inline bint is_at(
+    const unsigned char* data, Py_ssize_t place, const unsigned char* text, Py_ssize_t length
+) noexcept:
+    """Return True if the `length` bytes of `text` are in `data` at `place`."""
+    return memcmp(data + place, text, length) == 0
+
+
+# What storage/memory.py says, in C.
+#
+# Inline, because most are a few instructions.
 
 
 # Loops that the compiler turns into vector instructions, which it does not at -O2.
@@ -201,3 +293,21 @@ cdef inline void put_block(
     unsigned char** directory, Py_ssize_t place, unsigned char* block
 ) noexcept:
     directory[place] = block
+
+
+cdef inline bytes new_bytes(Py_ssize_t size):
+    return PyBytes_FromStringAndSize(NULL, size)
+
+
+cdef inline Py_ssize_t bulk_bytes(Py_ssize_t size) noexcept:
+    return bulk_size(size)
+
+
+cdef inline Py_ssize_t put_bulk(
+    unsigned char* out,
+    Py_ssize_t to,
+    const unsigned char* text,
+    Py_ssize_t start,
+    Py_ssize_t size,
+) noexcept:
+    return put_text(<char*> out + to, <const char*> text + start, size) - <char*> out

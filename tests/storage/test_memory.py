@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from storage.object_size import allocated_bytes
+from storage.memory import allocated_bytes
 
 
 def test_blocks_are_multiples_of_sixteen_bytes() -> None:

@@ -1,9 +1,13 @@
-# What storage/types/members/key_part.py says, in C.
+# The C types of storage/types/key_part.py.
 
 from cpython.array cimport array, clone
 from cpython.bytes cimport PyBytes_GET_SIZE
 from cpython.object cimport PyObject_Hash
 from libc.string cimport memcmp, memcpy
+
+
+# What storage/types/key_part.py says, in C.
+
 
 cdef enum:
     MEMBERS = 0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from storage.types.members import packed_record, segment
-from storage.types.members.key_part import MEMBERS
-from storage.types.members.memory import number_at, put_number
+from storage.memory import number_at, put_number
+from storage.types import packed_table as segment
+from storage.types.key_part import MEMBERS
 
 # Compiled, these are C functions.
 pytestmark = pytest.mark.interpreted
@@ -17,7 +17,7 @@ SLOTS = 32
 @pytest.fixture
 def block(monkeypatch: pytest.MonkeyPatch) -> bytearray:
     """A segment for members, the first byte of which says their slot: 0 to 255 for 32 slots."""
-    monkeypatch.setattr(packed_record, "hash_at", lambda text, start, _: code(text[start]))
+    monkeypatch.setattr(segment, "hash_at", lambda text, start, _: code(text[start]))
     return segment.new_segment(1000, SLOTS, 0)
 
 
@@ -40,8 +40,8 @@ def find(block: bytearray, member: bytes) -> int:
 def members(block: bytearray) -> list[bytes]:
     place, found = segment.first_place(block), []
     while place < number_at(block, segment.END):
-        found.append(packed_record.body_of(block, place))
-        place += packed_record.taken_bytes(block, place)
+        found.append(segment.body_of(block, place))
+        place += segment.taken_bytes(block, place)
     return found
 
 
@@ -59,7 +59,7 @@ def test_what_collides_is_found_after_any_removal(block: bytearray, first: int) 
         assert find(own, removed) == 0
         left = [member for member in wanted if member != removed]
         assert members(own) == left
-        assert all(packed_record.body_of(own, find(own, member)) == member for member in left)
+        assert all(segment.body_of(own, find(own, member)) == member for member in left)
 
 
 def test_records_that_move_are_found_where_they_are(block: bytearray) -> None:

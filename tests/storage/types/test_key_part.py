@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.types.members.key_part import (
+from storage.types.key_part import (
     MEMBERS,
     PAIRS,
     SCORED,
@@ -14,7 +14,7 @@ from storage.types.members.key_part import (
     key_length,
     key_start,
 )
-from storage.types.members.pairs import pair
+from storage.types.records import pair
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ The length in front of a key takes one byte up to 254; a longer key has 255 ther
 the 8 bytes after it, least significant first.
 
 The hash is that of a bytes object with the same content: keyed with a random number by each
-process, so that clients cannot choose keys that collide.
-"""
+process, so that clients cannot choose keys that collide."""
 
 from __future__ import annotations
 

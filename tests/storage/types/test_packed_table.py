@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from protocol import replies
 from storage.keyspace.deferred_free import RemovedData
-from storage.object_size import allocated_bytes
-from storage.types.members import packed_table, segment
-from storage.types.members.key_part import KEYS, MEMBERS, PAIRS, VALUES
-from storage.types.members.memory import _KEPT
-from storage.types.members.packed_table import PackedTable
-from storage.types.members.pairs import field_of, pair, value_of
+from storage.memory import _KEPT, allocated_bytes
+from storage.types import packed_table
+from storage.types.key_part import KEYS, MEMBERS, PAIRS, VALUES
+from storage.types.packed_table import PackedTable
+from storage.types.records import field_of, pair, value_of
 
 Model = dict[bytes, bytes]
 
@@ -145,15 +144,9 @@ def test_a_large_one_holds_what_a_dict_holds(kind: int) -> None:
 @pytest.fixture
 def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments of eight records, and an index from three on."""
-    for module, name, value in (
-        (segment, "_FEW", 3),
-        (segment, "_SOME", 5),
-        (segment, "_MOST", 8),
-        (segment, "_MOST_SLOTS", 12),
-        (packed_table, "_MOST", 8),
-        (packed_table, "_MOST_JOINED", 4),
-    ):
-        monkeypatch.setattr(module, name, value)
+    sizes = {"_FEW": 3, "_SOME": 5, "_MOST": 8, "_MOST_SLOTS": 12, "_MOST_JOINED": 4}
+    for name, value in sizes.items():
+        monkeypatch.setattr(packed_table, name, value)
 
 
 @pytest.mark.interpreted
@@ -177,8 +170,8 @@ def test_keys_that_collide_are_found(
     def hash_at(text: bytes, start: int, length: int) -> int:
         return hash_(bytes(text[start : start + length]))
 
-    monkeypatch.setattr("storage.types.members.packed_table.hash_of", hash_at)
-    monkeypatch.setattr("storage.types.members.packed_record.hash_at", hash_at)
+    monkeypatch.setattr("storage.types.packed_table.hash_of", hash_at)
+    monkeypatch.setattr("storage.types.packed_table.hash_at", hash_at)
     Steps(PAIRS, False, Random(3)).run(1000, 100)
 
 
@@ -204,8 +197,8 @@ def test_one_that_needs_its_order_no_more_is_divided() -> None:
     assert len(list(table.batches())) == 1
     table.is_ordered = False
     table.put(b"new", b"")
-    assert len(list(table.batches())) >= 3001 // segment.MOST_RECORDS
-    assert max(map(len, table.batches())) <= segment.MOST_RECORDS
+    assert len(list(table.batches())) >= 3001 // packed_table.MOST_RECORDS
+    assert max(map(len, table.batches())) <= packed_table.MOST_RECORDS
     assert sorted(table.all_records()) == sorted([*names(*range(3000)), b"new"])
 
 

@@ -1,19 +1,90 @@
-"""A table of records beside a dict, its order, scans, gaps, copies."""
+"""A field and its value in one record.
+
+storage/types/records.py: a member with its score, and the order of records.
+
+A table of records beside a dict, its order, scans, gaps, copies.
+
+storage/types/records.py: ranks, spans and parts, beside a sorted list.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
+from math import inf
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.keyspace.deferred_free import RemovedData
-from storage.types.members import record_table
-from storage.types.members.key_part import MEMBERS, PAIRS, SCORED, hash_of
-from storage.types.members.pairs import pair
-from storage.types.members.record_table import FEW, RecordTable
+from storage.types import records as record_table
+from storage.types.key_part import MEMBERS, PAIRS, SCORED, hash_of
+from storage.types.records import (
+    FEW,
+    FULL_RECORDS,
+    PART_RECORDS,
+    Record,
+    RecordOrder,
+    RecordTable,
+    field_of,
+    is_before,
+    make_record,
+    member_of,
+    pair,
+    pair_of,
+    place_of,
+    score_of,
+    sort_records,
+    value_of,
+)
+
+TEXTS = st.one_of(st.binary(max_size=20), st.sampled_from([b"x" * n for n in (254, 255, 70_000)]))
+
+
+@given(TEXTS, TEXTS)
+def test_a_record_has_both(field: bytes, value: bytes) -> None:
+    record = pair(field, value)
+    assert (field_of(record), value_of(record)) == (field, value)
+
+
+def test_a_short_field_costs_one_byte_more() -> None:
+    assert pair(b"f", b"value") == b"\x01fvalue"
+    assert len(pair(b"f" * 255, b"")) == 255 + 9
+
+
+SCORES = st.one_of(st.sampled_from([0.0, -0.0, inf, -inf, 1.0]), st.floats(allow_nan=False))
+ANY_MEMBERS = st.one_of(st.sampled_from([b"", b"a", b"a\0", b"ab"]), st.binary(max_size=40))
+ANY_PAIRS = st.tuples(SCORES, ANY_MEMBERS)
+
+
+@given(SCORES, ANY_MEMBERS)
+def test_a_record_holds_a_score_and_a_member(score: float, member: bytes) -> None:
+    record = make_record(score, member)
+    assert str(score_of(record)) == str(score)
+    assert member_of(record) == member
+    assert pair_of(record) == (score, member)
+    assert len(record) == 8 + len(member)
+
+
+@given(ANY_PAIRS, ANY_PAIRS)
+def test_records_are_ordered_by_score_and_then_by_member(
+    one: tuple[float, bytes], other: tuple[float, bytes]
+) -> None:
+    assert is_before(make_record(*one), make_record(*other)) == (one < other)
+
+
+@given(st.lists(ANY_PAIRS, unique_by=lambda pair: pair[1]), ANY_PAIRS)
+def test_records_are_sorted_and_found(
+    pairs: list[tuple[float, bytes]], wanted: tuple[float, bytes]
+) -> None:
+    records = [make_record(*pair) for pair in pairs]
+    sort_records(records)
+    assert list(map(pair_of, records)) == sorted(pairs)
+    assert place_of(records, make_record(*wanted)) == sum(pair < wanted for pair in pairs)
+
 
 # Makes a record of a key and a number, by kind.
 MAKERS: dict[int, Callable[[bytes, int], bytes]] = {
@@ -251,3 +322,135 @@ def test_some_records_make_a_table_in_the_same_order(count: int) -> None:
     chosen = table.selected([b"3", b"0", b"2"])
     assert chosen.records() == [b"0", b"2", b"3"]
     assert (chosen.get(b"2"), chosen.get(b"4"), len(table)) == (b"2", None, count - 1)
+
+
+def numbered(numbers: range | list[int]) -> list[Record]:
+    return [make_record(float(number), b"%d" % number) for number in numbers]
+
+
+def filled(records: list[Record]) -> RecordOrder:
+    order = RecordOrder()
+    for record in records:
+        order.add(record)
+    return order
+
+
+def everything(order: RecordOrder) -> list[Record]:
+    return order.records(0, order.count)
+
+
+def check(order: RecordOrder, model: list[Record]) -> None:
+    assert order.count == len(model)
+    assert everything(order) == model
+    for rank in range(0, len(model), 37):
+        assert order.at(rank) == model[rank]
+        assert order.rank_of(model[rank]) == rank
+    parts = order.copy().take_parts()
+    assert [record for part in parts for record in part] == model
+    assert all(parts) or not model
+    assert max(map(len, parts)) <= PART_RECORDS
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "remove", "replace", "span"]),
+        st.integers(0, 2000),
+        st.integers(0, 2000),
+    ),
+    max_size=40,
+)
+
+
+@given(STEPS, st.integers(0, 3 * PART_RECORDS), st.booleans(), st.integers(0, 100))
+def test_it_is_what_a_sorted_list_is(
+    steps: list[tuple[str, int, int]], count: int, is_filled: bool, seed: int
+) -> None:
+    numbers = list(range(0, 2 * count, 2))
+    model = numbered(numbers)
+    Random(seed).shuffle(numbers)
+    order = RecordOrder()
+    if is_filled:
+        order.fill(model.copy())
+    else:
+        order = filled(numbered(numbers))
+    for what, first, second in steps:
+        record = make_record(float(first), b"%d" % first)
+        place = bisect_left(model, pair_of(record), key=pair_of)
+        is_there = place < len(model) and model[place] == record
+        if what == "add" and not is_there:
+            order.add(record)
+            model.insert(place, record)
+        elif what == "remove" and is_there:
+            order.remove(record)
+            del model[place]
+        elif what == "replace" and is_there:
+            new = make_record(second + 0.5, b"%d" % first)
+            order.replace(record, new)
+            model[place] = new
+            model.sort(key=pair_of)
+        elif what == "span":
+            start, end = sorted((first % (len(model) + 1), second % (len(model) + 1)))
+            assert order.records(start, end) == model[start:end]
+            assert order.records(start, len(model) + 9) == model[start:]
+            gone = order.remove_span(start, end)
+            assert [one for part in gone for one in part] == model[start:end]
+            del model[start:end]
+        assert order.rank_of(record) == bisect_left(model, pair_of(record), key=pair_of)
+    check(order, model)
+
+
+def test_records_that_come_in_order_leave_full_parts() -> None:
+    parts = filled(numbered(range(10 * PART_RECORDS))).take_parts()
+    assert [len(part) for part in parts[:-1]] == [PART_RECORDS] * (len(parts) - 1)
+
+
+def test_parts_that_become_small_are_joined() -> None:
+    records = numbered(range(8 * PART_RECORDS))
+    order = filled(records)
+    Random(1).shuffle(records)
+    for record in records[100:]:
+        order.remove(record)
+    left = records[:100]
+    sort_records(left)
+    check(order, left)
+    assert len(order.take_parts()) <= 1 + 100 // (FULL_RECORDS // 4)
+
+
+def test_a_record_keeps_its_place_if_its_score_hardly_changes() -> None:
+    records = numbered(range(1000))
+    order = filled(records)
+    for rank in (0, 1, 255, 256, 511, 512, 998, 999):
+        new = make_record(rank + 0.25, b"%d" % rank)
+        order.replace(records[rank], new)
+        records[rank] = new
+    check(order, records)
+
+
+def test_the_first_of_which_something_holds_is_found() -> None:
+    order = filled([make_record(1.0, b"%04d" % number) for number in range(2000)])
+    for number in (0, 1, 511, 512, 513, 1999, 2000):
+        assert order.rank_where((b"%04d" % number).__le__) == number
+
+
+def test_an_order_that_was_taken_apart_is_empty() -> None:
+    order = filled(numbered(range(1000)))
+    assert sum(map(len, order.take_parts())) == 1000
+    check(order, [])
+    order.add(make_record(1.0, b"a"))
+    assert order.rank_of(make_record(2.0, b"")) == 1
+
+
+def test_a_copy_of_an_order_is_independent() -> None:
+    records = numbered(range(1000))
+    order = filled(records)
+    twin = order.copy()
+    order.remove_span(0, 900)
+    twin.remove(records[0])
+    check(order, records[900:])
+    check(twin, records[1:])
+
+
+def test_memory_is_little_more_than_a_pointer_for_each() -> None:
+    numbers = list(range(100_000))
+    Random(1).shuffle(numbers)
+    assert filled(numbered(numbers)).memory_bytes() < 10 * len(numbers)
