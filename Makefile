@@ -290,6 +290,10 @@ cluster-model: $(VENV)/.dev ## STORIES random stories of a cluster of seven node
 failover: $(VENV)/.dev compiled redis-sentinel ## ten primaries die under load, Sentinel replaces each: ARGS="--rounds 2"
 	@$(BIN)/python -m tests.failover $(ARGS)
 
+.PHONY: faults
+faults: $(VENV)/.dev redis-server ## put each fault of tests/faults into a copy of the code: tests must find it. ARGS="--only HEXPIRE"
+	@$(BIN)/python -m tests.faults $(ARGS)
+
 .PHONY: damage
 damage: $(VENV)/.dev ## files on disk that are torn or have flipped bits
 	@$(BIN)/python -m pytest tests/damage $(ARGS)

@@ -131,8 +131,11 @@ def is_synchronised(replica: Node) -> bool:
 
 @pytest.mark.parametrize(
     ("source_place", "target_place"),
-    [(1, 2), (2, 1), (2, 0)],
-    ids=["redis to rillway", "rillway to redis", "rillway to rillway"],
+    [
+        pytest.param(1, 2, id="redis to rillway", marks=pytest.mark.thorough),
+        pytest.param(2, 1, id="rillway to redis", marks=pytest.mark.thorough),
+        pytest.param(2, 0, id="rillway to rillway"),
+    ],
 )
 def test_slots_move_with_their_keys(
     cluster: Cluster, client: Any, source_place: int, target_place: int

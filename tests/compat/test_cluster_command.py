@@ -113,6 +113,7 @@ def test_redis_cli_and_status_agree(cluster: Command) -> None:
     assert "[OK] All 16384 slots covered." in printed
 
 
+@pytest.mark.thorough
 def test_a_node_that_was_killed_comes_back_with_its_data(cluster: Command) -> None:
     with cluster.client() as client:
         for number in range(100):
@@ -150,6 +151,7 @@ def test_a_node_is_added_under_load_although_the_command_is_cut(cluster: Command
     assert document["problems"] == []
 
 
+@pytest.mark.thorough
 def test_a_node_is_removed_under_load_although_the_command_is_cut(cluster: Command) -> None:
     leaving = str(cluster.port + 1)
     with cluster.client() as client:
@@ -186,6 +188,7 @@ def stop_when(process: subprocess.Popen[str], holds: Callable[[], bool]) -> None
         process.send_signal(signal.SIGSTOP)
 
 
+@pytest.mark.thorough
 def test_a_redis_server_joins_by_redis_cli_and_gives_slots_to_the_next_node(
     cluster: Command, tmp_path: Path
 ) -> None:

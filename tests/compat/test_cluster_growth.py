@@ -82,6 +82,7 @@ def remove(cluster: Cluster, node: Node) -> None:
     cluster.wait_until_agreed()
 
 
+@pytest.mark.thorough
 def test_slots_are_moved_and_mended_under_load(cluster: Cluster, client: Any) -> None:
     streams = load.streams_of(STREAMS)
     load.create(client, streams)
@@ -97,7 +98,7 @@ def test_slots_are_moved_and_mended_under_load(cluster: Cluster, client: Any) ->
     assert len(report.given) > STREAMS
 
 
-@pytest.mark.parametrize("kind", ["rillway", "redis"])
+@pytest.mark.parametrize("kind", ["rillway", pytest.param("redis", marks=pytest.mark.thorough)])
 def test_a_node_is_added_and_removed_under_load(cluster: Cluster, client: Any, kind: str) -> None:
     streams = load.streams_of(STREAMS)
     load.create(client, streams)

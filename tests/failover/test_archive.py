@@ -250,8 +250,7 @@ def archive_goes_on_after_the_old_primary_is_back(
 
 
 @pytest.mark.integration
-@pytest.mark.thorough
-@pytest.mark.parametrize("kind", ["rillway", "redis"])
+@pytest.mark.parametrize("kind", ["rillway", pytest.param("redis", marks=pytest.mark.thorough)])
 def test_a_second_failover_loses_the_marker_of_the_new_epoch(tmp_path: Path, kind: str) -> None:
     """The third server has only the marker of the first epoch: the archive goes on by itself."""
     story, folder = Story(10, 5, 25, True, True), tmp_path / "archive"

@@ -17,7 +17,7 @@ from rillway import __version__
 from tests.packaging.test_wheel import LAYERS, SPARK_FORMATS, Environment, installed
 from tests.support.programs.own_modules import run_beside_own_modules
 
-pytestmark = [pytest.mark.packaging, pytest.mark.thorough]
+pytestmark = pytest.mark.packaging
 
 ROOT = Path(__file__).parents[2]
 TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"

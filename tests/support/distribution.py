@@ -14,14 +14,22 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 SPARK = "tests/rillway/pipeline/jvm"
 # Pages of the documentation share nothing, and wait a lot: each is a unit.
 PAGES = "tests/docs/test_snippets.py"
-# The one that takes longest comes first; whatever is not named follows in its own order.
+# The one that takes longest comes first; what is not named, unit tests above all, fills the end.
 LONG = (
     SPARK,
-    "tests/rillway/demo",
+    "tests/failover",
+    "tests/packaging",
     "tests/docs",
-    "tests/integration",
+    "tests/rillway/demo",
+    "tests/compat",
     "tests/crash",
+    "tests/damage",
+    "tests/fuzz",
     "tests/exchange",
+    "tests/clients",
+    "tests/rillway/pipeline/archive",
+    "tests/integration",
+    "tests/rillway",
 )
 
 

@@ -79,7 +79,9 @@ def check_while_slots_move(
     load.check(client, streams, report)
 
 
-@pytest.mark.parametrize("clients", [load.with_threads, load.with_tasks])
+@pytest.mark.parametrize(
+    "clients", [load.with_threads, pytest.param(load.with_tasks, marks=pytest.mark.thorough)]
+)
 def test_redis_py_loses_nothing(cluster: Cluster, client: Any, clients: Load) -> None:
     check_while_slots_move(cluster, client, clients)
 

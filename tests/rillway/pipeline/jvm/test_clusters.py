@@ -159,6 +159,7 @@ def test_the_jobs_run_on_a_standalone_cluster(
     assert [file.rows for file in files] == [15_000, 15_000]
 
 
+@pytest.mark.thorough
 def test_an_archive_outlives_executors_and_a_primary(tmp_path: Path) -> None:
     """A small run of `make archive-spark`."""
     verdict = play("redis", tmp_path, streams=60, each=20, passes=1, seed=1)
@@ -183,6 +184,7 @@ assert writer.start().awaitTermination(120)
 """
 
 
+@pytest.mark.thorough
 def test_the_formats_work_through_spark_connect(link: Connection, tmp_path: Path) -> None:
     port = free_port()
     service = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]

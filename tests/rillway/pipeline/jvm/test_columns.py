@@ -61,6 +61,7 @@ def test_a_condition_on_typed_columns(
         assert [str(value) for value in row] == ["41.50", "2026-01-31", "1"]
 
 
+@pytest.mark.thorough
 def test_conditions_mean_without_spark_what_they_mean_with_it(spark: SparkSession) -> None:
     rows = [
         (row["id"], *(row[column.name] for column in TYPED), row["ms"], row["ts"])

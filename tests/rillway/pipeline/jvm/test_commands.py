@@ -72,6 +72,7 @@ def test_a_data_frame_spans_archive_and_stream(
             list(select(history.data_frame(spark), "nonsense = 1", None))
 
 
+@pytest.mark.thorough
 def test_conditions_mean_without_spark_what_they_mean_with_it(
     link: Connection, spark: SparkSession
 ) -> None:

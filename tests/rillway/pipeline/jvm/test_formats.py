@@ -58,12 +58,14 @@ def test_entries_come_as_rows_with_types(spark: SparkSession, link: Connection) 
     }
 
 
+@pytest.mark.thorough
 def test_what_is_shown_is_text(spark: SparkSession, link: Connection) -> None:
     add(link, "s", ["1700000000123-7"], "item", "lamp", "price", "3")
     shown = read(spark, link, stream="s")._jdf.showString(20, 0, False)
     assert "{item -> lamp, price -> 3}" in shown
 
 
+@pytest.mark.thorough
 def test_columns_can_be_asked_for_by_name(spark: SparkSession, link: Connection) -> None:
     add(link, "s", ["1-0", "2-0"], "item", "lamp", "count", "3")
     reader = spark.read.format("redis-streams").schema("item STRING, count INT, _ms BIGINT")
@@ -151,6 +153,7 @@ def test_a_batch_that_is_run_again_is_not_written_again(
     assert len(stream_ids(link, "copied")) == 35
 
 
+@pytest.mark.thorough
 def test_a_history_that_diverged_ends_a_query_or_is_read_again(
     spark: SparkSession, link: Connection, checkpoint: str
 ) -> None:

@@ -64,6 +64,7 @@ def test_entries_are_read_with_types_and_written_once(
     ]
 
 
+@pytest.mark.thorough
 def test_halves_of_a_stream_make_the_whole(spark: SparkSession, link: Connection) -> None:
     add_many(link, "s", 100)
     halves = [
@@ -86,6 +87,7 @@ def stream_of(spark: SparkSession, link: Connection, **options: Any) -> DataFram
     return reader.option("startingOffsets", "earliest").load()
 
 
+@pytest.mark.thorough
 def test_a_query_reads_each_entry_once_and_continues_later(
     spark: SparkSession, link: Connection, tmp_path: Path
 ) -> None:

@@ -42,6 +42,7 @@ def test_only_the_range_is_asked_for(spark: SparkSession, link: Connection) -> N
     assert late.count() == 10
 
 
+@pytest.mark.thorough
 def test_each_call_reads_again(spark: SparkSession, link: Connection) -> None:
     add_many(link, "s", 10)
     assert frame(spark, link, where="ms > 5").count() == 5
@@ -49,6 +50,7 @@ def test_each_call_reads_again(spark: SparkSession, link: Connection) -> None:
     assert frame(spark, link, where="ms > 5").count() == 15
 
 
+@pytest.mark.thorough
 def test_only_the_columns_that_are_wanted_are_made(spark: SparkSession, link: Connection) -> None:
     add(link, "s", ["1-0", "2-0"], "item", "lamp", "price", "3")
     assert frame(spark, link, columns=["ms"]).collect() == [(1,), (2,)]
@@ -66,6 +68,7 @@ def test_only_the_columns_that_are_wanted_are_made(spark: SparkSession, link: Co
         frame(spark, link, columns=["prize"], schema=ddl, **typed)
 
 
+@pytest.mark.thorough
 def test_a_field_called_ms_bounds_nothing_in_whatever_case_the_mode_is_written(
     spark: SparkSession, link: Connection
 ) -> None:
