@@ -12,9 +12,9 @@ import signal
 import sys
 
 from rillway.cluster.arguments import DEFAULT_PORT, parse_options
-from rillway.cluster.failure import ClusterFailed
 from rillway.cluster.folder import ClusterFolder, checked_options
 from rillway.cluster.launch import MIN_FOR_FAILOVER, Launch, Wish
+from rillway.cluster.member import ClusterFailed
 from rillway.cluster.status import as_json, lines, read_status
 
 

@@ -17,8 +17,7 @@ from pathlib import Path
 from shlex import quote
 
 from rillway.cluster.arguments import DEFAULT_FOLDER
-from rillway.cluster.failure import ClusterFailed
-from rillway.cluster.member import Member, Node, parse_nodes
+from rillway.cluster.member import ClusterFailed, Member, Node, parse_nodes
 from rillway.cluster.process import NodeProcess
 
 FILE = "cluster.json"

@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from rillway.cluster.creation import create, follow, introduce, knows, wait_for_agreement
-from rillway.cluster.failure import ClusterFailed
 from rillway.cluster.folder import ClusterFolder, Plan
-from rillway.cluster.member import Member, Node
+from rillway.cluster.member import ClusterFailed, Member, Node
 from rillway.cluster.ports import check_free
 from rillway.cluster.process import NodeProcess
-from rillway.cluster.removal import forget, leaving_ports, stay_alone
-from rillway.cluster.resharding import Resharding, fair_share, parting_shares
+from rillway.cluster.resharding import (
+    Resharding,
+    fair_share,
+    forget,
+    leaving_ports,
+    parting_shares,
+    stay_alone,
+)
 from rillway.pipeline.cli.progress import Progress
 from rillway.plurals import count_of
 

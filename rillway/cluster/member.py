@@ -13,8 +13,20 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from rillway.cluster.arguments import BUS_PORT_OFFSET
-from rillway.cluster.failure import ClusterFailed, NoPassword, NotReady
 from rillway.net.polling import poll
+
+
+class ClusterFailed(Exception):
+    """The text is a sentence for the user: what is wrong, and what to do."""
+
+
+class NoPassword(ClusterFailed):
+    """A node asks for a password, and we have none or another."""
+
+
+class NotReady(ClusterFailed):
+    """A node cannot be reached, or answers with an error; perhaps it does better later."""
+
 
 SLOT_COUNT = 16_384
 ANSWER_SECONDS = 5.0

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterable, Iterator
 
 from rillway.cluster.arguments import BUS_PORT_OFFSET, MAX_PORT
-from rillway.cluster.failure import ClusterFailed
+from rillway.cluster.member import ClusterFailed
 
 # Below those from which connections have theirs.
 FIRST_PORT, END_OF_PORTS = 22_000, 32_000

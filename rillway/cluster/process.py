@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import rillway
-from rillway.cluster.failure import ClusterFailed
-from rillway.cluster.member import Member, wait_until
+from rillway.cluster.member import ClusterFailed, Member, wait_until
 
 START_SECONDS = 600.0  # it may have much to load
 STOP_SECONDS = 60.0

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rillway.cluster.creation import division
-from rillway.cluster.failure import NoPassword, NotReady
 from rillway.cluster.folder import ClusterFolder
-from rillway.cluster.member import SLOT_COUNT, Member, Node
+from rillway.cluster.member import SLOT_COUNT, Member, Node, NoPassword, NotReady
 from rillway.cluster.process import NodeProcess
 from rillway.plurals import count_of
 

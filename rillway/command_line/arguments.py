@@ -9,8 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from rillway.pipeline.client.id_units import TimeID
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, make_id, parse_id
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, TimeID, make_id, parse_id
 from rillway.pipeline.client.quantities import (
     parse_bytes,
     parse_duration,

@@ -10,8 +10,7 @@
 `pages`        the answers as HTML
 `events`       server-sent events: samples, and entries as they arrive
 `views`        what each page shows, as words
-`formats`      figures as words
-`names`        keys, names and values in URLs, JSON and text
+`formats`      figures as words; keys, names and values in URLs and text
 `watch`        drives the sampler for all viewers of a database
 `history`      lag, pending and age of groups over a day
 `data`         what is read from the server, and written to it

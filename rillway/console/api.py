@@ -24,9 +24,9 @@ from rillway.console.data.entries import MAX_PAGE_ENTRIES, PAGE_ENTRIES, Entry, 
 from rillway.console.data.facts import read_cluster
 from rillway.console.data.groups import Pending, read_consumers, read_groups, read_pending
 from rillway.console.data.link import UNREACHABLE, Link, error_code
+from rillway.console.formats import SHOWN_BYTES, cut, from_path
 from rillway.console.history import SPANS
 from rillway.console.login import COOKIE, Session
-from rillway.console.names import SHOWN_BYTES, cut, from_path
 from rillway.console.security import refusal_of_write
 from rillway.console.watch import Watch
 from rillway.json_bytes import from_json, to_json

@@ -28,9 +28,9 @@ from rillway.console.console import Console, Kind
 from rillway.console.data.entries import Entry, Query, read_page
 from rillway.console.data.facts import read_cluster, read_policy
 from rillway.console.data.groups import read_consumers, read_groups, read_pending
+from rillway.console.formats import from_path, to_path, to_text
 from rillway.console.history import SPANS
 from rillway.console.login import COOKIE, SESSION_SECONDS
-from rillway.console.names import from_path, to_path, to_text
 from rillway.console.security import is_same_origin
 from rillway.dead_letter import CONSUMER, DELIVERIES, ERROR, GROUP, ID, NAMES, STREAM
 from rillway.plurals import count_of

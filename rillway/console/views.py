@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 from rillway.console import formats
 from rillway.console.data.entries import Entry
 from rillway.console.data.groups import Pending
-from rillway.console.names import cut, to_path, to_text
+from rillway.console.formats import cut, to_path, to_text
 from rillway.console.watch import GroupOfStream, Watch
 from rillway.plurals import count_of
 from rillway.sampler import (

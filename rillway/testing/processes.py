@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rillway.cluster.creation import create, patiently, wait_for_agreement
-from rillway.cluster.failure import ClusterFailed
-from rillway.cluster.member import Member
+from rillway.cluster.member import ClusterFailed, Member
 from rillway.cluster.ports import free_port
 from rillway.testing.directives import Value, normalized
 from rillway.testing.process import RillwayServer, ServerFailed

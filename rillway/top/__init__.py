@@ -7,8 +7,7 @@ A client of any Redis server, over rillway/sampler. It never writes.
 `feed`      drives the sampler in a thread, over a connection that may be lost
 `state`     keys to state: what is selected, sorted, filtered, opened
 `history`   lag over the last minutes, for sparklines
-`listing`   one sample as plain lines
-`screen`    state and figures to lines: pure
+`screen`    state and figures to the lines of a screen, or to plain lines: pure
 `tables`    the parts of the screen: streams, groups, consumers, clients, entries
 `text`      text in cells of a terminal: safe, cut, padded; numbers and sparklines
 `terminal`  termios, keys, resizing, the alternate screen

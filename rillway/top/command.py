@@ -23,8 +23,7 @@ from rillway.sampler import Sampler
 from rillway.top.arguments import parse_options
 from rillway.top.feed import Feed, run_rounds
 from rillway.top.history import History
-from rillway.top.listing import listing
-from rillway.top.screen import Screen
+from rillway.top.screen import Screen, listing
 from rillway.top.state import Shown, State, arrange, press
 from rillway.top.tables import View
 from rillway.top.terminal import Terminal

@@ -6,13 +6,14 @@ the streams, and from 36 lines on latency, blocked clients, files and slow reque
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import zip_longest
 
 from rillway.sampler import ServerFigures
 from rillway.text import short_count, short_duration, short_size
 from rillway.top import tables
 from rillway.top.state import CONSUMERS, GROUPS, STREAMS
-from rillway.top.tables import View
+from rillway.top.tables import View, consumer_table, group_table, stream_table
 from rillway.top.text import (
     Line,
     Span,
@@ -253,3 +254,32 @@ def server_parts(server: ServerFigures) -> list[str]:
         lags = [one.lag_s for one in server.replicas if one.lag_s is not None]
         parts.append(f"replicas {len(server.replicas)}" + (f", {max(lags)}s" if lags else ""))
     return parts
+
+
+UNLIMITED = 1_000_000
+# Nothing is selected.
+NO_LEVEL = -1
+
+
+def listing(view: View) -> list[str]:
+    """All streams, then the groups and consumers of each."""
+    view = replace(view, state=replace(view.state, level=NO_LEVEL))
+    server, cells = view.server, view.state.columns
+    first = [f"{server.product} {safe(server.version)}".strip(), safe(server.role)]
+    if server.uptime_s is not None:
+        first.append(f"up {short_duration(server.uptime_s * 1000)}")
+    parts = [view.address, *filter(None, first), *server_parts(server)]
+    lines = ["  ".join(parts), "", *_texts(stream_table(view, cells, UNLIMITED)[0])]
+    for stream in view.shown.streams:
+        of_stream = replace(view, state=replace(view.state, stream=stream.name))
+        if stream.groups:
+            lines += ["", *_texts(group_table(of_stream, cells, UNLIMITED))]
+        for group in view.shown.groups(of_stream.state):
+            if group.consumer_count:
+                state = replace(of_stream.state, group=group.name)
+                lines += _texts(consumer_table(replace(of_stream, state=state), cells, UNLIMITED))
+    return lines
+
+
+def _texts(lines: list[Line]) -> list[str]:
+    return [line.text.rstrip() for line in lines]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rillway.pipeline.spark.group_options import GROUPS_OPTIONS, PENDING_OPTIONS
+from rillway.pipeline.spark.group_formats import GROUPS_OPTIONS, PENDING_OPTIONS
 from rillway.pipeline.spark.options import (
     CONNECTION_OPTIONS,
     DEFAULT_BATCH_SIZE,

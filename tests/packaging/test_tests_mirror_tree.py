@@ -27,11 +27,9 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "commands/core/services.py": "interfaces; their implementations are in server/",
     "commands/core/runner.py": "a base class without behaviour; tests/server/requests",
     "commands/core/host.py": "an interface, without behaviour; its implementations are in server/",
-    "rillway/cluster/failure.py": "exceptions without behaviour; test_command.py beside it",
     "rillway/cluster/launch.py": "test_command.py beside it, in processes of its own",
     "rillway/cluster/process.py": "test_command.py beside it, in processes of its own",
     "rillway/consumer/worker.py": "test_consumer.py beside it",
-    "rillway/demo/jobs/worker.py": "test_command.py beside it, in processes of its own",
     **{
         f"rillway/{room}/arguments.py": "test_command.py beside it, and test_main.py"
         for room in (

@@ -1,7 +1,6 @@
 """A queue of jobs with workers that crash, live in `rillway top`; it needs no data set.
 
 work.py      what a job is, and the keys
-worker.py    a process that does jobs, with `rillway.consumer`
-crew.py      the workers: hired, killed, replaced
+worker.py    processes that do jobs, with `rillway.consumer`: hired, killed, replaced
 command.py   `rillway demo`: adds jobs, kills workers, counts what became of each job
 """

@@ -14,9 +14,8 @@ from random import Random
 import redis
 
 from rillway.demo.arguments import parse_options
-from rillway.demo.jobs.crew import Crew
 from rillway.demo.jobs.work import DEAD_LETTERS, DONE, GROUP, JOBS, KEYS, jobs
-from rillway.demo.jobs.worker import CLAIM_IDLE_MS, MAX_DELIVERIES
+from rillway.demo.jobs.worker import CLAIM_IDLE_MS, MAX_DELIVERIES, Crew
 from rillway.demo.service import (
     DemoFailed,
     Screen,

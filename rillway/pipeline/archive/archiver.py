@@ -73,8 +73,7 @@ from rillway.pipeline.client.facts import (
     group_name,
     group_positions,
 )
-from rillway.pipeline.client.id_units import MS
-from rillway.pipeline.client.ids import MIN_ID, ms_of
+from rillway.pipeline.client.ids import MIN_ID, MS, ms_of
 from rillway.pipeline.client.places import record_place
 from rillway.pipeline.ranges.discovery import StreamMissing, check_there, kinds_of
 from rillway.pipeline.ranges.loss import DataLost

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from rillway.pipeline.client.connection import Connection, Reply, ServerError
 from rillway.pipeline.client.facts import all_group_infos, as_map, group_name
-from rillway.pipeline.client.id_units import MS, age_ms
-from rillway.pipeline.client.ids import MAX_ID, format_id, parse_id
+from rillway.pipeline.client.ids import MAX_ID, MS, age_ms, format_id, parse_id
 from rillway.sampler.replies import known_lag
 from rillway.text import duration
 

@@ -21,6 +21,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from rillway.net.routing import Address
+from rillway.pipeline.client.capabilities import Scripts
 from rillway.pipeline.client.cluster import beside, connect, following
 from rillway.pipeline.client.connection import (
     Connection,
@@ -30,7 +31,6 @@ from rillway.pipeline.client.connection import (
     Word,
     exec_reply,
 )
-from rillway.pipeline.client.scripts import Scripts
 from rillway.pipeline.client.urls import with_timeout
 
 T = TypeVar("T")

@@ -14,8 +14,7 @@ from rillway.pipeline.archive.tasks import ArchiveLossPolicy, Part, PartRead
 from rillway.pipeline.archive.trim import Archived
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.facts import StreamFacts, read_facts
-from rillway.pipeline.client.id_units import MS
-from rillway.pipeline.client.ids import MIN_ID
+from rillway.pipeline.client.ids import MIN_ID, MS
 from rillway.pipeline.ranges.anchors import Anchor, extended
 from rillway.pipeline.ranges.loss import check_count
 from rillway.pipeline.ranges.offsets import Position

@@ -68,8 +68,7 @@ from rillway.pipeline.archive.identity.state_files import (
     write_records,
 )
 from rillway.pipeline.archive.limits import ALL, CURRENT, DAY
-from rillway.pipeline.client.id_units import MS
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, ms_of
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, MS, ms_of
 from rillway.pipeline.client.places import LOG_FOLDER
 from rillway.pipeline.ranges.offsets import Position
 

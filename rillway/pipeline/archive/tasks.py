@@ -48,8 +48,7 @@ from rillway.pipeline.client.connection import (
     pack,
 )
 from rillway.pipeline.client.facts import read_facts
-from rillway.pipeline.client.id_units import MS, NONE
-from rillway.pipeline.client.ids import format_id, parse_id
+from rillway.pipeline.client.ids import MS, NONE, format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, extended, pick
 from rillway.pipeline.ranges.loss import DataLost, LossPolicy
 from rillway.pipeline.ranges.pages import MAX_REPLY_BYTES

@@ -34,8 +34,7 @@ from rillway.pipeline.archive.pins import expired_pins
 from rillway.pipeline.client.capabilities import Capabilities
 from rillway.pipeline.client.connection import Connection, Reply
 from rillway.pipeline.client.facts import StreamFacts, all_facts, all_group_infos
-from rillway.pipeline.client.id_units import MS, id_of_time, time_ms
-from rillway.pipeline.client.ids import MIN_ID
+from rillway.pipeline.client.ids import MIN_ID, MS, id_of_time, time_ms
 from rillway.pipeline.ranges.anchors import Anchor
 
 MAX_ATTEMPTS = 100

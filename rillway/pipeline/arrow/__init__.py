@@ -2,7 +2,6 @@
 
 `schema`             the columns of entries, for Arrow and for Spark
 `decoder`            entries as the server sent them, to batches
-`field_columns`      the values of fields by name, of many entries at once
 `column_parser`      text to values of a column's type
 `time_format`        times in a pattern of Spark's
 `json_columns`       JSON to values of a column's type, nested ones too

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from rillway.pipeline.arrow.decoder import timestamps
 from rillway.pipeline.arrow.schema import TIMESTAMP
-from rillway.pipeline.client.id_units import MS, age_ms
-from rillway.pipeline.client.ids import format_id
+from rillway.pipeline.client.ids import MS, age_ms, format_id
 from rillway.pipeline.client.pending import PendingEntry, PendingSlice
 from rillway.sampler import ConsumerFigures
 from rillway.sampler.trend import GroupSample

@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from rillway.client.partitions import MOST_PARTITIONS, Partitions
 from rillway.command_line.output import name_target
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
-from rillway.pipeline.cli.progress import Progress
-from rillway.pipeline.cli.said import Said
+from rillway.pipeline.cli.progress import Progress, Said
 from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 from rillway.pipeline.client.ids import format_id

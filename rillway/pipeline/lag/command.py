@@ -26,9 +26,7 @@ from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import ConnectionLost, ServerError
 from rillway.pipeline.client.places import archive_of, gone_sentences
 from rillway.pipeline.lag.arguments import parse_options
-from rillway.pipeline.lag.limits import LagUnknown, Limits
-from rillway.pipeline.lag.plot import draw
-from rillway.pipeline.lag.samples import Samples
+from rillway.pipeline.lag.samples import LagUnknown, Limits, Samples, draw
 from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.sampler.trend import GroupSample, Recording, Series
 from rillway.text import duration, text_table

@@ -1,14 +1,22 @@
-"""Samples of all groups of some streams; in a cluster, of those on all nodes that answer."""
+"""The lag of groups over time: sampled, compared with limits, drawn.
+
+In a cluster, the groups of all nodes that answer are sampled.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 
+from rillway.pipeline.cli.plots import drawn_figure, mark_times_and_counts
 from rillway.pipeline.client.cluster import away_of, away_sentences
 from rillway.pipeline.client.connection import Connection, ConnectionLost, NodeAway
 from rillway.pipeline.client.sampling import group_sampler, sample_groups
 from rillway.pipeline.ranges.discovery import check_there, find_streams
-from rillway.sampler.trend import GroupSample
+from rillway.sampler.trend import GroupSample, Recording
+from rillway.text import duration
 
 
 class Samples:
@@ -57,3 +65,58 @@ class Samples:
         self._away = away_of(link, self._known)
         there = sorted(found - self._away.keys())
         return sample_groups(link, group_sampler(there)) if there else []
+
+
+class LagUnknown(Exception):
+    """A limit cannot be checked; the text names the group, and says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`lag`: entries not delivered; `oldest_s`: age of the oldest pending entry. None: no limit."""
+
+    lag: int | None = None
+    oldest_s: float | None = None
+
+    @property
+    def are_set(self) -> bool:
+        return self.lag is not None or self.oldest_s is not None
+
+    def exceeded(self, samples: Iterable[GroupSample]) -> list[str]:
+        """A line for each limit that a group is over. Raises LagUnknown."""
+        return [line for sample in samples for line in self.exceeded_by(sample)]
+
+    def exceeded_by(self, sample: GroupSample) -> Iterator[str]:
+        """Raises LagUnknown."""
+        name = f"{sample.stream}/{sample.group}"
+        if self.lag is not None:
+            if sample.lag is None:
+                raise LagUnknown(f"{name}: the server does not know the lag")
+            if sample.lag > self.lag:
+                yield f"{name}: {sample.lag:,} behind, more than {self.lag:,}"
+        if self.oldest_s is not None and sample.pending:
+            if sample.oldest_ms is None:
+                raise LagUnknown(f"{name}: the age of what is pending is unknown")
+            if sample.oldest_ms > self.oldest_s * 1000:
+                age, limit = duration(sample.oldest_ms), duration(self.oldest_s * 1000)
+                yield f"{name}: the oldest pending entry is {age} old, more than {limit}"
+
+
+PANELS = {"lag": "not delivered yet, entries", "pending": "not acknowledged yet, entries"}
+
+
+def draw(recording: Recording, path: Path, title: str) -> None:
+    """Write a PNG file. Raises PlotUnavailable, OSError."""
+    with drawn_figure(path, title, columns=len(PANELS)) as panels:
+        for panel, (name, label) in zip(panels, PANELS.items(), strict=True):
+            for (stream, group), series in sorted(recording.series.items()):
+                known = [one for one in series.samples if getattr(one, name) is not None]
+                times = [datetime.fromtimestamp(one.time_ms / 1000) for one in known]
+                numbers = [getattr(one, name) for one in known]
+                panel.plot(times, numbers, marker=".", label=f"{stream}/{group}")
+            panel.set_ylabel(label)
+            panel.set_ylim(bottom=0)
+            panel.grid(visible=True, alpha=0.3)
+            if panel.lines:
+                mark_times_and_counts(panel)
+                panel.legend(fontsize="small")

@@ -27,10 +27,8 @@ from rillway.pipeline.client.facts import read_facts
 from rillway.pipeline.client.ids import MIN_ID
 from rillway.pipeline.latency.arguments import parse_options
 from rillway.pipeline.latency.distribution import Tally
-from rillway.pipeline.latency.follower import Follower
-from rillway.pipeline.latency.journal import NoJournal, count, find_journal
-from rillway.pipeline.latency.plot import draw
-from rillway.pipeline.latency.report import lines, short_lines, write_csv
+from rillway.pipeline.latency.journal import Follower, NoJournal, count, find_journal
+from rillway.pipeline.latency.report import draw, lines, short_lines, write_csv
 from rillway.pipeline.query.history import open_history
 from rillway.pipeline.ranges.discovery import StreamMissing, check_there
 from rillway.pipeline.ranges.loss import DataLost

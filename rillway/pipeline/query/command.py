@@ -31,8 +31,7 @@ from rillway.pipeline.arrow.decoder import timestamps
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.client.connection import ConnectionLost, ServerError
-from rillway.pipeline.client.id_units import MS, in_unit
-from rillway.pipeline.client.ids import MAX_SEQ, make_id
+from rillway.pipeline.client.ids import MAX_SEQ, MS, in_unit, make_id
 from rillway.pipeline.query.arguments import parse_options
 from rillway.pipeline.query.filters import Expression, NeedsSpark, UnknownColumn, make_filter
 from rillway.pipeline.query.history import HISTORY_SCHEMA, History, open_history

@@ -13,19 +13,20 @@ Whatever else a condition has, functions, arithmetic, a number compared with a t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import reduce
+from itertools import pairwise
 from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rillway.command_line.parser import did_you_mean
 from rillway.pipeline.archive.files.parquet_files import EPOCH
 from rillway.pipeline.arrow.schema import TIMESTAMP
-from rillway.pipeline.query.names import unknown_column
 from rillway.pipeline.ranges.conditions import TIME as TIME_TEXT
 from rillway.pipeline.ranges.conditions import Token, tokens
 
@@ -357,3 +358,66 @@ def field_column(batch: pa.RecordBatch, name: bytes | int) -> pa.Array:
         entries, values = entries.filter(is_last), values.filter(is_last)
     rows = pa.array(range(len(batch)), entries.type)
     return values.take(pc.index_in(rows, entries))
+
+
+OPERATORS = {"=", "==", "!=", "<>", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%"}
+BEFORE = OPERATORS | {"", "(", "AND", "OR", "NOT"}
+AFTER = OPERATORS | {
+    *("", ")", "[", ".", "AND", "OR", "NOT", "IN", "IS"),
+    *("LIKE", "ILIKE", "RLIKE", "REGEXP", "BETWEEN"),
+}
+# Words that are values by themselves.
+CONSTANTS = {
+    *("TRUE", "FALSE", "NULL", "USER", "CURRENT_USER", "SESSION_USER"),
+    *("CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP"),
+}
+
+
+def unknown_column(condition: str, found: Sequence[Token], columns: Iterable[str]) -> str:
+    """What to say of names that are no columns; empty if there are none for certain."""
+    known = list(columns)
+    wrong = _unknown(found, {name.lower() for name in known})
+    if not wrong:
+        return ""
+    names = ", ".join(dict.fromkeys(token.text for token in wrong))
+    near = did_you_mean(wrong[0].text, known, "")
+    if near and _after(found, wrong[0]) == "[":
+        return f"there is no column {names}.{near}"
+    return f"there is no column {names}.{near} For a field, write: {_with_fields(condition, wrong)}"
+
+
+def _unknown(found: Sequence[Token], known: set[str]) -> list[Token]:
+    texts = [_operator(token) for token in found]
+    # The names of lambdas and subqueries are their own.
+    if ("-", ">") in pairwise(texts) or "SELECT" in texts:
+        return []
+    around = zip(["", *texts], found, [*texts[1:], ""], strict=False)
+    return [
+        token
+        for before, token, after in around
+        if token.is_name
+        and token.keyword not in CONSTANTS
+        and token.text.lower() not in known
+        and before in BEFORE
+        and after in AFTER
+    ]
+
+
+def _operator(token: Token) -> str:
+    """A keyword or a sign; a value is none, whatever stands in it."""
+    return token.text if token.kind == "sign" else token.keyword or "value"
+
+
+def _after(found: Sequence[Token], token: Token) -> str:
+    place = found.index(token) + 1
+    return _operator(found[place]) if place < len(found) else ""
+
+
+def _with_fields(condition: str, wrong: Sequence[Token]) -> str:
+    """The condition, with fields in place of the names."""
+    for token in reversed(wrong):
+        quote = '"' if "'" in token.text else "'"
+        end = token.place + len(token.text) + 2 * (token.kind == "quoted")
+        name = f"fields[{quote}{token.text}{quote}]"
+        condition = condition[: token.place] + name + condition[end:]
+    return condition

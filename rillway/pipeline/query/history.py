@@ -49,8 +49,18 @@ from rillway.pipeline.arrow.schema import COLUMNS, FIELDS, arrow_schema
 from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.facts import StreamFacts, read_facts
-from rillway.pipeline.client.id_units import MS, NONE, NS, US, time_ms
-from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, MIN_ID, format_id, ms_of
+from rillway.pipeline.client.ids import (
+    MAX_ID,
+    MAX_SEQ,
+    MIN_ID,
+    MS,
+    NONE,
+    NS,
+    US,
+    format_id,
+    ms_of,
+    time_ms,
+)
 from rillway.pipeline.client.urls import DEFAULT_URL
 from rillway.pipeline.ranges.discovery import check_there
 from rillway.pipeline.ranges.loss import LossPolicy, check_start

@@ -22,8 +22,7 @@ from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.encoder import Encoder, data_of
 from rillway.pipeline.arrow.schema import PAIRS
 from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.id_units import unit_text
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, unit_text
 from rillway.pipeline.replay.ledger import Ledger, Plan, Progress, ReplayRefused
 
 CHUNK_ROWS = 1000

@@ -10,8 +10,7 @@
 `sink`                writes streams, in batches and as a stream
 `writer`              batches of rows to pipelined XADD requests
 `ledger`              what a task has written, so that its next attempt continues there
-`group_formats`       the formats `redis-streams-pending` and `redis-streams-groups`
-`group_options`       their options
+`group_formats`       `redis-streams-pending` and `redis-streams-groups`, with their options
 `versions`            what older versions of Spark lack
 `spark_session`       a session that starts quickly and prints little; errors in one line
 `class_archive`       Java's class-data archive, for quicker starts

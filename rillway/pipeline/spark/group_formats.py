@@ -6,16 +6,85 @@ to look again. Batch only. As with datasource.py, Arrow is imported only when a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from rillway.pipeline.client.pending import PAGE_SIZE
+from rillway.pipeline.client.quantities import parse_duration
+from rillway.pipeline.spark.options import (
+    CONNECTION_OPTIONS,
+    Taker,
+    check_streams,
+    parse_flag,
+    parse_from_one,
+    parse_names,
+    take_url,
+)
+
+GROUPS_OPTIONS = (*CONNECTION_OPTIONS, "stream", "streamPattern", "failIfMissing", "group")
+PENDING_OPTIONS = (
+    *GROUPS_OPTIONS,
+    "consumer",
+    "minIdle",
+    "minPartitions",
+    "entriesPerPartition",
+    "pageSize",
+)
+DEFAULT_ENTRIES_PER_PARTITION = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitoringOptions:
+    """The options of both formats. If `groups` is empty, all groups are read."""
+
+    url: str
+    streams: tuple[str, ...]  # empty if there is a pattern
+    pattern: str | None
+    fail_if_missing: bool = True
+    groups: tuple[str, ...] = ()
+    consumer: str | None = None
+    min_idle_ms: int = 0
+    min_partitions: int = 1
+    entries_per_partition: int = DEFAULT_ENTRIES_PER_PARTITION
+    page_size: int = PAGE_SIZE
+
+
+def groups_options(raw: Mapping[str, str]) -> MonitoringOptions:
+    """Raises OptionError."""
+    return _common(Taker(raw, GROUPS_OPTIONS))
+
+
+def pending_options(raw: Mapping[str, str]) -> MonitoringOptions:
+    """Raises OptionError."""
+    return _common(Taker(raw, PENDING_OPTIONS))
+
+
+def _common(take: Taker) -> MonitoringOptions:
+    streams, pattern = take("stream", parse_names), take("streamPattern", str)
+    check_streams(streams, pattern)
+    return MonitoringOptions(
+        url=take_url(take),
+        streams=streams or (),
+        pattern=pattern,
+        fail_if_missing=take("failIfMissing", parse_flag) is not False,
+        groups=take("group", parse_names) or (),
+        consumer=take("consumer", str),
+        min_idle_ms=round((take("minIdle", parse_duration) or 0) * 1000),
+        min_partitions=take("minPartitions", parse_from_one) or 1,
+        entries_per_partition=take("entriesPerPartition", parse_from_one)
+        or DEFAULT_ENTRIES_PER_PARTITION,
+        page_size=take("pageSize", parse_from_one) or PAGE_SIZE,
+    )
+
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rillway.pipeline.spark.group_options import MonitoringOptions
+    from rillway.pipeline.spark.group_formats import MonitoringOptions
 
 
 class RedisStreamsPending(DataSource):
@@ -28,13 +97,13 @@ class RedisStreamsPending(DataSource):
     def schema(self) -> StructType:
         """Raises OptionError."""
         from rillway.pipeline.arrow.group_tables import pending_spark_schema
-        from rillway.pipeline.spark.group_options import pending_options
+        from rillway.pipeline.spark.group_formats import pending_options
 
         pending_options(self.options)
         return pending_spark_schema()
 
     def reader(self, schema: StructType) -> PendingReader:
-        from rillway.pipeline.spark.group_options import pending_options
+        from rillway.pipeline.spark.group_formats import pending_options
 
         return PendingReader(pending_options(self.options))
 
@@ -98,13 +167,13 @@ class RedisStreamsGroups(DataSource):
     def schema(self) -> StructType:
         """Raises OptionError."""
         from rillway.pipeline.arrow.group_tables import groups_spark_schema
-        from rillway.pipeline.spark.group_options import groups_options
+        from rillway.pipeline.spark.group_formats import groups_options
 
         groups_options(self.options)
         return groups_spark_schema()
 
     def reader(self, schema: StructType) -> GroupsReader:
-        from rillway.pipeline.spark.group_options import groups_options
+        from rillway.pipeline.spark.group_formats import groups_options
 
         return GroupsReader(groups_options(self.options))
 

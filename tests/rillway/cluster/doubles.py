@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rillway.cluster.failure import NotReady
-from rillway.cluster.member import Member, Node
+from rillway.cluster.member import Member, Node, NotReady
 
 
 class FakeCluster:

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 import redis
 
-from rillway.cluster.failure import ClusterFailed
 from rillway.cluster.folder import ClusterFolder, Plan
 from rillway.cluster.launch import Launch, Wish
+from rillway.cluster.member import ClusterFailed
 from tests.support.programs.ports import free_ports
 from tests.support.programs.servers import SERVED
 

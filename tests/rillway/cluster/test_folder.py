@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rillway.cluster.arguments import DEFAULT_FOLDER
-from rillway.cluster.failure import ClusterFailed
 from rillway.cluster.folder import ClusterFolder, Plan, checked_options, option_value
+from rillway.cluster.member import ClusterFailed
 
 
 def test_a_plan_is_read_as_it_was_saved(tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rillway.cluster.failure import ClusterFailed, NotReady
-from rillway.cluster.member import Member, parse_nodes, wait_until
+from rillway.cluster.member import ClusterFailed, Member, NotReady, parse_nodes, wait_until
 from rillway.cluster.ports import free_port
 
 A, B, C = "a" * 40, "b" * 40, "c" * 40

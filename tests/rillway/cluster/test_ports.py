@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rillway.cluster.failure import ClusterFailed
+from rillway.cluster.member import ClusterFailed
 from rillway.cluster.ports import check_free, free_port, is_taken
 from tests.support.programs.ports import free_ports
 

@@ -13,7 +13,7 @@ import pytest
 
 from docs.screenshots import example_view
 from rillway.sampler import ServerFigures
-from rillway.top.screen import Screen, server_parts
+from rillway.top.screen import Screen, listing, server_parts
 from rillway.top.state import Shown, State, press
 from rillway.top.tables import View
 from rillway.top.text import width
@@ -112,3 +112,13 @@ def test_troubles_of_the_server_stand_in_the_header() -> None:
 
 def test_a_node_says_that_it_is_one_of_a_cluster() -> None:
     assert server_parts(ServerFigures(is_cluster_node=True)) == ["one node of a cluster"]
+
+
+def test_all_streams_come_first_then_groups_and_consumers_of_each() -> None:
+    lines = listing(replace(example_view(State(columns=119)), history=None))
+    assert lines[0].startswith("127.0.0.1:6379  Rillway 0.1.0  primary  up 3d04h  12.4k requests/s")
+    assert len([line for line in lines if line.startswith("  shop:")]) == 10
+    assert len([line for line in lines if line.startswith("  GROUP of ")]) == 12
+    [carla] = [line for line in lines if "carla" in line]
+    assert carla.split() == ["carla", "DEAD", "2m04s", "4", "-12", "12", "to", "anna"]
+    assert not [line for line in lines if line.startswith(">") or "\x1b" in line]

@@ -11,7 +11,7 @@ import os
 import socket
 from collections.abc import Iterator
 
-from rillway.cluster.failure import ClusterFailed
+from rillway.cluster.member import ClusterFailed
 from rillway.cluster.ports import check_free, rotating
 
 # Linux takes the ports from 32768 on for connections; those of clusters' buses are 10,000 higher.

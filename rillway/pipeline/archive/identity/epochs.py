@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rillway.pipeline.archive.columns.layouts import Layout, Layouts
-from rillway.pipeline.client.id_units import MS
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, parse_id
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, MS, format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor
 from rillway.pipeline.ranges.offsets import Position
 

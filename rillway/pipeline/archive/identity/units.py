@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from rillway.pipeline.archive.identity.epochs import StreamRecord
 from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.id_units import SAMPLED_IDS, may_be_nanoseconds, recognised
-from rillway.pipeline.client.ids import parse_id
+from rillway.pipeline.client.ids import SAMPLED_IDS, may_be_nanoseconds, parse_id, recognised
 
 
 def units_of(

@@ -38,8 +38,7 @@ from rillway.pipeline.archive.repair.findings import ANCHOR, LIVE, ROWS, Finding
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.arrow.decoder import timestamps
 from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.id_units import MS
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, ms_of
+from rillway.pipeline.client.ids import MAX_ID, MIN_ID, MS, format_id, ms_of
 from rillway.pipeline.ranges.anchors import entry_hash
 
 # Of one stream: what follows is most likely the same.

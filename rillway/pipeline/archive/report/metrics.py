@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rillway.pipeline.archive.report.rounds import Round, StreamReport
 from rillway.pipeline.client.connection import NodeAway
-from rillway.pipeline.client.id_units import time_ms
+from rillway.pipeline.client.ids import time_ms
 
 PREFIX = "rillway_archive_"
 # Each stream has several series.

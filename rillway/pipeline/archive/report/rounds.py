@@ -11,8 +11,7 @@ from rillway.pipeline.archive.groups import Holdup
 from rillway.pipeline.archive.lease import LeaseTaken
 from rillway.pipeline.client.cluster import away_sentences
 from rillway.pipeline.client.connection import NodeAway
-from rillway.pipeline.client.id_units import MS, unit_text
-from rillway.pipeline.client.ids import MIN_ID, format_id
+from rillway.pipeline.client.ids import MIN_ID, MS, format_id, unit_text
 from rillway.plurals import count_of
 
 

@@ -26,8 +26,7 @@ from rillway.pipeline.archive.trim import server_time_ms
 from rillway.pipeline.client.cluster import away_of
 from rillway.pipeline.client.connection import Connection, NodeAway
 from rillway.pipeline.client.facts import StreamFacts, all_facts, all_group_infos
-from rillway.pipeline.client.id_units import MS, unit_text
-from rillway.pipeline.client.ids import format_id
+from rillway.pipeline.client.ids import MS, format_id, unit_text
 from rillway.pipeline.ranges.offsets import BEGINNING
 from rillway.pipeline.ranges.plan import backlog
 from rillway.plurals import count_of

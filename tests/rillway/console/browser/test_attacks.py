@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from rillway.console.names import to_path
+from rillway.console.formats import to_path
 from tests.rillway.console.browser.conftest import FOREIGN, OpenPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.integration]

@@ -10,6 +10,7 @@ from rillway.pipeline.cli.progress import (
     BarDisplay,
     LineDisplay,
     Progress,
+    Said,
     choose_display,
 )
 
@@ -72,3 +73,13 @@ def test_a_bar_shows_the_line_and_keeps_notes(monkeypatch: pytest.MonkeyPatch) -
         progress.note("half of [it]")
     assert "reading: 50 of 100" in terminal.getvalue()
     assert "half of [it]" in terminal.getvalue()
+
+
+def test_what_is_said_is_not_said_again_for_a_minute() -> None:
+    now = [10.0]
+    said = Said(lambda: now[0])
+    assert (said.lets("a"), said.lets("a"), said.lets("b")) == (True, False, True)
+    now[0] += 59.9
+    assert not said.lets("a")
+    now[0] += 0.2
+    assert (said.lets("a"), said.lets("a")) == (True, False)

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 from rillway.pipeline.latency.distribution import Distribution, Tally
 from rillway.pipeline.latency.journal import count
-from rillway.pipeline.latency.report import histogram_lines, lines, short_lines, write_csv
-from tests.rillway.pipeline.latency.journals import NOW_MS, acknowledgement, as_batch
+from rillway.pipeline.latency.report import (
+    MAX_CONSUMERS,
+    curves,
+    draw,
+    histogram_lines,
+    lines,
+    short_lines,
+    write_csv,
+)
+from tests.rillway.pipeline.latency.journals import NOW_MS, acknowledgement, as_batch, mixed
 
 
 def tally() -> Tally:
@@ -85,3 +94,28 @@ def test_the_table_is_a_csv_file_too() -> None:
     assert [row["consumer"] for row in rows] == ["(all)", "(none)", "c0", "c1"]
     assert rows[0]["pending_p99.9_ms"] == "100" and rows[0]["total_max_ms"] == "5000"
     assert rows[1]["pending_p50_ms"] == "" and rows[1]["count"] == "1"
+
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def test_groups_and_consumers_are_drawn(tmp_path: Path) -> None:
+    path = tmp_path / "latency.png"
+    draw(count(as_batch(mixed()), "s"), path, "s")
+    assert path.read_bytes().startswith(PNG)
+
+
+def test_a_picture_of_nothing_is_empty(tmp_path: Path) -> None:
+    path = tmp_path / "latency.png"
+    draw(Tally(), path, "s")
+    assert path.read_bytes().startswith(PNG)
+
+
+def test_consumers_have_curves_if_they_are_a_few() -> None:
+    def labels(consumers: int) -> list[str]:
+        entries = [acknowledgement(consumer=f"c{number}") for number in range(consumers)]
+        return [label for label, _, _ in curves(count(as_batch(entries), "s"))]
+
+    assert labels(1) == ["g"]
+    assert labels(2) == ["g", "g/c0", "g/c1"]
+    assert labels(MAX_CONSUMERS + 1) == ["g"]

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from rillway.pipeline.arrow.decoder import RawEntry, fields_decoder
-from rillway.pipeline.query.filters import NeedsSpark, UnknownColumn, make_filter
+from rillway.pipeline.query.filters import NeedsSpark, UnknownColumn, make_filter, unknown_column
 from rillway.pipeline.query.history import history_batch
+from rillway.pipeline.ranges.conditions import tokens
 
 ENTRIES: list[RawEntry] = [
     [b"1-0", [b"carrier", b"UA", b"delay", b"7"]],
@@ -240,3 +241,24 @@ def test_other_comparisons_of_typed_columns_are_for_spark(condition: str) -> Non
     twice = [pa.field("twice", pa.int32()), pa.field("TWICE", pa.int32())]
     with pytest.raises(NeedsSpark):
         make_filter(condition, [*TYPED, cents, *twice])
+
+
+COLUMNS = ("ms", "fields")
+
+
+def said(condition: str) -> str:
+    return unknown_column(condition, tokens(condition) or [], COLUMNS)
+
+
+def test_each_name_is_replaced_by_its_field() -> None:
+    assert said("a = 'x' AND `b c` = a") == (
+        "there is no column a, b c. For a field, write: "
+        "fields['a'] = 'x' AND fields['b c'] = fields['a']"
+    )
+
+
+@pytest.mark.parametrize(
+    "condition", ["ms = 1", "true", "upper('a') = 'A'", "ms IN (SELECT a)", "x -> x = 1", "a b = 1"]
+)
+def test_nothing_is_said_of_what_is_not_certain(condition: str) -> None:
+    assert said(condition) == ""

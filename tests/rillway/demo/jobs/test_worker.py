@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rillway.demo.jobs.crew import Crew
+from rillway.demo.jobs.worker import Crew
 
 
 class Process:
