@@ -38,7 +38,7 @@ from rillway.pipeline.archive.identity.guards import (
     MARKER,
     REASONS,
     Guards,
-    Placing,
+    MarkerMove,
 )
 from rillway.pipeline.archive.identity.recognition import (
     Recognised,
@@ -361,9 +361,9 @@ class _Round:
 
     def _mark(self, streams: Sequence[RoundStream]) -> None:
         """Create or move the markers that are not where archiving continues."""
-        self._place(
+        self._move_markers(
             {
-                stream.name: stream.first_placing(*map(self._table.marker, stream.epochs))
+                stream.name: stream.first_move(*map(self._table.marker, stream.epochs))
                 for stream in streams
                 if not stream.found.is_proven
             }
@@ -372,9 +372,9 @@ class _Round:
     def _marker(self, stream: RoundStream) -> str:
         return self._table.marker(stream.epochs[-1])
 
-    def _place(self, placings: Mapping[str, Placing]) -> None:
+    def _move_markers(self, moves: Mapping[str, MarkerMove]) -> None:
         """Move markers, which show in XINFO GROUPS how far the archive is."""
-        for name, outcome in self._guards.place_all(placings).items():
+        for name, outcome in self._guards.move_all(moves).items():
             if outcome != DONE:
                 self._stages.move([name], Event.CHANGED, REASONS[outcome])
 
@@ -537,14 +537,14 @@ class _Round:
         self.outcome.commits += 1
         self.outcome.files += len(files)
         self.outcome.bytes += sum(file.size_bytes for file in files)
-        placings = {}
+        moves = {}
         for step in steps:
             stream, marker = step.stream, self._marker(step.stream)
-            placing = stream.committed(step, self._table.record(stream.name), marker)
-            if placing is not None:
-                placings[stream.name] = placing
+            move = stream.committed(step, self._table.record(stream.name), marker)
+            if move is not None:
+                moves[stream.name] = move
         self._hooks.reached("committed")
-        self._place(placings)
+        self._move_markers(moves)
         self._hooks.reached("placed")
         self._hooks.committed()
 

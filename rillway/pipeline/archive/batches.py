@@ -1,11 +1,10 @@
-"""Batches: what is read at once into files that one commit names, and by how many tasks.
+"""Batches: the entries that one commit adds, and their division among tasks.
 
-A batch is closed while it is read: there is no counting pass. One task reads parts of streams one
-after the other, until it has as many entries as a batch may have. Several tasks cannot wait for
-each other, so for them a large stream is cut by estimates, and each has a limit of its own. What
-comes after a cut that was not read to its end is dropped; where there was less than estimated, more
-tasks follow in the same batch, with estimates by what the ones before have found. A task has
-streams of one node of a cluster.
+The size of a batch is determined while it is read: there is no counting pass. A single task reads
+parts of streams in sequence until the batch is full. Parallel tasks cannot wait for each other, so
+large streams are cut by estimates, and each task has its own limit. If a part was not read to its
+end, the parts after it are dropped. If there were fewer entries than estimated, another wave of
+tasks follows in the same batch, with better estimates. A task reads streams of one cluster node.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from rillway.pipeline.archive.table import ArchiveError
 from rillway.pipeline.archive.tasks import NO_LIMIT, Part, PartRead, WriteTask, Written
 from rillway.pipeline.ranges.plan import Planner, Range
 
-# A task for fewer entries than that costs more than it saves.
+# A task for fewer entries costs more than it saves.
 MIN_TASK_ENTRIES = 10_000
-# A batch with a smaller share of what it may have is read on, a number of times at most.
+# A batch that is less full than this share gets another wave of tasks, up to a limit.
 FULL_SHARE, MAX_WAVES = 0.5, 10
-# Estimates aim lower than the limit, as what is beyond it is read in vain; a task that finds more
-# than was estimated may read that many times as much.
+# Plans aim below the limit, as entries beyond it are dropped; a task may read TASK_SLACK times its
+# estimate.
 AIMED_SHARE, TASK_SLACK = 0.9, 2
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What the tasks of a batch have written."""
+    """The output of the tasks of a batch."""
 
     written: Sequence[Written]
 
@@ -42,7 +41,7 @@ class Batch:
 
     @property
     def reads(self) -> dict[str, list[PartRead]]:
-        """By stream, in order; of a stream that was reached, all up to the one where it ends."""
+        """The reads of each stream that has any, in the order of IDs."""
         found: dict[str, list[PartRead]] = {}
         reads = (read for written in self.written for read in written.parts)
         for read in sorted(reads, key=lambda read: (read.part.stream, read.part.after)):
@@ -52,13 +51,13 @@ class Batch:
 
     @property
     def changed(self) -> set[str]:
-        """Streams that are not what they were when this was planned."""
+        """The streams whose last archived entry no longer exists."""
         reads = (read for written in self.written for read in written.parts)
         return {read.part.stream for read in reads if read.is_changed}
 
     @property
     def bytes(self) -> int:
-        """As the server has sent them."""
+        """The size of the entries as the server sent them."""
         return sum(written.bytes for written in self.written)
 
     @property
@@ -66,7 +65,7 @@ class Batch:
         return sum(read.rows for written in self.written for read in written.parts)
 
     def check(self, store: Store) -> None:
-        """Compare what is on the disk with what the tasks say. Raises ArchiveError."""
+        """Compare the files with what the tasks report. Raises ArchiveError."""
         for file in self.files:
             if footer_facts(store, file) != (file.rows, file.first_ms, file.last_ms):
                 raise ArchiveError(f"{file.path}: the file is not what was written")
@@ -85,10 +84,10 @@ def write_batch(
     planner: Planner,
     planned: Callable[[], None],
 ) -> Batch:
-    """Read parts of streams into files until a batch is full, or all is read.
+    """Write parts of streams to files until the batch is full or everything is read.
 
-    `job`: a task without parts, with the limits of a batch; `planned`: called before tasks run.
-    Raises what Engine.write does; no files are left then.
+    `job`: a task without parts, with the limits of the batch; `planned`: called before tasks run.
+    Raises what Engine.write raises, after removing the files.
     """
     batch, room = Batch([]), job
     try:
@@ -114,13 +113,13 @@ def write_batch(
 
 
 def _within(job: WriteTask, written: Sequence[Written]) -> Iterator[Written]:
-    """What tasks have written, in order, within the limits and without gaps; else it is removed."""
+    """Yield the output of tasks that fits the limits and leaves no gap; remove the rest."""
     rows = size = 0
     ended: set[str] = set()
     is_full = False
     for one in written:
         rows, size = rows + sum(read.rows for read in one.parts), size + one.bytes
-        # A task keeps the limits by itself, but for an entry that is larger.
+        # Each task keeps the limits, except for a single entry that is larger.
         is_full |= bool(rows > job.max_entries or size > job.max_bytes) and one is not written[0]
         if is_full or not ended.isdisjoint(read.part.stream for read in one.parts):
             _remove(job.store, [one])
@@ -135,7 +134,7 @@ def _remove(store: Store, written: Iterable[Written]) -> None:
 
 
 def _left(parts: Sequence[Part], wave: Batch) -> Iterator[Part]:
-    """What tasks have left of their parts, with new estimates."""
+    """Yield what the tasks have not read, with new estimates."""
     reads, changed = wave.reads, wave.changed
     for part in parts:
         if part.stream in changed:
@@ -147,7 +146,7 @@ def _left(parts: Sequence[Part], wave: Batch) -> Iterator[Part]:
             rows = sum(read.rows for read in found)
             anchors = [read.anchors[0] for read in found if read.anchors]
             anchor = anchors[-1] if anchors else part.anchor
-            # As dense as what was read.
+            # Assumes the density of the entries that were read.
             span = max(end - max(part.first, part.after), 1)
             estimate = max(rows * (part.last - end) // span, 1) if rows else part.estimate
             first = part.first if anchor is None else anchor.id
@@ -157,7 +156,7 @@ def _left(parts: Sequence[Part], wave: Batch) -> Iterator[Part]:
 def plan_tasks(
     job: WriteTask, parts: Sequence[Part], planner: Planner, parallelism: int
 ) -> list[WriteTask]:
-    """Tasks for some streams. `job`: a task without parts, with the limits of all together."""
+    """Divide parts among tasks. `job`: a task without parts, with the limits of all together."""
     ordered = sorted(parts, key=lambda part: part.stream)
     if parallelism == 1:
         return [replace(job, parts=tuple(ordered))]
@@ -190,7 +189,7 @@ def plan_tasks(
 
 
 def _cut(part: Part, job: WriteTask, planner: Planner, every: int) -> list[Part]:
-    """A part in several, as far as a batch has room; as it is if nothing is there."""
+    """Cut a part into several, as far as the batch has room; return it whole if it is empty."""
     whole = Range(part.stream, part.after, part.last)
     room = job.max_entries if planner.counts else int(job.max_entries * AIMED_SHARE)
     size = planner.sample_entry_bytes(whole)
@@ -203,12 +202,12 @@ def _cut(part: Part, job: WriteTask, planner: Planner, every: int) -> list[Part]
     slices = planner.slices(wanted, estimate=min(part.estimate, room), every=every)
     if not slices:
         return [part]
-    # Where there is nothing between two slices, the one before ends with the next one's beginning.
+    # A part ends where the next one begins.
     afters = [part.after, *(one.first - 1 for one in slices[1:])]
     lasts = [*afters[1:], last]
     parts = [
         replace(part, after=after, last=end, first=one.first, estimate=every, anchor=None)
         for after, end, one in zip(afters, lasts, slices, strict=True)
     ]
-    # It begins with the last archived entry, which the others need not.
+    # Only the first part begins with the last archived entry.
     return [replace(parts[0], first=part.first, anchor=part.anchor), *parts[1:]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from rillway.pipeline.archive.columns.layouts import united
 from rillway.pipeline.archive.identity.epochs import Epoch, StreamRecord
-from rillway.pipeline.archive.identity.guards import Placing
+from rillway.pipeline.archive.identity.guards import MarkerMove
 from rillway.pipeline.archive.identity.recognition import Recognised
 from rillway.pipeline.archive.report.rounds import StreamReport
 from rillway.pipeline.archive.tasks import ArchiveLossPolicy, Part, PartRead
@@ -89,13 +89,13 @@ class RoundStream:
             self.record.unit or MS,
         )
 
-    def first_placing(self, *markers: str) -> Placing:
+    def first_move(self, *markers: str) -> MarkerMove:
         """The move of the marker to where archiving continues. `markers`: those of all epochs."""
         found = self.found
         branch = MIN_ID if found.anchor is None else found.anchor.id
         *earlier, marker = markers
         others = {name: found.seen.markers.get(name) for name in earlier}
-        return Placing(
+        return MarkerMove(
             marker, found.marker, found.anchor, found.end.id, None, found.anchor, branch, others
         )
 
@@ -150,7 +150,7 @@ class RoundStream:
                 "before the first round"
             )
 
-    def committed(self, step: Step, known: StreamRecord | None, marker: str) -> Placing | None:
+    def committed(self, step: Step, known: StreamRecord | None, marker: str) -> MarkerMove | None:
         """Go on from a commit. Returns the move of the marker that has to follow, if any.
 
         `known`: what the table knows of the stream now.
@@ -166,7 +166,7 @@ class RoundStream:
             return None
         old, last = self.anchor, step.record.state.anchors[0] if step.rows else self.anchor
         self.anchor = last
-        return Placing(marker, before.end.id, last, end.id, end.n, old, before.end.id)
+        return MarkerMove(marker, before.end.id, last, end.id, end.n, old, before.end.id)
 
 
 @dataclass(frozen=True, slots=True)

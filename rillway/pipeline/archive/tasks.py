@@ -1,13 +1,13 @@
-"""Tasks: entries of several streams from the server into files, in this process or on another.
+"""Tasks: read entries of several streams and write them to files, in this or another process.
 
-Streams with few new entries are asked for in one pipeline, and what comes is decoded together: to
-decode a page of each stream by itself takes as long as all the rest. Large parts are read page by
-page (ranges/reader.py), into files of their own.
+Streams with few new entries are read in one pipeline and decoded together: decoding a page of each
+stream separately would take as long as everything else. Large parts are read page by page
+(ranges/reader.py) and written to files of their own.
 
-A part ends at an ID that was fixed when it was planned, or where the limits of the task close it.
-It begins with an entry that was there, the last archived one if that is live: as long as it is
-found, with its bytes, and the last entry of each page at the beginning of the next, it is the same
-stream and no trim has come between.
+A part ends at an ID that was fixed when it was planned, or where the limits of the task cut it off.
+It begins with an existing entry, the last archived one if that is live. If that entry is found
+unchanged, and each page begins with the last entry of the previous one, it is the same stream and
+no trim has interfered.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ from rillway.pipeline.ranges.pages import MAX_REPLY_BYTES
 from rillway.pipeline.ranges.plan import Slice, entry_bytes
 from rillway.pipeline.ranges.reader import SliceReader
 
-# Asked for in one pipeline: so many parts, which are about that large at most.
+# The number of parts in one pipeline, and the estimated entries of the largest of them.
 PIPELINED_PARTS, SMALL_PART = 50, 1_000
-# A part is read on in the next batch if it is larger than it was thought to be.
+# A small part that has more entries than this is continued in the next batch.
 MAX_SMALL_REPLY = 2_000
-# A part of so many rows has files of its own.
+# Parts with at least this many rows have files of their own.
 LARGE_PART = 50_000
 DECODED_ROWS, DECODED_BYTES = 10_000, 16 << 20
 NO_LIMIT = 1 << 62
@@ -67,10 +67,11 @@ NO_LIMIT = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The entries of a stream after `after` up to `last`. `first` was there when it was planned:
-    one of them, or the last archived one that is live, and then `anchor` is what it holds.
-    `estimate`: about how many they are. `layouts`: those that the archive knows of the stream.
-    `unit`: of the IDs.
+    """The entries of a stream after `after` up to `last`.
+
+    `first`: an entry that existed when the part was planned: one of the part, or the last archived
+    one, whose hash is in `anchor` then; `estimate`: the approximate number of entries; `layouts`:
+    the stream's known layouts; `unit`: the unit of the IDs.
     """
 
     stream: str
@@ -85,7 +86,7 @@ class Part:
 
     @property
     def start(self) -> int:
-        """Where to read from: a restore may have brought back entries before `first`."""
+        """The first ID to read: a restore may have brought back entries before `first`."""
         return min(self.first, self.after + 1)
 
 
@@ -93,11 +94,11 @@ class Part:
 class WriteTask:
     """The work of one task of an engine; it can be pickled.
 
-    `parts`: by stream. `accepts_loss`: archive what is left if entries were trimmed meanwhile.
-    `run_ids`: of the servers that must be read, empty if servers do not report them. The limits
-    are those of all parts together; of the bytes, as the server sends them. `left_out`: nodes of a
-    cluster that are not among these servers, as they do not answer. `today`: the date of entries
-    whose IDs are no times.
+    `parts`: ordered by stream; `accepts_loss`: archive what is left if entries were trimmed
+    meanwhile; `run_ids`: those of the servers to read, empty if they do not report them;
+    `max_entries`, `max_bytes`: limits of all parts together, the bytes as the server sends them;
+    `left_out`: cluster nodes that do not answer and are not read; `today`: the date of entries
+    whose IDs are not times.
     """
 
     url: str
@@ -115,10 +116,10 @@ class WriteTask:
 
 @dataclass(slots=True)
 class PartRead:
-    """What was read of a part: `rows` entries up to `end`, which is `part.last` if it is all.
+    """What was read of a part: `rows` entries up to `end`, which is `part.last` for all of it.
 
-    `anchors`: those of these entries. `notes`: losses that were accepted, for the user. `layouts`:
-    new ones. `is_changed`: nothing was read, as the last archived entry is not there any more.
+    `anchors`: anchors among these entries; `notes`: accepted losses, for the user; `layouts`: new
+    ones; `is_changed`: nothing was read because the last archived entry no longer exists.
     """
 
     part: Part
@@ -132,9 +133,9 @@ class PartRead:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The outcome of a task. Parts that the limits have left out are not there.
+    """The outcome of a task. `parts` lacks those that the limits excluded.
 
-    `bytes`: of the entries, about as the server has sent them.
+    `bytes`: the approximate size of the entries as the server sent them.
     """
 
     files: list[ArchivedFile]
@@ -143,7 +144,7 @@ class Written:
 
 
 class ServerChanged(Exception):
-    """Another server answers at the address than before: what was read may be of two histories."""
+    """Another server answers at the address: the entries read may belong to two histories."""
 
 
 class PartLost(Exception):
@@ -158,7 +159,7 @@ class PartLost(Exception):
 
 
 class ArchiveLossPolicy(LossPolicy):
-    """Raise for what is lost, or note it and archive what is left; `notes` is for the user."""
+    """Raises DataLost for lost entries, or adds to `notes` and archives what is left."""
 
     def __init__(self, *, accepts: bool) -> None:
         super().__init__(fails=not accepts)
@@ -174,9 +175,9 @@ class ArchiveLossPolicy(LossPolicy):
 
 
 def run_task(task: WriteTask) -> Written:
-    """Read parts from the server into files.
+    """Read parts from the server and write them to files.
 
-    Raises PartLost if entries were trimmed while they were read, ServerChanged if a failover came,
+    Raises PartLost if entries were trimmed while they were read, ServerChanged after a failover,
     EntryUnreadable, ServerError, ConnectionLost.
     """
     layouts: dict[int, Layout] = {}
@@ -194,16 +195,16 @@ def run_task(task: WriteTask) -> Written:
         _check_servers(connection, task)
         work = _Task(task, connection, writer, layouts)
         parts = work.run()
-        # Again: other connections may have been opened meanwhile.
+        # Check again: other connections may have been opened meanwhile.
         _check_servers(connection, task)
         return Written(writer.finish(), parts, work.bytes)
 
 
 def _check_servers(connection: Connection, task: WriteTask) -> None:
-    """Slots may have moved between the servers, as a stream does that with all that it has.
+    """Raise ServerChanged if the servers are not the ones that the streams were recognised on.
 
-    A server of which another one has taken over may have had entries that are lost. Raises
-    ServerChanged.
+    A replica that took over may lack entries that were read. Slots may move between the servers: a
+    stream moves with all its entries and groups.
     """
     if task.run_ids and read_run_ids(connection) != task.run_ids:
         streams = ", ".join(sorted({part.stream for part in task.parts})[:3])
@@ -212,9 +213,10 @@ def _check_servers(connection: Connection, task: WriteTask) -> None:
 
 @dataclass(slots=True)
 class _Task:
-    """One run of a task. `held`: entries that are not decoded yet, with the parts they are of;
-    `gaps`: parts whose first entry, or another one between pages, was not found; `layouts`: of all
-    rows, for the writer.
+    """One run of a task.
+
+    `held`: entries that are not decoded yet, with their parts; `gaps`: parts whose first entry, or
+    an entry between two pages, was not found; `layouts`: those of all rows, shared with the writer.
     """
 
     task: WriteTask
@@ -237,7 +239,7 @@ class _Task:
             else:
                 self._read_small(parts)
             if self._is_full:
-                self.connection.reopen()  # what was asked for and is left out
+                self.connection.reopen()  # drops replies that are not needed
                 break
         self._write_held()
         for read in self.gaps:
@@ -261,8 +263,8 @@ class _Task:
             except (ReplyTooLong, ServerError) as error:
                 if isinstance(error, ServerError) and not is_redirection(error):
                     raise
-                # A few large entries: by smaller pages. Or the stream is on another server by now.
-                # The parts after it are asked for again.
+                # The entries are large and need smaller pages, or the stream has moved to another
+                # server. The parts after it are requested again.
                 self.connection.reopen()
                 self._read_large(part)
                 if place < len(parts) and not self._is_full:
@@ -282,7 +284,7 @@ class _Task:
                 return
 
     def _ask(self, parts: Sequence[Part]) -> list[Connection]:
-        """Ask for parts, in a pipeline to each server; from which the replies come, in order."""
+        """Request parts, in one pipeline to each server; return the server of each part."""
         nodes = [self.connection.of(part.stream) for part in parts]
         for node in dict.fromkeys(nodes):
             asked = [part for part, its in zip(parts, nodes, strict=True) if its is node]
@@ -302,7 +304,7 @@ class _Task:
             for number, page in enumerate(reader.pages()):
                 if not number and not _is_as_planned(part, page):
                     read.is_changed = True
-                    self.connection.reopen()  # the next page was asked for
+                    self.connection.reopen()  # the next page was requested already
                     break
                 if not number and parse_id(page[0][0]) == part.first:
                     reader.gaps.clear()
@@ -324,7 +326,7 @@ class _Task:
     # -- both -------------------------------------------------------------------------------------
 
     def _take(self, read: PartRead, page: list[RawEntry], size: int) -> bool:
-        """The new entries of a page, as far as the limits allow; True if that is all of them."""
+        """Take the new entries of a page, as the limits allow; return True if it took all."""
         new = _after(page, read.part.after)
         entries = new[: self._fitting(new, size)]
         if entries:
@@ -340,7 +342,7 @@ class _Task:
         return len(entries) == len(new)
 
     def _fitting(self, entries: Sequence[RawEntry], size: int) -> int:
-        """How many of these entries may still be taken: at least one in a task."""
+        """Return how many of these entries fit into the limits: at least one for each task."""
         most = min(len(entries), self.task.max_entries - self.entries)
         if self.bytes + size <= self.task.max_bytes:
             self.bytes += size
@@ -348,7 +350,7 @@ class _Task:
         for place, (_, words) in enumerate(entries[:most]):
             next_bytes = self.bytes + entry_bytes(words)
             if next_bytes > self.task.max_bytes and self.entries + place:
-                self.bytes = self.task.max_bytes  # it is full
+                self.bytes = self.task.max_bytes  # the task is full
                 return place
             self.bytes = next_bytes
         return most
@@ -375,13 +377,13 @@ class _Task:
         return Run(part.stream, known, len(entries), (tuple(e[1][::2]) for e in entries))
 
     def _check_gap(self, read: PartRead) -> None:
-        """What was there is not there any more. Raises PartLost."""
+        """Find out why an entry of a part was not found. Raises PartLost."""
         part = read.part
         facts = read_facts(self.connection, part.stream)
         text = f"{part.stream}: some entries after {format_id(part.after)}"
         policy = ArchiveLossPolicy(accepts=self.task.accepts_loss)
         try:
-            # Trims take the first entries; XDEL says up to where it has taken some.
+            # Trims remove the first entries; for XDEL the server keeps the highest deleted ID.
             if facts.max_deleted_id >= part.first:
                 policy.unclear(f"{text} may have been deleted or trimmed while they were read")
             else:
@@ -393,7 +395,7 @@ class _Task:
 
 
 def _pipelines(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """Parts that are asked for at once: large ones alone."""
+    """Group parts into pipelines; each large part is alone."""
     held: list[Part] = []
     for part in parts:
         is_large = part.estimate > SMALL_PART
@@ -409,7 +411,7 @@ def _pipelines(parts: Sequence[Part]) -> Iterator[list[Part]]:
 
 
 def _is_as_planned(part: Part, page: Sequence[RawEntry]) -> bool:
-    """Return True if the last archived entry is still there. `page`: the first one of a part."""
+    """Return True if the last archived entry still exists. `page`: the first page of a part."""
     return part.anchor is None or is_there(part.anchor, page[:1])
 
 
@@ -419,7 +421,7 @@ def _request(part: Part) -> bytes:
 
 
 def _after(page: list[RawEntry], after: int) -> list[RawEntry]:
-    """The entries after an ID: a page may begin with some that are archived."""
+    """Return the entries after an ID: a page may begin with archived ones."""
     place = 0
     while place < len(page) and parse_id(page[place][0]) <= after:
         place += 1
@@ -427,7 +429,7 @@ def _after(page: list[RawEntry], after: int) -> list[RawEntry]:
 
 
 def decoded(runs: Sequence[tuple[Part, list[RawEntry]]]) -> pa.RecordBatch:
-    """Entries of several parts, decoded together, with FILE_SCHEMA."""
+    """Decode entries of several parts together into one batch with FILE_SCHEMA."""
     entries = list(chain.from_iterable(entries for _, entries in runs))
     lengths = [len(entries) for _, entries in runs]
     batch = fields_decoder("")(entries, repeated([part.stream for part, _ in runs], lengths))

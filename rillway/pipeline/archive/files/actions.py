@@ -1,4 +1,4 @@
-"""Files as the log of a Delta table names them, with statistics by which readers skip files."""
+"""Files as actions in the log of a Delta table, with the statistics that let readers skip files."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from rillway.pipeline.client.ids import MAX_ID, ms_of
 
 
 def archived_file(action: Mapping[str, Any]) -> ArchivedFile:
-    """A file that the log names, from its row in deltalake's table of flattened actions."""
+    """Return the file of a row in deltalake's table of flattened actions."""
     last_ms, last_stream = action.get("max.ms"), action.get(f"max.{STREAM}")
     return ArchivedFile(
-        unquote(action["path"]),  # the log encodes once more what is the file's name
+        unquote(action["path"]),  # the log encodes the name once more
         action[f"partition.{DATE}"],
         action["size_bytes"],
         action["num_records"] or 0,
@@ -49,7 +49,7 @@ def _as_ms(moment: datetime | None) -> int | None:
 
 
 def add_action(file: ArchivedFile, *, data_change: bool = True) -> AddAction:
-    """Without `data_change`, its rows are in the table already: a compaction."""
+    """Return the action that adds a file. `data_change`: False in a compaction."""
     return AddAction(
         path=file.path,
         size=file.size_bytes,
@@ -61,7 +61,7 @@ def add_action(file: ArchivedFile, *, data_change: bool = True) -> AddAction:
 
 
 def add_content(file: ArchivedFile) -> dict[str, Any]:
-    """The same as it stands in the log: the path encoded as in a URL."""
+    """Return the action that adds a file as in the log, with the path URL-encoded."""
     return {
         "path": quote(file.path, safe="/="),
         "partitionValues": _partition(file.date),
@@ -86,7 +86,7 @@ def _statistics(file: ArchivedFile) -> str:
 
 
 def _bounds(file: ArchivedFile) -> Iterator[ColumnBounds]:
-    """Those of the columns that each file has."""
+    """Yield the bounds of the columns that all files have."""
     streams = least_text(file.first_stream), greatest_text(file.last_stream)
     yield ColumnBounds(STREAM, 0, *streams)
     yield ColumnBounds(EPOCH, 0, file.first_epoch, file.last_epoch)
@@ -95,7 +95,7 @@ def _bounds(file: ArchivedFile) -> Iterator[ColumnBounds]:
 
 
 def remove_action(file: ArchivedFile, now_ms: int, *, data_change: bool) -> RemoveAction:
-    """Without `data_change`, its rows are in other files: a compaction."""
+    """Return the action that removes a file. `data_change`: False in a compaction."""
     return RemoveAction(
         path=file.path,
         data_change=data_change,

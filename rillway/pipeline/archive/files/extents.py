@@ -1,4 +1,4 @@
-"""How far the rows of each stream and epoch reach in files: their number, the first and last ID."""
+"""The extent of each stream and epoch in files: number of rows, first and last ID."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rillway.pipeline.client.ids import make_id
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Of one stream and epoch. `first`, `last`: IDs."""
+    """The rows of one stream and epoch. `first`, `last`: IDs."""
 
     rows: int
     first: int
@@ -30,7 +30,7 @@ class Extent:
 
 
 def extents(store: Store, files: Sequence[ArchivedFile]) -> dict[tuple[str, int], Extent]:
-    """By stream and epoch. Only the columns of the order are read. Raises ArchiveError."""
+    """Return the extents by stream and epoch, reading only the key columns. Raises ArchiveError."""
     found: dict[tuple[str, int], Extent] = {}
     for file in files:
         with open_file(store, file) as parquet:
@@ -56,7 +56,7 @@ def _ids_at(batch: pa.RecordBatch, rows: list[int]) -> list[int]:
 
 
 def runs_of(batch: pa.RecordBatch) -> Iterator[tuple[str, int, int, int]]:
-    """The stream, the epoch, the first and the last row of each run in sorted rows."""
+    """Yield the stream, epoch, first and last row of each run in sorted rows."""
     if not len(batch):
         return
     changes = [0]

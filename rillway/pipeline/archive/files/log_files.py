@@ -1,8 +1,8 @@
-"""The log of a table as files: which versions and checkpoints are whole.
+"""The log of a table as files: finds damaged versions and checkpoints.
 
-deltalake opens a table or does not: what it says is about its own parser, and a version that is
-empty, or was cut off after a line, it takes for one that says little. Here each file is read by
-itself, so that an error can say which one is damaged, what is still right, and what to do.
+deltalake either opens a table or does not. Its errors concern its parser, and it accepts versions
+that are empty or cut off after a line. This module reads each file by itself, so that an error can
+name the damaged file, what is still intact, and what to do.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from rillway.plurals import count_of
 LAST_CHECKPOINT = f"{LOG_FOLDER}/_last_checkpoint"
 VERSION = re.compile(r"(\d{20})\.json")
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
-# In the commits of this release: the number of actions besides `commitInfo`.
+# In `commitInfo` of the archive's commits: the number of the other actions.
 ACTIONS = "rillway.actions"
 MAX_NAMED = 2
 KEPT_FOLDER = "_rillway/checkpoints"
@@ -42,7 +42,7 @@ KEPT_FOLDER = "_rillway/checkpoints"
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A file of the log that is not what it should be. `reason` is a part of a sentence."""
+    """A damaged or missing file of the log. `reason`: part of a sentence."""
 
     version: int
     path: str
@@ -51,11 +51,11 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class LogFiles:
-    """What there is of a log, and what is wrong with it.
+    """The files of a log, intact and damaged.
 
-    `versions`, `checkpoints`: those that are whole; `damaged`: versions that are not, or are
-    missing between others, and that no checkpoint stands in for, the first one first;
-    `damaged_checkpoints`: among them a hint at one that is not there.
+    `versions`, `checkpoints`: the intact ones; `damaged`: versions that are damaged, or missing
+    between others, and that no checkpoint replaces, in order; `damaged_checkpoints`: including a
+    pointer to one that is missing.
     """
 
     versions: tuple[int, ...]
@@ -65,12 +65,12 @@ class LogFiles:
 
     @property
     def last(self) -> int:
-        """The last version that there is, whole or not; -1 if there is none."""
+        """The last version, intact or damaged; -1 if there is none."""
         return max([*self.versions, *(one.version for one in self.damaged)], default=-1)
 
     @property
     def last_whole(self) -> int:
-        """Up to which version the log can be read; -1 if it cannot be at all."""
+        """The last version before any damage; -1 if there is none."""
         if self.damaged:
             return self.damaged[0].version - 1
         return max([*self.versions, *self.checkpoints], default=-1)
@@ -94,12 +94,12 @@ def checkpoint_path(version: int) -> str:
 
 
 def kept_path(version: int) -> str:
-    """Where there is a second copy of a checkpoint: older versions are deleted on its word."""
+    """Return the path of the copy of a checkpoint, which replaces deleted versions."""
     return f"{KEPT_FOLDER}/{version:020d}.checkpoint.parquet"
 
 
 def keep_checkpoint(store: Store) -> None:
-    """Have a second copy of the last checkpoint, and of no older one. Raises OSError."""
+    """Copy the last checkpoint, and delete copies of older ones. Raises OSError."""
     version = _hinted(store)
     if version is None or version <= max(kept_checkpoints(store), default=-1):
         return
@@ -110,14 +110,14 @@ def keep_checkpoint(store: Store) -> None:
 
 
 def kept_checkpoints(store: Store) -> list[int]:
-    """The versions of which there is a second copy. Raises OSError."""
+    """Return the versions whose checkpoints have copies. Raises OSError."""
     listed = store.filesystem.get_file_info(FileSelector(KEPT_FOLDER, allow_not_found=True))
     names = (CHECKPOINT.fullmatch(info.base_name) for info in listed)
     return sorted(int(found[1]) for found in names if found)
 
 
 def kept_checkpoint(store: Store, log: LogFiles) -> int | None:
-    """The version of a whole second copy with which the log can be read. Raises OSError."""
+    """Return the version of an intact copy that makes the log readable. Raises OSError."""
     first = min(log.versions, default=0)
     for version in reversed(kept_checkpoints(store)):
         if version >= first - 1 and not _checkpoint_damage(store, kept_path(version)):
@@ -126,10 +126,10 @@ def kept_checkpoint(store: Store, log: LogFiles) -> int | None:
 
 
 def read_log(store: Store, error: str = "") -> LogFiles:
-    """Read all files of the log that matter. Raises OSError, StoreFailed.
+    """Read the log. Raises OSError, StoreFailed.
 
-    `error`: why deltalake does not open it. Where nothing else is damaged, that is the checkpoint:
-    it reads these more strictly than Arrow.
+    `error`: why deltalake does not open it. If no other damage is found, the checkpoint is to
+    blame: deltalake reads checkpoints more strictly than Arrow.
     """
     log = _read_log(store, frozenset())
     if error and not log.is_damaged and log.checkpoints:
@@ -140,7 +140,7 @@ def read_log(store: Store, error: str = "") -> LogFiles:
 
 
 def _read_log(store: Store, rejected: frozenset[int]) -> LogFiles:
-    """`rejected`: checkpoints that are damaged for all that Arrow knows."""
+    """Read the log. `rejected`: checkpoints that are damaged although Arrow can read them."""
     listed = store.filesystem.get_file_info(FileSelector(LOG_FOLDER, allow_not_found=True))
     names = [info.base_name for info in listed if info.type == FileType.File]
     versions = sorted(int(found[1]) for name in names if (found := VERSION.fullmatch(name)))
@@ -160,11 +160,11 @@ def _read_log(store: Store, rejected: frozenset[int]) -> LogFiles:
     damaged = []
     if first not in there and first < min(versions, default=0):
         first_there = min(versions)
-        reason = f"it is not there, nor are those up to version {first_there - 1}"
+        reason = f"it is missing, like those up to version {first_there - 1}"
         damaged.append(Damage(first, version_path(first), reason))
         first = first_there
     for version in range(first, max(versions, default=-1) + 1):
-        reason = version_damage(store, version) if version in there else "it is not there"
+        reason = version_damage(store, version) if version in there else "it is missing"
         if reason:
             damaged.append(Damage(version, version_path(version), reason))
     unwhole = {one.version for one in damaged}
@@ -173,7 +173,7 @@ def _read_log(store: Store, rejected: frozenset[int]) -> LogFiles:
 
 
 def version_damage(store: Store, version: int) -> str:
-    """What is wrong with a version; empty if it is whole. Raises StoreFailed."""
+    """Return what is wrong with a version; empty if it is intact. Raises StoreFailed."""
     try:
         actions = read_version(store, version)
     except (OSError, ValueError) as error:
@@ -189,12 +189,12 @@ def version_damage(store: Store, version: int) -> str:
 
 
 def read_version(store: Store, version: int) -> list[Mapping[str, Any]]:
-    """The actions of a version. Raises OSError, ValueError."""
+    """Return the actions of a version. Raises OSError, ValueError."""
     with store.filesystem.open_input_stream(version_path(version)) as file:
         lines = file.read().decode().splitlines()
     actions = [json.loads(line) for line in lines if line]
     if not all(isinstance(action, dict) for action in actions):
-        raise ValueError("it holds something else")
+        raise ValueError("it is not a list of actions")
     return actions
 
 
@@ -210,18 +210,21 @@ def _checkpoint_damage(store: Store, path: str) -> str:
 
 
 def _hint_damage(store: Store, checkpoints: Sequence[int]) -> list[Damage]:
-    """A `_last_checkpoint` that names one that is not there; deltalake passes over a torn one."""
+    """Check that the checkpoint that `_last_checkpoint` names exists.
+
+    deltalake ignores an unreadable `_last_checkpoint`.
+    """
     version = _hinted(store)
     if version is None:
         return []
-    # It may be there since the log was listed.
+    # It may have been written since the log was listed.
     if version in checkpoints or store.has(checkpoint_path(version)):
         return []
-    return [Damage(version, LAST_CHECKPOINT, f"it names version {version}, of which there is none")]
+    return [Damage(version, LAST_CHECKPOINT, f"it names version {version}, which is missing")]
 
 
 def _hinted(store: Store) -> int | None:
-    """The version of the last checkpoint, if that is known."""
+    """Return the version that `_last_checkpoint` names, if it can be read."""
     try:
         with store.filesystem.open_input_stream(LAST_CHECKPOINT) as file:
             return int(json.loads(file.read())["version"])
@@ -233,15 +236,15 @@ def _hinted(store: Store) -> int | None:
 
 
 def log_damaged(store: Store, error: Exception) -> LogDamaged:
-    """Why a log cannot be read. `error`: deltalake's. Raises StoreFailed if that is no damage."""
+    """Return why a log cannot be read. Raises StoreFailed if `error`, deltalake's, is no damage."""
     check_answered(store, LOG_FOLDER, error)
     reason = first_line(error)
     return LogDamaged(log_sentence(store, reason), reason)
 
 
 def check_version(store: Store, version: int) -> None:
-    """Whether the last version is whole: deltalake takes one that is empty, or cut off after a
-    line, for one that says little. Where it has a checkpoint it is not read. Raises LogDamaged.
+    """Check the last version: deltalake accepts one that is empty or cut off after a line. A
+    version with a checkpoint is not read. Raises LogDamaged.
     """
     is_there = store.filesystem.get_file_info(version_path(version)).type == FileType.File
     if is_there and version_damage(store, version) and read_log(store).is_damaged:
@@ -249,9 +252,9 @@ def check_version(store: Store, version: int) -> None:
 
 
 def log_sentence(store: Store, error: str) -> str:
-    """Say why a log cannot be read: where, what is safe, how to repair it.
+    """Return why a log cannot be read: the damaged files, what is safe, how to repair it.
 
-    `error`: what deltalake says, where the log itself shows nothing.
+    `error`: deltalake's, used if the files themselves show no damage.
     """
     try:
         log = read_log(store, error[:MAX_REASON])
@@ -263,7 +266,7 @@ def log_sentence(store: Store, error: str) -> str:
     where = "; ".join(f"{one.path}: {one.reason}" for one in found[:MAX_NAMED])
     more = f"; and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
     return (
-        f"{store}: the log is damaged: {where}{more}. The files with the rows are apart from it; "
+        f"{store}: the log is damaged: {where}{more}. The files with the rows are not affected; "
         f"{_remedy(store, log)}"
     )
 
@@ -271,21 +274,21 @@ def log_sentence(store: Store, error: str) -> str:
 def _remedy(store: Store, log: LogFiles) -> str:
     repair = f"`rillway archive repair --to {store}`"
     if log.last_whole < 0 and kept_checkpoint(store, log) is not None:
-        return f"{repair} puts back the second copy of a checkpoint, and goes on from that"
+        return f"{repair} restores a checkpoint from its copy and continues from there"
     if log.last_whole < 0:
-        return f"restore {LOG_FOLDER} from a backup, as nothing before the damage is left of it"
+        return f"restore {LOG_FOLDER} from a backup, as nothing before the damage is left"
     if not log.damaged:
-        return f"all versions up to {log.last} are whole, and {repair} makes a new checkpoint"
+        return f"all versions up to {log.last} are intact, and {repair} makes a new checkpoint"
     if log.ends_with_damage:
-        return f"{repair} makes version {log.last} again, or goes back to {log.last_whole}"
+        return f"{repair} rebuilds version {log.last}, or goes back to {log.last_whole}"
     return (
-        f"what came up to version {log.last_whole} is whole: restore the others from a backup, or "
-        f"{repair} makes again what it can"
+        f"versions up to {log.last_whole} are intact: restore the others from a backup, or "
+        f"{repair} rebuilds what it can"
     )
 
 
 def no_archive_sentence(store: Store) -> str:
-    """Say what is there where a table was expected."""
+    """Return a sentence about a place without an archive."""
     folder = store.folder
     if folder is None:
         return f"{store}: there is no archive"
@@ -297,13 +300,13 @@ def no_archive_sentence(store: Store) -> str:
     if not files:
         return f"{store}: there is no archive: the folder has no {LOG_FOLDER}"
     return (
-        f"{store}: there is no archive: {LOG_FOLDER} is gone or empty; restore it from a backup. "
-        f"Still there: {count_of(files, 'file')} with rows"
+        f"{store}: there is no archive: {LOG_FOLDER} is missing or empty; restore it from a backup."
+        f" Still there: {count_of(files, 'file')} with rows"
     )
 
 
 def check_readable(folder: Path) -> str:
-    """Why a log in a folder cannot be listed; empty if it can be, or is not there."""
+    """Return why a log in a folder cannot be listed; empty if it can, or does not exist."""
     for path in (folder, folder / LOG_FOLDER):
         try:
             os.listdir(path)

@@ -1,7 +1,7 @@
-"""Several sorted files as one: their rows in the order of the files, by stream, epoch and ID.
+"""A K-way merge of sorted files: their rows by stream, epoch and ID.
 
-A part of each file is in memory at once. All rows up to the least of the last rows of these parts
-can be sorted and handed out: whatever the files still have comes after them.
+A part of each file is in memory. The rows up to the least of the last rows of these parts can be
+sorted and yielded: all rows that are still unread follow them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from rillway.pipeline.archive.files.store import Store
 
 # Files that are open at once.
 MAX_FILES = 200
-# Of all files together.
+# The rows in memory, of all files together.
 HELD_ROWS = 200_000
-# So many files may each hold as many bytes as a reader of one file does.
+# Up to this number of files, each may hold as many bytes as the reader of a single file.
 FULL_BATCHES = 8
 ORDER = [(name, "ascending") for name in SORTED_BY]
 
@@ -32,7 +32,7 @@ Key: TypeAlias = tuple[Any, ...]
 def merged(
     store: Store, files: Sequence[ArchivedFile], schema: pa.Schema = FILE_SCHEMA
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of sorted files in one order. Raises ArchiveError."""
+    """Yield the rows of sorted files in one order. Raises ArchiveError."""
     with ExitStack() as stack:
         inputs = []
         rows = max(min(READ_ROWS, HELD_ROWS // max(len(files), 1)), 100)
@@ -58,7 +58,7 @@ def _sorted(parts: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class _Input:
-    """A file that is read. `held`: rows that were not handed out yet; `last`: where they end."""
+    """A file that is being read. `held`: rows not yielded yet; `last`: the key of the last one."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
         self._batches, self._schema = batches, schema
@@ -66,7 +66,7 @@ class _Input:
         self.last: Key = ()
 
     def advance(self) -> bool:
-        """The next rows; False if there are none."""
+        """Read the next rows; return False at the end."""
         for batch in self._batches:
             if len(batch):
                 self.held = aligned(batch, self._schema)
@@ -75,7 +75,7 @@ class _Input:
         return False
 
     def take(self, bound: Key) -> pa.RecordBatch:
-        """The rows up to a bound, which are not held any more."""
+        """Remove and return the rows up to a bound."""
         end = len(self.held) if self.last <= bound else first_after(self.held, bound)
         taken, self.held = self.held.slice(0, end), self.held.slice(end)
         return taken
@@ -86,7 +86,7 @@ def key_at(batch: pa.RecordBatch, row: int) -> Key:
 
 
 def first_after(batch: pa.RecordBatch, bound: Key) -> int:
-    """The first row of a sorted batch that comes after a bound."""
+    """Return the first row of a sorted batch after a bound."""
     return _partition(len(batch), lambda row: key_at(batch, row) > bound)
 
 

@@ -1,11 +1,11 @@
-"""The archive's Parquet files: rows of many streams, sorted, in a file for each period.
+"""The archive's Parquet files: sorted rows of many streams, in a file for each period.
 
 A file holds rows of one period (periods.py), sorted by stream, epoch and ID; a stream with many
-rows has files of its own. Before a file is named to anybody it is on the disk: file and folders are
-synced. A file that is never named, because the task or the program ended, is invisible to readers
-of the table, and is removed by a vacuum.
+rows has files of its own. File and folders are synced before a commit names the file. A file that
+is never named, because the task or the program ended, is invisible to readers of the table and is
+removed by a vacuum.
 
-Folders are named as Hive does it, `date=2026-01-31`; the date is no column of the files.
+Folders are named as in Hive, `date=2026-01-31`; the date is not a column of the files.
 """
 
 from __future__ import annotations
@@ -53,25 +53,25 @@ UNTYPED = (LAYOUT, RESCUED)
 SORTED_BY = (STREAM, EPOCH, "ms", "seq")
 
 COMPRESSION = "zstd"
-# Names repeat in every entry and values often; IDs and times are all different and grow.
+# Names repeat in every entry, values often; IDs and times are distinct and increase.
 DICTIONARIES = [STREAM, EPOCH, "fields.list.element.name", "fields.list.element.value", "seq"]
 ENCODINGS = {"id": "DELTA_BYTE_ARRAY", "ms": "DELTA_BINARY_PACKED", "ts": "DELTA_BINARY_PACKED"}
-# A reader of one stream skips the others by row groups.
+# Row groups let a reader of one stream skip the others.
 ROW_GROUP_ROWS = 20_000
-# As Arrow has them: of small entries, more than the rows above.
+# In Arrow's representation; small entries reach the limit of rows first.
 ROW_GROUP_BYTES = 48 << 20
-# Of different periods, as IDs may be made up; each has a file descriptor and buffers.
+# IDs may be made up and belong to many periods; each open file has a descriptor and buffers.
 MAX_OPEN_FILES = 32
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedFile:
-    """A file of the table. `path` is below the table's folder, `date` the first one of its period.
+    """A file of the table. `path`: relative to the table; `date`: the first one of its period.
 
-    The others are bounds. Those of streams may be wider than the rows: in the table's log, text is
-    cut; those of `ms` are of IDs of any unit. `columns`: those of typed columns, of a file that
-    was just written. `first_time_ms`, `last_time_ms`: of `ts`, None where they are not known;
-    `undated`: the number of rows without it.
+    The other attributes are bounds. Those of streams may be wider than the rows, as the table's log
+    truncates text; those of `ms` concern IDs of any unit. `columns`: bounds of typed columns, only
+    known of a file that was just written; `first_time_ms`, `last_time_ms`: bounds of `ts`, None if
+    they are unknown; `undated`: the number of rows without `ts`.
     """
 
     path: str
@@ -90,14 +90,14 @@ class ArchivedFile:
     undated: int = 0
 
     def may_hold(self, stream: str | None, first_ms: int, last_ms: int) -> bool:
-        """Return True unless it has no rows of a stream between two times, both included."""
+        """Return False if it has no rows of a stream between two times, both included."""
         is_in_time = self.first_ms <= last_ms and self.last_ms >= first_ms
         return is_in_time and (stream is None or self.first_stream <= stream <= self.last_stream)
 
     def is_before(self, ms: int, period: str) -> bool:
-        """Return True if all rows are from before a time; those without one by their date.
+        """Return True if all rows precede a time; rows without `ts` count by the file's date.
 
-        `period`: by which the archive is cut.
+        `period`: the archive's present one.
         """
         if self.undated and (end_ms := end_of_period(self.date, period)) is not None:
             is_before = end_ms <= ms
@@ -109,30 +109,29 @@ class ArchivedFile:
 
     @property
     def undated_rows(self) -> Undated:
-        """For new files of its rows: those without a time keep its date."""
+        """The dates of rows without a time in new files: they keep this file's date."""
         return Undated(otherwise=self.date)
 
 
 def as_json(file: ArchivedFile) -> dict[str, Any]:
-    """For a note of a file that is to be named. Without bounds of typed columns, which only save
-    time."""
+    """Return a file as plain values, without the bounds of typed columns, which only save time."""
     content = asdict(file)
     del content["columns"]
     return content | {"date": file.date.isoformat()}
 
 
 def from_json(content: Mapping[str, Any]) -> ArchivedFile:
-    """Raises ValueError, KeyError or TypeError for anything else."""
+    """Return a file from as_json. Raises ValueError, KeyError or TypeError for anything else."""
     return ArchivedFile(**{**content, "date": date.fromisoformat(content["date"])})
 
 
 def file_schema(columns: Columns) -> pa.Schema:
-    """The columns of files, the typed ones included."""
+    """Return the schema of files with typed columns."""
     return pa.schema([*FILE_SCHEMA, *columns.fields])
 
 
 def file_batch(batch: pa.RecordBatch, epoch: int) -> pa.RecordBatch:
-    """Entries of one epoch, with the columns and the types of the files."""
+    """Return entries of one epoch with the columns and types of files."""
     numbers = pa.repeat(pa.scalar(epoch, pa.int32()), len(batch))
     columns = [
         numbers if field.name == EPOCH else batch.column(field.name).cast(field.type)
@@ -142,7 +141,7 @@ def file_batch(batch: pa.RecordBatch, epoch: int) -> pa.RecordBatch:
 
 
 def with_times(batch: pa.RecordBatch, unit: str) -> pa.RecordBatch:
-    """Entries of one stream with `ts` by the unit of their IDs."""
+    """Return entries of one stream with `ts` computed by the unit of their IDs."""
     place = batch.schema.get_field_index("ts")
     times = timestamps(batch.column("ms"), unit)
     return batch.set_column(place, batch.schema.field(place), times)
@@ -160,10 +159,10 @@ def write_files(
     layouts: Layouts = NO_LAYOUTS,
     undated: Undated = LATEST,
 ) -> list[ArchivedFile]:
-    """Sorted batches into new files of an archive, a file for each period.
+    """Write sorted batches to new files of an archive, one for each period.
 
-    `schema`: FILE_SCHEMA, and typed columns; `layouts`: all that rows may have, also of those that
-    are still to come; `undated`: the dates of rows without a time.
+    `schema`: FILE_SCHEMA with typed columns; `layouts`: all layouts that rows may have; it may grow
+    while batches are produced; `undated`: the dates of rows without a time.
     """
     with FilesWriter(store_of(place), period, max_bytes, schema, layouts, undated) as writer:
         for batch in batches:
@@ -172,7 +171,7 @@ def write_files(
 
 
 class FilesWriter:
-    """Writes sorted rows. A context manager, which removes what was written if it is left early."""
+    """Writes sorted rows. A context manager: removes its files unless they were finished."""
 
     def __init__(
         self,
@@ -191,7 +190,7 @@ class FilesWriter:
         self._is_finished = False
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Rows that come after those of before in the order of the files."""
+        """Write rows; each batch must follow the previous one in the order of files."""
         for day, part in by_period(batch, self._period, self._undated):
             file = self._open.pop(day, None)
             if file is not None and file.size_bytes >= self._max_bytes:
@@ -199,7 +198,7 @@ class FilesWriter:
                 file = None
             if file is None:
                 if len(self._open) >= MAX_OPEN_FILES:
-                    # The one that has not been written to for the longest time.
+                    # The least recently used one.
                     oldest = next(iter(self._open))
                     self._closed.append(self._open.pop(oldest).finish())
                 path = f"{DATE}={day.isoformat()}/part-{uuid.uuid4()}.parquet"
@@ -209,12 +208,12 @@ class FilesWriter:
             file.write(part)
 
     def cut(self) -> None:
-        """Have the rows that follow in other files than those of before."""
+        """Start new files for the rows that follow."""
         self._closed += [file.finish() for file in self._open.values()]
         self._open.clear()
 
     def finish(self) -> list[ArchivedFile]:
-        """Have all files on the disk."""
+        """Close and sync all files; return them."""
         self.cut()
         self._store.settle(*(file.path for file in self._closed))
         self._is_finished = True
@@ -227,7 +226,7 @@ class FilesWriter:
         if self._is_finished:
             return
         for file in self._open.values():
-            with suppress(OSError, pa.ArrowException):  # of a disk that is full
+            with suppress(OSError, pa.ArrowException):  # the disk may be full
                 file.close()
         with suppress(OSError, pa.ArrowException):
             self._store.remove(*self._begun)
@@ -236,7 +235,7 @@ class FilesWriter:
 def by_period(
     batch: pa.RecordBatch, period: str, undated: Undated = LATEST
 ) -> Iterator[tuple[date, pa.RecordBatch]]:
-    """The rows of a batch that lie in one period each, in their order."""
+    """Divide a batch into the rows of each period, keeping their order."""
     if not len(batch):
         return
     days = _days(batch, undated)
@@ -254,7 +253,7 @@ def by_period(
 
 
 def _days(batch: pa.RecordBatch, undated: Undated) -> pa.Array:
-    """Of each row, the days since 1970."""
+    """Return the days since 1970 of each row."""
     days = pc.divide(batch.column("ts").cast(pa.int64()), MS_PER_DAY * 1000)
     if not days.null_count:
         return days
@@ -267,7 +266,7 @@ def _days(batch: pa.RecordBatch, undated: Undated) -> pa.Array:
 
 
 class _NewFile:
-    """One file while it is written."""
+    """A file that is being written."""
 
     def __init__(
         self, store: Store, path: str, day: date, schema: pa.Schema, layouts: Layouts
@@ -288,7 +287,7 @@ class _NewFile:
             use_dictionary=[*DICTIONARIES, *(field.name for field in typed)],
             column_encoding=ENCODINGS,
             write_page_index=True,
-            # Three bytes in a page: without them a flipped bit is mostly another value.
+            # Three bytes a page. Without them most flipped bits would go unnoticed.
             write_page_checksum=True,
         )
         self._held: list[pa.RecordBatch] = []
@@ -299,7 +298,7 @@ class _NewFile:
 
     @property
     def size_bytes(self) -> int:
-        """What was written until now."""
+        """The number of bytes written so far."""
         return int(self._writer.file_handle.tell())
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -362,7 +361,7 @@ def id_at(batch: pa.RecordBatch, row: int) -> int:
 def statistics(
     metadata: pq.FileMetaData, group: int, names: Sequence[str]
 ) -> list[tuple[object, object] | None]:
-    """The least and the greatest value of some columns in a row group; None where it is unknown."""
+    """Return the least and greatest values of columns in a row group; None if unknown."""
     found: list[tuple[object, object] | None] = []
     for name in names:
         column = metadata.row_group(group).column(FILE_SCHEMA.get_field_index(name))

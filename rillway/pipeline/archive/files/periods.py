@@ -1,8 +1,7 @@
-"""Periods of time by which the archive's files are cut: days, months, years, or none at all.
+"""The period that a file of the archive covers: a day, a month, a year, or all time.
 
-A period is named by its first date, in UTC, which is in the partition column `date`. By day, a
-stream of a few entries a day makes a file for each; how large files should become decides which
-period is right.
+A period is named by its first date in UTC, which is in the partition column `date`. With short
+periods, streams of few entries have many small files; choose the period by the size of files.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from rillway.pipeline.archive.limits import DAY, MONTH, NONE, YEAR
 
 MS_PER_DAY = 86_400_000
 FIRST_DATE = date(1970, 1, 1)
-# IDs may be made up, and then be later than any date.
+# Made-up IDs may be later than any date.
 LAST_DAY = (date.max - FIRST_DATE).days
 
 
 def day_of(ms: int) -> date:
-    """The UTC date of a Unix time; the last date there is for all that come after it."""
+    """Return the UTC date of a Unix time, at most the last date."""
     if ms // MS_PER_DAY >= LAST_DAY:
         return date.max
     return datetime.fromtimestamp(ms // 1000, UTC).date()
@@ -28,7 +27,7 @@ def day_of(ms: int) -> date:
 
 @dataclass(frozen=True, slots=True)
 class Undated:
-    """The dates of rows without a time: `by_stream`, else `otherwise`."""
+    """The dates of rows without a time: `by_stream`, or else `otherwise`."""
 
     by_stream: Mapping[str, date] = field(default_factory=dict)
     otherwise: date = date.max
@@ -38,12 +37,12 @@ LATEST = Undated()
 
 
 def period_of(ms: int, period: str) -> date:
-    """The first date of the period of a Unix time."""
+    """Return the first date of the period of a Unix time."""
     return first_date(day_of(ms), period)
 
 
 def first_date(day: date, period: str) -> date:
-    """The first date of the period of a date."""
+    """Return the first date of the period of a date."""
     if period == NONE:
         return FIRST_DATE
     if day == date.max or period == DAY:
@@ -52,12 +51,12 @@ def first_date(day: date, period: str) -> date:
 
 
 def period_end_ms(ms: int, period: str) -> int | None:
-    """When the next period begins; None if there is none."""
+    """Return the Unix ms at which the next period begins; None if there is none."""
     return end_of_period(day_of(ms), period)
 
 
 def end_of_period(day: date, period: str) -> int | None:
-    """When the period of a date ends, in Unix ms; None if it has no end."""
+    """Return the Unix ms at which the period of a date ends; None if it has no end."""
     first = first_date(day, period)
     try:
         if period == DAY:
@@ -74,7 +73,7 @@ def end_of_period(day: date, period: str) -> int | None:
 
 
 def day_before(now: datetime, seconds: float) -> date:
-    """The date so long ago; the first date there is for whatever was before it."""
+    """Return the date some time ago, at least the first date."""
     try:
         return (now - timedelta(seconds=seconds)).date()
     except OverflowError:
@@ -82,10 +81,10 @@ def day_before(now: datetime, seconds: float) -> date:
 
 
 def day_number(day: date) -> int:
-    """The days since 1970."""
+    """Return the days since 1970."""
     return (day - FIRST_DATE).days
 
 
 def day_ms(day: date) -> int:
-    """The first moment of a date."""
+    """Return the Unix ms at which a date begins."""
     return day_number(day) * MS_PER_DAY

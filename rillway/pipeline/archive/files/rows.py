@@ -1,9 +1,9 @@
-"""Rows of one stream out of files that hold many, in the order of its entries.
+"""Reads the rows of one stream from files that hold many, in the order of its entries.
 
-Files of the archive overlap in time. The rows of one epoch of a stream come after those of earlier
-commits, but a compaction that leaves a large file alone may put rows from before it and from after
-it into one file. So where several files may hold rows of a range, they are merged. The first ID of
-each decides when it is opened: mostly when the one before has ended.
+Files overlap in time. In one epoch of a stream, rows of later commits have higher IDs, but a
+compaction that skips a large file may put rows from before and after it into one file. So files
+that may hold rows of the same range are merged. Each is opened when its first ID is reached, which
+is mostly when the previous file ends.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, MIN_ID, ms_of
 from rillway.pipeline.ranges.reader import BATCH_BYTES
 
 READ_ROWS = 10_000
-# Names and values each: where names repeat a row may have thousands, and hardly any bytes.
+# Counts names and values: where names repeat, a row may have thousands in few bytes.
 READ_FIELDS = 200_000
 INT64_MAX = (1 << 63) - 1
 KEYS = [STREAM, EPOCH, "ms", "seq"]
@@ -49,7 +49,7 @@ KEYS = [STREAM, EPOCH, "ms", "seq"]
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The rows of an epoch up to an ID, from an ID on."""
+    """The rows of an epoch in a range of IDs, both ends included."""
 
     epoch: int
     first: int = MIN_ID
@@ -62,10 +62,9 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class StreamRows:
-    """A stream in one snapshot of the archive: segments, one after the other.
+    """The rows of a stream in one snapshot of the archive: segments in sequence.
 
-    `columns`, `layouts`: by which entries are made again; `typed`: columns that batches have as
-    well.
+    `columns`, `layouts`: needed to rebuild entries; `typed`: additional columns of batches.
     """
 
     store: Store
@@ -77,13 +76,13 @@ class StreamRows:
     typed: tuple[pa.Field, ...] = ()
 
     def batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The rows with their epochs, with the columns of a stream. Raises ArchiveError."""
+        """Yield epochs and rows, with all fields of the entries. Raises ArchiveError."""
         for segment in self.segments:
             for batch in self.segment_batches(segment):
                 yield segment.epoch, batch
 
     def segment_batches(self, segment: Segment) -> Iterator[pa.RecordBatch]:
-        """The rows of one segment, in order. Raises ArchiveError."""
+        """Yield the rows of a segment in order. Raises ArchiveError."""
         for files in overlapping(self.named_files(segment)):
             if len(files) == 1:
                 yield from self._file_batches(files[0], segment)
@@ -106,7 +105,7 @@ class StreamRows:
             opened = [rows for rows in opened if rows.has_more]
 
     def named_files(self, segment: Segment) -> list[ArchivedFile]:
-        """Those that may hold rows of a segment, the earliest first."""
+        """Return the files that may hold rows of a segment, the earliest first."""
         bounds = ms_of(segment.first), ms_of(segment.last)
         chosen = [
             file
@@ -118,7 +117,7 @@ class StreamRows:
         return sorted(chosen, key=lambda file: (file.first_ms, file.last_ms))
 
     def estimate(self) -> int:
-        """About how many rows there are, and not less: by the footers of the files."""
+        """Return an upper estimate of the number of rows, from the footers of files."""
         found = 0
         for segment in self.segments:
             for file in self.named_files(segment):
@@ -155,7 +154,7 @@ class StreamRows:
                     yield aligned(part.set_column(place, entry.field(FIELDS), fields), schema)
 
     def _row_groups(self, metadata: pq.FileMetaData, segment: Segment) -> list[int]:
-        """Those that may hold rows of a segment, by their statistics."""
+        """Return the row groups that may hold rows of a segment, by their statistics."""
         wanted = (
             (self.stream, self.stream),
             (segment.epoch, segment.epoch),
@@ -180,7 +179,7 @@ class StreamRows:
 
 
 class _Rows:
-    """The rows of a segment in one file. `last`: where those end that are in memory."""
+    """The rows of a segment in one file. `last`: the last ID of those in memory."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
@@ -197,7 +196,7 @@ class _Rows:
         return len(self._held) > 0
 
     def take(self, last: int) -> pa.RecordBatch:
-        """The rows up to an ID, which are not held any more."""
+        """Remove and return the rows up to an ID."""
         if id_at(self._held, 0) > last:
             return self._held.slice(0, 0)
         taken = self._held if self.last <= last else between(self._held, MIN_ID, last)
@@ -214,7 +213,7 @@ def _in_order(parts: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class Spanning(Protocol):
-    """Rows from one millisecond to another, both included."""
+    """Something that spans a range of milliseconds, both ends included."""
 
     @property
     def first_ms(self) -> int: ...
@@ -227,7 +226,7 @@ F = TypeVar("F", bound=Spanning)
 
 
 def overlapping(files: Iterable[F]) -> Iterator[list[F]]:
-    """Files, in the order of their beginnings: those together that may share a millisecond."""
+    """Group files, ordered by their beginnings, that may share a millisecond."""
     held: list[F] = []
     reached_ms = -1
     for file in files:
@@ -242,7 +241,7 @@ def overlapping(files: Iterable[F]) -> Iterator[list[F]]:
 
 @contextmanager
 def open_file(store: Store, file: ArchivedFile) -> Iterator[pq.ParquetFile]:
-    """Raises ArchiveError if it is missing or damaged, also while it is read."""
+    """Open a file. Raises ArchiveError if it is missing or damaged, also within the context."""
     try:
         with pq.ParquetFile(
             file.path, filesystem=store.filesystem, page_checksum_verification=True
@@ -263,9 +262,9 @@ def bounded_batches(
     columns: Sequence[str] | None = None,
     share: int = 1,
 ) -> Iterator[pa.RecordBatch]:
-    """By rows, bytes and fields; one row group after the other, as each has its own measure.
+    """Yield batches that are limited in rows, bytes and fields, a row group at a time.
 
-    `share`: of bytes and fields a reader of several files takes only that part.
+    `share`: divides the limits of bytes and fields, for a reader of several files.
     """
     for number in groups:
         group = parquet.metadata.row_group(number)
@@ -277,7 +276,7 @@ def bounded_batches(
 
 
 def between(batch: pa.RecordBatch, first: int, last: int) -> pa.RecordBatch:
-    """The rows with IDs from `first` to `last`, both included."""
+    """Return the rows with IDs from `first` to `last`, both included."""
     low, high = ms_of(first), ms_of(last)
     milliseconds, sequence = batch.column("ms"), batch.column("seq")
     found = pc.min_max(milliseconds).as_py()
@@ -297,7 +296,7 @@ def between(batch: pa.RecordBatch, first: int, last: int) -> pa.RecordBatch:
             pc.less_equal(sequence, _decimal(last & MAX_SEQ)),
         ),
     )
-    # An ID of 2^63 milliseconds or more is above all that a file can hold.
+    # Files hold no IDs of 2^63 milliseconds or more.
     if high > INT64_MAX:
         return batch.filter(after)
     return batch.filter(pc.and_(after, before))
@@ -312,7 +311,7 @@ def _decimal(value: int) -> pa.Scalar:
 
 
 def raw_entries(batch: pa.RecordBatch) -> list[RawEntry]:
-    """Entries as a server sends them."""
+    """Return entries in the form in which a server sends them."""
     ids = batch.column("id").to_pylist()
     return [
         [entry_id.encode(), [word for pair in fields for word in (pair["name"], pair["value"])]]

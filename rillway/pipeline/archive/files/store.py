@@ -1,11 +1,11 @@
-"""Where an archive lies: a local folder, or a prefix in an object store.
+"""The store of an archive: a local folder, or a prefix in an object store.
 
-Object stores are those that deltalake knows, by its URIs (`s3://`, `gs://`, `abfss://` and the
-like) and its storage options, which may come from environment variables as well. Files are read and
-written through the same client as the log, so there is one set of options for both. Commits are
-safe there because a version of the log is put only if it is not there yet.
+Object stores are those of deltalake, with its URIs (`s3://`, `gs://`, `abfss://` and the like) and
+its storage options, which environment variables may set as well. Files are accessed through the
+same client as the log, with the same options. Commits to an object store are safe because a version
+of the log is put only if it does not exist.
 
-In a folder, what is written is synced before it is named; an object is durable once it is put.
+In a folder, files are synced before a commit names them; an object is durable once it is put.
 """
 
 from __future__ import annotations
@@ -21,28 +21,27 @@ from urllib.parse import unquote
 
 import pyarrow.fs as pafs
 
-# deltalake draws it in red.
+# deltalake prints it before each cause of an error, in red.
 CAUSE_MARK = "\x1b[31m↳\x1b[0m"
 URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 UNUSABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 MAX_REASON = 120
 SCHEMES = ("s3", "s3a", "gs", "abfs", "abfss", "az", "adl")
-# How the names of the environment variables begin that deltalake takes for options.
+# The prefixes of environment variables that deltalake uses as options.
 VARIABLES = ("AWS_", "AZURE_", "GOOGLE_")
 
 
 class ArchiveError(Exception):
-    """The archive is missing, is none, or cannot be used; the text says which and why."""
+    """The archive is missing, invalid or unusable; the text says which and why."""
 
 
 class StoreFailed(ArchiveError):
-    """The disk or the object store has failed, which says nothing about what it holds. It may be
-    mended later."""
+    """The disk or the object store failed, maybe temporarily; nothing is known of the archive."""
 
 
 class LogDamaged(ArchiveError):
-    """The log cannot be read. `reason`: what deltalake says, empty if it takes it for whole."""
+    """The log cannot be read. `reason`: deltalake's error, empty if it considers the log intact."""
 
     def __init__(self, text: str, reason: str = "") -> None:
         super().__init__(text)
@@ -50,12 +49,12 @@ class LogDamaged(ArchiveError):
 
 
 class UnknownStore(ValueError):
-    """A URI that is not understood: `ftp:` is not meant as the name of a folder."""
+    """A URI of an unknown kind: `ftp:` is not meant as the name of a folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """It can be pickled: tasks on other machines write to it."""
+    """A folder or a prefix in an object store. It can be pickled, for tasks on other machines."""
 
     uri: str
     options: tuple[tuple[str, str], ...] = ()
@@ -73,8 +72,8 @@ class Store:
         return dict(self.options) or None
 
     def with_environment(self) -> Store:
-        """The same store for a task on another machine, whose environment has not the options that
-        this one's may have. Those that were given come first, as deltalake has it.
+        """Return the store with options from environment variables, which a task on another
+        machine does not have. Explicit options take precedence, as in deltalake.
         """
         if self.folder is not None:
             return self
@@ -84,43 +83,43 @@ class Store:
 
     @property
     def filesystem(self) -> pafs.FileSystem:
-        """Its paths are relative to the archive."""
+        """The file system of the store; paths are relative to the archive."""
         return _filesystem(self)
 
     def make_parent(self, path: str) -> None:
-        """Before a file is written."""
+        """Create the folder of a file."""
         if self.folder is not None:
             (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
 
     def settle(self, *paths: str) -> None:
-        """Have files, and the names of their folders, on the disk."""
+        """Sync files and their folders."""
         if self.folder is not None and paths:
             files = [self.folder / path for path in paths]
             for place in (*files, *{file.parent for file in files}, self.folder):
                 sync(place)
 
     def copy(self, path: str, to: str) -> None:
-        """Have the content of a file in another one, on the disk. Raises OSError."""
+        """Copy a file and sync the copy. Raises OSError."""
         with self.filesystem.open_input_stream(path) as file:
             content = file.read()
         self.write(to, content)
 
     def write(self, path: str, content: bytes) -> None:
-        """Have a file with a content, on the disk. Raises OSError."""
+        """Write a file and sync it. Raises OSError."""
         self.make_parent(path)
         with self.filesystem.open_output_stream(path, buffer_size=1 << 16) as file:
             file.write(content)
         self.settle(path)
 
     def has(self, path: str) -> bool:
-        """Return True if there is such a file. Raises OSError."""
+        """Return True if a file exists. Raises OSError."""
         return bool(self.filesystem.get_file_info(path).type == pafs.FileType.File)
 
     def size(self, path: str) -> int:
         return int(self.filesystem.get_file_info(path).size)
 
     def remove(self, *paths: str) -> None:
-        """Files that may be there."""
+        """Remove files, if they exist."""
         for path in filter(self.has, paths):
             self.filesystem.delete_file(path)
 
@@ -135,7 +134,7 @@ def _filesystem(store: Store) -> pafs.FileSystem:
 
 
 def store_of(place: str | Path | Store, options: Mapping[str, str] | None = None) -> Store:
-    """Raises UnknownStore."""
+    """Return the store of a folder or URI. Raises UnknownStore."""
     if isinstance(place, Store):
         return place
     found = URI.match(str(place))
@@ -151,8 +150,8 @@ def store_of(place: str | Path | Store, options: Mapping[str, str] | None = None
 
 
 def _named(folder: Path) -> str:
-    """The folder as text. Raises UnknownStore for one that deltalake takes for another: it decodes
-    `%20` once more than it encodes it.
+    """Return a folder as text. Raises UnknownStore for names with `%20` and the like, which
+    deltalake decodes once too often.
     """
     name = str(folder)
     if (found := ENCODED.search(name)) is not None:
@@ -166,24 +165,24 @@ def _named(folder: Path) -> str:
 
 
 def check_answered(store: Store, path: str, error: BaseException) -> None:
-    """Whether a file could be read as far as an object store is concerned: where its answer is an
-    error, or was cut off, nothing is known about the file. Raises StoreFailed.
+    """Raise StoreFailed if `error` is an error of the object store, or of its connection: then
+    nothing is known about the file.
     """
     is_missing = isinstance(error, FileNotFoundError)
-    # Arrow's own OSError has no such mark: it is about what was read.
+    # Errors of Arrow itself have no such mark: they concern the content.
     is_stores = isinstance(error, OSError) and CAUSE_MARK in str(error)
     if store.folder is None and is_stores and not is_missing:
         raise StoreFailed(f"{store}: {path}: {first_line(error)}") from None
 
 
 def failure(store: Store, error: Exception) -> ArchiveError:
-    """What deltalake or the system has raised."""
+    """Return the ArchiveError for an error of deltalake or the system."""
     kind = StoreFailed if isinstance(error, OSError) else ArchiveError
     return kind(f"{store}: {first_line(error)}")
 
 
 def reason_of(error: BaseException) -> str:
-    """What is wrong with a file, as a short part of a sentence."""
+    """Return what is wrong with a file, as a short part of a sentence."""
     text = str(error) or type(error).__name__
     if isinstance(error, FileNotFoundError):
         return "it is not there"
@@ -197,7 +196,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def os_sentence(error: OSError) -> str:
-    """`PATH: Permission denied`; Arrow has both in a text of its own."""
+    """Return an error as `PATH: Permission denied`; Arrow words both differently."""
     found = re.search(r"(?:'([^']+)'.*)?\[errno \d+\] (.+)", str(error))
     if found:
         return f"{found[1]}: {found[2]}" if found[1] else found[2]
@@ -207,12 +206,12 @@ def os_sentence(error: OSError) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return what failed in one line and, if deltalake draws a tree of causes, the last of them.
+    """Return an error in one line, with the last cause if deltalake lists causes.
 
-    If that is the XML reply of an object store, its code and message are returned instead of it.
+    The XML reply of an object store is reduced to its code and message.
     """
-    told, *causes = str(error).split(CAUSE_MARK)
-    first = (told.strip() or type(error).__name__).splitlines()[0]
+    text, *causes = str(error).split(CAUSE_MARK)
+    first = (text.strip() or type(error).__name__).splitlines()[0]
     if not causes:
         return first
     said = re.search(r"<Code>(.*?)</Code>\s*<Message>([^\n<]*)", causes[-1])
@@ -221,7 +220,7 @@ def first_line(error: BaseException) -> str:
 
 
 def sync(path: Path) -> None:
-    """Have a file, or the names in a folder, on the disk."""
+    """Sync a file or a folder to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,14 +1,14 @@
-"""Which history an archive holds: whether a stream is still the one that was archived.
+"""Identity: checks that a stream is still the one that was archived.
 
-`epochs`       the histories of a stream, and what the archive knows of it
-`state_files`  that knowledge, as files beside the table's log
-`sources`      what a server says about itself and a stream when a round begins
-`units`        what the first half of a stream's IDs counts
-`lost`         archives that are gone although streams have their markers
-`walk`         compares what is live with what is archived, by bytes
-`recognition`  goes on, opens a new epoch, or refuses
-`guards`       moves the marker and trims, if marker and anchor are where they should be
-`scripts`      the same checks in Lua
+`epochs`       the histories of a stream, and the archive's record of it
+`state_files`  these records as files beside the table's log
+`sources`      the identity of a server and the state of a stream when a round begins
+`units`        the unit of a stream's IDs
+`lost`         archives that no longer exist although streams have their markers
+`walk`         compares live entries with archived rows, byte for byte
+`recognition`  continues, opens a new epoch, or refuses
+`guards`       moves the marker and trims, provided that marker and anchor are as expected
+`scripts`      the checks of guards in Lua
 
 docs/architecture/pipeline.md has the reasons.
 """

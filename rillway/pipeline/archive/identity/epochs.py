@@ -1,9 +1,9 @@
 """Epochs: the histories of one stream in an archive, as PostgreSQL has timelines.
 
-A stream may part from what is archived of it: a failover loses its last entries and others come
-under lower IDs, or it is deleted and created again. Nothing is overwritten then: a new epoch begins
-after the last entry that both have in common, its branch. The line of an epoch is the history that
-leads to it: the rows of each ancestor up to the branch of the next, then its own.
+A stream may diverge from its archive: a failover loses its last entries and new ones get lower IDs,
+or it is deleted and created again. Nothing is overwritten then: a new epoch begins after the last
+entry that both have in common, its branch. The line of an epoch is the history that leads to it:
+the rows of each ancestor up to the branch of the next, then its own.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ FIRST = 1
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One history. `parent` 0 and `branch` 0-0: it has nothing in common with an earlier one.
+    """One history.
 
-    `token`: random, part of the marker's name; empty if a repair could not recover it.
-    `end`: the last archived ID of an epoch that has a successor; None for the present one.
+    `parent`, `branch`: 0 and 0-0 if it has nothing in common with an earlier epoch;
+    `token`: random, part of the marker's name, empty if a repair could not recover it;
+    `end`: the last archived ID of an epoch that has a successor, None for the present one.
     """
 
     number: int
@@ -41,9 +42,9 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The identity that a server reports. It explains and saves time, but proves nothing.
+    """The identity that a server reports: a hint, which proves nothing about a stream.
 
-    `replids`: its replication ID and the one before. Empty where INFO is not allowed.
+    `replids`: its replication IDs, the present one first; empty if INFO is not allowed.
     """
 
     database: int = 0
@@ -52,7 +53,7 @@ class Source:
     offset: int = 0
 
     def is_known_by(self, stored: Source) -> bool:
-        """Return True if it is the server `stored`, or has taken over its replication."""
+        """Return True if this is the server `stored`, or has taken over from it."""
         if self.run_id and self.run_id == stored.run_id:
             return True
         return bool(stored.replids) and stored.replids[0] in self.replids
@@ -60,9 +61,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class StreamState:
-    """The archive's record of a stream besides its end: its epochs, the present one last.
+    """The histories of a stream: its epochs, the present one last.
 
-    `anchors`: of the present epoch, the last entry first. `source` is None if it is not known.
+    `anchors`: those of the present epoch, the last entry first; `source`: None if it is unknown.
     """
 
     epochs: tuple[Epoch, ...]
@@ -76,11 +77,12 @@ class StreamState:
 
 @dataclass(frozen=True, slots=True)
 class StreamRecord:
-    """All that the archive knows of a stream. `end`: up to where the present epoch is archived.
+    """The archive's record of a stream.
 
-    `expired_before_ms`: older rows were removed when they expired, None if none were; `expired`:
-    by epoch, the ms of the last row that has expired. `layouts`: those of rows with typed columns.
-    `unit`: of the IDs (client/id_units.py), None as long as there were none.
+    `end`: the archived end of the present epoch; `expired_before_ms`: the time before which rows
+    have expired, None if none have; `expired`: by epoch, the ms of the last expired row; `layouts`:
+    those of rows with typed columns; `unit`: the unit of the IDs (client/id_units.py), None before
+    the first entry.
     """
 
     state: StreamState
@@ -91,7 +93,7 @@ class StreamRecord:
     unit: str | None = MS
 
     def is_as_archived_in(self, other: StreamRecord | None) -> bool:
-        """Return True if no archiver has committed the stream between the two."""
+        """Return True if no archiver has committed the stream between the two records."""
         return other is not None and (self.state, self.end) == (other.state, other.end)
 
 
@@ -100,7 +102,7 @@ def new_token() -> str:
 
 
 def line_of(epochs: Sequence[Epoch], number: int) -> list[tuple[int, int]]:
-    """The epochs that lead to one, the oldest first, each with the last ID that counts."""
+    """Return the line of an epoch: its ancestors and itself, each with the last ID that counts."""
     by_number = {epoch.number: epoch for epoch in epochs}
     line: list[tuple[int, int]] = []
     last = MAX_ID
@@ -115,7 +117,7 @@ def line_of(epochs: Sequence[Epoch], number: int) -> list[tuple[int, int]]:
 
 
 def to_row(record: StreamRecord) -> dict[str, Any]:
-    """The record as plain values, by the names of its columns."""
+    """Return a record as a row: plain values by column."""
     state, source = record.state, record.state.source
     return {
         "end": format_id(record.end.id),
@@ -153,7 +155,7 @@ def epoch_as_json(epoch: Epoch) -> dict[str, Any]:
 
 
 def from_row(row: Mapping[str, Any]) -> StreamRecord:
-    """Raises ValueError, KeyError or TypeError for anything else."""
+    """Return the record of a row. Raises ValueError, KeyError or TypeError for anything else."""
     return StreamRecord(
         _state(row),
         Position(parse_id(row["end"]), row["n"]),

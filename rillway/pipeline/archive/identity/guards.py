@@ -1,14 +1,14 @@
-"""Writes to a stream that happen only if marker and anchor are where they should be.
+"""Writes to a stream that take effect only if marker and anchor are as expected.
 
-Place moves the marker, or makes it: the last archived entry is there with its bytes, and no entry
-after it up to the new position. Trim removes entries before the anchor: the marker is exactly at
-the archived end. So whatever came between, a failover, a restore, another archiver: the stream that
-is written to is the one that was archived, at the moment of the write.
+Moving (or creating) the marker requires that the last archived entry exists unchanged, and that no
+live entry follows it up to the new position. A trim requires that the marker is exactly at the
+archived end; it removes entries before the anchor. So the stream that is written to is the archived
+one at the moment of the write, despite failovers, restores and other archivers.
 
-A script does check and write in one step. Where there are no scripts it is WATCH and MULTI. Servers
-do not count groups as a change of the key, so a marker or group that changes between check and EXEC
-is not noticed. Then the marker said a moment before that the entries are archived; that a group
-which is made or set back in that moment begins with what is left, as one made a moment later would.
+A script makes check and write one atomic step. Without scripts, WATCH and MULTI are used. Servers
+do not treat a changed group as a change of the key, so a change between check and EXEC goes
+unnoticed. The marker was verified just before, so the entries are archived. A group created or set
+back in that window starts at the first remaining entry, as it would if created afterwards.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rillway.pipeline.archive.groups import floor_of, read_groups
-from rillway.pipeline.archive.identity.scripts import PLACE, TRIM
+from rillway.pipeline.archive.identity.scripts import MOVE_MARKER, TRIM
 from rillway.pipeline.archive.identity.sources import is_there
 from rillway.pipeline.client.capabilities import Capabilities, Scripts
 from rillway.pipeline.client.cluster import following
@@ -27,36 +27,37 @@ from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.ranges.anchors import Anchor
 
 MAX_ATTEMPTS = 100
-# With ACKED, the server looks at each entry; others wait no longer than that takes.
+# ACKED examines each entry; the limit bounds how long other clients wait.
 ACKED_ENTRIES_AT_ONCE = 10_000
 
 DONE = "OK"
 MISSING, MARKER, ANCHOR, ENTRY, END = "missing", "marker", "anchor", "entry", "end"
 OLD_ANCHOR, GROUP = "old anchor", "group"
 REASONS = {
-    MISSING: "the stream is not there",
-    MARKER: "the archive's group is not where it was",
-    ANCHOR: "the last archived entry is not there, or holds something else",
+    MISSING: "the stream does not exist",
+    MARKER: "the archive's group has moved",
+    ANCHOR: "the last archived entry is missing or different",
     ENTRY: "there are entries between the last archived one and the archived end",
     END: "the stream ends before the archived end",
-    OLD_ANCHOR: "what was archived before is not there",
+    OLD_ANCHOR: "the entries archived before are missing",
     GROUP: "a consumer group has changed",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Placing:
-    """Where the marker goes. `expected`: where it is, None if it is to be made.
+class MarkerMove:
+    """A move of the marker to the archived end.
 
-    `last`: the last archived entry, None if nothing was archived; `position`: the archived end;
-    `n`: the number of entries that were ever added up to it. `old_anchor`, `old_end`, `others`:
-    what the stream was recognised by, the last being the markers of other epochs, as `expected`.
+    `expected`: its present position, None if it is to be created; `anchor`: the last archived
+    entry, None if nothing was archived; `end`: the new position; `n`: the number of entries ever
+    added up to it. `old_anchor`, `old_end` and `others`, the expected markers of other epochs, are
+    what the stream was recognised by.
     """
 
     marker: str
     expected: int | None
-    last: Anchor | None
-    position: int
+    anchor: Anchor | None
+    end: int
     n: int | None = None
     old_anchor: Anchor | None = None
     old_end: int = MIN_ID
@@ -65,11 +66,11 @@ class Placing:
 
 @dataclass(frozen=True, slots=True)
 class Trimming:
-    """The extent of a trim: all before `floor` that no group except the `ignored` ones needs.
+    """A trim of the entries before `floor` that no group except the `ignored` ones needs.
 
-    `end`: where the marker has to be; `anchor`: an archived entry, not before `floor`;
-    `acked`: True if the server itself determines what groups need. `entries`: at most so many are
-    in the stream.
+    `end`: the expected position of the marker; `anchor`: an archived entry, not before `floor`;
+    `acked`: True if the server itself determines what groups need; `entries`: an upper bound of the
+    length of the stream.
     """
 
     marker: str
@@ -92,25 +93,27 @@ class Guards:
     def runs_scripts(self) -> bool:
         return self._scripts.are_there
 
-    # -- place ------------------------------------------------------------------------------------
+    # -- marker -----------------------------------------------------------------------------------
 
-    def place_all(self, placings: Mapping[str, Placing]) -> dict[str, str]:
-        """The outcome by stream, as of `place`; scripts run in pipelines. Raises ServerError."""
-        words = {stream: _place_words(placing) for stream, placing in placings.items()}
-        replies = self._scripts.run_all(PLACE, words)
+    def move_all(self, moves: Mapping[str, MarkerMove]) -> dict[str, str]:
+        """Move markers, using pipelines. Returns outcomes as move_marker. Raises ServerError."""
+        words = {stream: _move_words(move) for stream, move in moves.items()}
+        replies = self._scripts.run_all(MOVE_MARKER, words)
         return {
-            stream: replies[stream].decode() if stream in replies else self.place(stream, placing)
-            for stream, placing in placings.items()
+            stream: replies[stream].decode()
+            if stream in replies
+            else self.move_marker(stream, move)
+            for stream, move in moves.items()
         }
 
-    def place(self, stream: str, placing: Placing) -> str:
-        """`OK`, or why not: a key of REASONS. Raises ServerError."""
-        reply = self._scripts.run(PLACE, stream, _place_words(placing))
+    def move_marker(self, stream: str, move: MarkerMove) -> str:
+        """Move a marker. Returns DONE or a key of REASONS. Raises ServerError."""
+        reply = self._scripts.run(MOVE_MARKER, stream, _move_words(move))
         if reply is not None:
             return str(reply.decode())
         for _ in range(MAX_ATTEMPTS):
             done = following(
-                self._connection, stream, lambda node: _Watched(node, stream).place(placing)
+                self._connection, stream, lambda node: _Watched(node, stream).move_marker(move)
             )
             if done is not None:
                 return done
@@ -119,9 +122,9 @@ class Guards:
     # -- trim -------------------------------------------------------------------------------------
 
     def trim_all(self, trimmings: Mapping[str, Trimming]) -> dict[str, int | str]:
-        """The outcome by stream, as of `trim`; scripts run in pipelines. Raises ServerError.
+        """Trim streams, using pipelines. Returns outcomes as trim does. Raises ServerError.
 
-        With ACKED a script looks at so many entries at most: what is left is trimmed one by one.
+        With ACKED a script examines a limited number of entries; the rest is trimmed by stream.
         """
         words = {
             stream: _trim_words(trimming, ACKED_ENTRIES_AT_ONCE if trimming.acked else 0)
@@ -142,7 +145,10 @@ class Guards:
         return outcomes
 
     def trim(self, stream: str, trimming: Trimming) -> int | str:
-        """The number of removed entries, or why none: a key of REASONS. Raises ServerError."""
+        """Trim a stream. Returns the number of removed entries or a key of REASONS.
+
+        Raises ServerError.
+        """
         if not trimming.acked:
             return self._trim_once(stream, trimming, limit=0)
         total = 0
@@ -166,44 +172,44 @@ class Guards:
 
 
 class _Watched:
-    """The same without scripts, of one stream on the server that has it."""
+    """The guarded writes without scripts, to one stream on its server."""
 
     def __init__(self, node: Connection, stream: str) -> None:
         self._node, self._stream = node, stream
 
-    def place(self, placing: Placing) -> str | None:
-        """None if the key has changed."""
+    def move_marker(self, move: MarkerMove) -> str | None:
+        """Move the marker; None if the key has changed."""
         self._node.call("WATCH", self._stream)
-        reason = self._place_reason(placing)
+        reason = self._move_reason(move)
         if reason != DONE:
             self._node.call("UNWATCH")
             return reason
-        verb = "CREATE" if placing.expected is None else "SETID"
-        read = () if placing.n is None else ("ENTRIESREAD", placing.n)
-        words = ("XGROUP", verb, self._stream, placing.marker, format_id(placing.position), *read)
+        verb = "CREATE" if move.expected is None else "SETID"
+        read = () if move.n is None else ("ENTRIESREAD", move.n)
+        words = ("XGROUP", verb, self._stream, move.marker, format_id(move.end), *read)
         return None if self._exec(words) is None else DONE
 
-    def _place_reason(self, placing: Placing) -> str:
+    def _move_reason(self, move: MarkerMove) -> str:
         if self._node.call("TYPE", self._stream) != b"stream":
             return MISSING
-        last = MIN_ID if placing.last is None else placing.last.id
+        last = MIN_ID if move.anchor is None else move.anchor.id
         positions = self._positions()
-        expected = {placing.marker: placing.expected, **placing.others}
+        expected = {move.marker: move.expected, **move.others}
         if any(positions.get(name) != position for name, position in expected.items()):
             return MARKER
-        if placing.last is not None and not self._has(placing.last):
+        if move.anchor is not None and not self._has(move.anchor):
             return ANCHOR
-        if last < placing.position and self._any(last + 1, placing.position):
+        if last < move.end and self._any(last + 1, move.end):
             return ENTRY
-        if read_facts(self._node, self._stream).last_id < placing.position:
+        if read_facts(self._node, self._stream).last_id < move.end:
             return END
-        old = placing.old_anchor
-        if (old is None or not self._has(old)) and self._any(MIN_ID, placing.old_end):
+        old = move.old_anchor
+        if (old is None or not self._has(old)) and self._any(MIN_ID, move.old_end):
             return OLD_ANCHOR
         return DONE
 
     def trim(self, trimming: Trimming, limit: int) -> int | str | None:
-        """None if the key has changed."""
+        """Trim; None if the key has changed."""
         self._node.call("WATCH", self._stream)
         reason = self._trim_reason(trimming, limit)
         if reason != DONE:
@@ -227,14 +233,14 @@ class _Watched:
         return DONE
 
     def _exec(self, words: Sequence[Word]) -> Reply | None:
-        """The reply to one write under WATCH; None if the key has changed. Raises ServerError."""
+        """Run a write under WATCH; None if the key has changed. Raises ServerError."""
         replies = exec_reply(self._node.call_all([("MULTI",), words, ("EXEC",)]))
         if replies is not None and isinstance(replies[0], ServerError):
             raise replies[0]
         return None if replies is None else replies[0]
 
     def _positions(self) -> dict[str, int]:
-        """Of all groups."""
+        """Return the positions of all groups."""
         return group_positions(group_infos(self._node, self._stream))
 
     def _has(self, anchor: Anchor) -> bool:
@@ -246,21 +252,21 @@ class _Watched:
         return bool(self._node.call("XRANGE", self._stream, *bounds, "COUNT", 1))
 
 
-def _place_words(placing: Placing) -> list[Word]:
-    last, old = placing.last, placing.old_anchor
+def _move_words(move: MarkerMove) -> list[Word]:
+    last, old = move.anchor, move.old_anchor
     last_id = MIN_ID if last is None else last.id
     return [
-        placing.marker,
-        _position_word(placing.expected),
+        move.marker,
+        _position_word(move.expected),
         format_id(last_id),
         "" if last is None else last.hash,
         format_id(last_id + 1),
-        format_id(placing.position),
-        "" if placing.n is None else placing.n,
+        format_id(move.end),
+        "" if move.n is None else move.n,
         "" if old is None else format_id(old.id),
         "" if old is None else old.hash,
-        format_id(placing.old_end),
-        *(word for name, at in placing.others.items() for word in (name, _position_word(at))),
+        format_id(move.old_end),
+        *(word for name, at in move.others.items() for word in (name, _position_word(at))),
     ]
 
 

@@ -1,9 +1,8 @@
-"""Archives that are gone although streams have their markers; and `rillway archive forget`.
+"""Archives that no longer exist although streams have their markers; and `rillway archive forget`.
 
-A folder that is not mounted, or was deleted, looks like one where there has never been an archive.
-To begin a new one there would be to archive the rest of each stream beside what is lost, and the
-old marker would hold up trims for ever. The markers, and where their archives were, tell the two
-apart.
+A folder that is not mounted, or was deleted, looks like one that never had an archive. A new
+archive there would contain only the rest of each stream, and the old markers would hold up trims
+for ever. The markers, and the recorded locations of their archives, show the difference.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from rillway.plurals import count_of
 
 
 def check_not_lost(connection: Connection, store: Store, streams: Sequence[str]) -> None:
-    """Before a new archive is made. Raises ArchiveError if there was one, or may have been."""
+    """Raise ArchiveError if streams show that a new archive had, or may have had, a predecessor."""
     there = [name for name, kind in kinds_of(connection, streams).items() if kind == "stream"]
     markers = read_markers(connection, there)
     lost = [one for one in markers if one.place is not None and one.place.uri == store.uri]
@@ -43,9 +42,7 @@ def check_not_lost(connection: Connection, store: Store, streams: Sequence[str])
         )
         if found is unknown:
             where = "at a place that its server does not know"
-            remedy = (
-                f"Give the right --to; or XGROUP DESTROY {names[0]} {found[0].group} gives it up"
-            )
+            remedy = f"Check --to; or XGROUP DESTROY {names[0]} {found[0].group} gives it up"
         raise ArchiveError(
             f"{store}: there is no archive, and {what} was archived {where} up to "
             f"{format_id(found[0].end)}. {remedy}, and --new-archive begins another one beside it"
@@ -53,7 +50,7 @@ def check_not_lost(connection: Connection, store: Store, streams: Sequence[str])
 
 
 def in_other_database(table: ArchiveTable, connection: Connection, stream: str) -> str:
-    """Where a stream was archived from that is not there; empty if that is here.
+    """Return a sentence if a missing stream was archived from another database; else empty.
 
     Raises ArchiveError.
     """

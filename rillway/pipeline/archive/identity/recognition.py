@@ -1,9 +1,10 @@
-"""Recognition of a stream that was archived: go on, open a new epoch, or refuse.
+"""Recognises a stream that was archived: continue, open a new epoch, or refuse.
 
-The marker decides first: the group that a script moves to the archived end only if all entries up
-to it are archived. It is in the stream, so whatever copies, loses or replaces the stream does the
-same to it. Where it gives no proof the walk compares bytes. Counts and names of servers prove
-nothing; they only decide whether a stream without any marker may be begun again.
+The marker decides first: a group that is moved to the archived end only if all entries up to it are
+archived. It is part of the stream, so whatever copies, loses or replaces the stream does the same
+to the marker. If the marker proves nothing, the walk compares entries byte for byte. Counts and the
+identities of servers prove nothing; they only decide whether a stream without any marker may start
+a new epoch.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ REMEDY = "--new-epoch archives it as a history of its own"
 
 
 class Refused(Exception):
-    """The stream is not the one that was archived, and it is not safe to go on by itself."""
+    """The stream is not the one that was archived, and continuing would be unsafe."""
 
 
 class OtherDatabase(Refused):
@@ -41,15 +42,15 @@ class OtherDatabase(Refused):
 
 
 class OtherSource(Refused):
-    """Nothing of the stream is archived, and the server is not known."""
+    """No entry of the stream is archived, and the server is unknown."""
 
 
 class ArchiveBehind(Refused):
-    """The stream was archived further than this archive says: the archive is a backup or a copy."""
+    """The stream was archived beyond the archive's end: the archive is a backup or a copy."""
 
 
 class SplitHistory(Refused):
-    """The archive has gone on with another copy of the stream."""
+    """The archive has continued with another copy of the stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,8 @@ class Recognised:
     """The result of recognising a stream: where and how archiving continues.
 
     `end`: the position after which archiving continues; `anchor`: the last archived entry that is
-    live; `marker`: where the marker is, None if it must be created; `is_changed`: True if the state
-    must be committed even if nothing is archived; `is_proven`: True if the marker itself proves
+    live; `marker`: the marker's position, None if it must be created; `is_changed`: True if the
+    state must be committed even without new entries; `is_proven`: True if the marker itself proves
     that the history is the same.
     """
 
@@ -72,7 +73,7 @@ class Recognised:
     notes: list[str] = field(default_factory=list)
 
     def checked_start(self, policy: LossPolicy, stream: str, facts: StreamFacts) -> Position:
-        """Return `end`, with its count if that is still right; losses after it go to `policy`."""
+        """Return `end`, with its count if that is still valid; report later losses to `policy`."""
         end = self.end
         if end.id == MIN_ID or end.n is None:
             return end
@@ -80,7 +81,7 @@ class Recognised:
         if facts.entries_added < end.n:
             return unknown
         if self.anchor is not None:
-            # A trim takes the first entries, so none has come this far, whatever the counts say.
+            # Trims remove the first entries, so none has reached `end`, whatever the counts say.
             is_plausible = facts.trimmed <= end.n or facts.max_deleted_id > end.id
             return end if self.is_proven and is_plausible else unknown
         stored = self.state.source
@@ -101,7 +102,7 @@ class Rules:
 def recognise(
     connection: Connection, table: ArchiveTable, stream: str, rules: Rules, now_ms: int
 ) -> Recognised | None:
-    """None if the stream is not there. Raises Refused, ArchiveError."""
+    """Recognise one stream; None if it does not exist. Raises Refused, ArchiveError."""
     found = recognise_all(connection, table, [stream], rules, now_ms)[stream]
     if isinstance(found, Refused):
         raise found
@@ -115,9 +116,9 @@ def recognise_all(
     rules: Rules,
     now_ms: int,
 ) -> dict[str, Recognised | Refused | None]:
-    """By stream; None for one that is not there. Raises ArchiveError, ServerError.
+    """Recognise streams; the result of a missing one is None. Raises ArchiveError, ServerError.
 
-    If one of them shows that the server is the one of before, that counts for all.
+    If one of them proves that the server is the one on record, that counts for all.
     """
     known = table.records
     anchors = {name: known[name].state.anchors if name in known else () for name in streams}
@@ -158,7 +159,7 @@ def _recognised(
 
 @dataclass(frozen=True, slots=True)
 class _Recognition:
-    """One stream that was archived before."""
+    """The recognition of one stream that was archived before."""
 
     connection: Connection
     table: ArchiveTable
@@ -170,7 +171,7 @@ class _Recognition:
     now_ms: int
 
     def decide(self) -> Recognised:
-        """The first line of the table that fits, in docs/architecture/pipeline.md."""
+        """Apply the first rule that matches; docs/architecture/pipeline.md has the table."""
         source, seen = self.state.source, self.seen
         if source is not None and source.database != seen.source.database:
             return self._refuse(
@@ -193,7 +194,7 @@ class _Recognition:
         earlier = [epoch for epoch in self.state.epochs[:-1] if epoch.token]
         if any(self.table.marker(epoch) in seen.markers for epoch in earlier):
             if self._is_known:
-                # A second failover, to a copy that the present marker had not reached.
+                # After a second failover, to a copy that the present marker had not reached.
                 return self._diverged(f"the marker of epoch {present.number} was lost")
             return self._refuse(
                 SplitHistory,
@@ -215,7 +216,7 @@ class _Recognition:
         return bool(self.seen.anchors) or not facts.length or facts.first_id > self.end.id
 
     def _unmarked(self) -> Recognised:
-        """A stream without any marker of this archive that belongs to it."""
+        """Decide on a stream that has none of its markers."""
         found = self._walk(self.state.present.number, self.end.id)
         if found.agreed is not None:
             return self._walked(found, None)
@@ -224,7 +225,7 @@ class _Recognition:
         return self._refuse(
             OtherSource,
             f"is archived up to {format_id(self.end.id)}, and nothing shows that this is the same "
-            "stream: no entry of it is archived, and the server is not the one of before",
+            "stream: no entry of it is archived, and the server is another one",
         )
 
     def _walk(self, epoch: int, end: int) -> Walk:
@@ -258,7 +259,7 @@ class _Recognition:
         return replace(state, epochs=(*state.epochs[:-1], named))
 
     def _diverged(self, reason: str) -> Recognised:
-        """A new epoch after what it has in common with the epoch that has most of it."""
+        """Open a new epoch. It branches off the epoch with which it has most in common."""
         parent, branch, agreed = 0, MIN_ID, None
         epochs = self.state.epochs
         ends = {e.number: self.end.id if e.end is None else e.end for e in epochs}
@@ -296,11 +297,12 @@ class _Recognition:
         )
 
     def _proof(self, ends: Mapping[int, int], walks: Mapping[int, Walk]) -> tuple[int, int]:
-        """The last epoch whose marker the stream has, and up to where that proves its line.
+        """Return the last epoch whose marker the stream has, and the ID up to which that proves
+        its line; 0-0 if it proves nothing.
 
-        It counts where clients have deleted what a walk could compare, and says of all other lines
-        whether they have what was trimmed. It proves nothing if an entry before it is not archived,
-        or if the stream or the archive ends before it: they have been set back since.
+        The proof covers entries that clients have deleted, so that no walk can compare them, and
+        excludes lines that lack trimmed entries. A marker proves nothing if an entry before it is
+        not archived, or if the stream or the archive ends before it: one was set back since.
         """
         for epoch in self.state.epochs[::-1]:
             marker = self.seen.markers.get(self.table.marker(epoch)) if epoch.token else None

@@ -1,6 +1,6 @@
-"""The checks of guards.py as scripts: a check and the write that relies on it are one step.
+"""The checks of guards.py as Lua scripts: check and write are one atomic step.
 
-IDs are compared as text, by their length and then their bytes: a number of Lua has 53 bits.
+IDs are compared as text, by length and then by bytes: Lua numbers have only 53 bits.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ end
 local marker = positions[ARGV[1]]
 """
 
-# Marker, expected position or '', last archived entry and its hash or '', the ID after it, the new
-# position, entries read or '', old anchor and its hash or '', old end; the markers of other epochs,
-# each with its position or ''.
-PLACE = (
+# Arguments: marker, expected position or '', last archived entry and its hash or '', the ID after
+# it, the new position, entries read or '', old anchor and its hash or '', old end; then the markers
+# of other epochs, each with its position or ''.
+MOVE_MARKER = (
     PRELUDE
     + """
 if (marker or '') ~= ARGV[2] then return 'marker' end
@@ -70,8 +70,8 @@ return 'OK'
 """
 )
 
-# Marker, its position, anchor and its hash, the first ID to stay, the ID before it, the number of
-# entries to look at with ACKED or 0, ignored groups.
+# Arguments: marker, its position, anchor and its hash, the first ID to keep, the ID before it, the
+# number of entries that ACKED may examine or 0, ignored groups.
 TRIM = (
     PRELUDE
     + """

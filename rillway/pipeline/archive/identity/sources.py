@@ -1,6 +1,6 @@
-"""What servers reply when a round begins: about themselves, streams, markers and anchors.
+"""Reads what recognition needs: the identity of servers, and streams with markers and anchors.
 
-In a cluster each stream is on one of several servers, and moves with its markers to another.
+In a cluster each stream is on one of several servers, and may move with its markers to another.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ STREAMS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A stream at one moment, as far as it concerns an archive.
+    """A stream at one moment.
 
-    `source`: the server that has it; `sources`: all of its cluster. `groups`: XINFO GROUPS;
-    `markers`: the archive's own by name, with their positions. `anchors`: the last of the asked
-    ones if it is there with the same hash, else those of all that are.
+    `source`: its server; `sources`: all servers of the cluster; `groups`: XINFO GROUPS; `markers`:
+    the positions of the archive's groups, by name; `anchors`: the last one if it exists with the
+    same hash, otherwise all others that do.
     """
 
     source: Source
@@ -40,9 +40,9 @@ class Sighting:
     anchors: tuple[Anchor, ...]
 
     def is_known_by(self, stored: Source) -> bool:
-        """Return True if the server `stored` has it, or one that has taken over from that.
+        """Return True if the stream's server is `stored`, or has taken over from it.
 
-        In a cluster, if such a server is in it: slots move between them.
+        In a cluster it may be any of the servers, as slots move between them.
         """
         return any(source.is_known_by(stored) for source in self.sources)
 
@@ -50,9 +50,9 @@ class Sighting:
 def look(
     connection: Connection, group: str, anchors: Mapping[str, Sequence[Anchor]]
 ) -> dict[str, Sighting]:
-    """`group`: the common part of the names of the archive's markers; `anchors`: by stream.
+    """Read the streams of `anchors`, using few pipelines. Raises ServerError.
 
-    In few pipelines, however many streams there are. Raises ServerError.
+    `group`: the prefix of the archive's groups; `anchors`: the expected ones by stream.
     """
     sources = {node: read_source(node) for node in connection.nodes()}
     found: dict[str, Sighting] = {}
@@ -82,7 +82,7 @@ def look(
 def _found(
     connection: Connection, wanted: Mapping[str, Sequence[Anchor]]
 ) -> dict[str, list[Anchor]]:
-    """Those that are there, by stream."""
+    """Return the anchors that exist, by stream."""
     asked = [(name, anchor) for name, anchors in wanted.items() for anchor in anchors]
     replies = connection.call_all([_entry_request(name, one.id) for name, one in asked])
     found: dict[str, list[Anchor]] = {name: [] for name in wanted}
@@ -93,7 +93,7 @@ def _found(
 
 
 def is_own(name: str, group: str) -> bool:
-    """Return True if a group is one of the archive's, `group` being their common part."""
+    """Return True if a group belongs to the archive. `group`: the prefix of its groups."""
     return name == group or name.startswith(f"{group}:")
 
 
@@ -107,14 +107,14 @@ def is_there(anchor: Anchor, reply: Reply) -> bool:
 
 
 def read_run_ids(connection: Connection) -> frozenset[str]:
-    """The servers that have keys now; none where INFO is not allowed. Raises ServerError."""
+    """Return the run IDs of the servers; none if INFO is not allowed. Raises ServerError."""
     connection.refresh()
     found = {read_source(node).run_id for node in connection.nodes()}
     return frozenset(found - {""})
 
 
 def read_source(connection: Connection) -> Source:
-    """Who one server is; no more than the database where INFO is not allowed."""
+    """Return the identity of a server; only the database if INFO is not allowed."""
     replies = connection.call_all([("INFO", "server"), ("INFO", "replication")])
     fields: dict[str, str] = {}
     for reply in replies:

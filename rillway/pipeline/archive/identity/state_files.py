@@ -1,11 +1,13 @@
-"""Files of what the archive knows of its streams, beside the log, that commits name.
+"""State files: the archive's records of its streams, in files beside the log.
 
-A commit names one by the transaction `rillway:state`, 63 random bits; the file is
+A commit names its state by the transaction `rillway:state`, 63 random bits; the file is
 `_rillway/state-<the bits in hexadecimal>.parquet` and has a row for each stream. It never changes
-and is on the disk before the commit. Two archivers write two files, and the log names one. In its
-metadata it names the commit in turn: the table, the version, and the files that it adds, with which
-`rillway archive repair` can make a version of the log again.
-deltalake's vacuum leaves folders alone that begin with an underscore, so old ones are removed here.
+and is on disk before the commit. Two archivers write two files, of which the log names one. The
+metadata of the file describes the commit: the table, the version, and the files that it adds. From
+these `rillway archive repair` can rebuild a version of the log.
+
+deltalake's vacuum ignores folders whose names begin with an underscore, so this module removes old
+files.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from rillway.pipeline.archive.identity.epochs import StreamRecord, from_row, to_
 FOLDER = "_rillway"
 PREFIX, SUFFIX = "state-", ".parquet"
 BITS = 63
-# Readers may have the table open as it was.
+# Readers may have an older version of the table open.
 KEPT_FILES, KEPT_TIME = 20, timedelta(days=1)
 
 EPOCH = [
@@ -70,14 +72,15 @@ SCHEMA = pa.schema(
 
 
 class StateUnreadable(Exception):
-    """A file that the log names is missing or holds something else; the text says which."""
+    """A state file is missing or damaged; the text says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The commit that a state was written for. `before`: the state that the table had then.
+    """The commit that a state was written for.
 
-    `files`: those that it adds, None if it removes others as well.
+    `before`: the previous state of the table; `files`: those that the commit adds, None if it also
+    removes some.
     """
 
     table: str
@@ -91,7 +94,7 @@ def path_of(number: int) -> str:
 
 
 def write_records(store: Store, records: Mapping[str, StreamRecord], written: Written) -> int:
-    """The number by which a commit names the file. Raises OSError."""
+    """Write a state file; return the number by which a commit names it. Raises OSError."""
     number = secrets.randbits(BITS)
     rows = [{"stream": stream, **to_row(records[stream])} for stream in sorted(records)]
     schema = SCHEMA.with_metadata(_as_metadata(written))
@@ -118,7 +121,7 @@ def _as_metadata(written: Written) -> dict[str, str]:
 
 
 def read_records(store: Store, number: int) -> dict[str, StreamRecord]:
-    """By stream. Raises StateUnreadable, StoreFailed."""
+    """Return the records of a state by stream. Raises StateUnreadable, StoreFailed."""
     path = path_of(number)
     try:
         with pq.ParquetFile(
@@ -130,12 +133,12 @@ def read_records(store: Store, number: int) -> dict[str, StreamRecord]:
         check_answered(store, path, error)
         raise StateUnreadable(
             f"{store}: {path}, which the log names: {reason_of(error)} (`rillway archive repair "
-            f"--to {store}` makes it again from the rows)"
+            f"--to {store}` rebuilds it from the rows)"
         ) from None
 
 
 def read_written(store: Store, number: int) -> Written | None:
-    """The commit that a state was written for; None if the file is unreadable.
+    """Return the commit that a state was written for; None if the file is unreadable.
 
     Raises StoreFailed.
     """
@@ -151,13 +154,13 @@ def read_written(store: Store, number: int) -> Written | None:
 
 
 def numbers(store: Store) -> list[int]:
-    """Of all states that are there, the newest file first. Raises OSError."""
+    """Return the numbers of all state files, the newest first. Raises OSError."""
     names = [info.base_name for info in _listed(store)]
     return [int(name[len(PREFIX) : -len(SUFFIX)], 16) for name in names]
 
 
 def remove_old(store: Store, named: int | None, now: datetime | None = None) -> int:
-    """Delete all but the one that the log names, the newest ones and those of the last day."""
+    """Delete state files except the named one, the newest ones and those of the last day."""
     before = (now or datetime.now(UTC)) - KEPT_TIME
     kept = None if named is None else path_of(named)
     removed = 0

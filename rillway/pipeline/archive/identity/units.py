@@ -1,4 +1,4 @@
-"""Which unit the IDs of streams have: fixed with the first entries that are archived of each."""
+"""The unit of a stream's IDs, which is fixed when its first entries are archived."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def units_of(
     asked: str | None,
     now_ms: int,
 ) -> dict[str, str | None]:
-    """As it is fixed, else as it is `asked` for, else as the newest IDs look like.
+    """Return the unit of each stream: the recorded one, else `asked`, else inferred from the IDs.
 
-    `lasts`: the last ID of each stream; of one that never had an entry the unit is None. Raises
-    ServerError.
+    `lasts`: the last ID of each stream. The unit of a stream that never had an entry is None.
+    Raises ServerError.
     """
     units = {name: records[name].unit if name in records else None for name in lasts}
     new = {name: last for name, last in lasts.items() if units[name] is None and last}
@@ -31,7 +31,7 @@ def units_of(
 def live_units(
     connection: Connection, lasts: Mapping[str, int], now_ms: int
 ) -> dict[str, str | None]:
-    """By the newest IDs of streams in memory. Raises ServerError."""
+    """Infer units from the newest IDs in memory. Raises ServerError."""
     unclear = [name for name, last in lasts.items() if may_be_nanoseconds(last, now_ms)]
     pages = connection.call_all(
         [("XREVRANGE", name, "+", "-", "COUNT", SAMPLED_IDS) for name in unclear]

@@ -1,7 +1,7 @@
-"""The walk: all that is live is compared with what is archived, in order, by ID and bytes.
+"""The walk: compares all live entries up to the archived end with the rows, by ID and bytes.
 
-It reads what is in memory and archived as well, which is what `--keep` and consumer groups hold. So
-it is done only where the marker gives no proof: after a crash, a failover, a restore.
+It reads entries that are both in memory and archived, which may be many (`--keep`, consumer
+groups). So it is done only if the marker proves nothing: after a crash, a failover or a restore.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, ms_of, parse_
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
 from rillway.pipeline.ranges.pages import PageSize
 
-# ID and hash of an entry.
+# The ID and the hash of an entry.
 Identity: TypeAlias = tuple[int, str]
 
 
@@ -27,10 +27,10 @@ Identity: TypeAlias = tuple[int, str]
 class Walk:
     """The result of comparing live entries with the line of an epoch.
 
-    `agreed`: the last live entry that is archived with the same bytes, before the first one that
-    the line lacks; None if there is none. `lacking`: the ID of that first one.
-    `absent`: the number of rows after `agreed` up to the end. `has_expired`: whether that is how
-    all that the line lacks may have gone.
+    `agreed`: the last live entry that is archived with the same bytes and precedes the first one
+    that the line lacks, if any; `lacking`: the ID of the first one that the line lacks; `absent`:
+    the number of rows after `agreed`, up to the end; `has_expired`: True if expiry may explain all
+    entries that the line lacks.
     """
 
     agreed: Anchor | None
@@ -46,8 +46,8 @@ class Walk:
 def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, end: int) -> Walk:
     """Compare live entries up to `end` with the line of an epoch. Raises ArchiveError.
 
-    The line may lack entries that have expired from the archive, if one that follows them is
-    archived: two copies of a stream that have an entry in common have all before it in common.
+    The line may lack expired entries if a later entry is archived: copies of a stream that share an
+    entry share all entries before it.
     """
     expired_ms = _expired_ms(table, stream, epoch)
     live = live_identities(connection, stream, end)
@@ -80,7 +80,7 @@ def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, e
 
 
 def _expired_ms(table: ArchiveTable, stream: str, epoch: int) -> Callable[[int], int]:
-    """Up to which time the part of a line has expired in which an ID lies."""
+    """Return a function from an ID to the last expired ms of the ID's part of the line."""
     state = table.state(stream)
     line = [] if state is None else line_of(state.epochs, epoch)
     parts = [(until, table.expired_ms(stream, number)) for number, until in line]

@@ -1,8 +1,8 @@
-"""Damage to an archive: what is found, what it means, and what can be put right.
+"""Finds damage to an archive, and repairs it.
 
-`findings`      the check of the log, the state, and each file by its size and footer
-`rows`          the check of each row, and of what is in memory
-`rebuilding`    what is known of the streams, from an older state and the rows
-`repairs`       puts right what a finding is about
+`findings`      checks the log, the state, and the size and footer of each file
+`rows`          checks each row, and the entries in memory
+`rebuilding`    rebuilds the records of streams from an older state and the rows
+`repairs`       repairs what was found
 `commands`      `rillway archive verify`, `rillway archive repair`
 """

@@ -1,7 +1,7 @@
 """`rillway archive verify` and `rillway archive repair`.
 
 Verify prints a line for each finding and exits with 1 if there is one. Repair prints what it has
-done, and on standard error what is left, for which it exits with 1.
+done; on standard error what is still damaged, and exits with 1 then.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _verified(store: Store, options: argparse.Namespace) -> tuple[list[Finding],
     knows_streams = not any(finding.kind == "state" for finding in findings)
     if options.deep and knows_streams:
         findings += _rows_checked(table, sound)
-    # What is missing from the rows is said already.
+    # With damaged files, entries that are missing from the rows would be reported twice.
     if options.url is not None and not findings:
         with connect(options.url) as connection:
             findings += check_live(connection, table)
@@ -99,13 +99,13 @@ def _summary(store: Store, findings: list[Finding], facts: dict[str, Any]) -> st
     if all(finding.kind == LIVE for finding in findings):  # of streams: no file is damaged
         return what
     return (
-        f"{what}; `rillway archive repair --to {store}` puts right what it can (with --deep what "
+        f"{what}; `rillway archive repair --to {store}` repairs what it can (with --deep also what "
         "only --deep finds)"
     )
 
 
 def repair_main(options: argparse.Namespace) -> int:
-    """Put right what can be. Returns the exit status."""
+    """Repair the archive. Returns the exit status."""
     store = place_of(options.to, options.storage_options)
     outcome = repair(
         store,
@@ -123,12 +123,12 @@ def repair_main(options: argparse.Namespace) -> int:
 
 
 def warn_of_damage(table: ArchiveTable, damaged: dict[ArchivedFile, str]) -> None:
-    """For `archive status`."""
+    """Print the damaged files that `archive status` found."""
     for file, reason in damaged.items():
         print(f"rillway archive: {file_finding(file, reason)}", file=sys.stderr)
     if damaged:
         print(
-            f"rillway archive: gone or damaged: {len(damaged):,} of "
+            f"rillway archive: missing or damaged: {len(damaged):,} of "
             f"{count_of(len(table.files()), 'file')} of the table; `rillway archive repair "
             f"--to {table.store}` says what can be done",
             file=sys.stderr,

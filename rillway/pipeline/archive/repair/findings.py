@@ -1,6 +1,6 @@
-"""The check of an archive by its log, its state, and the size and footer of each file.
+"""Checks an archive's log, its state, and the size and footer of each file.
 
-No row is read: that is what rows.py does.
+No row is read; rows.py does that.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ BOUNDS = STREAM, EPOCH, "ms"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not as it should be. `kind`: one of the above; `subject`: a path or a
-    stream; `text`: the rest of the sentence.
+    """Something that is wrong with an archive.
+
+    `kind`: one of the above; `subject`: a path or a stream; `text`: the rest of the sentence.
     """
 
     kind: str
@@ -45,13 +46,13 @@ class Finding:
 
 
 def check_log(store: Store, error: str = "") -> list[Finding]:
-    """`error`: why the table does not open, if it does not. Raises OSError."""
+    """Check the log. `error`: deltalake's, if it cannot open the table. Raises OSError."""
     log = read_log(store, error)
     return [Finding(LOG, one.path, one.reason) for one in (*log.damaged_checkpoints, *log.damaged)]
 
 
 def check_state(table: ArchiveTable) -> list[Finding]:
-    """That the state is there, and is one that was written for a commit of this table."""
+    """Check that the state exists and was written for a commit of this table."""
     number = table.state_number
     if number is None:
         text = "no commit names a state, although there are files"
@@ -65,47 +66,47 @@ def check_state(table: ArchiveTable) -> list[Finding]:
         return [Finding(STATE, path_of(number), state_damage(table.store, number))]
     text = ""
     if written is not None and written.table != table.id:
-        text = "was written for another table, and the log names it"
+        text = "was written for another table, but the log names it"
     elif written is not None and written.version > table.version:
-        text = f"was written for version {written.version}, and the log ends at {table.version}"
+        text = f"was written for version {written.version}, but the log ends at {table.version}"
     elif is_unknown:
-        text = "knows of no stream, although there are files"
+        text = "lists no stream, although there are files"
     return [Finding(STATE, path_of(number), text)] if text else []
 
 
 def state_damage(store: Store, number: int) -> str:
-    """Why a state that the log names is of no use."""
+    """Return why a state that the log names is unusable."""
     if store.filesystem.get_file_info(path_of(number)).type == FileType.NotFound:
-        return "is gone, and the log names it"
-    return "cannot be read, and the log names it"
+        return "is missing, but the log names it"
+    return "cannot be read, but the log names it"
 
 
 def check_files(store: Store, files: Iterable[ArchivedFile]) -> Iterator[tuple[ArchivedFile, str]]:
-    """Those with which something is wrong, and what."""
+    """Yield the damaged files, and what is wrong with each."""
     for file in files:
         if reason := file_damage(store, file):
             yield file, reason
 
 
 def file_damage(store: Store, file: ArchivedFile) -> str:
-    """What is wrong with a file by its size and its footer; empty if nothing is."""
+    """Return what is wrong with a file by its size and footer; empty if nothing is."""
     try:
         info = store.filesystem.get_file_info(file.path)
         if info.type == FileType.NotFound:
-            return "is gone"
+            return "is missing"
         if info.size != file.size_bytes:
-            return f"has {count_of(info.size, 'byte')}, and the log says {file.size_bytes:,}"
+            return f"has {count_of(info.size, 'byte')}, but the log says {file.size_bytes:,}"
         metadata = pq.read_metadata(file.path, filesystem=store.filesystem)
         if metadata.num_rows != file.rows:
-            return f"has {count_of(metadata.num_rows, 'row')}, and the log says {file.rows:,}"
+            return f"has {count_of(metadata.num_rows, 'row')}, but the log says {file.rows:,}"
         return _statistics_damage(metadata, file)
     except (OSError, pa.ArrowException, ValueError, KeyError) as error:
         check_answered(store, file.path, error)
-        return f"cannot be used, {reason_of(error)}"
+        return f"cannot be used: {reason_of(error)}"
 
 
 def _statistics_damage(metadata: pq.FileMetaData, file: ArchivedFile) -> str:
-    """Whether the footer's bounds are within those of the log."""
+    """Check that the footer's bounds are within those of the log."""
     expected: list[tuple[object, object]] = [
         (least_text(file.first_stream), file.last_stream),
         (file.first_epoch, file.last_epoch),
@@ -117,12 +118,13 @@ def _statistics_damage(metadata: pq.FileMetaData, file: ArchivedFile) -> str:
             if bounds is None:
                 return f"has no statistics of {name}"
             if bounds[0] < low or bounds[1] > high:  # type: ignore[operator]
-                return f"has {name} from {bounds[0]} to {bounds[1]}, and the log {low} to {high}"
+                found_range = f"{name} from {bounds[0]} to {bounds[1]}"
+                return f"has {found_range}, but the log says {low} to {high}"
     return ""
 
 
 def describe(file: ArchivedFile) -> str:
-    """What a file had, by the log: the streams and IDs of a loss."""
+    """Return what a file contains according to the log: its rows, streams and IDs."""
     streams = f"of {file.first_stream}"
     if file.last_stream != file.first_stream:
         streams = f"of streams from {file.first_stream} to {file.last_stream}"
@@ -134,7 +136,7 @@ def file_finding(file: ArchivedFile, reason: str) -> Finding:
 
 
 def check_table(table: ArchiveTable) -> tuple[list[Finding], list[ArchivedFile]]:
-    """All of the above, and the files with which nothing is wrong. Raises ArchiveError, OSError."""
+    """Run all checks; also returns the intact files. Raises ArchiveError, OSError."""
     found = [*check_log(table.store), *check_state(table)]
     damaged = dict(check_files(table.store, table.files()))
     found += [file_finding(file, reason) for file, reason in damaged.items()]

@@ -1,9 +1,9 @@
-"""What an archive knew of its streams, again: from an older state and the rows.
+"""Rebuilds the records of an archive's streams from an older state and the rows.
 
-The rows say up to where each epoch is archived. An older state says what the epochs are; where none
-is left, their numbers are all that is known, and each is taken to follow from the one before. No
-record that is made here has a token or anchors, so the archiver compares each stream with the rows
-before it goes on (identity/walk.py).
+The rows show the archived end of each epoch. An older state describes the epochs; without one, only
+their numbers are known, and each is assumed to follow from the previous one. Rebuilt records have
+neither tokens nor anchors, so the archiver compares each stream with the rows before it continues
+(identity/walk.py).
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ REASON = "known from its rows, after the state was lost"
 
 
 def unproven(record: StreamRecord) -> StreamRecord:
-    """A record that the marker proves nothing of: the stream is compared with the rows."""
+    """Return a record without proof, so that the archiver compares the stream with the rows."""
     present = replace(record.state.present, token="")
     state = replace(record.state, epochs=(*record.state.epochs[:-1], present), anchors=())
     return replace(record, state=state, end=Position(record.end.id, None))
 
 
 def rebuilt(table: ArchiveTable) -> tuple[dict[str, StreamRecord], int | None]:
-    """By stream, and the version of the state that was the beginning, None without one.
+    """Rebuild the records of all streams. Raises ArchiveError, OSError.
 
-    Raises ArchiveError, OSError.
+    Returns them with the version of the older state that was used, None if there is none.
     """
     older, version = latest_state(table)
     found = runs(table.store, table.files())
@@ -54,13 +54,13 @@ def rebuilt(table: ArchiveTable) -> tuple[dict[str, StreamRecord], int | None]:
     streams = sorted(found.keys() | older.keys())
     records = {name: _record(older.get(name), found.get(name, {})) for name in streams}
     for name, known in layouts.items():
-        # Those of rows come first: an older state may have others with their numbers.
+        # Layouts in footers take precedence: an older state may have others with their numbers.
         records[name] = replace(records[name], layouts={**records[name].layouts, **known})
     return records, version
 
 
 def latest_state(table: ArchiveTable) -> tuple[dict[str, StreamRecord], int | None]:
-    """The latest one that a commit of the log may have named and that can be read."""
+    """Return the latest readable state of a commit of the log, and its version."""
     candidates = []
     for number in numbers(table.store):
         written = read_written(table.store, number)
@@ -75,7 +75,7 @@ def latest_state(table: ArchiveTable) -> tuple[dict[str, StreamRecord], int | No
 
 
 def runs(store: Store, files: Sequence[ArchivedFile]) -> dict[str, dict[int, Run]]:
-    """By stream and epoch. Raises ArchiveError."""
+    """Return the runs of rows by stream and epoch. Raises ArchiveError."""
     found: dict[str, dict[int, Run]] = {}
     for file in files:
         with open_file(store, file) as parquet:
@@ -88,7 +88,7 @@ def runs(store: Store, files: Sequence[ArchivedFile]) -> dict[str, dict[int, Run
 
 
 def _unit(row: pa.RecordBatch) -> str:
-    """Of the ID of a row: by which `ts` follows from it."""
+    """Return the unit by which `ts` of a row follows from its ID."""
     ms, times = row.column("ms"), row.column("ts")
     if times.null_count:
         return NONE
@@ -96,7 +96,7 @@ def _unit(row: pa.RecordBatch) -> str:
 
 
 def _layouts(store: Store, files: Sequence[ArchivedFile]) -> dict[str, dict[int, Layout]]:
-    """Of the rows of each stream, by the footers. Raises ArchiveError."""
+    """Return the layouts of each stream's rows, from footers. Raises ArchiveError."""
     found: dict[str, dict[int, Layout]] = {}
     for file in files:
         with open_file(store, file) as parquet:
@@ -133,5 +133,5 @@ def _record(older: StreamRecord | None, found: Mapping[int, Run]) -> StreamRecor
 
 
 def _end(found: Mapping[int, Run], epoch: int, known: int) -> int:
-    """Entries that were deleted before they could be archived may be the last ones."""
+    """Return the end of an epoch, which may be an ID that was deleted before it was archived."""
     return max(known, found.get(epoch, Run()).last)

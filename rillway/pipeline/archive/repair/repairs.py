@@ -1,15 +1,15 @@
-"""Repairs: the log, the state, files that are gone. Each is one step, and may be done again.
+"""Repairs the log, the state, and the table after files were lost. Each repair can be repeated.
 
-Nothing is deleted: what is taken out of the way goes to `_rillway/damaged/`.
+Nothing is deleted: damaged files are moved to `_rillway/damaged/`.
 
-Archivers and upkeep may run meanwhile. There are no leases: those of archivers are in a server,
-which a repair does not need, and compaction and expiry have none. A commit of a repair succeeds
-as the very next version only, like any other, and else it looks again. A damaged version is
-replaced in one step, so there is no moment in which another commit could take its number.
+Archivers and upkeep may run meanwhile. A repair takes no leases: those of archivers are in a
+server, which a repair does not need, and compaction and expiry have none. Like any commit, that of
+a repair succeeds only as the next version; after a conflict it starts again. A damaged version is
+replaced atomically, so no other commit can take its number.
 
-A version of the log that is damaged is made again from the state that it named, which names its
-files. Where that is not known, it goes, and with it all that come after it: as if they had never
-been committed.
+A damaged version of the log is rebuilt from the state that it named, which lists its files. If that
+state is unknown, the version is given up with all that follow it, as if they had never been
+committed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ DAMAGED_FOLDER = f"{FOLDER}/damaged"
 
 @dataclass(slots=True)
 class Repaired:
-    """The outcome. `done`: sentences; `left`: what is damaged still, and how to go on."""
+    """The outcome. `done`: sentences; `left`: remaining damage, and how to proceed."""
 
     done: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
@@ -72,11 +72,10 @@ def repair(
     goes_back: bool = False,
     reads_rows: bool = False,
 ) -> Repaired:
-    """Put right what can be.
+    """Repair an archive. Raises ArchiveError.
 
-    `drops_files`: take files that are gone or damaged out of the table; `goes_back`: give up
-    versions of the log that come after a damaged one; `reads_rows`: find files that are damaged
-    although their footers are not. Raises ArchiveError.
+    `drops_files`: remove missing and damaged files from the table; `goes_back`: give up versions of
+    the log after a damaged one; `reads_rows`: also find damage that footers do not show.
     """
     outcome = Repaired()
     try:
@@ -92,7 +91,7 @@ def repair(
 
 
 def repair_log(store: Store, outcome: Repaired, *, goes_back: bool) -> bool:
-    """False if the table still cannot be read. Raises ArchiveError, OSError."""
+    """Repair the log; False if the table remains unreadable. Raises ArchiveError, OSError."""
     has_changed = False
     for _ in range(MAX_COMMIT_ATTEMPTS):
         error = text = ""
@@ -113,7 +112,7 @@ def repair_log(store: Store, outcome: Repaired, *, goes_back: bool) -> bool:
         _set_checkpoints_aside(store, log, outcome)
         if kept is not None:
             store.copy(kept_path(kept), checkpoint_path(kept))
-            outcome.done.append(f"the checkpoint of version {kept} is there again, from its copy")
+            outcome.done.append(f"the checkpoint of version {kept} was restored from its copy")
         elif not _repair_versions(store, log, outcome, goes_back=goes_back):
             return False
         has_changed = True
@@ -121,19 +120,19 @@ def repair_log(store: Store, outcome: Repaired, *, goes_back: bool) -> bool:
 
 
 def _too_many_commits(store: Store) -> ArchiveError:
-    return ArchiveError(f"{store}: others commit all the time")
+    return ArchiveError(f"{store}: gave up, because others kept committing")
 
 
 def _have_checkpoint(store: Store, outcome: Repaired) -> None:
     table = ArchiveTable.open(store)
     table.checkpoint()
-    outcome.done.append(f"the log is whole up to version {table.version}, with a new checkpoint")
+    outcome.done.append(f"the log is intact up to version {table.version}, with a new checkpoint")
 
 
 def _set_checkpoints_aside(store: Store, log: LogFiles, outcome: Repaired) -> None:
     for damage in log.damaged_checkpoints:
         set_aside(store, damage.path)
-        outcome.done.append(f"{damage.path} was damaged ({damage.reason}) and is set aside")
+        outcome.done.append(f"{damage.path} was damaged ({damage.reason}) and was moved away")
     if log.damaged_checkpoints:
         store.remove(LAST_CHECKPOINT)
 
@@ -144,7 +143,7 @@ def _repair_versions(store: Store, log: LogFiles, outcome: Repaired, *, goes_bac
         if found is not None:
             _write_version(store, damage.version, *found)
             outcome.done.append(
-                f"version {damage.version} was damaged ({damage.reason}) and is made again, with "
+                f"version {damage.version} was damaged ({damage.reason}) and was rebuilt with "
                 f"the {count_of(len(found[1]), 'file')} that its state names"
             )
         elif damage.version == log.last or goes_back:
@@ -152,7 +151,7 @@ def _repair_versions(store: Store, log: LogFiles, outcome: Repaired, *, goes_bac
             return True
         else:
             outcome.left.append(
-                f"{damage.path}: {damage.reason}, and no state says what it was: restore it from "
+                f"{damage.path}: {damage.reason}, and no state describes it: restore it from "
                 f"a backup, or --go-back gives up versions {damage.version} to {log.last}"
             )
             return False
@@ -160,17 +159,17 @@ def _repair_versions(store: Store, log: LogFiles, outcome: Repaired, *, goes_bac
 
 
 def _go_back(store: Store, damage: Damage, last: int, outcome: Repaired) -> None:
-    """Give up the last versions, the last one first: what is left is a log at any time."""
+    """Give up versions from the last one back, so that the rest is a valid log at any time."""
     for version in range(last, damage.version - 1, -1):
         set_aside(store, version_path(version))
     for version in kept_checkpoints(store):
         if version >= damage.version:
             set_aside(store, kept_path(version))
     if read_log(store).last >= damage.version:
-        return  # An archiver that had them in memory has committed on top: look again.
+        return  # An archiver that had read them has committed on top of them: start again.
     outcome.done.append(
-        f"version {damage.version} was damaged ({damage.reason}): the table is what it was in "
-        f"version {damage.version - 1}. Streams that were archived further than that are refused "
+        f"version {damage.version} was damaged ({damage.reason}): the table is back at "
+        f"version {damage.version - 1}. Streams that were archived beyond it are refused "
         "until --new-epoch archives what is in memory"
     )
 
@@ -178,8 +177,8 @@ def _go_back(store: Store, damage: Damage, last: int, outcome: Repaired) -> None
 def _written_for(
     store: Store, log: LogFiles, version: int
 ) -> tuple[int, Sequence[ArchivedFile]] | None:
-    """The state that a version named, and the files that it added, if that is known and all of them
-    are whole.
+    """Return the state that a version named and the files that it added, if they are known and
+    intact.
     """
     number = _state_of(store, log, version)
     written = None if number is None else read_written(store, number)
@@ -191,11 +190,11 @@ def _written_for(
 
 
 def _state_of(store: Store, log: LogFiles, version: int) -> int | None:
-    """The state that a version named, if that is known.
+    """Return the state that a version named, if it can be found.
 
-    By the states that came later, each of which says what was before: archivers that stopped or
-    had a conflict leave others, and what they had read is archived by a later version. Where no
-    whole version names one, that begins with the latest, if it is the only one for its version.
+    Follows the chain of predecessors back from a later state. States of aborted commits are not on
+    the chain. If no intact version names a state, starts from the newest one, provided it is
+    unambiguous.
     """
     later = (_named_state(store, other) for other in log.versions if other > version)
     number = next((found for found in later if found is not None), None)
@@ -215,13 +214,13 @@ def _state_of(store: Store, log: LogFiles, version: int) -> int | None:
 
 
 def _named_state(store: Store, version: int) -> int | None:
-    """The state that a whole version names."""
+    """Return the state that an intact version names, if any."""
     named = [action["txn"] for action in read_version(store, version) if "txn" in action]
     return next((int(one["version"]) for one in named if one["appId"] == STATE), None)
 
 
 def _write_version(store: Store, version: int, number: int, files: Sequence[ArchivedFile]) -> None:
-    """As deltalake writes it, in one step, in place of what is there, of which a copy is kept.
+    """Replace a version atomically, in deltalake's format, keeping a copy of the old file.
 
     `number`: of its state.
     """
@@ -237,13 +236,13 @@ def _write_version(store: Store, version: int, number: int, files: Sequence[Arch
         store.copy(path, _aside(store, path))
     new = path if store.folder is None else f"{FOLDER}/version-{version}.json"
     store.write(new, "\n".join(lines).encode())
-    if new != path:  # an object is put in one step, and a file moved
+    if new != path:  # putting an object is atomic, and so is moving a file
         store.filesystem.move(new, path)
     sync_log(store, version)
 
 
 def set_aside(store: Store, path: str) -> None:
-    """Move a file, if it is there, to where nothing reads it. Raises OSError."""
+    """Move a file, if it exists, to where nothing reads it. Raises OSError."""
     if store.has(path):
         store.filesystem.move(path, _aside(store, path))
 
@@ -261,7 +260,7 @@ def _repair_table(
     table: ArchiveTable, outcome: Repaired, *, drops_files: bool, reads_rows: bool
 ) -> None:
     """Raises ArchiveError, OSError."""
-    reasons: dict[ArchivedFile, str] = {}  # of all files that were looked at: they never change
+    reasons: dict[ArchivedFile, str] = {}  # of all checked files, which never change
     for _ in range(MAX_COMMIT_ATTEMPTS):
         try:
             for file in table.files():
@@ -271,7 +270,7 @@ def _repair_table(
             lost = [str(file_finding(file, reasons[file])) for file in damaged]
             if damaged and drops_files:
                 _drop(table, damaged)
-                outcome.done += [f"{text}: taken out of the table" for text in lost]
+                outcome.done += [f"{text}: removed from the table" for text in lost]
             left = _repair_state(table, outcome, lacks_files=bool(lost) and not drops_files)
         except CommitConflict:
             table.refresh()
@@ -279,8 +278,8 @@ def _repair_table(
         if lost and not drops_files:
             outcome.left += lost
             outcome.left.append(
-                f"{table.store}: restore these files from a backup, or --drop-files takes them out "
-                "of the table: their rows are lost then"
+                f"{table.store}: restore these files from a backup, or --drop-files removes them "
+                "from the table: their rows are lost then"
             )
         outcome.left += left
         return
@@ -288,14 +287,14 @@ def _repair_table(
 
 
 def _file_damage(table: ArchiveTable, file: ArchivedFile, *, reads_rows: bool) -> str:
-    """Empty if nothing is wrong with it."""
+    """Return what is wrong with a file; empty if nothing is."""
     return file_damage(table.store, file) or (unreadable(table, file) if reads_rows else "")
 
 
 def _drop(table: ArchiveTable, files: Sequence[ArchivedFile]) -> None:
-    """Raises ArchiveError, CommitConflict, OSError.
+    """Remove files from the table. Raises ArchiveError, CommitConflict, OSError.
 
-    What these files had of a stream may be in memory still: it is compared with the rows then.
+    Their entries may still be in memory, so the archiver has to compare the streams with the rows.
     """
     for file in files:
         set_aside(table.store, file.path)
@@ -315,18 +314,18 @@ def _drop(table: ArchiveTable, files: Sequence[ArchivedFile]) -> None:
 
 
 def _repair_state(table: ArchiveTable, outcome: Repaired, *, lacks_files: bool) -> list[str]:
-    """What is left to do. Raises ArchiveError, CommitConflict, OSError."""
+    """Repair the state; return what is left to do. Raises ArchiveError, CommitConflict, OSError."""
     found = check_state(table)
     if not found:
         return []
     reason = str(found[0])
     if lacks_files:
-        return [f"{reason}: it can be made again when all files are there, or dropped"]
+        return [f"{reason}: it can be rebuilt when no file is missing, or those are dropped"]
     records, version = rebuilt(table)
     table.append(table.write_whole_state(records), [], {"rillway.operation": "repair"})
     origin = "the rows alone" if version is None else f"that of version {version} and the rows"
     outcome.done.append(
-        f"{reason}: made again from {origin}, {count_of(len(records), 'stream')}; the next "
-        "round compares each with what is in memory"
+        f"{reason}: rebuilt from {origin}, {count_of(len(records), 'stream')}; the next "
+        "round compares each with the entries in memory"
     )
     return []

@@ -1,8 +1,7 @@
-"""The check of all rows: each entry once, in order, up to where the archive says; then of memory.
+"""Checks all rows (each entry once, in order, up to the archived end), and the entries in memory.
 
-Files are read as a compaction reads them, sorted as one by stream, epoch and ID. So a row that is
-not after the one before it is there twice, or is not where it belongs. Only one part of each file
-is in memory.
+Files are merged by stream, epoch and ID, as in a compaction. So a row that does not come after the
+previous one is a duplicate or misplaced. Only one part of each file is in memory.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.client.ids import MAX_ID, MIN_ID, MS, format_id, ms_of
 from rillway.pipeline.ranges.anchors import entry_hash
 
-# Of one stream: what follows is most likely the same.
+# For each stream: further findings most likely have the same cause.
 MAX_FINDINGS = 5
 
 
 @dataclass(slots=True)
 class Run:
-    """The first and the last row of one epoch of a stream, and the unit of the IDs."""
+    """The first and last ID of an epoch of a stream, and the unit of the IDs."""
 
     first: int = MAX_ID
     last: int = MIN_ID
@@ -61,7 +60,7 @@ class Run:
 class RowsCheck:
     """The check of the rows of one snapshot.
 
-    `runs`: by stream and epoch; `is_whole`: False if files are missing, with which anchors may be.
+    `runs`: by stream and epoch; `is_whole`: False if files are missing; they may contain anchors.
     """
 
     table: ArchiveTable
@@ -72,7 +71,7 @@ class RowsCheck:
     is_whole: bool = True
 
     def run(self, files: Sequence[ArchivedFile]) -> None:
-        """Raises ArchiveError if the state cannot be read."""
+        """Check the rows of files. Raises ArchiveError if the state cannot be read."""
         records = self.table.records
         ids = {format_id(a.id) for record in records.values() for a in record.state.anchors}
         anchors = pa.array(sorted(ids), pa.string())
@@ -81,7 +80,7 @@ class RowsCheck:
         for stream, record in records.items():
             self._check_record(stream, record)
         for stream in sorted(self.runs.keys() - records.keys()):
-            self._add(ROWS, stream, "has rows, and the state does not know it")
+            self._add(ROWS, stream, "has rows, but is not in the state")
 
     def _add(self, kind: str, subject: str, text: str) -> None:
         found = Finding(kind, subject, text)
@@ -92,7 +91,7 @@ class RowsCheck:
     # -- rows -------------------------------------------------------------------------------------
 
     def _check_group(self, files: Sequence[ArchivedFile], anchors: pa.Array) -> None:
-        """Files that may share a millisecond; those that cannot be read are left out."""
+        """Check files that may share a millisecond, leaving out unreadable ones."""
         try:
             self._check_rows(files, anchors)
         except ArchiveError:
@@ -107,7 +106,7 @@ class RowsCheck:
             if before is None:
                 self._check_order(batch)
             else:
-                # With the last row of before.
+                # Includes the last row of the previous batch.
                 self._check_order(pa.Table.from_batches([before, batch]).combine_chunks())
             for stream, epoch, first, last in runs_of(batch):
                 run = self.runs.setdefault(stream, {}).setdefault(epoch, Run())
@@ -128,7 +127,7 @@ class RowsCheck:
         return not reason
 
     def _check_order(self, rows: pa.RecordBatch | pa.Table) -> None:
-        """Each row is after the one before it."""
+        """Check that each row comes after the previous one."""
         if len(rows) < 2:
             return
         is_after: pa.Array | None = None
@@ -147,25 +146,25 @@ class RowsCheck:
                 rows.slice(index + 1, 1).to_pylist()[0],
             )
             is_same = all(one[name] == other[name] for name in SORTED_BY)
-            text = "is there twice" if is_same else f"comes after {one['id']}"
+            text = "is duplicated" if is_same else f"comes after {one['id']}"
             self._add(ROWS, other[STREAM], f"{other['id']} of epoch {other[EPOCH]} {text}")
 
     def _check_columns(self, batch: pa.RecordBatch) -> None:
-        """The columns of an ID say the same."""
+        """Check that `id`, `ms`, `seq` and `ts` agree."""
         text = pc.binary_join_element_wise(
             batch.column("ms").cast(pa.string()), batch.column("seq").cast(pa.string()), "-"
         )
-        # Null where an ID is of a later time than there is.
+        # Null if the ID's time is beyond the range of a timestamp.
         ts = pc.fill_null(batch.column("ts").cast(pa.int64()), -1)
         times = pc.fill_null(self._times(batch).cast(pa.int64()), -1)
         is_same = pc.and_(pc.equal(text, batch.column("id")), pc.equal(times, ts))
         index = pc.index(pc.fill_null(is_same, False), False).as_py()
         if index >= 0:
             row = batch.slice(index, 1).to_pylist()[0]
-            self._add(ROWS, row[STREAM], f"{row['id']}: its columns ms, seq, ts say another ID")
+            self._add(ROWS, row[STREAM], f"{row['id']}: its columns ms, seq, ts do not match")
 
     def _times(self, batch: pa.RecordBatch) -> pa.Array:
-        """What `ts` is to be, by the unit of the IDs of each stream."""
+        """Return the expected `ts`, by the unit of each stream's IDs."""
         names, ms = batch.column(STREAM), batch.column("ms")
         units = {name: self.table.unit(name) for name in names.unique().to_pylist()}
         times = timestamps(ms)
@@ -176,25 +175,25 @@ class RowsCheck:
         return times
 
     def _remember(self, batch: pa.RecordBatch, anchors: pa.Array) -> None:
-        """The hashes of rows that may be anchors."""
+        """Remember the hashes of rows that may be anchors."""
         chosen = batch.filter(pc.is_in(batch.column("id"), anchors))
         keys = zip(chosen.column(STREAM).to_pylist(), chosen.column(EPOCH).to_pylist(), strict=True)
         for (stream, epoch), (entry_id, words) in zip(keys, raw_entries(chosen), strict=True):
             self.hashes[stream, epoch, entry_id.decode()] = entry_hash(words)
 
-    # -- what the state says of them --------------------------------------------------------------
+    # -- rows and state ---------------------------------------------------------------------------
 
     def _check_record(self, stream: str, record: StreamRecord) -> None:
         numbers = {epoch.number for epoch in record.state.epochs}
         runs = self.runs.get(stream, {})
         for number in sorted(runs.keys() - numbers):
-            text = f"has rows of epoch {number}, which the state does not know"
+            text = f"has rows of epoch {number}, which is not in the state"
             self._add(ROWS, stream, text)
         for epoch in record.state.epochs:
             run = runs.get(epoch.number, Run())
             end = record.end.id if epoch.end is None else epoch.end
             if run.last > end:
-                text = f"has rows up to {format_id(run.last)}, and is archived up to "
+                text = f"has rows up to {format_id(run.last)}, but is archived up to "
                 self._add(ROWS, stream, text + f"{format_id(end)} in epoch {epoch.number}")
             if run.first <= epoch.branch:
                 text = f"has the row {format_id(run.first)} in epoch {epoch.number}, which begins "
@@ -221,7 +220,7 @@ class RowsCheck:
 
 
 def unreadable(table: ArchiveTable, file: ArchivedFile) -> str:
-    """Why a file cannot be read to its end, of which no footer speaks; empty if it can be."""
+    """Return damage in the data pages, which the footer does not reveal; empty if there is none."""
     try:
         for _ in merged(table.store, [file]):
             pass
@@ -236,7 +235,7 @@ def unreadable(table: ArchiveTable, file: ArchivedFile) -> str:
 
 
 def check_live(connection: Connection, table: ArchiveTable) -> list[Finding]:
-    """Entries in memory up to the archived end that no row has; streams that would be refused.
+    """Find entries in memory up to the archived end that no row has, and refused streams.
 
     Raises ArchiveError, ServerError, ConnectionLost.
     """
@@ -251,7 +250,7 @@ def check_live(connection: Connection, table: ArchiveTable) -> list[Finding]:
             continue
         walked = walk(connection, table, stream, record.state.present.number, record.end.id)
         if walked.lacking is not None and not (found.is_proven and walked.has_expired):
-            text = f"{format_id(walked.lacking)} is in memory, and no row of this history is it"
+            text = f"{format_id(walked.lacking)} is in memory, but no row of this history has it"
             findings.append(Finding(LIVE, stream, text))
     return findings
 
@@ -259,8 +258,7 @@ def check_live(connection: Connection, table: ArchiveTable) -> list[Finding]:
 def _recognised(
     connection: Connection, table: ArchiveTable
 ) -> dict[str, Recognised | Refused | None]:
-    """Streams that are refused are looked at again if an archiver has moved them on since the table
-    was looked at."""
+    """Recognise all streams. Repeats refusals if an archiver has committed the stream meanwhile."""
     decided: dict[str, Recognised | Refused | None] = {}
     names = table.streams()
     while names:

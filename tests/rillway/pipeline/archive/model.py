@@ -740,9 +740,9 @@ MUTANTS: dict[str, Callable[[], Any]] = {
     ),
     "place over live entries": lambda: mock.patch.object(
         guards,
-        "PLACE",
+        "MOVE_MARKER",
         without(
-            scripts.PLACE,
+            scripts.MOVE_MARKER,
             "if before(ARGV[3], ARGV[6]) and any(ARGV[5], ARGV[6]) then return 'entry' end\n",
         ),
     ),

@@ -16,7 +16,7 @@ from rillway.pipeline.archive.identity.guards import (
     MISSING,
     OLD_ANCHOR,
     Guards,
-    Placing,
+    MarkerMove,
     Trimming,
 )
 from rillway.pipeline.client.capabilities import Capabilities
@@ -45,15 +45,15 @@ def anchor(entry_id: str) -> Anchor:
     return Anchor(parse_id(entry_id), entry_hash([b"n", entry_id.encode()]))
 
 
-def place_at(link: Connection) -> dict[str, bytes]:
+def positions(link: Connection) -> dict[str, bytes]:
     return {group_name(info): info[b"last-delivered-id"] for info in group_infos(link, STREAM)}
 
 
-PLACING = Placing(
+MOVE = MarkerMove(
     NAME,
     expected=parse_id("2-0"),
-    last=anchor("5-0"),
-    position=parse_id("7-0"),
+    anchor=anchor("5-0"),
+    end=parse_id("7-0"),
     n=5,
     old_anchor=anchor("2-0"),
     old_end=parse_id("2-0"),
@@ -69,21 +69,21 @@ def entries(link: Connection) -> None:
 
 @pytest.mark.usefixtures("entries")
 def test_the_marker_moves_over_what_is_archived(link: Connection, guards: Guards) -> None:
-    assert guards.place(STREAM, PLACING) == DONE
-    assert place_at(link) == {NAME: b"7-0"}
+    assert guards.move_marker(STREAM, MOVE) == DONE
+    assert positions(link) == {NAME: b"7-0"}
     [info] = group_infos(link, STREAM)
     assert info[b"entries-read"] == 5
 
 
 @pytest.mark.usefixtures("entries")
 def test_a_marker_is_made_only_where_there_is_none(link: Connection, guards: Guards) -> None:
-    made = replace(PLACING, marker="other", expected=None, n=None)
-    assert guards.place(STREAM, made) == DONE
-    assert guards.place(STREAM, made) == MARKER
-    assert guards.place(STREAM, replace(PLACING, marker="third")) == MARKER
-    assert place_at(link) == {NAME: b"2-0", "other": b"7-0"}
-    beginning = Placing("fourth", expected=None, last=None, position=0)
-    assert guards.place(STREAM, beginning) == DONE
+    made = replace(MOVE, marker="other", expected=None, n=None)
+    assert guards.move_marker(STREAM, made) == DONE
+    assert guards.move_marker(STREAM, made) == MARKER
+    assert guards.move_marker(STREAM, replace(MOVE, marker="third")) == MARKER
+    assert positions(link) == {NAME: b"2-0", "other": b"7-0"}
+    beginning = MarkerMove("fourth", expected=None, anchor=None, end=0)
+    assert guards.move_marker(STREAM, beginning) == DONE
 
 
 @pytest.mark.usefixtures("entries")
@@ -91,12 +91,12 @@ def test_a_marker_is_made_only_where_there_is_none(link: Connection, guards: Gua
     ("changed", "reason"),
     [
         ({"expected": parse_id("1-0")}, MARKER),
-        ({"last": replace(anchor("5-0"), hash=entry_hash([b"n", b"6-0"]))}, ANCHOR),
-        ({"last": anchor("6-0")}, ANCHOR),
-        ({"last": anchor("4-0")}, ENTRY),
-        ({"last": None}, ENTRY),
-        ({"position": parse_id("8-0")}, ENTRY),
-        ({"last": anchor("8-0"), "position": parse_id("9-0")}, END),
+        ({"anchor": replace(anchor("5-0"), hash=entry_hash([b"n", b"6-0"]))}, ANCHOR),
+        ({"anchor": anchor("6-0")}, ANCHOR),
+        ({"anchor": anchor("4-0")}, ENTRY),
+        ({"anchor": None}, ENTRY),
+        ({"end": parse_id("8-0")}, ENTRY),
+        ({"anchor": anchor("8-0"), "end": parse_id("9-0")}, END),
         ({"old_anchor": anchor("3-1")}, OLD_ANCHOR),
         ({"old_anchor": None}, OLD_ANCHOR),
     ],
@@ -104,22 +104,22 @@ def test_a_marker_is_made_only_where_there_is_none(link: Connection, guards: Gua
 def test_the_marker_stays_if_anything_is_not_as_expected(
     link: Connection, guards: Guards, changed: dict[str, object], reason: str
 ) -> None:
-    assert guards.place(STREAM, replace(PLACING, **changed)) == reason  # type: ignore[arg-type]
-    assert place_at(link) == {NAME: b"2-0"}
+    assert guards.move_marker(STREAM, replace(MOVE, **changed)) == reason  # type: ignore[arg-type]
+    assert positions(link) == {NAME: b"2-0"}
 
 
 @pytest.mark.usefixtures("entries")
 def test_what_was_archived_before_may_be_gone_as_a_whole(link: Connection, guards: Guards) -> None:
     link.call("XTRIM", STREAM, "MINID", "3-0")
-    assert guards.place(STREAM, PLACING) == DONE
+    assert guards.move_marker(STREAM, MOVE) == DONE
 
 
 def test_a_key_that_is_no_stream_is_left_alone(link: Connection, guards: Guards) -> None:
     trimming = Trimming(NAME, parse_id("5-0"), anchor("5-0"), parse_id("5-0"))
-    assert guards.place(STREAM, PLACING) == MISSING
+    assert guards.move_marker(STREAM, MOVE) == MISSING
     assert guards.trim(STREAM, trimming) == MISSING
     link.call("SET", STREAM, "x")
-    assert guards.place(STREAM, PLACING) == MISSING
+    assert guards.move_marker(STREAM, MOVE) == MISSING
     assert guards.trim(STREAM, trimming) == MISSING
 
 
@@ -201,4 +201,4 @@ def test_who_may_not_run_scripts_does_it_under_watch(redis_link: Connection) -> 
 @pytest.mark.usefixtures("marked")
 def test_other_errors_are_raised(link: Connection, guards: Guards) -> None:
     with pytest.raises(ServerError):
-        guards.place(STREAM, Placing("g", None, anchor("8-0"), parse_id("8-0"), n=-7))
+        guards.move_marker(STREAM, MarkerMove("g", None, anchor("8-0"), parse_id("8-0"), n=-7))

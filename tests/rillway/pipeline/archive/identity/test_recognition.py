@@ -454,7 +454,7 @@ def test_another_server_is_refused(scene: Scene, request: pytest.FixtureRequest)
         other.call("FLUSHALL")
         mine = Scene(other, scene.table, number=1000)
         mine.add(90, 120)
-        assert "is not the one of before" in mine.refuses(OtherSource)
+        assert "the server is another one" in mine.refuses(OtherSource)
         assert mine.archive(opens_new_epoch=True).archived == 31
         assert (mine.epoch, mine.branch) == (2, "0-0")
     scene.refuses(SplitHistory)

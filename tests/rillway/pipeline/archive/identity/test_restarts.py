@@ -99,7 +99,7 @@ def test_a_snapshot_has_an_older_history_and_nothing_has_none(
     with run(start, tmp_path, at) as at:
         assert at.archive().is_missing
         at.add(200, 205)
-        assert "is not the one of before" in at.refuses(OtherSource)
+        assert "the server is another one" in at.refuses(OtherSource)
         assert at.archive(opens_new_epoch=True).archived == 6
         assert (at.epoch, at.branch) == (3, "0-0")
         at.check_nothing_lost()

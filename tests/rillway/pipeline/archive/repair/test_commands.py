@@ -108,8 +108,8 @@ def test_verify_prints_a_line_for_each_finding(
     assert main(words) == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(": ")[2].partition(":")[0] for line in lines[:2]] == [
-        "cannot be read, and the log names it",
-        "is gone",
+        "cannot be read, but the log names it",
+        "is missing",
     ]
     assert len(lines) == 3 and ": 2 findings; `rillway archive repair" in lines[2]
     assert main([*words, "--json"]) == 1
@@ -128,7 +128,7 @@ def test_repair_says_what_it_did_and_what_is_left(
     cut(log(root))
     assert main(words) == 1
     printed = capsys.readouterr()
-    assert "version 6 was damaged (it is cut off or overwritten) and is made again" in printed.out
+    assert "version 6 was damaged (it is cut off or overwritten) and was rebuilt" in printed.out
     assert "3 rows of orders" in printed.err and "--drop-files" in printed.err
     assert main([*words, "--drop-files"]) == 0
     assert main(["verify", "--to", str(root), "--deep"]) == 0

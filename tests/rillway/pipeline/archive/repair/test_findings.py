@@ -29,7 +29,7 @@ def test_nothing_is_wrong_with_a_whole_archive(root: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "reason"),
     [
-        (lambda path: path.unlink(), "is gone"),
+        (lambda path: path.unlink(), "is missing"),
         (cut, "the log says"),
         (lambda path: flip(path, -30), "cannot be used"),
         (lambda path: flip(path, -6), "it is cut off or overwritten"),
@@ -50,7 +50,7 @@ def test_another_file_of_the_same_size_is_not_the_one(root: Path) -> None:
     one, *_, other = table.files(STREAM)
     (root / one.path).write_bytes((root / other.path).read_bytes())
     reason = file_damage(table.store, replace(one, size_bytes=other.size_bytes))
-    assert reason == "has ms from 172800001 to 172800003, and the log 1 to 3"
+    assert reason == "has ms from 172800001 to 172800003, but the log says 1 to 3"
 
 
 def test_a_state_is_found_to_be_gone_damaged_or_of_another_commit(root: Path) -> None:
@@ -60,13 +60,13 @@ def test_a_state_is_found_to_be_gone_damaged_or_of_another_commit(root: Path) ->
     content = newest.read_bytes()
     newest.unlink()
     [gone] = check_state(ArchiveTable.open(root))
-    assert gone.text == "is gone, and the log names it"
+    assert gone.text == "is missing, but the log names it"
     newest.write_bytes(content[:100])
     [torn] = check_state(ArchiveTable.open(root))
-    assert torn.text == "cannot be read, and the log names it"
+    assert torn.text == "cannot be read, but the log names it"
     newest.write_bytes(later.read_bytes())
     [strange] = check_state(ArchiveTable.open(root))
-    assert strange.text == "was written for version 7, and the log ends at 6"
+    assert strange.text == "was written for version 7, but the log ends at 6"
     other = make_archive(root.parent / "other")
     newest.write_bytes(state_file(other.root).read_bytes())
     [foreign] = check_state(ArchiveTable.open(root))

@@ -78,7 +78,7 @@ def test_a_commit_that_nothing_else_knows_is_given_up(root: Path) -> None:
     state_file(root).unlink()
     cut(log(root))
     outcome = repair(store_of(root))
-    assert "the table is what it was in version 5" in outcome.done[0]
+    assert "the table is back at version 5" in outcome.done[0]
     table = ArchiveTable.open(root)
     assert table.version == LAST - 1 and len(table.files()) == 5 and check_table(table)[0] == []
     assert (root / "_rillway" / "damaged" / f"_delta_log.{LAST:020d}.json").is_file()
@@ -103,7 +103,7 @@ def test_the_state_of_an_archiver_that_stopped_makes_no_version_again(root: Path
     expected = archived_ids(table)
     cut(log(root, LAST + 1))
     outcome = repair(store_of(root))
-    assert not outcome.done and "no state says what it was" in outcome.left[0]
+    assert not outcome.done and "no state describes it" in outcome.left[0]
     cut(log(root, LAST + 2))
     cut(log(root, LAST))
     repair(store_of(root), goes_back=True)
@@ -128,7 +128,7 @@ def test_an_expiry_is_not_made_again_as_if_it_had_added_nothing(root: Path) -> N
     table = ArchiveTable.open(root)
     table.expire(table.files()[:1], [], table.write_state({}, None))
     cut(log(root, LAST + 1))
-    assert f"the table is what it was in version {LAST}" in repair(store_of(root)).done[0]
+    assert f"the table is back at version {LAST}" in repair(store_of(root)).done[0]
     assert len(ArchiveTable.open(root).files()) == 6
 
 
@@ -144,7 +144,7 @@ def test_a_state_of_which_a_file_is_gone_makes_no_version_again(root: Path) -> N
     table = ArchiveTable.open(root)
     (root / table.files("payments")[-1].path).unlink()
     cut(log(root))
-    assert "the table is what it was in version 5" in repair(store_of(root)).done[0]
+    assert "the table is back at version 5" in repair(store_of(root)).done[0]
     assert check_table(ArchiveTable.open(root))[0] == []
 
 
@@ -180,10 +180,10 @@ def test_a_log_without_its_beginning_goes_on_from_the_copy_of_a_checkpoint(
     clean_up(root)
     log(root, 4).unlink()
     harm(root)
-    with pytest.raises(LogDamaged, match="puts back the second copy of a checkpoint"):
+    with pytest.raises(LogDamaged, match="restores a checkpoint from its copy"):
         ArchiveTable.open(root)
     outcome = repair(store_of(root))
-    assert "the checkpoint of version 4 is there again, from its copy" in outcome.done
+    assert "the checkpoint of version 4 was restored from its copy" in outcome.done
     table = ArchiveTable.open(root)
     assert (table.files(), table.records) == (before.files(), before.records)
     assert check_table(table)[0] == [] and table.id == before.id
@@ -235,7 +235,7 @@ def test_a_lost_state_and_a_lost_file_are_put_right_in_order(root: Path) -> None
     state_file(root).unlink()
     first_file(root).unlink()
     outcome = repair(store_of(root))
-    assert "it can be made again when all files are there" in outcome.left[-1]
+    assert "it can be rebuilt when no file is missing" in outcome.left[-1]
     assert repair(store_of(root), drops_files=True).left == []
     assert check_table(ArchiveTable.open(root))[0] == []
 
@@ -273,7 +273,7 @@ def test_entries_of_a_lost_file_that_are_in_memory_are_archived_again(
     (table.root / table.files()[1].path).unlink()
     assert repair(store_of(table.root), drops_files=True).left == []
     again = ArchiveTable.open(table.root)
-    assert "11-0 is in memory, and no row" in check_live(redis_link, again)[0].text
+    assert "11-0 is in memory, but no row" in check_live(redis_link, again)[0].text
     assert archive(redis_link, again).archived == 10
     assert archived_ids(again) == [f"{n}-0" for n in range(1, 21)]
     assert check_live(redis_link, again) == []
@@ -386,7 +386,7 @@ def test_nobody_commits_on_top_of_a_version_that_was_given_up(root: Path) -> Non
     append(other, STREAM, f"{3 * DAY_MS}-0")
     assert other.records
     cut(log(root, LAST + 1))
-    assert f"the table is what it was in version {LAST}" in repair(store_of(root)).done[0]
+    assert f"the table is back at version {LAST}" in repair(store_of(root)).done[0]
     with pytest.raises(ArchiveError):
         append(other, STREAM, f"{3 * DAY_MS}-1")
     assert ArchiveTable.open(root).version == LAST

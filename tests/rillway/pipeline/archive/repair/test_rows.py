@@ -48,7 +48,7 @@ def test_whole_rows_give_no_findings(whole_archive: Path) -> None:
 def test_a_row_that_is_there_twice_is_found(table: ArchiveTable) -> None:
     append(table, STREAM, "1-0", "2-0", "5-0")
     append(table, STREAM, "2-0", "6-0")
-    assert checked(table) == [f"{ROWS} orders: 2-0 of epoch 1 is there twice"]
+    assert checked(table) == [f"{ROWS} orders: 2-0 of epoch 1 is duplicated"]
 
 
 def test_rows_that_the_state_does_not_know_are_found(table: ArchiveTable) -> None:
@@ -57,9 +57,9 @@ def test_rows_that_the_state_does_not_know_are_found(table: ArchiveTable) -> Non
     append(table, STREAM, "8-0")
     commit(table, Position(parse_id("7-0")), files)
     assert checked(table) == [
-        f"{ROWS} orders: has rows of epoch 2, which the state does not know",
-        f"{ROWS} orders: has rows up to 8-0, and is archived up to 7-0 in epoch 1",
-        f"{ROWS} other: has rows, and the state does not know it",
+        f"{ROWS} orders: has rows of epoch 2, which is not in the state",
+        f"{ROWS} orders: has rows up to 8-0, but is archived up to 7-0 in epoch 1",
+        f"{ROWS} other: has rows, but is not in the state",
     ]
 
 
@@ -101,7 +101,7 @@ def test_an_id_is_the_same_in_all_its_columns(table: ArchiveTable) -> None:
         checked(table)
         == [
             f"{ANCHOR} orders: no row has the archived entry 2-0",
-            f"{ROWS} orders: 2-1: its columns ms, seq, ts say another ID",
+            f"{ROWS} orders: 2-1: its columns ms, seq, ts do not match",
         ][::-1]
     )
 
@@ -118,7 +118,7 @@ def test_what_is_in_memory_may_have_expired(redis_link: Connection, table: Archi
     commit(table, Position(parse_id("6-0"), 6), [], record.state)
     redis_link.call("XGROUP", "SETID", STREAM, table.marker(record.state.present), "6-0")
     [found] = check_live(redis_link, table)
-    assert "is in memory, and no row of this history is it" in found.text
+    assert "is in memory, but no row of this history has it" in found.text
 
 
 def test_an_archiver_may_go_on_meanwhile(redis_link: Connection, table: ArchiveTable) -> None:
@@ -138,7 +138,7 @@ def test_what_is_in_memory_is_compared(redis_link: Connection, table: ArchiveTab
     redis_link.call("DEL", STREAM)
     redis_link.call("XADD", STREAM, "2-5", "n", "new")
     [found] = check_live(redis_link, table)
-    assert found.text == "2-5 is in memory, and no row of this history is it"
+    assert found.text == "2-5 is in memory, but no row of this history has it"
     redis_link.call("RESTORE", STREAM, 0, content, "REPLACE")
     state = table.state(STREAM)
     assert state is not None

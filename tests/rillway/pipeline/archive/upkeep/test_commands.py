@@ -57,7 +57,7 @@ def test_upkeep_leaves_a_damaged_archive_alone(
     Path(table.root / table.files()[0].path).unlink()
     assert main(["upkeep", "--to", str(table.root)]) == 1
     printed = capsys.readouterr()
-    assert printed.out == "" and "is gone: 1 row of orders" in printed.err
+    assert printed.out == "" and "is missing: 1 row of orders" in printed.err
     assert "rillway archive repair" in printed.err
 
 
@@ -95,7 +95,7 @@ def test_nothing_is_touched_in_a_damaged_archive(days: ArchiveTable) -> None:
     (days.root / days.files(STREAM)[0].path).unlink()
     version = days.version
     done = keep_up(days, NOW, vacuum_after_hours=0)
-    assert [finding.text[:7] for finding in done.findings] == ["is gone"]
+    assert [finding.text[:10] for finding in done.findings] == ["is missing"]
     assert done.compacted is None and days.version == version and not checkpoints(days)
 
 
