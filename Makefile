@@ -203,7 +203,7 @@ $(RUN)/.collected: | $(VENV)/.dev compiled
 
 # In .ci/run what looks inside of modules, and what shows within a minute that interpreted modules do
 # the same; each night, with PROFILE=thorough, all that does not take a server of its own kind.
-INTERPRETED = $(addprefix tests/,$(LAYERS) fuzz golden rillway/app compat/test_sequences.py)
+INTERPRETED = $(addprefix tests/,$(LAYERS) fuzz golden rillway/app crash/test_crash.py compat/test_sequences.py)
 ifeq ($(PROFILE),thorough)
 INTERPRETED += tests/integration tests/rillway/testing
 MARKED =
@@ -389,6 +389,10 @@ docker: ## build the container image with Docker
 	@docker build --tag rillway --file docker/Dockerfile .
 
 # Root, for debootstrap and chroot. buildah and debootstrap are installed if they are missing.
+.PHONY: docker-base
+docker-base: $(VENV)/.dev ## make the Debian on which docker-test builds the image, if it is missing
+	@$(SUDO) $(BIN)/python -m tests.docker.build_image --base
+
 .PHONY: docker-test
 docker-test: $(VENV)/.dev redis-server ## build and try the image, without a container engine
 	@$(SUDO) tests/docker/run.sh $(BIN)/python $(ARGS)

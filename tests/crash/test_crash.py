@@ -92,6 +92,7 @@ def test_a_server_that_answers_before_it_writes_is_found_out(
     assert "acknowledged steps" in memory_failure(20)
 
 
+@pytest.mark.interpreted  # a method of a C type cannot be replaced
 def test_a_server_that_forgets_one_kind_of_request_is_found_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,7 +1,8 @@
 """Build the image from docker/Dockerfile as it is, without a container engine or a registry.
 
 A Debian 12 made by debootstrap, with its Python 3.11, replaces the Python image: it is passed
-by --build-arg BASE. It stays in the cache; the image is built again each time. Needs root.
+by --build-arg BASE. It stays in the cache; the image is built again each time. With --base, only
+that is made. Needs root.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ PACKAGES = ("python3", "python3-venv", "ca-certificates")  # what the Python ima
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     if not may_chroot():
         print("docker-test runs the image by chroot, and that is not permitted here; are you root?")
         return 1
@@ -31,6 +32,8 @@ def main() -> int:
         buildah("rm", "--all")  # containers of a run that was interrupted
         if not exists(BASE):
             timed(f"made {BASE}", make_base)
+        if "--base" in arguments:
+            return 0
         timed(f"built {IMAGE}", build)
         buildah("rmi", "--prune")  # the image of the run before
     except subprocess.CalledProcessError as error:
@@ -100,4 +103,4 @@ def build() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
