@@ -1,5 +1,5 @@
 """The commands: one plain function per command, no I/O, no clock, no chance.
 
-core/ is what all commands are built on, state/ what a server records about itself, config/ the
-directives. Every other folder is a family of commands.
+core/ is what all commands are built on, config/ the directives. Every other
+folder is a family of commands.
 """

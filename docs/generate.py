@@ -26,8 +26,8 @@ import commands.catalogue  # noqa: F401  (declares every command)
 from commands.config.absent_features import ABSENT, FEATURES, VALUES
 from commands.config.configuration import DIRECTIVES, Configuration, Directive
 from commands.config.directive_kinds import Boolean, Integer, Text, Words
-from commands.core import version
 from commands.core.documentation import Row, row_of, shown_name
+from commands.core.host import REDIS_VERSION, RILLWAY_VERSION
 from commands.core.registry import COMMANDS, Command
 from commands.server.command.categories import acl_categories
 from commands.server.info.sections import ONLY_WHEN_ASKED_FOR, SECTIONS
@@ -89,7 +89,7 @@ def codes(words: Iterable[str]) -> str:
 
 def version_text() -> str:
     return (
-        f"Rillway {version.RILLWAY_VERSION} answers as Redis {version.REDIS_VERSION} does,\n"
+        f"Rillway {RILLWAY_VERSION} answers as Redis {REDIS_VERSION} does,\n"
         "which is also what INFO and HELLO report as `redis_version`.\n"
     )
 

@@ -27,7 +27,7 @@ from commands.config.configuration import (
     Configuration,
     is_known_in_files,
 )
-from commands.core.command_table import renamed
+from commands.core.registry import renamed
 from protocol.records import frozen_record
 from protocol.requests import split_inline
 

@@ -19,13 +19,13 @@ from typing import TypeVar
 
 import hiredis
 
-from commands.core.blocking.blocked_clients import Block, BlockedClients
+from commands.core import notifications
+from commands.core.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from commands.core.gates import GATE_FAILOVER, GATE_MIGRATING, GATE_PAUSED
 from commands.core.services import MigrationOrder, Services
 from commands.keys.moving_keys import MovingKeys
 from commands.keys.serialization import OLD_OPTIONS, VALKEY_OPTIONS, snapshot_options
-from commands.state import notifications
 from protocol import replies
 from server import clock
 from server.requests.dispatch import Dispatcher

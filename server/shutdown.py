@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from commands.core.blocking.blocked_clients import BlockedClients
+from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.gates import GATE_ENDING, HOLDING_GATES
 from commands.core.instance import Instance

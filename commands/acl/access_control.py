@@ -18,11 +18,11 @@ from commands.acl import passwords
 from commands.acl.log import AccessLog
 from commands.acl.users import DEFAULT_USER, User, apply_all, default_user
 from commands.connection.client_list import describe_client
-from commands.core.client import Client
-from commands.core.clients import Clients
+from commands.connection.invalidation_table import TrackingTable
+from commands.core.client import Client, Clients
 from commands.core.gates import GATE_AUTH, GATE_MULTI, GATE_PRIMARY, GATE_RESTRICTED
 from commands.core.instance import Instance
-from commands.state.invalidation_table import TrackingClient
+from commands.pubsub.registry import PubSub
 from protocol import errors
 from protocol.errors import ReplyError
 
@@ -39,7 +39,7 @@ class AccessControl:
         self._instance = instance
         self.users: dict[bytes, User] = {DEFAULT_USER: default_user()}
         _set_password(self.default, instance.config.requirepass)
-        instance.tracking.may_see = self._may_see
+        instance.feature(TrackingTable).may_see = self._may_see
 
     @property
     def default(self) -> User:
@@ -131,7 +131,7 @@ class AccessControl:
             gates |= GATE_RESTRICTED
         client.gates = gates
 
-    def _may_see(self, client: TrackingClient, key: bytes) -> bool:
+    def _may_see(self, client: Client, key: bytes) -> bool:
         """Return True if the client may learn of a change of a key: it has any right to it.
 
         Source: Redis 8.10; earlier versions name every key.
@@ -211,7 +211,7 @@ class AccessControl:
         """
         if not client.subscriptions or _covers_channels(new, old):
             return False
-        pubsub = self._instance.pubsub
+        pubsub = self._instance.feature(PubSub)
         names = pubsub.channels.names_of(client) + pubsub.shard_channels.names_of(client)
         return not (
             all(new.may_use_channel(name, is_pattern=False) for name in names)

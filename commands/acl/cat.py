@@ -7,9 +7,8 @@ from commands.acl.checks import denial, verbose_text
 from commands.acl.setuser import FLAGS
 from commands.core.arguments import parse_int
 from commands.core.client import Client
-from commands.core.command_table import CommandTable
-from commands.core.help import help_reply
-from commands.core.registry import COMMANDS, LOADING, NOSCRIPT, STALE, command
+from commands.core.documentation import help_reply
+from commands.core.registry import COMMANDS, LOADING, NOSCRIPT, STALE, CommandTable, command
 from commands.server.command.categories import CATEGORIES, acl_categories
 from commands.server.command.table import all_commands
 from protocol import errors, replies

@@ -20,8 +20,7 @@ from commands.acl.selectors import Selector
 from commands.acl.users import User
 from commands.connection.client_list import describe_client
 from commands.core.client import Client
-from commands.core.command_table import CommandTable
-from commands.core.registry import NO_AUTH, Command
+from commands.core.registry import NO_AUTH, Command, CommandTable
 from protocol.errors import ReplyError
 
 # What is refused; of several refusals the greatest is reported.

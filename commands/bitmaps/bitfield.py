@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from commands.bitmaps.offsets import extract, parse_bit_offset
 from commands.bitmaps.setbit import for_bits
+from commands.core import notifications
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key, one_varying_key
-from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record

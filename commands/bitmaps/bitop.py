@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from commands.core import notifications
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, WRITE, KeySpec, command
-from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request

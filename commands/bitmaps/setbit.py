@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from commands.bitmaps.offsets import extract, parse_bit_offset
+from commands.core import notifications
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key
-from commands.state import notifications
 from protocol import errors, replies
 from protocol.request import Request
 from storage.types.value import StringValue

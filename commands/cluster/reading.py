@@ -9,7 +9,7 @@ from commands.cluster.mode import Peer, ShardMember, SlotRange, node_of
 from commands.cluster.routing import endpoint_of
 from commands.core.arguments import parse_int
 from commands.core.client import Client
-from commands.core.help import help_reply
+from commands.core.documentation import help_reply
 from commands.core.registry import ADMIN, LOADING, STALE, command, container
 from protocol import errors, replies
 from protocol.errors import ReplyError

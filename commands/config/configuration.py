@@ -471,7 +471,7 @@ class Configuration(EncodingLimits):
         self.module_parameters: dict[str, str] = {}
         # The words of each `user` line: a name and rules (server/user_files.py).
         self.users: list[list[str]] = []
-        # The old and the new name of each `rename-command` line (commands/core/command_table.py).
+        # The old and the new name of each `rename-command` line (commands/core/registry.py).
         self.renamed_commands: list[tuple[str, str]] = []
 
     def __eq__(self, other: object) -> bool:

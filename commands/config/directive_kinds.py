@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from commands.state import notifications
+from commands.core import notifications
 from protocol.records import frozen_record
 from storage.types.value import as_int64
 

@@ -12,8 +12,8 @@ from commands.acl.users import DEFAULT_USER
 from commands.connection.client_attributes import check_name
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
+from commands.core.host import reported
 from commands.core.registry import ALLOW_BUSY, FAST, LOADING, NO_AUTH, NOSCRIPT, STALE, command
-from commands.core.version import reported
 from commands.pubsub.registry import update_gate
 from protocol import errors, replies
 from protocol.errors import ReplyError

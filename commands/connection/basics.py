@@ -6,10 +6,10 @@ Source: Redis 7.2.
 from __future__ import annotations
 
 from commands.acl.access_control import AccessControl
+from commands.connection.invalidation_table import TrackingTable
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.gates import GATE_MONITOR, GATE_SILENT, GATE_SUBSCRIBED
-from commands.core.propagation.carried_requests import carried
 from commands.core.registry import (
     ALLOW_BUSY,
     FAST,
@@ -18,9 +18,11 @@ from commands.core.registry import (
     NOSCRIPT,
     STALE,
     UNQUEUED,
+    carried,
     command,
 )
 from commands.hashes.himport import Fieldsets
+from commands.pubsub.registry import PubSub
 from commands.transactions.transaction import discard_transaction
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -83,8 +85,8 @@ def reset(client: Client, argv: Request) -> bytes:
     instance.monitors.pop(client, None)
     client.gates &= ~GATE_MONITOR
     client.resp = 2
-    instance.pubsub.forget(client)
-    instance.tracking.forget(client)
+    instance.feature(PubSub).forget(client)
+    instance.feature(TrackingTable).forget(client)
     client.db = instance.databases[0]
     client.name = b""
     client.no_evict = client.no_touch = client.is_asking = client.reads_replica = False

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from commands.connection.client_memory import ClientMemory
 from commands.core.client import Client
+from commands.core.documentation import help_reply
 from commands.core.gates import GATE_SILENT
-from commands.core.help import help_reply
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command, container
 from protocol import errors, replies
 from protocol.errors import ReplyError

@@ -10,8 +10,7 @@ from collections.abc import Collection
 from commands.acl.access_control import AccessControl
 from commands.connection.client_list import client_type, parse_client_type
 from commands.core.arguments import Arguments, parse_int
-from commands.core.client import Client
-from commands.core.clients import Clients
+from commands.core.client import Client, Clients
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from protocol import errors, replies
 from protocol.errors import ReplyError

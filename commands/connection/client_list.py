@@ -17,12 +17,12 @@ from commands.connection.client_memory import (
     output_bytes,
     words_bytes,
 )
+from commands.connection.invalidation_table import TrackingState, TrackingTable
 from commands.core.arguments import parse_int
-from commands.core.client import Client
-from commands.core.clients import Clients
+from commands.core.client import Client, Clients
 from commands.core.gates import GATE_MONITOR, GATE_PRIMARY, GATE_REPLICA
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
-from commands.pubsub.registry import is_subscribed
+from commands.pubsub.registry import PubSub, is_subscribed
 from commands.transactions.transaction import Transaction
 from commands.transactions.watched_keys import WatchedKeys
 from protocol import errors, replies
@@ -102,8 +102,8 @@ def _describe(client: Client, caller: Client, argv: Iterable[bytes]) -> bytes:
 
 def _fields(client: Client, caller: Client, argv: Iterable[bytes]) -> dict[str, bytes | int]:
     """The fields of a client's line, in their order."""
-    now_ms, pubsub = client.instance.now_ms, client.instance.pubsub
-    state, transaction = client.tracking, client.feature_if_used(Transaction)
+    now_ms, pubsub = client.instance.now_ms, client.instance.feature(PubSub)
+    state, transaction = _tracking(client), client.feature_if_used(Transaction)
     watched, library = client.feature_if_used(WatchedKeys), client.feature_if_used(Library)
     memory, unsent_bytes = client.instance.feature(ClientMemory), output_bytes(client)
     own = argv if client is caller else ()  # the request that runs
@@ -157,9 +157,13 @@ def _field(field: tuple[str, bytes | int]) -> bytes:
     return name.encode() + b"=" + text
 
 
+def _tracking(client: Client) -> TrackingState | None:
+    return client.instance.feature(TrackingTable).states.get(client)
+
+
 def _flags(client: Client) -> bytes:
     """A letter for every mode, N for none."""
-    state, watched = client.tracking, client.feature_if_used(WatchedKeys)
+    state, watched = _tracking(client), client.feature_if_used(WatchedKeys)
     letters = [
         (b"S", client.gates & GATE_REPLICA),
         (b"O", client.gates & GATE_MONITOR),

@@ -1,6 +1,6 @@
 # The C types of commands/connection/client_memory.py.
 
-from commands.core.blocking.blocked_clients cimport BlockedClients
+from commands.core.blocked_clients cimport BlockedClients
 from commands.core.client cimport Client
 
 

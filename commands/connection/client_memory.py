@@ -21,8 +21,8 @@ from collections.abc import Iterable
 
 import cython
 
-from commands.core.blocking.blocked_clients import BlockedClients
-from commands.core.client import Client
+from commands.core.blocked_clients import BlockedClients
+from commands.core.client import Client, Clients
 from commands.core.gates import GATE_PRIMARY, GATE_REPLICA
 from commands.core.instance import Instance
 from commands.transactions.transaction import Transaction
@@ -61,6 +61,9 @@ class ClientMemory:
         self.slow: dict[Client, None] = {}
         self._to_look_at: list[Client] = []
         self._part = 0
+        clients = instance.feature(Clients)
+        clients.on_new.append(self.update)
+        clients.on_close.append(self.forget)
 
     # -- counting ------------------------------------------------------------------------------
 

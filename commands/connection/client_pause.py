@@ -6,9 +6,8 @@ Source: Redis 7.2.
 from __future__ import annotations
 
 from commands.core.arguments import INT64_MAX, parse_int
-from commands.core.blocking.blocked_clients import BlockedClients
-from commands.core.client import Client
-from commands.core.clients import Clients
+from commands.core.blocked_clients import BlockedClients
+from commands.core.client import Client, Clients
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from commands.core.services import Services
 from protocol import errors, replies

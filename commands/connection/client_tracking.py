@@ -1,17 +1,16 @@
 """CLIENT TRACKING, TRACKINGINFO, CACHING and GETREDIR: client-side caching, switched on and off.
 
-What tracking does is in commands/state/invalidation_table.py.
+What tracking does is in commands/connection/invalidation_table.py.
 
 Source: Redis 7.2.
 """
 
 from __future__ import annotations
 
+from commands.connection.invalidation_table import TrackingState, TrackingTable
 from commands.core.arguments import Arguments
-from commands.core.client import Client
-from commands.core.clients import Clients
+from commands.core.client import Client, Clients
 from commands.core.registry import LOADING, NOSCRIPT, STALE, command
-from commands.state.invalidation_table import TrackingState
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -22,15 +21,16 @@ _FLAGS = NOSCRIPT | LOADING | STALE
 @command("CLIENT TRACKING", arity=-3, flags=_FLAGS)
 def client_tracking(client: Client, argv: Request) -> bytes:
     """Errors: options that exclude each other or the current mode; an unknown client ID."""
-    wanted = _parse(client, Arguments(argv, 3))
+    wanted, table = _parse(client, Arguments(argv, 3)), client.instance.feature(TrackingTable)
     switch = argv[2].upper()
     if switch == b"ON":
-        _check(wanted, client.tracking)
+        current = table.states.get(client)
+        _check(wanted, current)
         if wanted.bcast:
-            wanted.prefixes = _all_prefixes(wanted.prefixes, client.tracking)
-        client.instance.tracking.start(client, wanted)
+            wanted.prefixes = _all_prefixes(wanted.prefixes, current)
+        table.start(client, wanted)
     elif switch == b"OFF":
-        client.instance.tracking.forget(client)
+        table.forget(client)
     else:
         raise ReplyError(errors.SYNTAX)
     return replies.OK
@@ -102,7 +102,7 @@ def _overlap(one: bytes, other: bytes) -> bool:
 @command("CLIENT CACHING", arity=3, flags=_FLAGS)
 def client_caching(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
-    state = client.tracking
+    state = client.instance.feature(TrackingTable).states.get(client)
     if state is None:
         raise ReplyError(errors.CACHING_WITHOUT_TRACKING)
     word = argv[2].upper()
@@ -125,13 +125,14 @@ def client_getredir(client: Client, argv: Request) -> bytes:
 
 
 def _redirection(client: Client) -> int:
-    return -1 if client.tracking is None else client.tracking.redirect_id
+    state = client.instance.feature(TrackingTable).states.get(client)
+    return -1 if state is None else state.redirect_id
 
 
 @command("CLIENT TRACKINGINFO", arity=2, flags=_FLAGS)
 def client_trackinginfo(client: Client, argv: Request) -> bytes:
     """A map: flags (a set), redirect (as CLIENT GETREDIR), prefixes. Source: Redis 7.2."""
-    state = client.tracking
+    state = client.instance.feature(TrackingTable).states.get(client)
     flags = [replies.bulk(flag) for flag in _flags(state)]
     items = [
         replies.bulk(b"flags"),

@@ -1,20 +1,18 @@
-"""The modules that all commands are built on.
+"""The modules that all commands are built on; they know no family.
 
-registry:      the `@command` declaration and the table of commands
-command_table: the commands by the names that one server gives them
-documentation: what people read about each command
-arguments:     a cursor over a request's arguments
-floats:        floating-point arguments
-help:          the HELP sub-command
-client:        one connection's state
-clients:       all clients of a server
-gates:         states in which a request is checked before it runs
-instance:      one server's state
-host:          what commands ask of the process and of connections
-services:      what commands ask of the dispatcher, of persistence and of replication
-runner:        the base of the dispatcher, for compiled modules
-blocking/:     clients that wait for a key
-propagation/:  what goes to the append-only file and the replicas
-long_reply:    replies sent in pieces
-version:       the versions that the server reports
+arguments:       a cursor over a request's arguments, and numbers
+background_work: tasks that no client waits for
+blocked_clients: clients that wait for a key
+client:          one connection's state, and all clients of a server
+documentation:   what people read about each command, and the HELP sub-command
+gates:           states in which a request is checked before it runs
+host:            what commands ask of the process and of connections; versions
+instance:        one server's state
+long_reply:      replies sent in pieces
+notifications:   keyspace events
+propagation:     what goes to the append-only file and the replicas
+registry:        the `@command` declaration, the table of commands, and the base of the dispatcher
+server_state:    the role in replication, and what is saved
+services:        what commands ask of the dispatcher, of persistence and of replication
+stats:           the counters of INFO
 """

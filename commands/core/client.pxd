@@ -3,8 +3,7 @@
 from commands.core.instance cimport Instance
 from storage.append_only.request_writer cimport RequestWriter
 from storage.keyspace.database cimport Database
-from storage.stream cimport Stream
-from storage.types.value cimport StringValue, Value
+from storage.types.value cimport Value
 
 
 cdef class Client:
@@ -47,7 +46,6 @@ cdef class Client:
     cdef public bytes name
     cdef public bytes reply_mode
     cdef public bint no_evict
-    cdef public object tracking
     cdef public long long reads
     cdef public long long net_input_bytes
     cdef public long long net_output_bytes
@@ -60,10 +58,10 @@ cdef class Client:
     cdef _touch(self, Value value)
     cpdef Value lookup(self, bytes key)
     cpdef Value lookup_for_write(self, bytes key)
-    cpdef Stream lookup_stream(self, bytes key)
-    cpdef Stream lookup_stream_for_write(self, bytes key)
-    cpdef StringValue lookup_string(self, bytes key)
-    cpdef StringValue lookup_string_for_write(self, bytes key)
+    cpdef Value lookup_stream(self, bytes key)
+    cpdef Value lookup_stream_for_write(self, bytes key)
+    cpdef Value lookup_string(self, bytes key)
+    cpdef Value lookup_string_for_write(self, bytes key)
     cpdef Value lookup_typed(self, bytes key, object kind)
     cpdef Value lookup_typed_for_write(self, bytes key, object kind)
     cpdef store(self, bytes key, Value value)

@@ -7,7 +7,7 @@ append-only file, scripts and tests use clients without any connection.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 import cython
@@ -15,8 +15,6 @@ import cython
 from commands.core.host import DETACHED, Transport
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
-from commands.state.invalidation_table import TrackingState
-from commands.transactions.watched_keys import WatchedKeys
 from protocol import errors
 from protocol.errors import ReplyError
 from protocol.requests import Argv
@@ -48,8 +46,8 @@ class Client:
         "last_command", "last_interaction_ms", "long_reply", "name", "named_bytes",
         "net_input_bytes", "net_output_bytes", "no_evict", "no_touch", "output", "postponed",
         "propagates", "query_buffer_bytes", "queued_bytes", "reads", "reads_replica", "replays",
-        "replicated_offset", "reply_mode", "resp", "subscriptions", "tracking", "transport",
-        "user", "write_offset",
+        "replicated_offset", "reply_mode", "resp", "subscriptions", "transport", "user",
+        "write_offset",
     )  # fmt: skip
 
     def __init__(self, instance: Instance, client_id: int, db: Database) -> None:
@@ -93,9 +91,8 @@ class Client:
         # messages
         self.subscriptions = 0  # how many, of all kinds; commands/pubsub/registry.py has them
         self.named_bytes = 0  # memory of its subscriptions and of the prefixes that it tracks
-        self.tracking: TrackingState | None = None
         # blocking
-        self.is_blocked = False  # commands/core/blocking/blocked_clients.py has the details
+        self.is_blocked = False  # commands/core/blocked_clients.py has the details
         self.postponed: Argv | None = None  # a request that CLIENT PAUSE or the like holds back
         self.long_reply: LongReply | None = None  # is being sent in pieces
         # propagation: whether the handler of the command that runs has said what repeats it
@@ -245,7 +242,7 @@ class Client:
         """
         instance = self.instance
         instance.dirty += changes
-        if instance.watchers or instance.tracking.active:
+        if instance.key_observers:
             instance.key_modified(self.db, key, self)
 
     def changed(self, changes: cython.longlong = 1) -> None:
@@ -256,7 +253,7 @@ class Client:
         self.instance.dirty += changes
 
     def notify(self, event_class: cython.long, event: bytes, key: bytes) -> None:
-        """Publish a keyspace event, if its class is enabled (commands/state/notifications.py)."""
+        """Publish a keyspace event, if its class is enabled (commands/core/notifications.py)."""
         instance = self.instance
         if instance.is_observed and instance.config.notify_keyspace_events & event_class:
             self.instance.notify(event_class, event, key, self.db.index)
@@ -295,18 +292,6 @@ class Client:
         self.write_offset = propagation.units
         self.replicated_offset = propagation.offset
 
-    def unwatch(self) -> None:
-        """Watch no key any more: UNWATCH, EXEC, DISCARD, RESET, disconnect."""
-        watched, watchers = self.feature_if_used(WatchedKeys), self.instance.watchers
-        if watched is None:
-            return
-        self.end_feature(WatchedKeys)
-        for key in watched.expired:
-            others = watchers[key]
-            del others[watched]
-            if not others:
-                del watchers[key]
-
     # -- output --------------------------------------------------------------------------------
 
     def send(self, data: bytes) -> None:
@@ -318,3 +303,35 @@ class Client:
             return
         self.output.append(data)
         self.transport.send_soon()
+
+
+class Clients:
+    """All clients, in the order in which they came."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.by_id: dict[int, Client] = {}
+        self.on_new: list[Callable[[Client], None]] = []
+        self.on_close: list[Callable[[Client], None]] = []  # what features forget of it
+        self._instance = instance
+        self._next_id = 1
+
+    def new(self) -> Client:
+        """A client with the next ID, on database 0."""
+        client = Client(self._instance, self._next_id, self._instance.databases[0])
+        self._next_id += 1
+        self.by_id[client.id] = client
+        for note in self.on_new:
+            note(client)
+        return client
+
+    def forget(self, client: Client) -> None:
+        """The connection has closed: remove the client from every queue, subscription and table."""
+        client.closed = True
+        client.output.clear()
+        if client.long_reply is not None:
+            client.long_reply.end()
+            client.long_reply = None
+        self.by_id.pop(client.id, None)
+        self._instance.monitors.pop(client, None)
+        for forget in self.on_close:
+            forget(client)

@@ -15,6 +15,7 @@ from functools import cache
 from importlib import import_module
 
 from commands.core.registry import Command
+from protocol import replies
 from protocol.records import record
 
 
@@ -56,3 +57,14 @@ def rows_of(family: str) -> dict[str, Row]:
         row.group = row.group or table.GROUP
         row.since = row.since or rows[name.split()[0]].since or table.SINCE
     return rows
+
+
+def help_reply(container: bytes, *lines: bytes) -> bytes:
+    """The reply to `<container> HELP`: an array of simple strings.
+
+    `container` in upper case; `lines` are each sub-command with its arguments and, indented by
+    four blanks, sentences about it.
+    """
+    usage = b"%b <subcommand> [<arg> [value] [opt] ...]. Subcommands are:" % container
+    text = [usage, *lines, b"HELP", b"    Print this help."]
+    return replies.array([replies.simple(line) for line in text])

@@ -1,13 +1,19 @@
 # The C types of commands/core/instance.py.
 
-from commands.core.blocking.ready_keys cimport ReadyKeys
-from commands.core.propagation.propagation cimport Propagation
 from storage.chance cimport Chance
-from commands.state.background_work cimport BackgroundWork
-from commands.state.stats cimport Stats
-from commands.state.invalidation_table cimport TrackingTable
-from storage.keyspace.database cimport Database
 from storage.types.value cimport Value
+from commands.core.propagation cimport Propagation
+from commands.core.stats cimport Stats
+from storage.keyspace.database cimport Database
+
+
+cpdef long long frequency_now(Value value, long long now_ms, long long decay_minutes)
+cpdef count_access(Value value, long long now_ms, object settings, Chance chance)
+
+
+cdef class ReadyKeys:
+    cdef public dict awaited
+    cdef public dict signalled
 
 
 cdef class Instance:
@@ -18,16 +24,14 @@ cdef class Instance:
     cdef public long gates
     cdef public long long dirty
     cdef public ReadyKeys ready_keys
-    cdef public object read_requests
-    cdef public object group_read_requests
-    cdef public dict xadd_caps
-    cdef public TrackingTable tracking
-    cdef public dict watchers
+    cdef public list key_observers
+    cdef public list at_cycle_end
+    cdef public object publish
     cdef dict _features
     cdef public Stats stats
     cdef public dict monitors
     cdef public Propagation propagation
-    cdef public BackgroundWork background_work
+    cdef public object background_work
     cdef public long long node_max_entries
     cdef public long long node_max_bytes
     cdef public bint is_observed

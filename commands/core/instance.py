@@ -11,14 +11,15 @@ for its absence, fails transactions that watch it, and invalidates clients' cach
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import cython
 
 from commands.config.configuration import Configuration
 from commands.config.redaction import HIDDEN
-from commands.core.blocking.ready_keys import ReadyKeys
+from commands.core import notifications
+from commands.core.background_work import BackgroundWork
 from commands.core.gates import (
     GATE_LOADING,
     GATE_OUT_OF_MEMORY,
@@ -27,27 +28,82 @@ from commands.core.gates import (
     KEEPING_GATES,
 )
 from commands.core.host import Host
-from commands.core.propagation.propagation import Propagation
-from commands.eviction.frequency import count_access
-from commands.pubsub.registry import PubSub, Subscriber
-from commands.replication.state import ReplicationState
-from commands.state import notifications
-from commands.state.background_work import BackgroundWork
-from commands.state.invalidation_table import TrackingClient, TrackingTable
-from commands.state.latency import LatencyMonitor
-from commands.state.persistence_state import PersistenceState
-from commands.state.producer_ids import IdempotenceWatch
-from commands.state.stats import Stats
-from commands.streams.request_cache import RequestCache
-from commands.transactions.watched_keys import WatchedKeys
+from commands.core.propagation import Propagation
+from commands.core.server_state import PersistenceState, ReplicationState
+from commands.core.stats import Stats
 from protocol.errors import ReplyError
 from protocol.requests import Argv
 from storage.chance import Chance
 from storage.keyspace.database import Database
 from storage.nodes.entry_cache import EntryCache
 from storage.redis_format.encoding_limits import EncodingLimits
-from storage.stream import Stream
-from storage.types.value import Value
+from storage.types.value import NEW_FREQUENCY, Value
+
+MAX_FREQUENCY = 255
+_MINUTE_MS = 60_000
+
+
+class FrequencySettings(Protocol):
+    """The directives that count here."""
+
+    lfu_log_factor: int
+    lfu_decay_time: int  # minutes; 0: no decay
+
+
+def frequency_now(
+    value: Value, now_ms: cython.longlong, decay_minutes: cython.longlong
+) -> cython.longlong:
+    """The count of a value, 0 to 255, after the decay since its last access."""
+    if not decay_minutes:
+        return value.frequency
+    passed: cython.longlong = now_ms // _MINUTE_MS - value.access_ms // _MINUTE_MS
+    if passed <= 0:
+        return value.frequency
+    return max(value.frequency - passed // decay_minutes, 0)
+
+
+def count_access(
+    value: Value, now_ms: cython.longlong, settings: FrequencySettings, chance: Chance
+) -> None:
+    """Count an access, before its time is noted."""
+    frequency: cython.longlong = frequency_now(value, now_ms, settings.lfu_decay_time)
+    if frequency < MAX_FREQUENCY:
+        above: cython.longlong = max(frequency - NEW_FREQUENCY, 0)
+        if not above or not chance.below(above * settings.lfu_log_factor + 1):
+            frequency += 1
+    value.frequency = frequency
+
+
+WatchedKey: TypeAlias = "tuple[int, bytes]"  # (database index, key)
+
+
+@cython.cclass
+class ReadyKeys:
+    """The keys of all databases that clients wait for, and the ready ones among them."""
+
+    def __init__(self) -> None:
+        self.awaited: Collection[WatchedKey] = {}
+        self.signalled: dict[WatchedKey, None] = {}
+
+    def signal(self, db_index: int, key: bytes) -> None:
+        """`key` may serve its waiters now, was removed, or changed its type; dispatch decides which
+        of them to wake.
+        """
+        watched = (db_index, key)
+        if watched in self.awaited:
+            self.signalled[watched] = None
+
+    def signal_all(self, db_index: int) -> None:
+        """Every awaited key of a database may have changed (FLUSHDB, SWAPDB)."""
+        for watched in self.awaited:
+            if watched[0] == db_index:
+                self.signalled[watched] = None
+
+    def take(self) -> list[WatchedKey]:
+        """Return the ready keys in the order in which they were signalled, and clear the list."""
+        ready = list(self.signalled)
+        self.signalled.clear()
+        return ready
 
 
 class Feature(Protocol):
@@ -57,6 +113,21 @@ class Feature(Protocol):
 
 
 State = TypeVar("State", bound=Feature)
+# Called with a database, a key of it that has changed, and the client that did it.
+KeyObserver: TypeAlias = Callable[[Database, bytes, Any], None]
+# By the type of a value: what a family does with one that is stored at a key.
+STORED: dict[type[Value], Callable[[Any, Any], None]] = {}
+
+
+class Receiver(Protocol):
+    """A client that is sent what others do."""
+
+    def send(self, data: bytes) -> None:
+        """Send a message."""
+
+
+def _has_no_subscribers(channel: bytes, message: bytes) -> None:
+    """Until the first client subscribes (commands/pubsub/registry.py)."""
 
 
 @cython.cclass
@@ -80,26 +151,21 @@ class Instance:
         ]
 
         # clients
-        self.monitors: dict[Subscriber, None] = {}
+        self.monitors: dict[Receiver, None] = {}
         # Flags for states in which every client's request must be checked; 0 in normal operation.
         self.gates = 0
         self.is_cluster = False  # cluster mode: each request is checked for the slot of its keys
         self.paused_until_ms = 0  # CLIENT PAUSE
         self.pause_writes_only = False
-        # features
-        self.read_requests: RequestCache[Any] = RequestCache()  # XREAD
-        self.group_read_requests: RequestCache[Any] = RequestCache()  # XREADGROUP
-        self.xadd_caps: dict[bytes, Any] = {}  # the caps of XADD, by their raw bytes
         self.ready_keys = ReadyKeys()
-        self.idempotence = IdempotenceWatch()
-        self.pubsub = PubSub()
-        self.tracking = TrackingTable(config)
-        self.watchers: dict[tuple[int, bytes], dict[WatchedKeys, None]] = {}
+        # features, and what they register
         self._features: dict[type[Feature], Feature] = {}
+        self.key_observers: list[KeyObserver] = []  # see `observe_keys`
+        self.at_cycle_end: list[Callable[[], None]] = []  # runs once, before output leaves
+        self.publish: Callable[[bytes, bytes], object] = _has_no_subscribers  # a keyspace event
         self.chance = Chance(host.random_below(1 << 62))
         # statistics
         self.stats = Stats()
-        self.latency = LatencyMonitor(config)
         self.dirty = 0  # changes since the last save
         self.persistence = PersistenceState(last_save_ms=now_ms)
         self.write_refusal: ReplyError | None = None
@@ -107,7 +173,6 @@ class Instance:
         self.is_torn = False  # a script was ended in the middle of its writes: nothing may be saved
         self.active_expiry = True  # DEBUG SET-ACTIVE-EXPIRE
         self.is_cron_paused = False  # DEBUG PAUSE-CRON
-        self.node_max_entries = 0
         self.look_up_settings()
         # Propagates a change that no client requested, in order with the commands' own: the
         # dispatcher sets it.
@@ -130,8 +195,6 @@ class Instance:
     def look_up_settings(self) -> None:
         """Cache the settings that most requests need: `Dispatcher.look_up_settings` calls this."""
         config = self.config
-        if self.node_max_entries != config.stream_node_max_entries:
-            self.xadd_caps.clear()  # they depend on it
         self.node_max_entries = config.stream_node_max_entries
         self.node_max_bytes = config.stream_node_max_bytes
         policy = config.maxmemory_policy
@@ -140,7 +203,7 @@ class Instance:
         self.limits_memory = config.maxmemory > 0
         if not self.limits_memory:
             self.set_gate(GATE_OUT_OF_MEMORY, is_shut=False)
-        self.is_observed = bool(config.notify_keyspace_events or self.tracking.active)
+        self.is_observed = bool(config.notify_keyspace_events or self.key_observers)
         limit = config.client_output_buffer_limit["normal"]
         self.limits_output = bool(limit.hard_bytes or limit.soft_bytes)  # of ordinary clients
 
@@ -189,8 +252,9 @@ class Instance:
         old = db.get(key) if notifies else None
         value.access_ms = self.now_ms
         db.set(key, value)
-        if type(value) is Stream and value.idempotence is not None:
-            self.idempotence.watch(value.idempotence)  # it may be a copy
+        keep = STORED.get(type(value))
+        if keep is not None:
+            keep(self, value)
         if self.ready_keys.awaited:
             self.ready_keys.signal(db.index, key)
         if notifies:
@@ -229,18 +293,22 @@ class Instance:
         self.key_modified(db, key, None)
         self.notify(event_class, event, key, db.index)
 
-    def key_modified(self, db: Database, key: bytes, by: TrackingClient | None) -> None:
-        """Fail the transactions that watch `key`, and invalidate clients' caches of it."""
-        watched = (db.index, key)
-        watchers = self.watchers.get(watched)
-        if watchers:
-            for each in watchers:
-                if each.expired[watched] and key not in db:
-                    each.expired[watched] = False  # had expired before WATCH, is removed now
-                else:
-                    each.has_changed = True
-        if self.tracking.active:
-            self.tracking.invalidate(key, by)
+    def observe_keys(self, observer: KeyObserver, *, is_on: bool) -> None:
+        """Call `observer` with each key that changes, from now on or no longer."""
+        if is_on != (observer in self.key_observers):
+            if is_on:
+                self.key_observers.append(observer)
+            else:
+                self.key_observers.remove(observer)
+            self.look_up_settings()
+
+    def key_modified(self, db: Database, key: bytes, by: Any) -> None:
+        """Fail the transactions that watch `key`, and invalidate clients' caches of it.
+
+        `by`: the client that changed it, None for the server itself.
+        """
+        for observer in self.key_observers:
+            observer(db, key, by)
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -250,9 +318,9 @@ class Instance:
         if not enabled & event_class:
             return
         if enabled & notifications.KEYSPACE:
-            self.pubsub.publish(b"__keyspace@%d__:%b" % (db_index, key), event)
+            self.publish(b"__keyspace@%d__:%b" % (db_index, key), event)
         if enabled & notifications.KEYEVENT:
-            self.pubsub.publish(b"__keyevent@%d__:%b" % (db_index, event), key)
+            self.publish(b"__keyevent@%d__:%b" % (db_index, event), key)
 
     def notify_fields(
         self, event: bytes, key: bytes, fields: Sequence[bytes], db_index: int
@@ -263,7 +331,7 @@ class Instance:
         if enabled & notifications.HASH and enabled & notifications.SUBKEYS and fields:
             messages = notifications.subkey_messages(enabled, event, key, fields, db_index)
             for channel, message in messages:
-                self.pubsub.publish(channel, message)
+                self.publish(channel, message)
 
     def notify_miss(self, db: Database, key: bytes) -> None:
         """A read found no key: event `keymiss`."""

@@ -1,5 +1,8 @@
 # The C types of commands/core/registry.py.
 
+from commands.core.client cimport Client
+from protocol.request cimport Request
+
 
 cdef class Command:
     cdef public bytes name
@@ -15,3 +18,10 @@ cdef class Command:
     cdef public dict subcommands
     cdef public long long least_words
     cdef public long long most_words
+
+
+cdef class Runner:
+    cdef public long long mark_ns
+
+    cpdef object account(self, Client client, Command command, Request request, object handler)
+    cpdef object run_with_pauses(self, Client client, list argv, object work)

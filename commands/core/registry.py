@@ -11,16 +11,20 @@ family's table, and name the module in commands/catalogue.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import cython
 
-from commands.core.blocking.blocked_clients import Block
+from commands.core.blocked_clients import Block
 from commands.core.client import Client
+from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
+from protocol.errors import ReplyError
 from protocol.records import frozen_record
 from protocol.request import Request
+from protocol.requests import Argv
+from storage.append_only.carriers import UnknownCarrier, unwrap, wrap
 from storage.types.value import as_int64
 
 # None: the handler sent what there was to send.
@@ -220,7 +224,7 @@ class Command:
         return [i for spec in self.keys for i in spec.positions(argv)]
 
 
-# By lower-case name; containers included. A server's own names: commands/core/command_table.py.
+# By lower-case name; containers included. A server's own names: commands/core/registry.py.
 COMMANDS: dict[bytes, Command] = {}
 
 
@@ -294,3 +298,87 @@ def container(name: str) -> None:
             family="",
         ),
     )
+
+
+class CommandTable:
+    """The names of one server."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.by_name = renamed(instance.config.renamed_commands)
+        # The writes without sub-commands, in the spelling of files and of primaries.
+        self.writes = {
+            name.upper(): command
+            for name, command in (COMMANDS | self.by_name).items()
+            if command.flags & WRITE and not command.subcommands
+        }
+
+    def find(self, words: Request | list[bytes]) -> Command | None:
+        """The command or sub-command of a client's request; None if there is none."""
+        return find(words, self.by_name)
+
+    def find_replayed(self, words: Request | list[bytes]) -> Command | None:
+        """`find` for a request of the append-only file or of a primary."""
+        return find(words, self.by_name) or find(words, COMMANDS)
+
+
+def renamed(pairs: Iterable[tuple[str, str]]) -> dict[bytes, Command]:
+    """The table after each `rename-command` in its turn; an empty name removes the command.
+
+    Raises ValueError.
+    """
+    by_name = dict(COMMANDS)
+    for pair in pairs:
+        old, new = (name.lower().encode("utf-8", "surrogateescape") for name in pair)
+        command = by_name.pop(old, None)
+        if command is None:
+            raise ValueError("No such command in rename-command")
+        if new in by_name:
+            raise ValueError("Target command name already exists")
+        if new:
+            by_name[new] = command
+    return by_name
+
+
+@cython.cclass
+class Runner:
+    """Runs commands (server/requests/dispatch.py)."""
+
+    def __init__(self, mark_ns: int) -> None:
+        self.mark_ns = mark_ns  # when the last command ended, in ns of a monotonic clock
+
+    def account(
+        self, client: Client, command: Command, request: Request, handler: Handler | None
+    ) -> Reply:
+        """Call a handler, with statistics and propagation; a long reply is returned as it is."""
+        raise NotImplementedError
+
+    def join(self, client: Client, command: Command, request: Request, reply: LongReply) -> bytes:
+        """The whole of a long reply; if it fails, its error."""
+        raise NotImplementedError
+
+    def run_with_pauses(self, client: Client, argv: Argv, work: Callable[[], Reply]) -> Reply:
+        """The reply of `work`, which may pause; a Block if it has."""
+        raise NotImplementedError
+
+
+def propagate_carried(client: Client, *request: bytes) -> None:
+    """`Client.propagate` for a request that no version of Redis knows."""
+    if client.instance.propagation.sinks:
+        client.propagate(*wrap(request))
+
+
+def carried(client: Client, argv: Request) -> tuple[Command, Argv] | None:
+    """The command that an ECHO carries; None for an ordinary ECHO.
+
+    Raises ReplyError for a carried request that this version does not know.
+    """
+    try:
+        request = unwrap(argv.words())
+    except UnknownCarrier as error:
+        raise ReplyError(b"ERR " + str(error).encode()) from None
+    if request is None:
+        return None
+    command = client.instance.feature(CommandTable).find_replayed(request)
+    if command is None or not command.flags & WRITE or not command.accepts(len(request)):
+        raise ReplyError(b"ERR Rillway's own state is unknown here: '%b'" % request[0][:128])
+    return command, request

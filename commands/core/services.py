@@ -6,14 +6,12 @@ the other servers.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
-from commands.core.blocking.blocked_clients import Block
+from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.instance import Instance
-from commands.core.registry import Command, Reply
-from commands.core.runner import Runner
-from commands.replication.replica_table import Replica
+from commands.core.registry import Command, Reply, Runner
 from protocol.records import record
 from protocol.request import Request
 from protocol.requests import Argv
@@ -117,10 +115,10 @@ class Persistence(Protocol):
 class Replication(Protocol):
     """The replication services that commands use (server/replication/replication.py).
 
-    The state is in `Instance.replication`.
+    The state is in `Instance.replication`, replicas in commands/replication/replica_table.py.
     """
 
-    def send(self, replica: Replica, data: bytes) -> None:
+    def send(self, replica: Any, data: bytes) -> None:
         """Send bytes to a replica, in the order of the calls."""
 
     def check_can_serve(self, client: Client) -> None:
@@ -132,7 +130,7 @@ class Replication(Protocol):
     def synchronise_blindly(self, client: Client) -> None:
         """SYNC: make the client a replica that does not use offsets."""
 
-    def acknowledged(self, replica: Replica) -> None:
+    def acknowledged(self, replica: Any) -> None:
         """A replica has acknowledged an offset."""
 
     def answer_when_acknowledged(

@@ -1,6 +1,5 @@
 """The memory limit: what is counted, and which keys are evicted.
 
 memory_use: the memory in use (INFO: used_memory)
-frequency:  how often a value is used, for the LFU policies
 eviction:   chooses the next key by the policy, and removes it
 """

@@ -18,9 +18,8 @@ from __future__ import annotations
 from bisect import insort
 from typing import TypeAlias
 
-from commands.core.instance import Instance
-from commands.eviction.frequency import MAX_FREQUENCY, frequency_now
-from commands.state import notifications
+from commands.core import notifications
+from commands.core.instance import MAX_FREQUENCY, Instance, frequency_now
 from storage.keyspace.database import Database
 from storage.types.value import Value
 

@@ -19,9 +19,10 @@ from __future__ import annotations
 import cython
 
 from commands.connection.client_memory import ClientMemory
+from commands.connection.invalidation_table import TrackingTable
 from commands.core.instance import Instance
+from commands.core.stats import ScriptingFigures
 from commands.scripting.scripting_state import Scripting
-from commands.state.stats import ScriptingFigures
 from storage.keyspace.database import Database
 
 # A key of the table of client-side caching, with one reader.
@@ -55,7 +56,7 @@ class MemoryUse:
         self.rest_bytes = (
             (0 if backlog is None else backlog.length)
             + instance.entry_cache.used_bytes
-            + _TRACKED_KEY_BYTES * len(instance.tracking.readers)
+            + _TRACKED_KEY_BYTES * len(instance.feature(TrackingTable).readers)
             + figures.eval_bytes
             + figures.script_bytes
             + figures.function_bytes

@@ -5,9 +5,8 @@ A place is a member whose score is its geohash. GEOADD is propagated as the ZADD
 
 from __future__ import annotations
 
-from commands.core.arguments import Arguments
+from commands.core.arguments import Arguments, parse_double
 from commands.core.client import Client
-from commands.core.floats import parse_double
 from commands.core.registry import DENYOOM, READONLY, WRITE, command, one_key
 from commands.geo.geohash import Place, decode, distance_m, encode, text_of
 from commands.sorted_sets.zadd import zadd

@@ -7,7 +7,7 @@ propagated without the fieldset.
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.help import help_reply
+from commands.core.documentation import help_reply
 from commands.core.registry import DENYOOM, FAST, LOADING, STALE, WRITE, command, container, one_key
 from protocol import errors, replies
 from protocol.errors import ReplyError

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from commands.core import notifications
 from commands.core.client import Client
 from commands.core.gates import KEEPING_GATES
 from commands.core.instance import Instance
-from commands.state import notifications
 from storage.keyspace.database import Database
 from storage.types.hashes import HashValue
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from commands.core import notifications
 from commands.core.client import Client
 from commands.core.registry import (
     DENYOOM,
@@ -17,7 +18,6 @@ from commands.core.registry import (
     keys_to_end,
     one_key,
 )
-from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request

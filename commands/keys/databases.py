@@ -1,16 +1,18 @@
 """FLUSHDB, FLUSHALL and SWAPDB: whole databases.
 
 ASYNC and SYNC are accepted and mean the same: the keys are removed when the reply is sent, and
-their memory is freed incrementally in the background (commands/state/background_work.py).
+their memory is freed incrementally in the background (commands/core/background_work.py).
 """
 
 from __future__ import annotations
 
+from commands.connection.invalidation_table import TrackingTable
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.instance import Instance
 from commands.core.registry import FAST, WRITE, command
 from commands.core.services import Services
+from commands.transactions.watched_keys import Watchers
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -55,8 +57,7 @@ def _flush(instance: Instance, databases: list[Database]) -> None:
         instance.ready_keys.signal_all(db.index)
     instance.entry_cache.clear()  # nodes of other databases are unpacked again when read
     # Client-side caches do not distinguish databases: invalidate everything.
-    if instance.tracking.active:
-        instance.tracking.invalidate_all()
+    instance.feature(TrackingTable).invalidate_all()
 
 
 @command("SWAPDB", arity=3, flags=WRITE | FAST)
@@ -94,7 +95,7 @@ def _fail_watchers(instance: Instance, db: Database, replacement: Database) -> N
     A key that neither database has is unchanged. A key that was missing or expired when it was
     watched is changed only if the replacement has a live one: an expired key counts as missing.
     """
-    for (index, key), watchers in instance.watchers.items():
+    for (index, key), watchers in instance.feature(Watchers).by_key.items():
         if index != db.index or (key not in db and key not in replacement):
             continue
         arrives = key in replacement and not replacement.is_expired(key, instance.now_ms)

@@ -6,10 +6,10 @@ incrementally in the background (storage/keyspace/deferred_free.py).
 
 from __future__ import annotations
 
+from commands.core import notifications
 from commands.core.client import Client
 from commands.core.registry import FAST, READONLY, WRITE, command, keys_to_end, one_key
 from commands.keys.lookup import find, peek
-from commands.state import notifications
 from protocol import replies
 from protocol.request import Request
 from storage.types.value import type_name

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import cython
 
+from commands.core import notifications
 from commands.core.arguments import INT64_MAX, INT64_MIN, parse_int
 from commands.core.client import Client
 from commands.core.registry import FAST, READONLY, WRITE, command, one_key
 from commands.keys.existence import delete
 from commands.keys.lookup import peek
-from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request

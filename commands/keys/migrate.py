@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from commands.core.arguments import Arguments, parse_int
-from commands.core.blocking.blocked_clients import Block
+from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.registry import MOVABLE_KEYS, WRITE, KeySpec, command
 from commands.core.services import MigrationOrder, Services

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.help import help_reply
+from commands.core.documentation import help_reply
+from commands.core.instance import frequency_now
 from commands.core.registry import LOADING, READONLY, STALE, command, container, one_key
-from commands.eviction.frequency import frequency_now
 from commands.keys.lookup import peek
 from protocol import errors, replies
 from protocol.errors import ReplyError

@@ -12,17 +12,24 @@ from functools import partial
 from typing import TypeAlias
 
 from commands.config.configuration import Configuration
+from commands.core import notifications
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
-from commands.core.blocking.blocked_clients import Block
+from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.gates import GATE_PRIMARY
+from commands.core.instance import MAX_FREQUENCY
 from commands.core.long_reply import LongReply
-from commands.core.propagation.carried_requests import propagate_carried
-from commands.core.registry import ASKING, DENYOOM, READONLY, WRITE, command, one_key
-from commands.eviction.frequency import MAX_FREQUENCY
+from commands.core.registry import (
+    ASKING,
+    DENYOOM,
+    READONLY,
+    WRITE,
+    command,
+    one_key,
+    propagate_carried,
+)
 from commands.keys.lookup import find
 from commands.replication.older_replicas import check_field_times
-from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record

@@ -15,13 +15,12 @@ from itertools import chain
 from operator import itemgetter
 
 from commands.acl.checks import may_read_all_keys
-from commands.core.arguments import Arguments
+from commands.core import notifications
+from commands.core.arguments import Arguments, parse_loose_double
 from commands.core.client import Client
-from commands.core.floats import parse_loose_double
 from commands.core.gates import GATE_RESTRICTED
 from commands.core.long_reply import LongReply
 from commands.core.registry import DENYOOM, MOVABLE_KEYS, READONLY, WRITE, KeySpec, command
-from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record

@@ -5,11 +5,11 @@ The time to live moves with the value. The new key wakes the clients that wait f
 
 from __future__ import annotations
 
+from commands.core import notifications
 from commands.core.arguments import Arguments
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key, two_keys
 from commands.keys.lookup import find, parse_database
-from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request

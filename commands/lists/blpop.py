@@ -9,13 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from commands.core.arguments import Arguments
-from commands.core.blocking.blocked_clients import Block
-from commands.core.blocking.blocking_pops import (
-    first_of,
-    parse_multi_pop,
-    parse_timeout,
-    pop_or_wait,
-)
+from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.registry import (
     BLOCKING,
@@ -25,6 +19,12 @@ from commands.core.registry import (
     KeySpec,
     command,
     counted_keys,
+)
+from commands.lists.blocking_pops import (
+    first_of,
+    parse_multi_pop,
+    parse_timeout,
+    pop_or_wait,
 )
 from commands.lists.ends import LEFT, POPS, RIGHT, SIDES, pop
 from commands.lists.lmove import MOVED_KEYS, Move, move, parse_move, parse_moves, propagate_moves

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import cython
 
+from commands.core import notifications
 from commands.core.client import Client
-from commands.state import notifications
 from protocol import errors
 from protocol.errors import ReplyError
 from storage.types.lists import ListValue

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from commands.core.arguments import Arguments, parse_int
-from commands.core.blocking.blocking_pops import MultiPop, first_of, parse_multi_pop
 from commands.core.client import Client
 from commands.core.registry import FAST, MOVABLE_KEYS, WRITE, command, counted_keys, one_key
+from commands.lists.blocking_pops import MultiPop, first_of, parse_multi_pop
 from commands.lists.ends import LEFT, POPS, RIGHT, SIDES, pop
 from protocol import errors, replies
 from protocol.request import Request

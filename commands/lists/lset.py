@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from commands.core import notifications
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, WRITE, command, one_key
 from commands.lists.elements import clip, from_start
 from commands.lists.ends import after_removal
-from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request

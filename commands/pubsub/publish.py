@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from commands.cluster.mode import ClusterMode
 from commands.core.client import Client
-from commands.core.help import help_reply
+from commands.core.documentation import help_reply
 from commands.core.registry import (
     FAST,
     LOADING,
@@ -22,7 +22,7 @@ from commands.core.registry import (
 )
 from commands.core.services import Services
 from commands.keys.pattern import matches
-from commands.pubsub.registry import Subscriptions
+from commands.pubsub.registry import PubSub, Subscriptions
 from protocol import errors, replies
 from protocol.request import Request
 
@@ -31,7 +31,7 @@ from protocol.request import Request
 def publish(client: Client, argv: Request) -> bytes:
     """Integer: the number of deliveries, one per matching subscription. Source: Redis 7.2."""
     _tell_others(client, argv, is_sharded=False)
-    return replies.integer(client.instance.pubsub.publish(argv[1], argv[2]))
+    return replies.integer(client.instance.feature(PubSub).publish(argv[1], argv[2]))
 
 
 @command(
@@ -43,7 +43,7 @@ def publish(client: Client, argv: Request) -> bytes:
 def spublish(client: Client, argv: Request) -> bytes:
     """Integer: the number of clients that received the message. Source: Redis 7.2."""
     _tell_others(client, argv, is_sharded=True)
-    return replies.integer(client.instance.pubsub.publish_to_shard(argv[1], argv[2]))
+    return replies.integer(client.instance.feature(PubSub).publish_to_shard(argv[1], argv[2]))
 
 
 def _tell_others(client: Client, argv: Request, *, is_sharded: bool) -> None:
@@ -61,31 +61,31 @@ container("PUBSUB")
 @command("PUBSUB CHANNELS", arity=-2, flags=PUBSUB | LOADING | STALE)
 def pubsub_channels(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
-    return _names(client.instance.pubsub.channels, argv)
+    return _names(client.instance.feature(PubSub).channels, argv)
 
 
 @command("PUBSUB SHARDCHANNELS", arity=-2, flags=PUBSUB | LOADING | STALE)
 def pubsub_shardchannels(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
-    return _names(client.instance.pubsub.shard_channels, argv)
+    return _names(client.instance.feature(PubSub).shard_channels, argv)
 
 
 @command("PUBSUB NUMSUB", arity=-2, flags=PUBSUB | LOADING | STALE)
 def pubsub_numsub(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
-    return _counts(client.instance.pubsub.channels, argv[2:])
+    return _counts(client.instance.feature(PubSub).channels, argv[2:])
 
 
 @command("PUBSUB SHARDNUMSUB", arity=-2, flags=PUBSUB | LOADING | STALE)
 def pubsub_shardnumsub(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
-    return _counts(client.instance.pubsub.shard_channels, argv[2:])
+    return _counts(client.instance.feature(PubSub).shard_channels, argv[2:])
 
 
 @command("PUBSUB NUMPAT", arity=2, flags=PUBSUB | LOADING | STALE)
 def pubsub_numpat(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
-    return replies.integer(len(client.instance.pubsub.patterns))
+    return replies.integer(len(client.instance.feature(PubSub).patterns))
 
 
 @command("PUBSUB HELP", arity=2, flags=LOADING | STALE)

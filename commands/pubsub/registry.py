@@ -14,7 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeAlias
 
+from commands.core.client import Clients
 from commands.core.gates import GATE_SUBSCRIBED
+from commands.core.instance import Instance
 from commands.keys.pattern import Matcher, matcher
 from protocol import replies
 from protocol.slots import key_slot
@@ -116,10 +118,12 @@ class Patterns(Subscriptions):
 class PubSub:
     """The subscriptions of all clients."""
 
-    def __init__(self) -> None:
+    def __init__(self, instance: Instance) -> None:
         self.channels = Subscriptions()
         self.patterns = Patterns()
         self.shard_channels = Subscriptions()
+        instance.publish = self.publish
+        instance.feature(Clients).on_close.append(self.forget)
 
     def publish(self, channel: bytes, message: bytes) -> int:
         """Send to the subscribers of the channel and of the patterns; how many got it."""

@@ -34,7 +34,7 @@ class _Kind:
 
 
 def _count_channels_and_patterns(client: Client) -> int:
-    pubsub = client.instance.pubsub
+    pubsub = client.instance.feature(PubSub)
     return pubsub.channels.count_of(client) + pubsub.patterns.count_of(client)
 
 
@@ -43,12 +43,12 @@ _PATTERN = _Kind(b"p", lambda pubsub: pubsub.patterns, _count_channels_and_patte
 _SHARD = _Kind(
     b"s",
     lambda pubsub: pubsub.shard_channels,
-    lambda client: client.instance.pubsub.shard_channels.count_of(client),
+    lambda client: client.instance.feature(PubSub).shard_channels.count_of(client),
 )
 
 
 def _subscribe(client: Client, kind: _Kind, names: list[bytes]) -> bytes:
-    table = kind.table_of(client.instance.pubsub)
+    table = kind.table_of(client.instance.feature(PubSub))
     messages = []
     for name in names:
         table.add(client, name)
@@ -58,7 +58,7 @@ def _subscribe(client: Client, kind: _Kind, names: list[bytes]) -> bytes:
 
 def _unsubscribe(client: Client, kind: _Kind, names: list[bytes]) -> bytes:
     """Without names: from all of the kind; if there are none, one message with a null name."""
-    table = kind.table_of(client.instance.pubsub)
+    table = kind.table_of(client.instance.feature(PubSub))
     messages = []
     for name in names or table.names_of(client):
         table.remove(client, name)

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from commands.core.instance import Instance
+from commands.core.server_state import UNKNOWN
 from commands.replication.replica_table import Replica, ReplicaTable
-from commands.replication.state import UNKNOWN
 
 Field: TypeAlias = "tuple[str, str | int]"
 

@@ -1,7 +1,7 @@
 """Checks for replicas of a Redis older than 7.4 or a Valkey older than 9: no times of hash fields.
 
 Everything else that is newer than Redis 7.0 is propagated in words that 7.0 knows, or inside a
-carrier (commands/core/propagation/carried_requests.py). A replica that is neither Rillway nor
+carrier (commands/core/registry.py). A replica that is neither Rillway nor
 Valkey 9 counts as the Redis that `repl-snapshot-version` names: with 7.0 or 7.2, commands that give
 fields a time are refused while such a replica is attached, and such a replica is refused while
 there are fields with a time.

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import field
 from enum import Enum
 
-from commands.core.client import Client
+from commands.core.client import Client, Clients
 from commands.core.instance import Instance
-from commands.replication.state import RILLWAY
+from commands.core.server_state import RILLWAY
 from protocol.records import entity
 from storage.types.value import as_int64
 
@@ -86,6 +86,8 @@ class ReplicaTable:
         self.replicas: dict[Client, Replica] = {}
         # These, and clients that have announced themselves with REPLCONF.
         self.announced: dict[Client, Replica] = {}
+        self._log = instance.host.log
+        instance.feature(Clients).on_close.append(self.forget)
 
     def announced_by(self, client: Client) -> Replica:
         """Return the replica that a client is; it becomes one if it was none."""
@@ -94,10 +96,12 @@ class ReplicaTable:
             replica = self.announced[client] = Replica(client)
         return replica
 
-    def forget(self, client: Client) -> Replica | None:
-        """Forget a client that has left; the replica that is lost with it, if it was one."""
+    def forget(self, client: Client) -> None:
+        """Forget a client that has left; log that, if it was a replica."""
         self.announced.pop(client, None)
-        return self.replicas.pop(client, None)
+        replica = self.replicas.pop(client, None)
+        if replica is not None:
+            self._log("notice", f"Connection with replica {replica.name} lost.")
 
     @property
     def online(self) -> list[Replica]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from commands.core.client import Client
 from commands.core.instance import Instance
 from commands.core.registry import FAST, LOADING, NOSCRIPT, STALE, command
+from commands.core.server_state import UNKNOWN
 from commands.replication.replica_table import ReplicaTable
-from commands.replication.state import UNKNOWN
 from protocol import replies
 from protocol.request import Request
 

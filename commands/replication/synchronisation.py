@@ -21,9 +21,9 @@ from commands.core.registry import (
     STALE,
     command,
 )
+from commands.core.server_state import RILLWAY
 from commands.core.services import Services
 from commands.replication.replica_table import Replica, ReplicaTable
-from commands.replication.state import RILLWAY
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request

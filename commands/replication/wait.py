@@ -7,7 +7,7 @@ never reports what is on its disk (any Redis before 7.2) does not count for WAIT
 from __future__ import annotations
 
 from commands.core.arguments import INT64_MAX, parse_int
-from commands.core.blocking.blocked_clients import Block
+from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.registry import BLOCKING, command
 from commands.core.services import Services

@@ -1,7 +1,7 @@
 # The C types of commands/scripting/calls.py.
 
 from commands.core.instance cimport Instance
-from commands.core.runner cimport Runner
+from commands.core.registry cimport Runner
 from commands.scripting.interpreter cimport HostFunctions, Interpreter
 from commands.scripting.running_script cimport Running, ScriptClient
 from protocol.request cimport Request

@@ -16,8 +16,8 @@ import hiredis
 from commands.acl.access_control import AccessControl
 from commands.acl.checks import denial, refusal_in_script
 from commands.cluster import routing
-from commands.core.blocking.blocked_clients import Block
-from commands.core.command_table import CommandTable
+from commands.connection.invalidation_table import remember_request
+from commands.core.blocked_clients import Block
 from commands.core.gates import (
     GATE_FEW_REPLICAS,
     GATE_OUT_OF_MEMORY,
@@ -28,6 +28,7 @@ from commands.core.gates import (
     GATE_TRACKING,
     GATE_WRITES_REFUSED,
 )
+from commands.core.host import REDIS_VERSION
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
 from commands.core.registry import (
@@ -38,17 +39,16 @@ from commands.core.registry import (
     STALE,
     WRITE,
     Command,
+    CommandTable,
     Handler,
     Reply,
+    Runner,
 )
-from commands.core.runner import Runner
 from commands.core.services import Services
-from commands.core.version import REDIS_VERSION
 from commands.scripting.crossing import NO_WORDS, let_others_run, to_words
 from commands.scripting.functions.libraries import Libraries
 from commands.scripting.interpreter import HostFunctions, Interpreter
 from commands.scripting.running_script import REPLICATE_ALL, Running, ScriptClient
-from commands.state.tracked_requests import remember_request
 from protocol import errors
 from protocol.request import Request, of_words
 from protocol.requests import Argv

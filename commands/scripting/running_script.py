@@ -97,7 +97,7 @@ class ScriptClient(Client):
         """`key` was changed by the caller: watching transactions fail, caches are invalidated."""
         instance = self.instance
         instance.dirty += changes
-        if instance.watchers or instance.tracking.active:
+        if instance.key_observers:
             instance.key_modified(self.db, key, self.caller)
 
     def send(self, data: bytes) -> None:

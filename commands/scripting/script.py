@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.help import help_reply
+from commands.core.documentation import help_reply
 from commands.core.registry import ALLOW_BUSY, LOADING, NOSCRIPT, STALE, command, container
 from commands.scripting.scripting_state import Scripting
 from protocol import replies

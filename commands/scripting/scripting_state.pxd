@@ -1,7 +1,7 @@
 # The C types of commands/scripting/scripting_state.py.
 
 from commands.core.instance cimport Instance
-from commands.core.runner cimport Runner
+from commands.core.registry cimport Runner
 from commands.scripting.calls cimport Calls
 from commands.scripting.crossing cimport Compiled
 from commands.scripting.interpreter cimport Interpreter

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import cython
 
-from commands.core.runner import Runner
+from commands.core.registry import Runner
 from commands.core.services import Services
+from commands.core.stats import ScriptingFigures
 from commands.scripting.calls import Calls
 from commands.scripting.crossing import Compiled
 from commands.scripting.functions.libraries import Libraries
@@ -30,7 +31,6 @@ from commands.scripting.interpreter import (
 )
 from commands.scripting.running_script import Running, ScriptClient
 from commands.scripting.script_cache import ScriptCache
-from commands.state.stats import ScriptingFigures
 from protocol import replies
 from protocol.errors import ReplyError
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 from commands.acl.access_control import AccessControl
 from commands.config.configuration import DIRECTIVES, HIDDEN, NAMES, is_known
+from commands.connection.invalidation_table import TrackingTable
 from commands.core.client import Client
-from commands.core.help import help_reply
+from commands.core.documentation import help_reply
 from commands.core.instance import Instance
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command, container
 from commands.eviction.memory_use import MemoryUse
@@ -75,7 +76,7 @@ def config_set(client: Client, argv: Request) -> bytes:
     if "maxmemory" in pairs:
         _warn_of_limit(client.instance)
     if "tracking-table-max-keys" in pairs:
-        client.instance.tracking.limit()
+        client.instance.feature(TrackingTable).limit()
     return replies.OK
 
 

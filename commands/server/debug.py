@@ -7,7 +7,7 @@ from math import isfinite
 
 from commands.core.arguments import parse_int
 from commands.core.client import Client
-from commands.core.help import help_reply
+from commands.core.documentation import help_reply
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from commands.core.services import Services
 from commands.keys.pattern import matches

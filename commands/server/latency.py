@@ -1,22 +1,35 @@
 """LATENCY LATEST, HISTORY, RESET, GRAPH, DOCTOR, HISTOGRAM, HELP.
 
-The first five read the latency monitor (commands/state/latency.py), which samples slow events while
-latency-monitor-threshold is set. HISTOGRAM reads what is counted for every command
-(commands/state/histogram.py).
+The first five read the latency monitor, which samples slow events while latency-monitor-threshold
+is set. HISTOGRAM reads what is counted for every command
+(commands/core/stats.py).
 """
 
 from __future__ import annotations
 
+from collections import deque
+from typing import TYPE_CHECKING
+
 from commands.core.client import Client
-from commands.core.command_table import CommandTable
-from commands.core.help import help_reply
+from commands.core.documentation import help_reply
 from commands.core.instance import Instance
-from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, Command, command, container
+from commands.core.registry import (
+    ADMIN,
+    LOADING,
+    NOSCRIPT,
+    STALE,
+    Command,
+    CommandTable,
+    command,
+    container,
+)
 from commands.server.command.table import find_command
-from commands.state.latency import LatencyEvent
 from protocol import replies
 from protocol.errors import ReplyError
 from protocol.request import Request
+
+if TYPE_CHECKING:
+    pass
 
 FLAGS = ADMIN | NOSCRIPT | LOADING | STALE
 
@@ -38,7 +51,7 @@ def latency_latest(client: Client, argv: Request) -> bytes:
                 replies.integer(event.max_ms),
             ]
         )
-        for name, event in client.instance.latency.events.items()
+        for name, event in client.instance.feature(LatencyMonitor).events.items()
     ]
     return replies.array(rows)
 
@@ -46,7 +59,7 @@ def latency_latest(client: Client, argv: Request) -> bytes:
 @command("LATENCY HISTORY", arity=3, flags=FLAGS)
 def latency_history(client: Client, argv: Request) -> bytes:
     """Pairs of Unix time and milliseconds, the oldest first; empty for an unknown event."""
-    event = client.instance.latency.events.get(argv[2])
+    event = client.instance.feature(LatencyMonitor).events.get(argv[2])
     samples = event.samples if event is not None else ()
     return replies.array(
         [
@@ -59,7 +72,7 @@ def latency_history(client: Client, argv: Request) -> bytes:
 @command("LATENCY RESET", arity=-2, flags=FLAGS)
 def latency_reset(client: Client, argv: Request) -> bytes:
     """Integer: the number of events deleted."""
-    return replies.integer(client.instance.latency.reset(argv[2:]))
+    return replies.integer(client.instance.feature(LatencyMonitor).reset(argv[2:]))
 
 
 # -- pictures and words --------------------------------------------------------------------------
@@ -68,7 +81,7 @@ def latency_reset(client: Client, argv: Request) -> bytes:
 @command("LATENCY GRAPH", arity=3, flags=FLAGS)
 def latency_graph(client: Client, argv: Request) -> bytes:
     """A column for each sample, the latest at the right; below it how long ago it was taken."""
-    event = client.instance.latency.events.get(argv[2])
+    event = client.instance.feature(LatencyMonitor).events.get(argv[2])
     if event is None:
         raise ReplyError(b"ERR No samples available for event '%b'" % argv[2])
     text = graph(argv[2].decode("latin-1"), event, client.instance.now_ms // 1000)
@@ -110,7 +123,7 @@ def latency_doctor(client: Client, argv: Request) -> bytes:
 def report(instance: Instance) -> str:
     """Return the text of LATENCY DOCTOR: the events with their samples, and advice."""
     threshold_ms = instance.config.latency_monitor_threshold
-    events = instance.latency.events
+    events = instance.feature(LatencyMonitor).events
     if not events and not threshold_ms:
         return (
             "Nothing is being measured: latency-monitor-threshold is 0. Set it to the number of\n"
@@ -141,7 +154,7 @@ def _diagnosis(name: str, event: LatencyEvent) -> str:
 
 
 def _advice(instance: Instance) -> list[str]:
-    config, names = instance.config, instance.latency.events.keys()
+    config, names = instance.config, instance.feature(LatencyMonitor).events.keys()
     slow_us, threshold_ms = config.slowlog_log_slower_than, config.latency_monitor_threshold
     lines = []
     if names & {b"command", b"fast-command"}:
@@ -221,3 +234,38 @@ def latency_help(client: Client, argv: Request) -> bytes:
         b"HISTOGRAM [<command> ...]",
         b"    How the latencies of commands are distributed.",
     )
+
+
+MAX_SAMPLES = 160
+
+
+class LatencyEvent:
+    """The samples of one event."""
+
+    def __init__(self) -> None:
+        self.samples: deque[tuple[int, int]] = deque(
+            maxlen=MAX_SAMPLES
+        )  # (Unix s, ms), oldest first
+        self.max_ms = 0  # since the event was seen first
+
+    def add(self, time_s: int, duration_ms: int) -> None:
+        """One more sample."""
+        self.max_ms = max(self.max_ms, duration_ms)
+        if self.samples and self.samples[-1][0] == time_s:
+            duration_ms = max(duration_ms, self.samples.pop()[1])
+        self.samples.append((time_s, duration_ms))
+
+
+class LatencyMonitor:
+    """Samples of slow events."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.events: dict[bytes, LatencyEvent] = {}
+
+    def sample(self, event: bytes, duration_ms: int, now_ms: int) -> None:
+        """`event` took `duration_ms`, at or above latency-monitor-threshold."""
+        self.events.setdefault(event, LatencyEvent()).add(now_ms // 1000, duration_ms)
+
+    def reset(self, names: list[bytes]) -> int:
+        """Delete the named events, or all if none is named; return the number deleted."""
+        return sum(self.events.pop(name, None) is not None for name in names or list(self.events))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
+from commands.core.host import REDIS_VERSION, RILLWAY_VERSION
 from commands.core.registry import FAST, READONLY, command
-from commands.core.version import REDIS_VERSION, RILLWAY_VERSION
 from protocol import replies
 from protocol.request import Request
 

@@ -8,9 +8,8 @@ from typing import TypeAlias
 
 from commands.connection.client_memory import ClientMemory
 from commands.core.arguments import Arguments
-from commands.core.client import Client
-from commands.core.clients import Clients
-from commands.core.help import help_reply
+from commands.core.client import Client, Clients
+from commands.core.documentation import help_reply
 from commands.core.instance import Instance
 from commands.core.registry import LOADING, READONLY, STALE, command, container, one_key
 from commands.eviction.memory_use import scripting_figures

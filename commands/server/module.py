@@ -7,7 +7,7 @@ sub-command.
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.help import help_reply
+from commands.core.documentation import help_reply
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command, container
 from protocol import replies
 from protocol.request import Request

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from commands.core import notifications
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
@@ -23,7 +24,6 @@ from commands.core.registry import (
 )
 from commands.keys.existence import delete
 from commands.sets.members import members_reply
-from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request

@@ -7,10 +7,10 @@ from itertools import chain
 
 import cython
 
+from commands.core import notifications
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key, two_keys
-from commands.state import notifications
 from protocol import replies
 from protocol.request import Request
 from storage.types.key_part import KEYS

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from commands.core import notifications
 from commands.core.arguments import INT64_MAX, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
@@ -17,7 +18,6 @@ from commands.sets.members import (
     members_reply,
     remove_if_empty,
 )
-from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request

@@ -13,9 +13,8 @@ from typing import TypeAlias
 
 import cython
 
-from commands.core.arguments import Arguments
+from commands.core.arguments import Arguments, parse_double
 from commands.core.client import Client
-from commands.core.floats import parse_double
 from commands.core.long_reply import LongReply
 from commands.core.registry import (
     DENYOOM,

@@ -1,6 +1,6 @@
 # The C types of commands/sorted_sets/bounds.py.
 
-from commands.core.floats cimport quick_double
+from commands.core.arguments cimport quick_double
 
 
 cdef Py_ssize_t _FEW_DIGITS

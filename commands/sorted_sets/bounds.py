@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import cython
 
-from commands.core.arguments import parse_int
-from commands.core.floats import parse_loose_double, quick_double
+from commands.core.arguments import parse_int, parse_loose_double, quick_double
 from protocol import errors
 from protocol.errors import ReplyError
 from storage.types.sets import LexBounds, ScoreBounds, Span

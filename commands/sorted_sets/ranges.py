@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import cython
 
+from commands.core import notifications
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import DENYOOM, READONLY, WRITE, command, one_key, two_keys
@@ -21,7 +22,6 @@ from commands.sorted_sets.bounds import (
     rank_span,
 )
 from commands.sorted_sets.pairs import members_reply
-from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request

@@ -1,7 +1,7 @@
 # The C types of commands/sorted_sets/zadd.py.
 
 from commands.core.client cimport Client
-from commands.core.floats cimport quick_double
+from commands.core.arguments cimport quick_double
 from commands.sorted_sets.pairs cimport score_or_nil
 from protocol.request cimport Request
 from storage.types.records cimport make_record, score_of

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import cython
 
-from commands.core.arguments import Arguments
+from commands.core import notifications
+from commands.core.arguments import Arguments, parse_double, quick_double
 from commands.core.client import Client
-from commands.core.floats import parse_double, quick_double
 from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
 from commands.sorted_sets.pairs import score_or_nil
-from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request

@@ -7,14 +7,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from commands.core import notifications
 from commands.core.arguments import Arguments, parse_int
-from commands.core.blocking.blocked_clients import Block
-from commands.core.blocking.blocking_pops import (
-    first_of,
-    parse_multi_pop,
-    parse_timeout,
-    pop_or_wait,
-)
+from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import (
@@ -27,9 +22,14 @@ from commands.core.registry import (
     counted_keys,
     one_key,
 )
+from commands.lists.blocking_pops import (
+    first_of,
+    parse_multi_pop,
+    parse_timeout,
+    pop_or_wait,
+)
 from commands.sorted_sets.pairs import flat_pair, members_reply, nested_pair
 from commands.sorted_sets.zrem import remove_if_empty
-from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import frozen_record

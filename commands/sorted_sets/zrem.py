@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from commands.core import notifications
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.registry import FAST, WRITE, command, one_key
 from commands.sorted_sets.bounds import parse_lex_bounds, parse_score_bounds, rank_span
-from commands.state import notifications
 from protocol import replies
 from protocol.request import Request
 from storage.types.sets import SortedSetValue, Span

@@ -23,3 +23,11 @@ cdef _propagate_unparsed(
     Client client, Request request, Py_ssize_t id_position, Stream stream, object trim,
     bytes reply, bytes fields,
 )
+
+
+cdef class KnownCaps:
+    cdef long long node_max_entries
+    cdef dict trims
+
+
+cdef KnownCaps _known_caps

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 
 import cython
 
+from commands.core import notifications
 from commands.core.client import Client
-from commands.core.propagation.carried_requests import propagate_carried
-from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
+from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key, propagate_carried
 from commands.core.services import Services
-from commands.state import notifications
 from commands.streams.delete import POLICIES
 from commands.streams.idempotence import Idempotency, new_stream, parse_idempotency, remember
 from commands.streams.ids import id_bulk
@@ -121,7 +120,7 @@ def _add_unparsed(client: Client, request: Request) -> bytes | None:
         else:  # saves a call
             stream.access_ms = instance.now_ms
     instance.dirty += 1
-    if instance.is_observed or (instance.watchers and (db.index, key) in instance.watchers):
+    if instance.is_observed:
         client.modified(key, 0)
         client.notify(notifications.STREAM, b"xadd", key)
     if instance.ready_keys.awaited:
@@ -164,6 +163,22 @@ def _propagate_unparsed(
     writer.encoded(fields)
 
 
+@cython.cclass
+class KnownCaps:
+    """The caps of requests, by their bytes. They depend on stream-node-max-entries."""
+
+    def __init__(self) -> None:
+        self.reset(0)
+
+    def reset(self, node_max_entries: int) -> None:
+        """Forget them: the directive has changed."""
+        self.node_max_entries = node_max_entries
+        self.trims: dict[bytes, Trim | None] = {}
+
+
+_known_caps: KnownCaps = KnownCaps()
+
+
 @cython.cfunc
 def _known_cap(client: Client, request: Request, id_position: cython.Py_ssize_t) -> Trim | None:
     """The trim of a request that begins with MAXLEN.
@@ -175,16 +190,18 @@ def _known_cap(client: Client, request: Request, id_position: cython.Py_ssize_t)
     if request.count <= id_position or instance.ready_keys.awaited:
         return None
     text = request.part(2, id_position)
-    trim: Trim | None = instance.xadd_caps.get(text)
+    if instance.node_max_entries != _known_caps.node_max_entries:
+        _known_caps.reset(instance.node_max_entries)
+    trim: Trim | None = _known_caps.trims.get(text)
     if trim is None:
         words = [request.word(index) for index in range(2, id_position)]
         try:
             trim = _parse_cap((*words, b"*"), instance.node_max_entries).trim
         except ReplyError:
             return None
-        if len(instance.xadd_caps) >= MAX_CAPS:
-            instance.xadd_caps.clear()
-        instance.xadd_caps[text] = trim
+        if len(_known_caps.trims) >= MAX_CAPS:
+            _known_caps.trims.clear()
+        _known_caps.trims[text] = trim
     # The general path knows that a trim that is replayed has no limit.
     return None if client.replays and trim is not None and trim.approximate else trim
 
@@ -210,7 +227,7 @@ def xadd(client: Client, request: Request) -> bytes:
     if not len(argv) & 1:
         raise errors.wrong_arity(b"xadd")
     key, fields = argv[1], argv[3:]
-    stream = client.lookup_stream_for_write(key)
+    stream: Stream | None = client.lookup_stream_for_write(key)
     entry_id = automatic_id(stream, client.instance.now_ms)
     reply = append_entry(client, key, stream, entry_id, fields)
     if client.instance.propagation.sinks:
@@ -221,7 +238,7 @@ def xadd(client: Client, request: Request) -> bytes:
 def _add_with_options(client: Client, argv: Argv) -> bytes:
     options = parse_options(client, argv)
     key, fields = argv[1], argv[options.id_position + 1 :]
-    stream = client.lookup_stream_for_write(key)
+    stream: Stream | None = client.lookup_stream_for_write(key)
     if stream is None and options.no_mkstream:
         return replies.NIL[client.resp]
     idempotency = options.idempotency

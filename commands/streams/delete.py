@@ -11,10 +11,10 @@ only entries that every group was given and has acknowledged.
 
 from __future__ import annotations
 
+from commands.core import notifications
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.registry import FAST, WRITE, command, one_key
-from commands.state import notifications
 from commands.streams.groups.delivery import group_changed, propagate_removals
 from commands.streams.ids import ascending, parse_all
 from protocol import errors, replies

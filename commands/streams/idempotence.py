@@ -10,10 +10,13 @@ of the fields and values for the idempotent ID.
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from weakref import ref
+
 from commands.config.configuration import Configuration
 from commands.core.client import Client
-from commands.core.propagation.carried_requests import propagate_carried
-from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
+from commands.core.instance import STORED, Instance
+from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key, propagate_carried
 from commands.streams.groups.delivery import group_changed
 from commands.streams.ids import parse_strict
 from protocol import errors, replies
@@ -88,7 +91,7 @@ def remember(client: Client, stream: Stream, pid: bytes, iid: bytes, entry_id: E
     """Remember the entry that was added for a producer's idempotent ID."""
     idempotence = idempotence_of(stream)
     idempotence.record(pid, iid, entry_id)
-    client.instance.idempotence.watch(idempotence)
+    client.instance.feature(IdempotenceWatch).watch(idempotence)
 
 
 @command("XIDMPRECORD", arity=5, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"UPDATE"))
@@ -113,3 +116,41 @@ def xidmprecord(client: Client, argv: Request) -> bytes:
     elif known != entry_id:
         raise ReplyError(errors.RECORD_OTHER_ENTRY)
     return replies.OK
+
+
+class IdempotenceWatch:
+    """The sets of remembered IDs that hold at least one ID, in the order of the next check."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._queue: OrderedDict[ref[Idempotence], None] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def watch(self, idempotence: Idempotence) -> None:
+        """Expire the old IDs of `idempotence` from now on; no effect if it is watched already."""
+        self._queue.setdefault(ref(idempotence))
+
+    def expire(self, now_ms: int, limit: int) -> None:
+        """Drop expired IDs, one stream after another, until `limit` producers were checked."""
+        for _ in range(len(self._queue)):
+            if limit <= 0:
+                return
+            reference, _ = self._queue.popitem(last=False)
+            idempotence = reference()
+            if idempotence is None:
+                continue
+            looked_at = min(limit, idempotence.pids_tracked)
+            idempotence.expire(now_ms, looked_at)
+            limit -= looked_at
+            if idempotence.pids_tracked:
+                self.watch(idempotence)
+
+
+def _watch_stored(instance: Instance, stream: Stream) -> None:
+    """A stream is stored at a key; it may be a copy."""
+    if stream.idempotence is not None:
+        instance.feature(IdempotenceWatch).watch(stream.idempotence)
+
+
+STORED[Stream] = _watch_stored

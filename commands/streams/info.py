@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from commands.core.arguments import parse_int
 from commands.core.client import Client
-from commands.core.help import help_reply
+from commands.core.documentation import help_reply
 from commands.core.long_reply import LongReply
 from commands.core.registry import LOADING, READONLY, STALE, command, container, one_key
 from commands.streams.ids import id_bulk

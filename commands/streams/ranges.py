@@ -59,7 +59,7 @@ def xrange(client: Client, argv: Request) -> bytes | LongReply:
             return reply
     start, end = parse_range_start(argv[2]), parse_range_end(argv[3])
     count = _parse_count(argv)
-    stream = client.lookup_stream(argv[1])
+    stream: Stream | None = client.lookup_stream(argv[1])
     if stream is None or count == 0:
         return _nothing(client, stream)
     if is_long(stream, start, end, count):
@@ -102,7 +102,7 @@ def xrevrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of entries, newest first; null for a COUNT that is not positive. Source: Redis 7.4."""
     start, end = parse_range_start(argv[3]), parse_range_end(argv[2])
     count = _parse_count(argv)
-    stream = client.lookup_stream(argv[1])
+    stream: Stream | None = client.lookup_stream(argv[1])
     if stream is None or count == 0:
         return _nothing(client, stream)
     if is_long(stream, start, end, count):
@@ -117,7 +117,7 @@ def xrevrange(client: Client, argv: Request) -> bytes | LongReply:
 @command("XLEN", arity=2, flags=READONLY | FAST, keys=one_key(b"RO"))
 def xlen(client: Client, argv: Request) -> bytes:
     """Integer, 0 for a missing key. Source: Redis 7.4."""
-    stream = client.lookup_stream(argv.word(1))
+    stream: Stream | None = client.lookup_stream(argv.word(1))
     argv.mark_quick(0)
     return replies.ZERO if stream is None else replies.integer(stream.length)
 
@@ -234,7 +234,7 @@ def xsplit(client: Client, argv: Request) -> bytes:
     """Array of [first ID, last ID, number of entries]; empty for a missing key."""
     start, end = parse_range_start(argv[2]), parse_range_end(argv[3])
     every, count = _parse_sizes(argv)
-    stream = client.lookup_stream(argv[1])
+    stream: Stream | None = client.lookup_stream(argv[1])
     if stream is None:
         return replies.EMPTY_ARRAY
     limit = stream.length if count is None else max(count, 0)

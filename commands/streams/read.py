@@ -27,12 +27,13 @@ from typing import TYPE_CHECKING, cast
 import cython
 
 from commands.core.arguments import INT64_MAX, parse_int
-from commands.core.blocking.blocked_clients import Block, BlockedClients
+from commands.core.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import BLOCKING, MOVABLE_KEYS, READONLY, KeySpec, command
 from commands.streams.ids import parse_strict
 from commands.streams.ranges import LongRange, is_long, long_reply
+from commands.streams.request_cache import RequestCache
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
@@ -322,6 +323,10 @@ class KnownRead:
         self.header_2, self.header_3 = (open_header(self.key, resp) for resp in (2, 3))
 
 
+# Requests that were parsed, for all servers of the process.
+_KNOWN: RequestCache[KnownRead] = RequestCache()
+
+
 @cython.cfunc
 def _read_few(client: Client, request: Request, known: KnownRead) -> bytes | None:
     """The reply with a few entries after a plain ID or a time, or null without BLOCK; else None."""
@@ -384,7 +389,7 @@ def xread(client: Client, request: Request) -> bytes | LongReply | Block:
     Source: Redis 8.10.
     """
     # Requests for one stream are cached by all arguments but the ID, which differs each time.
-    cache, head = client.instance.read_requests, request.head(request.count - 1)
+    cache, head = _KNOWN, request.head(request.count - 1)
     known: KnownRead | None = cache.get(head)
     if known is not None:
         reply = _read_few(client, request, known)
@@ -427,7 +432,7 @@ class StreamRead:
         streams = 0
         has_long_range = False
         for key, after in zip(request.keys, self._after, strict=True):
-            stream = client.lookup_stream(key)
+            stream: Stream | None = client.lookup_stream(key)
             if stream is None or not stream.length:
                 continue
             if after is None:
@@ -488,7 +493,7 @@ def _nothing(client: Client, read: StreamRead, texts: list[bytes]) -> bytes | Bl
 
 def _resolve(client: Client, key: bytes, text: bytes) -> EntryID | None:
     """The ID after which to read; None for `+`. Raises ReplyError."""
-    stream = client.lookup_stream(key)
+    stream: Stream | None = client.lookup_stream(key)
     if text == b"$":
         return MIN_ID if stream is None else stream.last_id
     if text == b"+":

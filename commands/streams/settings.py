@@ -5,7 +5,7 @@
                                         own; commands/streams/groups/ack_journal.py)
 
 `ACK-JOURNAL ""` turns the journal off. Its limit has a default and stays when another key is named.
-Settings of the journal are propagated in a carrier (commands/core/propagation/carried_requests.py),
+Settings of the journal are propagated in a carrier (commands/core/registry.py),
 since no Redis knows them.
 """
 
@@ -13,11 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from commands.core import notifications
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
-from commands.core.propagation.carried_requests import propagate_carried
-from commands.core.registry import DENYOOM, FAST, MOVABLE_KEYS, WRITE, KeySpec, command, one_key
-from commands.state import notifications
+from commands.core.registry import (
+    DENYOOM,
+    FAST,
+    MOVABLE_KEYS,
+    WRITE,
+    KeySpec,
+    command,
+    one_key,
+    propagate_carried,
+)
 from commands.streams.groups.delivery import group_changed
 from commands.streams.idempotence import idempotence_of
 from commands.streams.ids import parse_strict

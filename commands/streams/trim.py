@@ -18,11 +18,10 @@ from __future__ import annotations
 from dataclasses import field
 
 from commands.config.configuration import Configuration
+from commands.core import notifications
 from commands.core.arguments import parse_int
 from commands.core.client import Client
-from commands.core.propagation.carried_requests import propagate_carried
-from commands.core.registry import WRITE, command, one_key
-from commands.state import notifications
+from commands.core.registry import WRITE, command, one_key, propagate_carried
 from commands.streams.delete import POLICIES
 from commands.streams.groups.delivery import group_changed, propagate_removals
 from commands.streams.ids import parse_strict
@@ -269,7 +268,7 @@ def xtrim(client: Client, request: Request) -> bytes:
     assert trim is not None
 
     key = argv[1]
-    stream = client.lookup_stream_for_write(key)
+    stream: Stream | None = client.lookup_stream_for_write(key)
     if stream is None:
         return replies.ZERO
     removed = trim.apply(stream, client)

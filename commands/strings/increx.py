@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import field
 from fractions import Fraction
 
+from commands.core import notifications
 from commands.core.arguments import INT64_MAX, INT64_MIN, Arguments, parse_int
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
-from commands.state import notifications
 from commands.strings import long_double
 from commands.strings.lifetime import Lifetime
 from protocol import errors, replies

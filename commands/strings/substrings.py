@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from commands.core import notifications
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key
-from commands.state import notifications
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request

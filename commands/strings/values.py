@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import cython
 
+from commands.core import notifications
 from commands.core.arguments import INT64_MAX, INT64_MIN, Arguments, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
@@ -36,7 +37,6 @@ from commands.core.registry import (
 )
 from commands.keys.existence import delete
 from commands.keys.expiry import persist_key, set_deadline
-from commands.state import notifications
 from commands.strings import long_double
 from commands.strings.conditions import CONDITIONS, Condition, parse_condition
 from commands.strings.lifetime import Lifetime, parse_deadline
@@ -59,7 +59,7 @@ _PIECE_BYTES: cython.Py_ssize_t = 128 * 1024
 @command("GET", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
 def get(client: Client, request: Request) -> bytes | LongReply:
     """Bulk string, null without the key. Source: Redis 7.2."""
-    value = client.lookup_string(request.word(1))
+    value: StringValue | None = client.lookup_string(request.word(1))
     data = None if value is None else value.to_bytes()
     if data is not None and len(data) >= _LONG_BYTES:
         return LongReply(_pieces(data))
@@ -85,7 +85,7 @@ def mget(client: Client, argv: Request) -> bytes:
 @command("GETDEL", arity=2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
 def getdel(client: Client, argv: Request) -> bytes | LongReply:
     """Bulk string, null without the key. Source: Redis 7.2."""
-    value = client.lookup_string(argv[1])
+    value: StringValue | None = client.lookup_string(argv[1])
     if value is None:
         return replies.NIL[client.resp]
     delete(client, argv[1])
@@ -98,7 +98,7 @@ def getex(client: Client, argv: Request) -> bytes | LongReply:
     """Bulk string, null without the key. Source: Redis 7.2."""
     key, now_ms = argv[1], client.instance.now_ms
     lifetime = _parse_getex_options(Arguments(argv, 2))
-    value = client.lookup_string(key)
+    value: StringValue | None = client.lookup_string(key)
     if value is None:
         return replies.NIL[client.resp]  # even when the deadline is invalid
     deadline_ms = lifetime.deadline_ms(b"getex", now_ms)
@@ -165,7 +165,6 @@ def _set_plainly(client: Client, request: Request) -> bytes | None:
         (value is not None and type(value) is not StringValue)
         or request.count != 3
         or (db.expires and key in db.expires)
-        or (instance.watchers and (db.index, key) in instance.watchers)
         or instance.is_observed
         or instance.ready_keys.awaited
     ):
@@ -345,7 +344,7 @@ def _set_with_lifetime(client: Client, argv: Request, command: bytes, unit_ms: i
 def getset(client: Client, argv: Request) -> bytes:
     """Bulk string, null if there was none. Source: Redis 7.2."""
     _, key, data = argv
-    old = client.lookup_string(key)
+    old: StringValue | None = client.lookup_string(key)
     put(client, key, data, is_looked_up=True)
     _propagate_set(client, b"SET", key, data, deadline_ms=None, keep_lifetime=False)
     return replies.bulk_or_nil(old.to_bytes() if old is not None else None, client.resp)
@@ -371,12 +370,7 @@ def msetnx(client: Client, argv: Request) -> bytes:
 def _put_all(client: Client, pairs: list[tuple[bytes, bytes]]) -> None:
     """`put` for each pair; many new keys are inserted in one batch if no event is published."""
     instance, db = client.instance, client.db
-    is_plain = len(pairs) > FEW_KEYS and not (
-        instance.config.notify_keyspace_events
-        or instance.watchers
-        or instance.tracking.active
-        or instance.ready_keys.awaited
-    )
+    is_plain = len(pairs) > FEW_KEYS and not (instance.is_observed or instance.ready_keys.awaited)
     if is_plain:
         now_ms = instance.now_ms
         values = [StringValue(data, now_ms) for _, data in pairs]
@@ -517,7 +511,7 @@ def _replace(
 def incrbyfloat(client: Client, argv: Request) -> bytes:
     """Bulk string: the sum, with up to 17 decimals. Source: Redis 7.2."""
     key = argv[1]
-    value = client.lookup_string_for_write(key)
+    value: StringValue | None = client.lookup_string_for_write(key)
     data = _add_floats(b"0" if value is None else value.to_bytes(), argv[2])
     # Redis keeps the result as text even where it is an integer.
     encoding = b"embstr" if len(data) <= EMBEDDED_STRING_BYTES else b"raw"

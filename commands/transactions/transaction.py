@@ -30,6 +30,7 @@ from commands.core.registry import (
 )
 from commands.core.services import Services
 from commands.transactions.watch import a_watched_key_changed
+from commands.transactions.watched_keys import Watchers
 from protocol import errors, replies
 from protocol.errors import ReplyError, RoutingError
 from protocol.request import Request
@@ -95,7 +96,7 @@ def _execute(client: Client, transaction: Transaction) -> bytes:
         if a_watched_key_changed(client):
             return replies.NIL_ARRAY[client.resp]
         # What the transaction itself changes must not count against its watches.
-        client.unwatch()
+        client.instance.feature(Watchers).unwatch(client)
         client.gates &= ~GATE_MULTI  # queued requests run without it: they were checked
         room_bytes = output_room_bytes(client)
         client.deny_blocking = True
@@ -127,7 +128,7 @@ def discard_transaction(client: Client) -> None:
     client.end_feature(Transaction)
     client.queued_bytes = 0
     client.gates &= ~GATE_MULTI
-    client.unwatch()
+    client.instance.feature(Watchers).unwatch(client)
 
 
 def exec_refused(client: Client, error: ReplyError) -> ReplyError:

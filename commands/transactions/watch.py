@@ -21,7 +21,7 @@ from commands.core.registry import (
     command,
     keys_to_end,
 )
-from commands.transactions.watched_keys import WatchedKeys
+from commands.transactions.watched_keys import WatchedKeys, Watchers
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -40,19 +40,16 @@ def watch(client: Client, argv: Request) -> bytes:
     keys = client.feature(WatchedKeys)
     if keys.has_changed:
         return replies.OK  # the next transaction fails already, whatever else is watched
-    instance, db = client.instance, client.db
+    watchers = client.instance.feature(Watchers)
     for key in argv[1:]:
-        watched = (db.index, key)
-        if watched not in keys.expired:
-            keys.expired[watched] = db.is_expired(key, instance.now_ms)
-            instance.watchers.setdefault(watched, {})[keys] = None
+        watchers.watch(client, keys, key)
     return replies.OK
 
 
 @command("UNWATCH", arity=1, flags=NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY)
 def unwatch(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
-    client.unwatch()
+    client.instance.feature(Watchers).unwatch(client)
     return replies.OK
 
 

@@ -31,12 +31,11 @@ from commands.acl.access_control import AccessControl
 from commands.config.configuration import Configuration
 from commands.config.redaction import without_bytes
 from commands.connection.client_memory import ClientMemory
-from commands.core.blocking.blocked_clients import Block
-from commands.core.client import Client
-from commands.core.clients import Clients
+from commands.core.blocked_clients import Block
+from commands.core.client import Client, Clients
 from commands.core.host import ProcessFacts
 from commands.core.instance import Instance
-from commands.core.propagation.sinks import Sink, units_in
+from commands.core.propagation import Sink, units_in
 from commands.core.services import MigrationOrder, Services
 from protocol import replies
 from protocol.errors import ReplyError

@@ -4,7 +4,7 @@ from commands.config.output_limits cimport is_unlimited
 from commands.connection.client_memory cimport ClientMemory
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
-from commands.state.stats cimport Stats
+from commands.core.stats cimport Stats
 from server.clock cimport now_ms
 from server.requests.dispatch cimport Dispatcher
 from server.loop.cycle cimport EventLoopCycle

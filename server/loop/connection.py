@@ -19,11 +19,10 @@ import cython
 from commands.acl.access_control import AccessControl
 from commands.config.output_limits import drop_for_output, is_unlimited, output_limit
 from commands.connection.client_memory import ClientMemory
-from commands.core.client import Client
-from commands.core.clients import Clients
+from commands.core.client import Client, Clients
 from commands.core.host import DETACHED
 from commands.core.instance import Instance
-from commands.state.stats import Stats
+from commands.core.stats import Stats
 from protocol import replies
 from server.clock import now_ms
 from server.loop.closings import Closings

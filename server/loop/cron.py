@@ -9,12 +9,13 @@ from itertools import islice
 from time import perf_counter_ns
 
 from commands.connection.client_memory import ClientMemory
-from commands.core.clients import Clients
+from commands.core.client import Clients
 from commands.core.gates import GATE_MONITOR, GATE_PRIMARY, GATE_REPLICA, KEEPING_GATES
 from commands.core.instance import Instance
 from commands.eviction.memory_use import MemoryUse
 from commands.hashes.lookup import remove_expired
 from commands.pubsub.registry import is_subscribed
+from commands.streams.idempotence import IdempotenceWatch
 from storage.keyspace.database import Database
 from storage.types.hashes import HashValue
 
@@ -84,7 +85,7 @@ def _expire_fields(instance: Instance, db: Database, limit: int) -> int:
 
 def forget_idempotent_ids(instance: Instance, limit: int) -> None:
     """Let streams forget producers' IDs that are too old, looking at up to `limit` producers."""
-    instance.idempotence.expire(instance.now_ms, limit)
+    instance.feature(IdempotenceWatch).expire(instance.now_ms, limit)
 
 
 def count_memory(instance: Instance) -> None:

@@ -90,9 +90,8 @@ class EventLoopCycle:
             dispatcher.waiters.serve_ready_keys()
         while self._resume_clients():
             pass
-        tracking = instance.tracking
-        if tracking.changes:
-            tracking.broadcast()
+        while instance.at_cycle_end:
+            instance.at_cycle_end.pop()()
         is_awake = dispatcher.has_run_handlers
         dispatcher.has_run_handlers = False
         units: cython.longlong = instance.propagation.units

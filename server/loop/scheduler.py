@@ -1,4 +1,4 @@
-"""Schedules an instance's background work (commands/state/background_work.py) between loop cycles.
+"""Schedules an instance's background work (commands/core/background_work.py) between loop cycles.
 
 One turn takes steps until half a millisecond is used up. If no request came since the last turn,
 the next one follows as soon as the loop has polled again. Otherwise the clients have the loop to
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from commands.core.clients import Clients
+from commands.core.client import Clients
 from commands.core.instance import Instance
 from commands.eviction.memory_use import MemoryUse
 from server import clock

@@ -22,13 +22,11 @@ from typing import TYPE_CHECKING, NoReturn, cast
 from commands.acl.access_control import AccessControl
 from commands.config.configuration import Configuration
 from commands.config.redaction import without_bytes
-from commands.core.blocking.blocked_clients import BlockedClients
-from commands.core.client import Client
-from commands.core.clients import Clients
+from commands.core.blocked_clients import BlockedClients
+from commands.core.client import Client, Clients
 from commands.core.gates import GATE_BUSY
-from commands.core.host import ProcessFacts
+from commands.core.host import REDIS_VERSION, RILLWAY_VERSION, ProcessFacts
 from commands.core.instance import Instance
-from commands.core.version import REDIS_VERSION, RILLWAY_VERSION
 from commands.eviction.memory_use import MemoryUse
 from protocol.cutter import IS_COMPILED
 from server import allocator, clock, user_files

@@ -2,7 +2,7 @@
 
 Everything is computed when it is asked for, by the figures of INFO and from the live objects; only
 the histograms of delivery latencies are counted on the way. The steps are those of a task of
-commands/state/background_work.py: commands run between any two of them. Each takes a fraction of
+commands/core/background_work.py: commands run between any two of them. Each takes a fraction of
 the scheduler's half millisecond.
 
 Streams, groups and consumers are in server/metrics/streams.py.
@@ -15,12 +15,13 @@ import platform
 import resource
 from collections.abc import Iterator
 
-from commands.core import version
+from commands.core.host import REDIS_VERSION, RILLWAY_VERSION
 from commands.core.instance import Instance
+from commands.core.stats import bucket_ends_us
 from commands.replication.replica_table import ReplicaTable
 from commands.server.info.sections import SECTIONS
-from commands.state.histogram import bucket_ends_us
-from commands.state.slowlog import SlowLog
+from commands.server.latency import LatencyMonitor
+from commands.server.slowlog import SlowLog
 from protocol.cutter import IS_COMPILED
 from server.metrics import names
 from server.metrics.names import INFO_FIELDS, Family
@@ -77,7 +78,7 @@ class Collection:
         add(names.UP, 1)
         add(names.START_TIME, started_s)
         build = labels(
-            version=version.RILLWAY_VERSION,
+            version=RILLWAY_VERSION,
             compiled="yes" if IS_COMPILED else "no",
             python=platform.python_version(),
         )
@@ -100,7 +101,7 @@ class Collection:
         instance = self._instance
         text = labels(
             role="slave" if instance.replication.is_replica else "master",
-            redis_version=version.REDIS_VERSION,
+            redis_version=REDIS_VERSION,
             redis_build_id="",
             redis_mode=str(values["redis_mode"]),
             os=str(values["os"]),
@@ -163,7 +164,7 @@ class Collection:
 
     def _events(self) -> None:
         """Spikes of latency, errors."""
-        for event, found in self._instance.latency.events.items():
+        for event, found in self._instance.feature(LatencyMonitor).events.items():
             time_s, duration_ms = found.samples[-1]
             text = labels(event_name=event)
             self.page.add(names.SPIKE_LAST, time_s, text)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import TypeVar
 
-from commands.core.blocking.blocked_clients import BlockedClients
+from commands.core.blocked_clients import BlockedClients
 from commands.core.instance import Instance
 from commands.keys.pattern import matcher
 from commands.keys.size import value_bytes

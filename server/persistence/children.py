@@ -26,7 +26,8 @@ from time import monotonic, perf_counter_ns
 from typing import NoReturn, Protocol
 
 from commands.core.instance import Instance
-from commands.state.persistence_state import PersistenceState
+from commands.core.server_state import PersistenceState
+from commands.server.latency import LatencyMonitor
 from protocol.records import frozen_record
 from server.persistence.files import Files
 
@@ -108,7 +109,7 @@ def start_child(instance: Instance, children: Children, task: Task, keep: int = 
     instance.stats.latest_fork_us = children.fork_us
     fork_ms, threshold_ms = children.fork_us // 1000, instance.config.latency_monitor_threshold
     if threshold_ms and fork_ms >= threshold_ms:
-        instance.latency.sample(b"fork", fork_ms, instance.now_ms)
+        instance.feature(LatencyMonitor).sample(b"fork", fork_ms, instance.now_ms)
     state = instance.persistence
     state.child_keys_total = sum(map(len, instance.databases))
     note_progress(state, Progress(), instance.now_ms)

@@ -22,10 +22,10 @@ import errno
 from collections.abc import Callable, Generator
 from typing import NoReturn
 
-from commands.core.blocking.blocked_clients import Block, BlockedClients
+from commands.core.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
+from commands.core.server_state import NEVER
 from commands.core.services import Services
-from commands.state.persistence_state import NEVER
 from protocol import errors
 from protocol.errors import ReplyError
 from server.persistence.append_only.append_only_file import AppendOnlyFile, Phase

@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from commands.core.blocking.blocked_clients import Block, BlockedClients
+from commands.core.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from commands.core.gates import GATE_READ_ONLY, GATE_STALE
+from commands.core.server_state import NO_ID, UNKNOWN
 from commands.core.services import Services
 from commands.replication.replica_table import Replica, ReplicaTable
-from commands.replication.state import NO_ID, UNKNOWN
 from protocol import errors
 from protocol.errors import ReplyError
 from server.persistence.children import Children

@@ -2,10 +2,10 @@
 
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
-from commands.core.propagation.propagation cimport Propagation
+from commands.core.propagation cimport Propagation
 from commands.core.registry cimport Command
-from commands.core.runner cimport Runner
-from commands.state.stats cimport CommandStats, Stats
+from commands.core.registry cimport Runner
+from commands.core.stats cimport CommandStats, Stats
 from protocol.cutter cimport Cutter
 from protocol.request cimport Request
 from server.requests.admission cimport Admission

@@ -6,7 +6,7 @@ The steps of one request:
   memory_limit evicts keys while more memory is in use than `maxmemory` (memory_limit.py)
   admission    authentication, MULTI, CLIENT PAUSE and other gates (admission.py)
   account      the handler, its statistics, slow log, monitors
-  propagation  its changes, as one unit (commands/core/propagation/propagation.py)
+  propagation  its changes, as one unit (commands/core/propagation.py)
   waiters      clients whose handler returned a `Block` (waiters.py)
 
 No I/O: replies collect in `client.output`. The session (server/requests/session.py) feeds requests
@@ -27,9 +27,9 @@ import cython
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.acl.checks import refusal_in_exec
 from commands.config.redaction import redacted
-from commands.core.blocking.blocked_clients import Block
+from commands.connection.invalidation_table import command_ran
+from commands.core.blocked_clients import Block
 from commands.core.client import Client
-from commands.core.command_table import CommandTable
 from commands.core.gates import (
     GATE_MULTI,
     GATE_PRIMARY,
@@ -40,7 +40,7 @@ from commands.core.gates import (
 )
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
-from commands.core.propagation.propagation import TO_ALL, Propagation
+from commands.core.propagation import TO_ALL, Propagation
 from commands.core.registry import (
     ADMIN,
     FAST,
@@ -50,14 +50,15 @@ from commands.core.registry import (
     SKIP_SLOWLOG,
     WRITE,
     Command,
+    CommandTable,
     Handler,
     Reply,
+    Runner,
 )
-from commands.core.runner import Runner
 from commands.core.services import Services
+from commands.server.latency import LatencyMonitor
 from commands.server.monitor import feed_monitors
-from commands.state.slowlog import SlowLog
-from commands.state.tracked_requests import command_ran
+from commands.server.slowlog import SlowLog
 from commands.streams.lookup import report_damage
 from commands.transactions.transaction import Transaction, exec_refused
 from protocol import errors, replies
@@ -79,7 +80,7 @@ from storage.append_only.request_writer import RequestWriter
 from storage.nodes.listpack_node import DamagedNode
 
 if TYPE_CHECKING:
-    from commands.state.stats import CommandStats, Stats
+    from commands.core.stats import CommandStats, Stats
 
 _HTTP_WORDS = {b"post", b"host:"}
 
@@ -601,7 +602,7 @@ class Dispatcher(Runner):
         spike_ms = instance.config.latency_monitor_threshold
         if spike_ms and elapsed_us >= spike_ms * 1000:
             event = b"fast-command" if command.flags & FAST else b"command"
-            instance.latency.sample(event, elapsed_us // 1000, instance.now_ms)
+            instance.feature(LatencyMonitor).sample(event, elapsed_us // 1000, instance.now_ms)
 
     @property
     def is_in_transaction(self) -> bool:

@@ -21,6 +21,7 @@ from commands.core.gates import GATE_BUSY, GATE_LOADING, GATE_OUT_OF_MEMORY, HOL
 from commands.core.instance import Instance
 from commands.eviction.eviction import Eviction
 from commands.eviction.memory_use import MemoryUse
+from commands.server.latency import LatencyMonitor
 
 UNLIMITED_US = 1 << 60
 # The clock is read once for this many keys.
@@ -93,7 +94,9 @@ class MemoryLimit:
         instance = self._instance
         spike_ms = instance.config.latency_monitor_threshold
         if spike_ms and elapsed_us >= spike_ms * 1000:
-            instance.latency.sample(b"eviction-cycle", elapsed_us // 1000, instance.now_ms)
+            instance.feature(LatencyMonitor).sample(
+                b"eviction-cycle", elapsed_us // 1000, instance.now_ms
+            )
 
     def _end_of_excess(self) -> None:
         stats = self._instance.stats

@@ -21,12 +21,11 @@ from typing import Any, Protocol
 
 import cython
 
-from commands.core.blocking.blocked_clients import Block
+from commands.core.blocked_clients import Block
 from commands.core.client import Client
-from commands.core.command_table import CommandTable
 from commands.core.gates import GATE_BUSY, GATE_PRIMARY
 from commands.core.instance import Instance
-from commands.core.registry import Command, Handler, Reply
+from commands.core.registry import Command, CommandTable, Handler, Reply
 from commands.scripting.scripting_state import Scripting
 from protocol.records import entity
 from protocol.request import Request

@@ -2,7 +2,7 @@
 
 from commands.config.output_limits cimport output_room_bytes
 from commands.core.client cimport Client
-from commands.state.stats cimport Stats
+from commands.core.stats cimport Stats
 from protocol.cutter cimport Cutter
 from server.requests.dispatch cimport Dispatcher
 from server.requests.turns cimport Turns

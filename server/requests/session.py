@@ -16,8 +16,8 @@ from commands.config.output_limits import drop_for_output, output_limit, output_
 from commands.connection.client_memory import words_bytes
 from commands.core.client import Client
 from commands.core.gates import GATE_AUTH, GATE_REPLICA, GATE_SILENT
+from commands.core.stats import Stats
 from commands.replication.replica_table import ReplicaTable
-from commands.state.stats import Stats
 from protocol import replies
 from protocol.cutter import Cutter
 from protocol.request import Request

@@ -2,7 +2,7 @@
 
 A client is in one of the states of `State`; docs/architecture/server.md has the transitions. While
 a client is halted its requests wait unread (server/requests/session.py). What halts it is known to
-its owner: a blocking command (commands/core/blocking/blocked_clients.py), a reply that is sent in
+its owner: a blocking command (commands/core/blocked_clients.py), a reply that is sent in
 pieces (commands/core/long_reply.py), CLIENT PAUSE or a failover (server/requests/admission.py), its
 end. This module keeps the rest: which clients are postponed, have yielded to others, or resume at
 the end of the cycle.

@@ -4,7 +4,7 @@ Serving a waiter means running its command again. That happens when a key that i
 (`serve_ready_keys`), when the passing of time may have changed the result (`retry_due`), and on
 request (`retry`). The client is answered, or it blocks on; `unblock` answers it with a given reply.
 
-Leaves out: the queues of waiters and their deadlines (commands/core/blocking/blocked_clients.py);
+Leaves out: the queues of waiters and their deadlines (commands/core/blocked_clients.py);
 when ready keys are served (server/requests/dispatch.py and server/loop/cycle.py).
 """
 
@@ -14,10 +14,9 @@ from typing import Protocol
 
 from commands.acl.checks import refusal as refusal_by_user
 from commands.cluster.routing import refusal_of_waiting
-from commands.core.blocking.blocked_clients import Block, BlockedClients, Waiting
-from commands.core.blocking.ready_keys import WatchedKey
+from commands.connection.invalidation_table import TrackingTable
+from commands.core.blocked_clients import Block, BlockedClients, Waiting
 from commands.core.client import Client
-from commands.core.command_table import CommandTable
 from commands.core.gates import (
     GATE_BUSY,
     GATE_MIGRATING,
@@ -26,9 +25,18 @@ from commands.core.gates import (
     GATE_TRACKING,
     HOLDING_GATES,
 )
-from commands.core.instance import Instance
+from commands.core.instance import Instance, WatchedKey
 from commands.core.long_reply import LongReply
-from commands.core.registry import COMMANDS, DENYOOM, READONLY, WRITE, Command, Handler, Reply
+from commands.core.registry import (
+    COMMANDS,
+    DENYOOM,
+    READONLY,
+    WRITE,
+    Command,
+    CommandTable,
+    Handler,
+    Reply,
+)
 from commands.keys.moving_keys import MovingKeys
 from protocol import errors
 from protocol.errors import ReplyError
@@ -239,7 +247,7 @@ class Waiters:
         assert type(reply) is bytes
         self.unblock(client, reply, position)  # before the messages that the command has caused
         if client.gates & GATE_TRACKING and command.flags & READONLY:
-            self._instance.tracking.remember_keys(client, block.keys)
+            self._instance.feature(TrackingTable).remember_keys(client, block.keys)
         return reply
 
     def _refuse(self, client: Client, command: Command, error: ReplyError) -> None:

@@ -8,7 +8,7 @@ are propagated in a marked ECHO, the same bytes to the file and to replicas. A c
 propagated, so carriers cannot be forged.
 
 Leaves out: which requests are carried, and how they are run
-(commands/core/propagation/carried_requests.py).
+(commands/core/registry.py).
 """
 
 from __future__ import annotations

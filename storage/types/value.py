@@ -47,7 +47,7 @@ class Value:
     def __init__(self, access_ms: int = 0) -> None:
         self.access_ms = access_ms  # the last access, Unix ms; set by each look-up
         # The keyspace sets these: the place in SCAN's order; memory (storage/keyspace/
-        # memory_count.py); a logarithmic count of accesses (commands/eviction/frequency.py).
+        # memory_count.py); a logarithmic count of accesses (commands/core/instance.py).
         self.serial = 0
         self.counted_bytes = _UNCOUNTED
         self.has_changed = False

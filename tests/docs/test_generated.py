@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from commands.core.version import REDIS_VERSION
+from commands.core.host import REDIS_VERSION
 from docs.generate import (
     ABSENT_COMMANDS,
     BLOCKS,

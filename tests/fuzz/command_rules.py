@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
-from commands.core.blocking.blocked_clients import BlockedClients
-from commands.core.client import Client
-from commands.core.clients import Clients
+from commands.connection.invalidation_table import TrackingTable
+from commands.core.blocked_clients import BlockedClients
+from commands.core.client import Client, Clients
 from commands.core.gates import GATE_MONITOR, GATE_MULTI, GATE_SUBSCRIBED, GATE_TRACKING
 from commands.core.instance import Instance
-from commands.pubsub.registry import Subscriptions, is_subscribed
+from commands.pubsub.registry import PubSub, Subscriptions, is_subscribed
 from commands.transactions.transaction import Transaction
-from commands.transactions.watched_keys import WatchedKeys
+from commands.transactions.watched_keys import WatchedKeys, Watchers
 from storage.digest import value_digest
 from storage.entries.entry_id import MAX_ID, MIN_ID, format_id
 from storage.groups.group import Group
@@ -237,11 +237,11 @@ def check_tables(instance: Instance) -> None:
     require(queues == _pairs(blocked.waiters), "queues of blocked clients")
     kept = [kept for c in clients if (kept := c.feature_if_used(WatchedKeys)) is not None]
     watched = {(key, keys) for keys in kept for key in keys.expired}
-    require(watched == _pairs(instance.watchers), "watched keys")
+    require(watched == _pairs(instance.feature(Watchers).by_key), "watched keys")
     for kind in (
-        instance.pubsub.channels,
-        instance.pubsub.patterns,
-        instance.pubsub.shard_channels,
+        instance.feature(PubSub).channels,
+        instance.feature(PubSub).patterns,
+        instance.feature(PubSub).shard_channels,
     ):
         check_subscriptions(kind, clients)
     require(set(instance.monitors) == {c for c in clients if c.gates & GATE_MONITOR}, "monitors")
@@ -263,13 +263,11 @@ def check_subscriptions(kind: Subscriptions, clients: list[Client]) -> None:
 
 def check_tracking(instance: Instance, clients: list[Client]) -> None:
     """The table of client-side caching counts right and keeps its limit."""
-    tracking, limit = instance.tracking, instance.config.tracking_table_max_keys
-    require(
-        set(tracking.clients.values()) == {c for c in clients if c.tracking}, "tracking clients"
-    )
-    require(tracking.active == bool(tracking.clients), "tracking is active without a client")
+    tracking, limit = instance.feature(TrackingTable), instance.config.tracking_table_max_keys
+    require(set(tracking.clients.values()) == set(tracking.states), "tracking clients")
+    require(set(tracking.states) <= set(clients), "a client that tracks has left")
     require(tracking.total_items == sum(map(len, tracking.readers.values())), "tracking items")
-    wanted = {(p, c) for c in clients if c.tracking for p in c.tracking.prefixes}
+    wanted = {(p, c) for c, state in tracking.states.items() for p in state.prefixes}
     require(wanted == _pairs(tracking.listeners), "prefixes of tracking clients")
     require(not tracking.changes, "changes that no tracking client was told of")
     # A lower limit from CONFIG SET counts from the next read on.
@@ -283,7 +281,8 @@ def check_client(client: Client) -> None:
         bool(gates & GATE_MULTI) == (client.feature_if_used(Transaction) is not None),
         "the gate of MULTI",
     )
-    require(bool(gates & GATE_TRACKING) == (client.tracking is not None), "the gate of tracking")
+    tracks = client in client.instance.feature(TrackingTable).states
+    require(bool(gates & GATE_TRACKING) == tracks, "the gate of tracking")
     restricted = client.resp == 2 and is_subscribed(client)
     require(bool(gates & GATE_SUBSCRIBED) == restricted, "the gate of subscribers")
     require(not client.output, "output that did not leave")

@@ -13,8 +13,7 @@ import pytest
 import uvloop
 
 from commands.config.configuration import Configuration
-from commands.core.client import Client
-from commands.core.clients import Clients
+from commands.core.client import Client, Clients
 from server.loop.connection import Connection
 from server.loop.service import Service
 from server.requests.session import Session

@@ -17,8 +17,8 @@ import pytest
 
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.core.documentation import row_of
+from commands.core.host import REDIS_VERSION
 from commands.core.registry import COMMANDS
-from commands.core.version import REDIS_VERSION
 from tests.support.programs.redis_tools import find_tool, run_tool, tool_environment
 from tests.support.programs.servers import RunningServer
 from tests.support.programs.terminal import Terminal

@@ -18,6 +18,12 @@ LAYERS = ("server", "commands", "storage", "protocol")
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
     "contracts"
 ]
+FAMILIES = [
+    name.replace(".", "/")
+    for contract in CONTRACTS
+    for name in contract.get("forbidden_modules", ())
+    if name.startswith("commands.")
+]
 LINTER = Path(sys.executable).parent / "lint-imports"
 
 
@@ -43,7 +49,8 @@ def small_tree(tmp_path: Path) -> Path:
     """A repository of almost empty layers under the real contracts."""
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     others = ["rillway", "rillway/pipeline", "rillway/console", "rillway/sampler", "rillway/top"]
-    for package in (*LAYERS, *others, *rooms()):
+    families = [*FAMILIES, "commands/core"]
+    for package in (*LAYERS, *others, *rooms(), *families):
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").touch()
     (tmp_path / "server/main.py").touch()

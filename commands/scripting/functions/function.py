@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
+from commands.core.documentation import help_reply
 from commands.core.gates import GATE_PRIMARY
-from commands.core.help import help_reply
 from commands.core.registry import (
     ALLOW_BUSY,
     DENYOOM,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.command_table import CommandTable
 from commands.core.documentation import row_of
-from commands.core.registry import LOADING, STALE, Command, command
+from commands.core.registry import LOADING, STALE, Command, CommandTable, command
 from commands.server.command.syntax import Argument, parse_syntax
 from commands.server.command.table import find_command, status_set
 from protocol import replies

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.command_table import CommandTable
 from commands.core.registry import (
     LOADING,
     NO_MANDATORY_KEYS,
     STALE,
+    CommandTable,
     KeySpec,
     command,
 )

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
-from commands.core.command_table import CommandTable
-from commands.core.documentation import row_of
-from commands.core.help import help_reply
+from commands.core.documentation import help_reply, row_of
 from commands.core.registry import (
     FLAG_NAMES,
     LOADING,
     STALE,
     Command,
+    CommandTable,
     KeySpec,
     command,
 )

@@ -12,18 +12,18 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TypeAlias
 
-from commands.core import version
-from commands.core.blocking.blocked_clients import BlockedClients
-from commands.core.client import Client
-from commands.core.clients import Clients
+from commands.connection.invalidation_table import TrackingTable
+from commands.core.blocked_clients import BlockedClients
+from commands.core.client import Client, Clients
 from commands.core.gates import GATE_PRIMARY, GATE_REPLICA
+from commands.core.host import RILLWAY_VERSION, reported
 from commands.core.instance import Instance
+from commands.core.server_state import NEVER
 from commands.eviction.memory_use import scripting_figures
-from commands.pubsub.registry import is_subscribed
+from commands.pubsub.registry import PubSub, is_subscribed
 from commands.replication.information import buffers, replication
 from commands.server.info.memory_figures import human, memory_figures
-from commands.state.persistence_state import NEVER
-from commands.transactions.watched_keys import WatchedKeys
+from commands.transactions.watched_keys import WatchedKeys, Watchers
 from protocol.cutter import IS_COMPILED
 from storage.keyspace.database import Database
 
@@ -42,8 +42,8 @@ def server(instance: Instance) -> Iterator[Field]:
     facts, config = instance.host.facts(), instance.config
     now_us = instance.host.clock_us()
     uptime_s = (now_us // 1000 - instance.started_ms) // 1000
-    yield "redis_version", version.reported(instance.is_cluster)
-    yield "rillway_version", version.RILLWAY_VERSION
+    yield "redis_version", reported(instance.is_cluster)
+    yield "rillway_version", RILLWAY_VERSION
     yield "rillway_compiled", int(IS_COMPILED)
     yield "redis_git_sha1", "00000000"
     yield "redis_git_dirty", 0
@@ -100,7 +100,7 @@ def clients(instance: Instance) -> Iterator[Field]:
     )
     yield "client_recent_max_output_buffer", max((_output_bytes(c) for c in connected), default=0)
     yield "blocked_clients", len(blocked.clients) + _held_back(instance)
-    yield "tracking_clients", len(instance.tracking.clients)
+    yield "tracking_clients", len(instance.feature(TrackingTable).clients)
     yield "pubsub_clients", sum(map(is_subscribed, connected))
     yield "watching_clients", sum(c.feature_if_used(WatchedKeys) is not None for c in connected)
     yield (
@@ -108,7 +108,7 @@ def clients(instance: Instance) -> Iterator[Field]:
         sum(waiting.deadline_ms != 0 for waiting in blocked.clients.values()),
     )
     yield "active_clients", sum(_is_active(client, instance.now_ms) for client in connected)
-    yield "total_watched_keys", len(instance.watchers)
+    yield "total_watched_keys", len(instance.feature(Watchers).by_key)
     yield "total_blocking_keys", len(blocked.waiters)
     yield "total_blocking_keys_on_nokey", blocked.keys_on_missing_key()
 
@@ -342,7 +342,8 @@ def _synchronisations(instance: Instance) -> Iterator[Field]:
 
 
 def _keyspace_activity(instance: Instance) -> Iterator[Field]:
-    stats, tracking, pubsub = instance.stats, instance.tracking, instance.pubsub
+    stats, tracking = instance.stats, instance.feature(TrackingTable)
+    pubsub = instance.feature(PubSub)
     yield "expired_subkeys", stats.expired_subkeys
     yield "expired_subkeys_active", stats.expired_subkeys_active
     yield "expired_keys", stats.expired_keys

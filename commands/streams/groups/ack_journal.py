@@ -13,8 +13,8 @@ another type or is the stream itself, that is counted.
 
 from __future__ import annotations
 
+from commands.core import notifications
 from commands.core.client import Client
-from commands.state import notifications
 from commands.streams.add import append_entry, automatic_id, serve_waiters_first
 from commands.streams.trim import Trim, default_limit
 from protocol.request import Request

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING
 
 import cython
 
+from commands.connection.invalidation_table import TrackingTable
+from commands.core import notifications
 from commands.core.client import Client
-from commands.core.propagation.carried_requests import propagate_carried
-from commands.state import notifications
+from commands.core.registry import propagate_carried
 from commands.streams.ids import id_bulk
 from protocol import replies
 from protocol.request import Request
@@ -43,9 +44,8 @@ if TYPE_CHECKING:
 def group_changed(client: Client, key: bytes, changes: int = 1) -> None:
     """Count changes of a group of the stream at `key`; see the module for what that means."""
     client.changed(changes)
-    tracking = client.instance.tracking
-    if tracking.active:
-        tracking.invalidate(key, client)
+    if client.instance.is_observed:
+        client.instance.feature(TrackingTable).invalidate(key, client)
 
 
 def new_consumer(client: Client, key: bytes, group: Group, name: bytes) -> Consumer:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from commands.core import notifications
 from commands.core.arguments import Arguments
 from commands.core.client import Client
-from commands.core.help import help_reply
+from commands.core.documentation import help_reply
 from commands.core.registry import DENYOOM, LOADING, STALE, WRITE, command, container, one_key
-from commands.state import notifications
 from commands.streams.groups.delivery import group_changed, new_consumer
 from commands.streams.idempotence import new_stream
 from commands.streams.ids import parse_open, parse_strict

@@ -105,7 +105,7 @@ def xack(client: Client, argv: Request) -> bytes:
     if reply is not None:  # XREADGROUP with XACK takes 2.8 us instead of 3.3
         return reply
     key = argv[1]
-    stream = client.lookup_stream(key)
+    stream: Stream | None = client.lookup_stream(key)
     group = None if stream is None else stream.groups.get(argv[2])
     if stream is None or group is None:
         return replies.ZERO
@@ -129,7 +129,7 @@ def xackdel(client: Client, argv: Request) -> bytes:
     """
     key = argv[1]
     references, ids = parse_deletion(argv, 3)
-    stream = client.lookup_stream_for_write(key)
+    stream: Stream | None = client.lookup_stream_for_write(key)
     group = None if stream is None else stream.groups.get(argv[2])
     if stream is None or group is None:
         return result_array([NOT_FOUND] * len(ids))

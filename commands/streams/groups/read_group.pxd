@@ -4,7 +4,7 @@ from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from protocol.request cimport Request
 from storage.entries.entry_id cimport EntryIDs
-from storage.groups.group cimport Consumer, Group
+from storage.groups.group cimport Consumer, DeliveryLatency, Group
 from storage.groups.lag cimport advance_group
 from storage.keyspace.database cimport Database
 from storage.stream cimport Stream

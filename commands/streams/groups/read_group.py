@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 import cython
 
-from commands.core.blocking.blocked_clients import Block
+from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import BLOCKING, MOVABLE_KEYS, WRITE, KeySpec, command
@@ -52,6 +52,7 @@ from commands.streams.read import (
     read_reply,
     stream_header,
 )
+from commands.streams.request_cache import RequestCache
 from protocol import errors
 from protocol.request import Request
 from protocol.requests import Argv
@@ -63,6 +64,7 @@ from storage.stream import Stream
 
 if TYPE_CHECKING:
     from commands.core.instance import Instance
+    from storage.groups.group import DeliveryLatency
     from storage.keyspace.database import Database
 
 # A client that waits looks for entries this often at most, unless it knows when one is due.
@@ -166,7 +168,8 @@ _IDS = EntryIDs()
 @cython.cfunc
 def _count_latency(instance: Instance, group: Group, ids: EntryIDs) -> None:
     """Count how long the entries waited, which are delivered for the first time."""
-    instance.stats.delivery_latency.observe(ids, instance.now_ms)
+    latency: DeliveryLatency = instance.stats.delivery_latency
+    latency.observe(ids, instance.now_ms)
     if group.delivery_latency is not None:
         group.delivery_latency.observe(ids, instance.now_ms)
 
@@ -234,11 +237,11 @@ def xreadgroup(client: Client, request: Request) -> bytes | Block | LongReply:
     except where MAXCOUNT or MAXSIZE was reached before it. Source: Redis 8.10.
     """
     identity = request.identity()
-    read: GroupRead | None = client.instance.group_read_requests.get(identity)
+    read: GroupRead | None = _KNOWN.get(identity)
     if read is None:
         read = _parse(client, request.words())
         if read.is_timeless:
-            client.instance.group_read_requests.put(identity, read)
+            _KNOWN.put(identity, read)
         return read.serve(client)
     reply = _read_few(client, read)
     if reply is not None:  # 4.4 us a request instead of 6.2
@@ -271,7 +274,9 @@ def _resolve(text: bytes) -> EntryID:
 
 def find_group_to_read(client: Client, key: bytes, name: bytes) -> tuple[Stream, Group]:
     """A stream and its group. Raises WRONGTYPE, and NOGROUP if there is no key or no group."""
-    stream = client.lookup_stream(key)  # a read, as far as hits and misses are concerned
+    stream: Stream | None = client.lookup_stream(
+        key
+    )  # a read, as far as hits and misses are concerned
     group = None if stream is None else stream.groups.get(name)
     if stream is None or group is None:
         raise errors.no_group_for_read(key, name)
@@ -509,3 +514,7 @@ class GroupRead:
         if not entries:
             caps.spend(0, 0)
         return [stream_header(key, len(entries), client.resp), *entries]
+
+
+# Requests that were parsed, for all servers of the process.
+_KNOWN: RequestCache[GroupRead] = RequestCache()

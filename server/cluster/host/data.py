@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from commands.core.instance import Instance
-from commands.replication.state import UNKNOWN
+from commands.core.server_state import UNKNOWN
 
 
 class InstanceData:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from commands.cluster.mode import ClusterMode
 from commands.cluster.routing import refusal_of_waiting
-from commands.core.blocking.blocked_clients import BlockedClients
-from commands.core.command_table import CommandTable
+from commands.core.blocked_clients import BlockedClients
 from commands.core.instance import Instance
+from commands.core.registry import CommandTable
 from commands.core.services import Services
 
 

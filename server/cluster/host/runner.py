@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable
 
 from commands.cluster.mode import ClusterMode
 from commands.config.configuration import Configuration
+from commands.core import notifications
 from commands.core.gates import GATE_FAILOVER
 from commands.core.services import Services
 from commands.keys.databases import empty
-from commands.state import notifications
+from commands.pubsub.registry import PubSub
 from server.cluster.config_file import BadConfig
 from server.cluster.core import Cluster
 from server.cluster.events import (
@@ -228,7 +229,7 @@ class ClusterRunner:
             case ReplicateFrom(ip=ip, port=port):
                 instance.feature(Services).replication.follow(ip, port)
             case SlotsChanged(slots=slots):
-                instance.pubsub.leave_slots(slots)
+                instance.feature(PubSub).leave_slots(slots)
             case Promote():
                 instance.feature(Services).replication.promote()
             case DeleteKeysInSlots(slots=slots):
@@ -242,9 +243,9 @@ class ClusterRunner:
                 self._resume_writes()
             case Deliver(channel=channel, message=message, is_sharded=is_sharded):
                 if is_sharded:
-                    instance.pubsub.publish_to_shard(channel, message)
+                    instance.feature(PubSub).publish_to_shard(channel, message)
                 else:
-                    instance.pubsub.publish(channel, message)
+                    instance.feature(PubSub).publish(channel, message)
 
     def _save(self, text: str, is_promise: bool) -> None:
         try:

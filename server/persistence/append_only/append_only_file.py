@@ -20,7 +20,7 @@ from typing import NoReturn
 
 from commands.config.configuration import Configuration
 from commands.core.instance import Instance
-from commands.core.propagation.sinks import Sink
+from commands.core.propagation import Sink
 from server.persistence.append_only.directory import AppendOnlyDirectory
 from server.persistence.append_only.sync_thread import Syncer
 from server.persistence.append_only.writer import AppendOnlyWriter, reason

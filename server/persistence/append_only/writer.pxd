@@ -1,6 +1,6 @@
 # The C types of server/persistence/append_only/writer.py.
 
-from commands.core.propagation.propagation cimport Propagation
+from commands.core.propagation cimport Propagation
 
 
 cdef long long _SYNC_INTERVAL_MS

@@ -31,7 +31,7 @@ from typing import NoReturn
 import cython
 
 from commands.core.instance import Instance
-from commands.core.propagation.propagation import Propagation
+from commands.core.propagation import Propagation
 from server.clock import has_passed
 from server.persistence.append_only.sync_thread import Job, Syncer
 from server.persistence.files import File

@@ -11,7 +11,7 @@ the first, and the caller decides. A request that no handler can run (unknown, w
 words) stops the replay, because its effect is unknown. So does a database that does not exist
 (UnfitContent), because the following requests would change another one. Commands that change no
 data are skipped: a file cannot stop the server. Of these, an ECHO may carry a request of Rillway's
-own, which runs (commands/core/propagation/carried_requests.py).
+own, which runs (commands/core/registry.py).
 
 Source: redis-server 7.0.15, by experiment. It accepts a wrong number of words, and crashes.
 """
@@ -26,10 +26,8 @@ import cython
 
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.core.client import Client
-from commands.core.command_table import CommandTable
 from commands.core.instance import Instance
-from commands.core.propagation.carried_requests import carried
-from commands.core.registry import MAY_REPLICATE, PUBSUB, WRITE, Command
+from commands.core.registry import MAY_REPLICATE, PUBSUB, WRITE, Command, CommandTable, carried
 from commands.streams.lookup import report_damage
 from protocol.cutter import Cutter
 from protocol.errors import ReplyError

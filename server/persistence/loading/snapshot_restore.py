@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 
 from commands.core.instance import Instance
 from commands.scripting.scripting_state import Scripting
+from commands.streams.idempotence import IdempotenceWatch
 from protocol.errors import ReplyError
 from storage.keyspace.database import Database
 from storage.nodes.listpack_node import ListpackNode
@@ -118,7 +119,7 @@ class SnapshotRestore:
             nodes = [node for node in value.iter_nodes() if isinstance(node, ListpackNode)]
             self.nodes += [(value, node) for node in nodes]
             if value.idempotence is not None:
-                self._instance.idempotence.watch(value.idempotence)
+                self._instance.feature(IdempotenceWatch).watch(value.idempotence)
         self.loaded += 1
 
     def _store_strings(self, batch: StringBatch) -> None:

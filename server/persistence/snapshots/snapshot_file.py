@@ -10,11 +10,11 @@ import contextlib
 import errno
 from collections.abc import Callable, Iterator
 
+from commands.core.host import REDIS_VERSION
 from commands.core.instance import Instance
-from commands.core.version import REDIS_VERSION
+from commands.core.server_state import ReplicationState
 from commands.eviction.memory_use import MemoryUse
 from commands.keys.serialization import snapshot_options
-from commands.replication.state import ReplicationState
 from commands.scripting.scripting_state import Scripting
 from server.clock import delay_us
 from server.persistence.files import Files, write_all

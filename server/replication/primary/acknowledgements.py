@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 
-from commands.core.blocking.blocked_clients import Block, BlockedClients
+from commands.core.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from commands.core.gates import GATE_MIGRATING, HOLDING_GATES
 from commands.core.instance import Instance

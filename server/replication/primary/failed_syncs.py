@@ -11,8 +11,8 @@ second.
 from __future__ import annotations
 
 from commands.core.instance import Instance
+from commands.core.server_state import UNKNOWN
 from commands.replication.replica_table import Replica, ReplicaPhase
-from commands.replication.state import UNKNOWN
 from server.replication.backoff import Backoff
 
 

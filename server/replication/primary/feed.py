@@ -1,6 +1,6 @@
 """The replication stream that a primary sends, and its offset.
 
-Propagated requests come encoded and counted (commands/core/propagation/propagation.py): the same
+Propagated requests come encoded and counted (commands/core/propagation.py): the same
 bytes for the append-only file and all replicas. The feed adds SELECT where the database changes,
 PING and GETACK. Once per cycle it hands the new bytes to the backlog and to every replica: the same
 bytes objects, so the fan-out copies nothing.
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from commands.core.instance import Instance
-from commands.core.propagation.sinks import ANY_DATABASE, Sink
+from commands.core.propagation import ANY_DATABASE, Sink
 from commands.replication.replica_table import Replica, ReplicaTable
 from server.replication.primary.backlog import Backlog
 from storage.append_only.requests import encode_request, select_request

@@ -12,10 +12,10 @@ from __future__ import annotations
 from commands.core.client import Client
 from commands.core.gates import GATE_FEW_REPLICAS, GATE_REPLICA
 from commands.core.instance import Instance
+from commands.core.server_state import NO_ID, UNKNOWN
 from commands.core.services import Services
 from commands.replication.older_replicas import check_replica
 from commands.replication.replica_table import Replica, ReplicaPhase, ReplicaTable
-from commands.replication.state import NO_ID, UNKNOWN
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from server.clock import has_passed

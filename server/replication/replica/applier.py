@@ -20,10 +20,9 @@ from collections.abc import Callable, Iterator
 from time import perf_counter_ns
 
 from commands.core.client import Client
-from commands.core.command_table import CommandTable
 from commands.core.gates import GATE_BUSY, GATE_MULTI, GATE_PRIMARY, GATE_SILENT, HOLDING_GATES
 from commands.core.instance import Instance
-from commands.core.registry import MAY_REPLICATE, WRITE, Command
+from commands.core.registry import MAY_REPLICATE, WRITE, Command, CommandTable
 from protocol.cutter import Cutter
 from protocol.request import Request
 from server.replication.primary.feed import Feed

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from commands.connection.invalidation_table import TrackingTable
 from commands.core.instance import Instance
 from commands.scripting.functions.libraries import Libraries
 from commands.scripting.scripting_state import Scripting
+from commands.transactions.watched_keys import Watchers
 from protocol.errors import ReplyError
 from protocol.records import record
 from server.persistence.files import Buffer
@@ -136,8 +138,5 @@ class Installation:
             new.clear()
             instance.ready_keys.signal_all(db.index)
         instance.entry_cache.clear()
-        for watchers in instance.watchers.values():
-            for watched in watchers:
-                watched.has_changed = True
-        if instance.tracking.active:
-            instance.tracking.invalidate_all()
+        instance.feature(Watchers).fail_all()
+        instance.feature(TrackingTable).invalidate_all()

@@ -24,11 +24,11 @@ import re
 from collections import deque
 from collections.abc import Callable, Generator
 
-from commands.core.clients import Clients
+from commands.core.client import Clients
 from commands.core.gates import GATE_BUSY, HOLDING_GATES
 from commands.core.host import Detached
+from commands.core.server_state import NO_ID, RILLWAY, UNKNOWN, LinkPhase
 from commands.core.services import Services
-from commands.replication.state import NO_ID, RILLWAY, UNKNOWN, LinkPhase
 from protocol.replies import command
 from server.clock import has_passed
 from server.persistence.files import Files

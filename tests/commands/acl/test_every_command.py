@@ -11,6 +11,7 @@ from commands.acl.needs import channels_of, keys_of
 from commands.acl.patterns import READ, WRITE
 from commands.core.documentation import row_of
 from commands.core.registry import NO_AUTH, Command
+from commands.pubsub.registry import PubSub
 from server.inprocess.server import InProcessServer
 from storage.digest import dataset_digest
 from tests.support.plain_requests import all_commands, plain_request
@@ -78,7 +79,7 @@ class Restricted:
 
     def _state(self) -> object:
         server, administrator = self.server, self.administrator
-        pubsub = server.instance.pubsub
+        pubsub = server.instance.feature(PubSub)
         kinds = (pubsub.channels, pubsub.patterns, pubsub.shard_channels)
         return (
             dataset_digest(server.instance.databases, server.now_ms),

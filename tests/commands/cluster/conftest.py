@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from commands.cluster.mode import ClusterMode
-from commands.core.propagation.sinks import Sink, decoded
+from commands.core.propagation import Sink, decoded
 from server.cluster.core import Cluster
 from server.cluster.events import Tick
 from server.cluster.host.data import InstanceData

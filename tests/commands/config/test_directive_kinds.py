@@ -25,7 +25,7 @@ from commands.config.directive_kinds import (
     Text,
     Words,
 )
-from commands.state import notifications
+from commands.core import notifications
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.core.version import REDIS_VERSION
+from commands.core.host import REDIS_VERSION
 from server.inprocess.server import InProcessClient, InProcessServer
 
 NOAUTH = b"-NOAUTH Authentication required.\r\n"

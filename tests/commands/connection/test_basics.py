@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from commands.connection.invalidation_table import TrackingTable
 from commands.core.gates import GATE_AUTH, GATE_MULTI, GATE_SILENT, GATE_SUBSCRIBED, GATE_TRACKING
+from commands.pubsub.registry import PubSub
 from commands.transactions.transaction import Transaction
-from commands.transactions.watched_keys import WatchedKeys
+from commands.transactions.watched_keys import WatchedKeys, Watchers
 from server.inprocess.server import InProcessServer
 
 
@@ -100,11 +102,11 @@ def test_reset_ends_every_mode_of_the_connection(server: InProcessServer) -> Non
     assert state.db.index == 0
     assert state.feature_if_used(Transaction) is None
     assert state.feature_if_used(WatchedKeys) is None
-    assert not server.instance.watchers
-    pubsub = server.instance.pubsub
+    assert not server.instance.feature(Watchers).by_key
+    pubsub = server.instance.feature(PubSub)
     assert [len(pubsub.channels), len(pubsub.patterns), len(pubsub.shard_channels)] == [0, 0, 0]
-    assert state.tracking is None
-    assert not server.instance.tracking.active
+    assert not server.instance.feature(TrackingTable).states
+    assert not server.instance.is_observed
     assert not state.no_evict
     assert not state.no_touch
     modes = GATE_AUTH | GATE_MULTI | GATE_SILENT | GATE_SUBSCRIBED | GATE_TRACKING

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.transactions.watched_keys import Watchers
 from server.inprocess.server import InProcessClient, InProcessServer
 
 
@@ -32,8 +33,8 @@ def test_a_killed_client_leaves_no_trace(server: InProcessServer) -> None:
     assert kill(client, "ID", victim.state.id) == b":1\r\n"
     assert victim.closed
     assert client.execute("PUBLISH", "ch", "m") == b":0\r\n"
-    assert not server.instance.watchers
-    assert not server.instance.tracking.active
+    assert not server.instance.feature(Watchers).by_key
+    assert not server.instance.is_observed
     assert victim.received() == b""
 
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from commands.connection.client_memory import ClientMemory, class_of
-from commands.core.clients import Clients
+from commands.core.client import Clients
 from commands.core.gates import GATE_PRIMARY, GATE_REPLICA
 from server.inprocess.server import InProcessClient, InProcessServer, Word
 

@@ -1,6 +1,6 @@
 """CLIENT TRACKING, TRACKINGINFO, CACHING, GETREDIR: options and replies.
 
-Invalidation is tested in tests/commands/state/test_invalidation_table.py.
+Invalidation is tested in tests/commands/connection/test_invalidation_table.py.
 """
 
 from __future__ import annotations

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from commands.state import notifications
-from commands.transactions.watched_keys import WatchedKeys
+from commands.core import notifications
+from commands.core.blocked_clients import BlockedClients
+from commands.core.client import Clients
+from commands.pubsub.registry import PubSub
+from commands.transactions.watched_keys import WatchedKeys, Watchers
 from protocol.errors import ReplyError
 from server.inprocess.server import InProcessServer
 from storage.stream import Stream
@@ -98,3 +101,23 @@ def test_a_client_that_has_left_is_sent_nothing(server: InProcessServer) -> None
     connection.disconnect()
     connection.state.send(b"+late\r\n")
     assert connection.state.output == []
+
+
+def test_clients_have_ids_in_the_order_in_which_they_came() -> None:
+    server = InProcessServer()
+    assert [server.connect().state.id for _ in range(3)] == [1, 2, 3]
+    assert list(server.instance.feature(Clients).by_id) == [1, 2, 3]
+
+
+def test_a_client_that_leaves_is_in_no_table() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    client.execute("WATCH", "k")
+    client.execute("SUBSCRIBE", "c")
+    other = server.connect()
+    other.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+    instance = server.instance
+    client.disconnect()
+    other.disconnect()
+    assert not instance.feature(Clients).by_id and not instance.feature(BlockedClients).waiters
+    assert not instance.feature(Watchers).by_key and not instance.feature(PubSub).channels

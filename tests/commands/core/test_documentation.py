@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import commands.catalogue  # noqa: F401
-from commands.core.documentation import row_of, rows_of, shown_name
+from commands.core.documentation import help_reply, row_of, rows_of, shown_name
 from commands.core.registry import COMMANDS, Command
 
 ROOT = Path(__file__).parents[3]
@@ -84,3 +84,14 @@ def test_the_tables_are_not_imported_before_they_are_needed() -> None:
     assert [name.removeprefix("rillway.app.") for name in printed.split()] == [
         "commands.core.documentation"
     ]
+
+
+def test_a_help_reply_begins_and_ends_like_those_of_redis() -> None:
+    assert help_reply(b"XGROUP", b"DESTROY <key>", b"    Gone.") == (
+        b"*5\r\n"
+        b"+XGROUP <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n"
+        b"+DESTROY <key>\r\n"
+        b"+    Gone.\r\n"
+        b"+HELP\r\n"
+        b"+    Print this help.\r\n"
+    )

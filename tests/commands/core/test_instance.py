@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from commands.core.instance import MAX_FREQUENCY, ReadyKeys, count_access, frequency_now
 from commands.transactions.watched_keys import WatchedKeys
 from server.inprocess.server import InProcessServer
+from storage.chance import Chance
 from storage.stream import Stream
-from storage.types.value import StringValue
+from storage.types.value import NEW_FREQUENCY, StringValue
 
 
 def test_a_stream_in_the_place_of_nothing_wakes_its_waiters() -> None:
@@ -70,14 +74,71 @@ def test_a_value_in_the_place_of_another_is_notified_and_so_is_another_type() ->
     assert events_of(Stream()) == [b":overwritten"]
 
 
-def test_two_servers_of_one_process_share_no_caches() -> None:
+def test_two_servers_of_one_process_share_no_entries() -> None:
     first, second = InProcessServer(), InProcessServer()
-    reader = first.connect()
-    reader.execute("XADD", "s", "1-1", "f", "v")
-    reader.execute("XGROUP", "CREATE", "s", "g", "0")
-    reader.execute("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">")
-    reader.execute("XREAD", "STREAMS", "s", "0")
-    for name in ("group_read_requests", "read_requests"):
-        assert len(getattr(first.instance, name)) == 1
-        assert len(getattr(second.instance, name)) == 0
     assert first.instance.entry_cache is not second.instance.entry_cache
+
+
+def test_a_key_is_signalled_only_while_somebody_waits_for_it() -> None:
+    ready_keys = ReadyKeys()
+    ready_keys.signal(0, b"k")
+    assert ready_keys.take() == []
+    ready_keys.awaited = {(0, b"k"): None}
+    ready_keys.signal(0, b"k")
+    ready_keys.signal(0, b"k")
+    assert ready_keys.take() == [(0, b"k")]
+    assert ready_keys.take() == []
+
+
+def test_flushdb_signals_every_watched_key_of_its_database() -> None:
+    ready_keys = ReadyKeys()
+    ready_keys.awaited = {(0, b"a"): None, (0, b"b"): None}
+    ready_keys.signal_all(1)
+    assert ready_keys.take() == []
+    ready_keys.signal_all(0)
+    assert ready_keys.take() == [(0, b"a"), (0, b"b")]
+
+
+MINUTE_MS = 60_000
+
+
+@dataclass
+class Settings:
+    lfu_log_factor: int = 10
+    lfu_decay_time: int = 1
+
+
+def value(frequency: int, access_ms: int = 0) -> StringValue:
+    made = StringValue(b"v", access_ms)
+    made.frequency = frequency
+    return made
+
+
+def accessed(times: int, settings: Settings) -> int:
+    made = value(NEW_FREQUENCY)
+    chance = Chance(1)
+    for _ in range(times):
+        count_access(made, 0, settings, chance)
+    return made.frequency
+
+
+def test_minutes_without_access_take_from_the_count() -> None:
+    assert frequency_now(value(10), 0, 1) == 10
+    assert frequency_now(value(10), 3 * MINUTE_MS, 1) == 7
+    assert frequency_now(value(10), 3 * MINUTE_MS, 2) == 9
+    assert frequency_now(value(10), 30 * MINUTE_MS, 1) == 0
+    assert frequency_now(value(10), 30 * MINUTE_MS, 0) == 10
+    assert frequency_now(value(10, access_ms=5 * MINUTE_MS), 0, 1) == 10  # the clock was set back
+
+
+def test_the_first_accesses_count_each() -> None:
+    assert accessed(1, Settings()) == NEW_FREQUENCY + 1
+    low = value(0)
+    count_access(low, 0, Settings(), Chance(1))
+    assert low.frequency == 1
+
+
+def test_the_count_is_logarithmic_and_ends_at_255() -> None:
+    assert NEW_FREQUENCY + 2 <= accessed(100, Settings()) < 18
+    assert accessed(1000, Settings(lfu_log_factor=0)) == MAX_FREQUENCY
+    assert accessed(1000, Settings(lfu_log_factor=100)) < accessed(1000, Settings())

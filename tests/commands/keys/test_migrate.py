@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.core.blocking.blocked_clients import Block
+from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.registry import COMMANDS
 from commands.core.services import MigrationOrder, Services

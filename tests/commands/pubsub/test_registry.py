@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from commands.core.gates import GATE_SUBSCRIBED
+from commands.pubsub.registry import PubSub
 from server.inprocess.server import InProcessClient, InProcessServer
 
 
@@ -16,7 +17,7 @@ def subscriber(server: InProcessServer, *words: str, protocol: int = 2) -> InPro
 def test_a_message_is_an_array_in_resp2_and_a_push_in_resp3(server: InProcessServer) -> None:
     old = subscriber(server, "SUBSCRIBE", "ch", protocol=2)
     new = subscriber(server, "SUBSCRIBE", "ch", protocol=3)
-    assert server.instance.pubsub.publish(b"ch", b"m\r\n\x00") == 2
+    assert server.instance.feature(PubSub).publish(b"ch", b"m\r\n\x00") == 2
     server.cycle.finish()
     body = b"$7\r\nmessage\r\n$2\r\nch\r\n$4\r\nm\r\n\x00\r\n"
     assert old.received() == b"*3\r\n" + body
@@ -25,15 +26,15 @@ def test_a_message_is_an_array_in_resp2_and_a_push_in_resp3(server: InProcessSer
 
 def test_a_message_is_encoded_once_for_all_receivers(server: InProcessServer) -> None:
     clients = [subscriber(server, "SUBSCRIBE", "ch") for _ in range(3)]
-    server.instance.pubsub.publish(b"ch", b"m")
+    server.instance.feature(PubSub).publish(b"ch", b"m")
     first, *others = [client.state.output[0] for client in clients]
     assert all(other is first for other in others)
 
 
 def test_a_pattern_gets_the_channel_and_itself(server: InProcessServer) -> None:
     client = subscriber(server, "PSUBSCRIBE", "news.*", protocol=3)
-    assert server.instance.pubsub.publish(b"news.art", b"m") == 1
-    assert server.instance.pubsub.publish(b"weather", b"m") == 0
+    assert server.instance.feature(PubSub).publish(b"news.art", b"m") == 1
+    assert server.instance.feature(PubSub).publish(b"weather", b"m") == 0
     server.cycle.finish()
     assert client.received() == (
         b">4\r\n$8\r\npmessage\r\n$6\r\nnews.*\r\n$8\r\nnews.art\r\n$1\r\nm\r\n"
@@ -43,7 +44,7 @@ def test_a_pattern_gets_the_channel_and_itself(server: InProcessServer) -> None:
 def test_every_subscription_that_matches_gets_its_own_message(server: InProcessServer) -> None:
     client = subscriber(server, "PSUBSCRIBE", "c*", "*h")
     client.execute("SUBSCRIBE", "ch")
-    assert server.instance.pubsub.publish(b"ch", b"m") == 3
+    assert server.instance.feature(PubSub).publish(b"ch", b"m") == 3
     server.cycle.finish()
     assert client.received() == (
         b"*3\r\n$7\r\nmessage\r\n$2\r\nch\r\n$1\r\nm\r\n"
@@ -54,31 +55,31 @@ def test_every_subscription_that_matches_gets_its_own_message(server: InProcessS
 
 def test_more_patterns_than_a_cache_would_hold_still_match(server: InProcessServer) -> None:
     client = subscriber(server, "PSUBSCRIBE", *[f"p{number}.*" for number in range(600)])
-    assert server.instance.pubsub.publish(b"p599.x", b"m") == 1
+    assert server.instance.feature(PubSub).publish(b"p599.x", b"m") == 1
     client.execute("PUNSUBSCRIBE")
-    assert server.instance.pubsub.publish(b"p599.x", b"m") == 0
+    assert server.instance.feature(PubSub).publish(b"p599.x", b"m") == 0
 
 
 def test_shard_channels_are_a_world_of_their_own(server: InProcessServer) -> None:
     shard = subscriber(server, "SSUBSCRIBE", "ch")
     subscriber(server, "SUBSCRIBE", "ch")
     subscriber(server, "PSUBSCRIBE", "*")
-    assert server.instance.pubsub.publish_to_shard(b"ch", b"m") == 1
-    assert server.instance.pubsub.publish(b"ch", b"m") == 2
+    assert server.instance.feature(PubSub).publish_to_shard(b"ch", b"m") == 1
+    assert server.instance.feature(PubSub).publish(b"ch", b"m") == 2
     server.cycle.finish()
     assert shard.received() == b"*3\r\n$8\r\nsmessage\r\n$2\r\nch\r\n$1\r\nm\r\n"
 
 
 def test_a_message_without_receivers_goes_nowhere(server: InProcessServer) -> None:
-    assert server.instance.pubsub.publish(b"ch", b"m") == 0
-    assert server.instance.pubsub.publish_to_shard(b"ch", b"m") == 0
+    assert server.instance.feature(PubSub).publish(b"ch", b"m") == 0
+    assert server.instance.feature(PubSub).publish_to_shard(b"ch", b"m") == 0
 
 
 def test_forget_ends_every_subscription_silently(server: InProcessServer) -> None:
     client = subscriber(server, "SUBSCRIBE", "a", "b")
     client.execute("PSUBSCRIBE", "p*")
     client.execute("SSUBSCRIBE", "s")
-    pubsub = server.instance.pubsub
+    pubsub = server.instance.feature(PubSub)
     pubsub.forget(client.state)
     assert (len(pubsub.channels), len(pubsub.patterns), len(pubsub.shard_channels)) == (0, 0, 0)
     assert not client.state.gates & GATE_SUBSCRIBED
@@ -89,7 +90,7 @@ def test_forget_ends_every_subscription_silently(server: InProcessServer) -> Non
 def test_a_client_that_leaves_is_no_receiver(server: InProcessServer) -> None:
     client = subscriber(server, "SUBSCRIBE", "ch")
     client.disconnect()
-    assert server.instance.pubsub.publish(b"ch", b"m") == 0
+    assert server.instance.feature(PubSub).publish(b"ch", b"m") == 0
 
 
 def test_only_a_resp2_client_with_subscriptions_is_restricted(server: InProcessServer) -> None:
@@ -117,12 +118,12 @@ def test_channels_of_slots_that_leave_are_unsubscribed(server: InProcessServer) 
     """`a` is in slot 15495, `b` in 3300."""
     old = subscriber(server, "SSUBSCRIBE", "a", "b", protocol=2)
     new = subscriber(server, "SSUBSCRIBE", "b", protocol=3)
-    server.instance.pubsub.leave_slots(1 << 3300)
+    server.instance.feature(PubSub).leave_slots(1 << 3300)
     server.cycle.finish()
     body = b"$12\r\nsunsubscribe\r\n$1\r\nb\r\n"
     assert old.received() == b"*3\r\n" + body + b":1\r\n"
     assert new.received() == b">3\r\n" + body + b":0\r\n"
-    assert server.instance.pubsub.publish_to_shard(b"b", b"m") == 0
+    assert server.instance.feature(PubSub).publish_to_shard(b"b", b"m") == 0
     assert old.state.gates & GATE_SUBSCRIBED
-    server.instance.pubsub.leave_slots(1 << 15495)
+    server.instance.feature(PubSub).leave_slots(1 << 15495)
     assert not old.state.gates & GATE_SUBSCRIBED

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.core.registry import COMMANDS
-from commands.server.latency import graph
-from commands.state.latency import LatencyEvent
+from commands.server.latency import MAX_SAMPLES, LatencyEvent, LatencyMonitor, graph
 from server.inprocess.server import InProcessClient, InProcessServer
 from tests.commands.server.decoder import decode, pairs
 
@@ -17,7 +16,7 @@ def server() -> InProcessServer:
 
 
 def sample(server: InProcessServer, event: bytes, duration_ms: int, ago_s: int = 0) -> None:
-    server.instance.latency.sample(event, duration_ms, server.now_ms - ago_s * 1000)
+    server.instance.feature(LatencyMonitor).sample(event, duration_ms, server.now_ms - ago_s * 1000)
 
 
 def test_latest_returns_the_last_and_the_worst_sample_of_each_event(
@@ -162,3 +161,40 @@ def test_nothing_is_counted_while_latency_tracking_is_off(client: InProcessClien
 def test_help_names_every_subcommand(client: InProcessClient) -> None:
     words = {line.split()[0].lower() for line in decode(client.execute("LATENCY", "HELP"))}
     assert COMMANDS[b"latency"].subcommands.keys() <= words
+
+
+def test_an_event_keeps_a_sample_for_each_second_and_its_worst() -> None:
+    monitor = LatencyMonitor(InProcessServer().instance)
+    monitor.sample(b"command", 150, now_ms=1000)
+    monitor.sample(b"command", 300, now_ms=2000)
+    monitor.sample(b"command", 100, now_ms=3000)
+    event = monitor.events[b"command"]
+    assert list(event.samples) == [(1, 150), (2, 300), (3, 100)]
+    assert event.max_ms == 300
+
+
+def test_of_one_second_the_slowest_sample_stays() -> None:
+    monitor = LatencyMonitor(InProcessServer().instance)
+    for duration_ms in (150, 300, 200):
+        monitor.sample(b"command", duration_ms, now_ms=1500)
+    assert list(monitor.events[b"command"].samples) == [(1, 300)]
+
+
+def test_old_samples_go_but_the_worst_is_remembered() -> None:
+    monitor = LatencyMonitor(InProcessServer().instance)
+    for second in range(MAX_SAMPLES + 1):
+        monitor.sample(b"command", 1000 - second, now_ms=second * 1000)
+    event = monitor.events[b"command"]
+    assert len(event.samples) == MAX_SAMPLES
+    assert event.samples[0] == (1, 999)
+    assert event.max_ms == 1000
+
+
+def test_a_reset_forgets_the_named_events_or_all() -> None:
+    monitor = LatencyMonitor(InProcessServer().instance)
+    for event in (b"a", b"b", b"c"):
+        monitor.sample(event, 1, now_ms=0)
+    assert monitor.reset([b"a", b"unknown"]) == 1
+    assert monitor.reset([]) == 2
+    assert monitor.events == {}
+    assert monitor.reset([]) == 0

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from commands.core.version import REDIS_VERSION
+from commands.core.host import REDIS_VERSION
 from commands.server.lolwut import draw
 from server.inprocess.server import InProcessClient, InProcessServer
 from tests.commands.server.decoder import decode

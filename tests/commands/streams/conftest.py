@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.core.propagation.sinks import Sink, decoded
+from commands.core.propagation import Sink, decoded
 from server.inprocess.server import InProcessServer
 from tests.commands.streams.talk import NOW_MS, Talk
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from commands.streams.idempotence import IdempotenceWatch
 from server.inprocess.server import InProcessServer
+from storage.entries.entry_id import make_id
+from storage.idempotence import Idempotence
 from tests.commands.streams.talk import Talk, carrier
 
 
@@ -77,7 +80,7 @@ def test_what_is_too_old_is_forgotten_in_the_background(
     client.do("RENAME s t")
     server.advance(50_000)
     assert remembered(client, "t")[2:4] == (0, 0)
-    assert len(server.instance.idempotence) == 0
+    assert len(server.instance.feature(IdempotenceWatch)) == 0
 
 
 def test_a_copy_remembers_and_forgets_on_its_own(client: Talk, server: InProcessServer) -> None:
@@ -106,7 +109,7 @@ def test_a_stream_forgets_wherever_it_was_brought(way: str, key: str) -> None:
     assert remembered(client, key)[2:4] == (1, 1)
     server.advance(100_001)
     assert remembered(client, key)[2:4] == (0, 0)
-    assert len(server.instance.idempotence) == 0
+    assert len(server.instance.feature(IdempotenceWatch)) == 0
 
 
 def test_a_duplicate_is_a_change_that_is_saved(client: Talk) -> None:
@@ -127,3 +130,49 @@ def test_a_stream_takes_the_defaults_of_the_time_when_it_was_created(client: Tal
 @pytest.mark.parametrize("value", ["0", "86401"])
 def test_a_default_out_of_bounds_is_refused(client: Talk, value: str) -> None:
     assert "between 1 and 86400" in client.error(f"CONFIG SET stream-idmp-duration {value}")
+
+
+def memory(*pids: bytes) -> Idempotence:
+    """One ID of each producer, of the time 0."""
+    idempotence = Idempotence(duration_s=1)
+    for number, pid in enumerate(pids):
+        idempotence.record(pid, b"1", make_id(0, number))
+    return idempotence
+
+
+def test_a_memory_is_watched_once_until_it_is_empty() -> None:
+    watch, one = IdempotenceWatch(InProcessServer().instance), memory(b"p")
+    watch.watch(one)
+    watch.watch(one)
+    watch.expire(1000, limit=10)
+    assert (len(watch), one.iids_tracked) == (1, 1)
+    watch.expire(1001, limit=10)
+    assert (len(watch), one.iids_tracked) == (0, 0)
+
+
+def test_a_round_checks_a_limited_number_of_producers_and_the_next_one_continues() -> None:
+    watch = IdempotenceWatch(InProcessServer().instance)
+    memories = [memory(b"p", b"q") for _ in range(4)]
+    for one in memories:
+        watch.watch(one)
+    watch.expire(5000, limit=4)
+    assert [one.iids_tracked for one in memories] == [0, 0, 2, 2]
+    watch.expire(5000, limit=4)
+    assert [one.iids_tracked for one in memories] == [0, 0, 0, 0]
+
+
+def test_one_memory_with_many_producers_takes_several_rounds() -> None:
+    watch = IdempotenceWatch(InProcessServer().instance)
+    one = memory(*(b"%d" % number for number in range(10)))
+    watch.watch(one)
+    watch.expire(5000, limit=4)
+    assert one.iids_tracked == 6
+    watch.expire(5000, limit=100)
+    assert one.iids_tracked == 0
+
+
+def test_a_deleted_stream_is_not_kept() -> None:
+    watch = IdempotenceWatch(InProcessServer().instance)
+    watch.watch(memory(b"p"))
+    watch.expire(0, limit=10)
+    assert len(watch) == 0

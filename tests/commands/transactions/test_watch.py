@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.transactions.watched_keys import Watchers
 from server.inprocess.server import InProcessClient, InProcessServer
 
 
@@ -67,7 +68,7 @@ def test_the_end_of_a_transaction_ends_its_watches(server: InProcessServer, endi
     client, other = server.connect(), server.connect()
     client.execute("WATCH", "a")
     client.pipeline(("MULTI",), (ending,))
-    assert not server.instance.watchers
+    assert not server.instance.feature(Watchers).by_key
     other.execute("SET", "a", "1")
     assert transaction(client) == RAN
 
@@ -85,7 +86,7 @@ def test_unwatch_forgets_keys_and_their_changes(server: InProcessServer) -> None
     other.execute("SET", "a", "1")
     assert client.execute("UNWATCH") == b"+OK\r\n"
     assert transaction(client) == RAN
-    assert not server.instance.watchers
+    assert not server.instance.feature(Watchers).by_key
 
 
 def test_unwatch_inside_a_transaction_is_queued_and_comes_too_late(server: InProcessServer) -> None:
@@ -199,7 +200,7 @@ def test_a_client_that_leaves_watches_nothing(server: InProcessServer) -> None:
     client = server.connect()
     client.execute("WATCH", "a", "b")
     client.disconnect()
-    assert not server.instance.watchers
+    assert not server.instance.feature(Watchers).by_key
 
 
 def test_watch_needs_a_key_and_unwatch_takes_none(client: InProcessClient) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.streams.idempotence import IdempotenceWatch
 from server.inprocess.server import InProcessServer
 from server.loop.cron import close_idle_clients, expire_keys, forget_idempotent_ids
 
@@ -104,6 +105,6 @@ def test_old_ids_of_producers_are_dropped_for_a_limited_number_of_producers_at_a
         client.execute("XADD", f"s{i}", "IDMP", "p", "1", "*", "f", "v")
     server.instance.now_ms += 100_001
     forget_idempotent_ids(server.instance, limit=3)
-    assert len(server.instance.idempotence) == 2
+    assert len(server.instance.feature(IdempotenceWatch)) == 2
     forget_idempotent_ids(server.instance, limit=3)
-    assert len(server.instance.idempotence) == 0
+    assert len(server.instance.feature(IdempotenceWatch)) == 0

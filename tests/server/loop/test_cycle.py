@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from commands.core.client import Client
-from commands.core.propagation.sinks import Sink
+from commands.core.propagation import Sink
 from protocol.request import Request
 from server.inprocess.server import InProcessServer
 from server.loop.cycle import EventLoopCycle

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from commands.server.latency import LatencyMonitor
 from server.inprocess.memory_network import Network
 from server.inprocess.server import InProcessServer
 from server.metrics.collection import _steady
@@ -106,7 +107,7 @@ def test_the_slow_log_and_spikes_are_described() -> None:
     server = InProcessServer(slowlog_log_slower_than="0")
     client = server.connect()
     client.execute("PING")
-    server.instance.latency.sample(b"command", 250, server.instance.now_ms)
+    server.instance.feature(LatencyMonitor).sample(b"command", 250, server.instance.now_ms)
     samples = samples_of(server)
     assert value(samples, "redis_slowlog_length") == 1
     assert value(samples, "redis_latency_spike_duration_seconds", event_name="command") == 0.25

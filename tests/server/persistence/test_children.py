@@ -9,6 +9,7 @@ import signal
 
 import pytest
 
+from commands.server.latency import LatencyMonitor
 from server.inprocess.server import InProcessServer
 from server.persistence.children import (
     CALLED_OFF,
@@ -176,11 +177,11 @@ def test_a_start_is_counted_and_sampled() -> None:
     server.connect().execute("SET", "k", "v")
     server.children.fork_us = 4999
     start_child(server.instance, server.children, lambda child: None)
-    assert "fork" not in map(bytes.decode, server.instance.latency.events)
+    assert "fork" not in map(bytes.decode, server.instance.feature(LatencyMonitor).events)
     server.children.poll()
     server.children.fork_us = 5000
     start_child(server.instance, server.children, lambda child: None)
-    assert server.instance.latency.events[b"fork"].max_ms == 5
+    assert server.instance.feature(LatencyMonitor).events[b"fork"].max_ms == 5
     assert server.instance.stats.forks == 2
     assert server.instance.stats.latest_fork_us == 5000
     assert server.instance.persistence.child_keys_total == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.core.clients import Clients
+from commands.core.client import Clients
 from commands.replication.replica_table import ReplicaTable
 from protocol.replies import command
 from server.inprocess.server import InProcessServer

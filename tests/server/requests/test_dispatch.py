@@ -8,7 +8,8 @@ import pytest
 
 from commands.core.client import Client
 from commands.core.registry import COMMANDS
-from commands.state.slowlog import SlowLog
+from commands.server.latency import LatencyMonitor
+from commands.server.slowlog import SlowLog
 from protocol.requests import Argv
 from server.inprocess.server import InProcessClient, InProcessServer
 from server.requests import dispatch
@@ -115,5 +116,8 @@ def test_slow_log_and_latency_monitor_record_from_their_thresholds_on(
     monkeypatch.setattr(dispatch, "perf_counter_ns", lambda: next(ticks))
     client.execute("ECHO", "x")
     instance = server.instance
-    found = len(list(instance.feature(SlowLog).latest(9))), len(instance.latency.events)
+    found = (
+        len(list(instance.feature(SlowLog).latest(9))),
+        len(instance.feature(LatencyMonitor).events),
+    )
     assert found == recorded

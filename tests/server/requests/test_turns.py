@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from commands.core.blocking.blocked_clients import BlockedClients
+from commands.core.blocked_clients import BlockedClients
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from server.inprocess.server import InProcessClient, InProcessServer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.core.blocking.blocked_clients import BlockedClients
+from commands.core.blocked_clients import BlockedClients
 from commands.core.registry import COMMANDS
 from protocol import errors
 from protocol.request import Request

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from commands.core.blocking.blocked_clients import BlockedClients
+from commands.core.blocked_clients import BlockedClients
 from commands.streams.groups.read_group import MIN_WAKE_MS, PASSED_PER_MS
 from server.inprocess.server import InProcessServer
 from tests.commands.streams.talk import NOW_MS, Talk

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.replication.state import UNKNOWN, LinkPhase
+from commands.core.server_state import UNKNOWN, LinkPhase
 from server.cluster.host.data import InstanceData
 from server.inprocess.server import InProcessServer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.core.clients import Clients
+from commands.core.client import Clients
 from commands.core.registry import COMMANDS
 from protocol.replies import command
 from server.inprocess.server import InProcessServer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from commands.core.server_state import LinkPhase
 from commands.replication.replica_table import ReplicaTable
-from commands.replication.state import LinkPhase
 from protocol import errors
 from protocol.replies import command
 from server.inprocess.server import InProcessClient, InProcessServer

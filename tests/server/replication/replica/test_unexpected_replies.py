@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.core.client import Client
-from commands.core.clients import Clients
+from commands.core.client import Client, Clients
 from commands.core.gates import GATE_PRIMARY, GATE_REPLICA, GATE_SILENT
 from protocol.request import Request
 from server.inprocess.server import InProcessServer, ServerDied

@@ -1,6 +1,0 @@
-# The C types of commands/core/blocking/blocked_clients.py.
-
-cdef class BlockedClients:
-    cdef dict __dict__
-    cdef public dict waiters
-    cdef public dict clients

@@ -1,7 +1,0 @@
-# The C types of commands/state/background_work.py.
-
-cdef class BackgroundWork:
-    cdef dict __dict__
-    cdef object _freeing
-    cdef object _tidying
-    cdef object _answering
