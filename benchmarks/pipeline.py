@@ -47,8 +47,8 @@ from rillway.pipeline.archive.command import open_engine
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.upkeep.compaction import compact_due
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.spark.spark_session import spark_session
+from rillway.pipeline.wire.connection import Connection
 from tests.support.programs.servers import (
     COMPARED_REDIS,
     ROOT,

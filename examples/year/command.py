@@ -33,8 +33,8 @@ from rillway.pipeline.archive.files.periods import day_of as date_of
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.upkeep.compaction import compact
 from rillway.pipeline.cli.progress import Progress
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.replay.ledger import key_of
+from rillway.pipeline.wire.connection import Connection
 
 # Enough days for consumers to lag.
 MIN_DEPARTURES = 20_000

@@ -18,12 +18,12 @@ from rillway.demo.departures.data_set import Departure, count_by_carrier
 from rillway.pipeline.archive.files.periods import MS_PER_DAY
 from rillway.pipeline.archive.files.periods import day_of as date_of
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, make_id
 from rillway.pipeline.query import command as query
 from rillway.pipeline.query.history import read_history
 from rillway.pipeline.ranges.reader import read_batches
 from rillway.pipeline.replay.replayer import Replayer, Speed
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, make_id
 
 REPLAYED, PACED = "departures-replayed", "departures-paced"
 CARRIER = "UA"

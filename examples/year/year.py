@@ -18,8 +18,8 @@ from rillway.pipeline.archive.engine import Engine
 from rillway.pipeline.archive.files.periods import MS_PER_DAY
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
-from rillway.pipeline.client.connection import Connection, Reply
-from rillway.pipeline.client.facts import as_map
+from rillway.pipeline.wire.connection import Connection, Reply
+from rillway.pipeline.wire.facts import as_map
 
 STREAM = "departures"
 PROMPT, SLOW = "boards", "billing"

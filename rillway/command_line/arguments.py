@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, TimeID, make_id, parse_id
-from rillway.pipeline.client.quantities import (
+from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, TimeID, make_id, parse_id
+from rillway.pipeline.wire.quantities import (
     parse_bytes,
     parse_duration,
     parse_time,
 )
-from rillway.pipeline.client.urls import DEFAULT_URL, check_url
+from rillway.pipeline.wire.urls import DEFAULT_URL, check_url
 
 T = TypeVar("T")
 SCHEMES = ("redis://", "rediss://", "unix://")

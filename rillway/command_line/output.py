@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from typing import TextIO, TypeVar
 
-from rillway.pipeline.client.urls import public_url
+from rillway.pipeline.wire.urls import public_url
 
 STATUS = 128 + signal.SIGPIPE
 

@@ -30,7 +30,7 @@ from rillway.console.login import COOKIE, Session
 from rillway.console.security import refusal_of_write
 from rillway.console.watch import Watch
 from rillway.json_bytes import from_json, to_json
-from rillway.pipeline.client.ids import format_id, make_id, parse_id
+from rillway.pipeline.wire.ids import format_id, make_id, parse_id
 
 Handler: TypeAlias = Callable[["Call"], Awaitable[Any]]
 

@@ -13,7 +13,7 @@ import sys
 
 from rillway.command_line.output import name_target
 from rillway.console.arguments import parse_options
-from rillway.pipeline.client.urls import public_url
+from rillway.pipeline.wire.urls import public_url
 
 MISSING = "rillway: {} is missing: pip install 'rillway[console]'"
 # The packages of the extra rillway[console].

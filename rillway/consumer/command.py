@@ -30,7 +30,7 @@ from rillway.consumer.consumer import Consumer
 from rillway.consumer.entry import Entry
 from rillway.consumer.worker import Counts, GiveUp, log
 from rillway.json_bytes import to_json
-from rillway.pipeline.client.urls import public_url
+from rillway.pipeline.wire.urls import public_url
 from rillway.plurals import count_of
 
 PROGRESS_SECONDS = 5.0

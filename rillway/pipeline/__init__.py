@@ -6,7 +6,7 @@ Spark needs `rillway[pipeline]` and Java 17.
 See docs/reference/spark.md and docs/how-to/archive.md for what it does, and
 docs/architecture/pipeline.md for how.
 
-    client/        one connection to a server, and what the server reports
+    wire/          one connection to a server, and what the server reports
     arrow/         entries and rows in Arrow columns
     ranges/        which entries to read, split into tasks
     spark/         the formats, their readers and writers, the session

@@ -16,9 +16,9 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from rillway.pipeline.cli.interruption import Interruption
-from rillway.pipeline.client.connection import Connection, ConnectionLost
-from rillway.pipeline.client.sampling import ROUND_SHARE
-from rillway.pipeline.client.urls import public_url, with_database
+from rillway.pipeline.wire.connection import Connection, ConnectionLost
+from rillway.pipeline.wire.sampling import ROUND_SHARE
+from rillway.pipeline.wire.urls import public_url, with_database
 from rillway.sampler import Sampler
 from rillway.top.arguments import parse_options
 from rillway.top.feed import Feed, run_rounds

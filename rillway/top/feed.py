@@ -9,8 +9,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
-from rillway.pipeline.client.connection import Connection, ConnectionLost
-from rillway.pipeline.client.sampling import sample_round
+from rillway.pipeline.wire.connection import Connection, ConnectionLost
+from rillway.pipeline.wire.sampling import sample_round
 from rillway.sampler import Sampler
 from rillway.top.tables import local_clock
 

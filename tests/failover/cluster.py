@@ -20,7 +20,7 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 from tests.support.programs import processes
 from tests.support.programs.ports import free_port
 from tests.support.programs.processes import Process

@@ -21,9 +21,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from rillway.pipeline.archive import command as archive
 from rillway.pipeline.archive.files.rows import raw_entries
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.query import command as query
 from rillway.pipeline.ranges.loss import DataLost
+from rillway.pipeline.wire.connection import Connection
 from tests.failover.cluster import (
     DOWN_AFTER_MS,
     Cluster,

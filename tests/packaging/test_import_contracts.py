@@ -78,7 +78,7 @@ def test_a_tree_without_violations_passes(small_tree: Path) -> None:
         ("protocol/outward.py", "from server import main"),
         ("rillway/shortcut.py", "from storage import __name__"),
         ("rillway/sampler/clock.py", "import time"),
-        ("rillway/pipeline/client/outward.py", "from rillway.pipeline import archive"),
+        ("rillway/pipeline/wire/outward.py", "from rillway.pipeline import archive"),
     ],
 )
 def test_a_forbidden_import_is_noticed(small_tree: Path, module: str, statement: str) -> None:

@@ -37,7 +37,7 @@ from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.upkeep.compaction import compact
-from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError
 from tests.failover.cluster import (
     NAME,
     Cluster,

@@ -23,13 +23,13 @@ import pyarrow as pa
 
 from rillway.pipeline.archive.limits import ALL, CURRENT
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import (
+from rillway.pipeline.query.history import open_history
+from rillway.pipeline.wire.connection import (
     Connection,
     ConnectionLost,
     ServerError,
 )
-from rillway.pipeline.client.ids import format_id
-from rillway.pipeline.query.history import open_history
+from rillway.pipeline.wire.ids import format_id
 
 UNKNOWN, ADDED, HELD = range(3)
 WAIT_MS = 500

@@ -43,9 +43,9 @@ from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.iceberg.catalogue import open_catalogue
 from rillway.pipeline.archive.iceberg.mirror import Mirror
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
 from rillway.pipeline.query.history import open_history
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import MIN_ID, format_id, parse_id
 from tests.pipeline_crash.servers import DurableServer
 from tests.pipeline_crash.traffic import GROUP, STREAM, Traffic
 from tests.support.programs.servers import ROOT

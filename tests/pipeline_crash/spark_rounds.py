@@ -33,8 +33,8 @@ from rillway.pipeline.archive.engine import EngineFailed, SparkEngine, try_task
 from rillway.pipeline.archive.report.rounds import RoundOutcome
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
-from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 from rillway.pipeline.spark.spark_session import spark_session
+from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError
 from tests.pipeline_crash.executors import (
     EXECUTOR_SETTINGS,
     MASTER,

@@ -6,7 +6,7 @@ import random
 import threading
 from collections.abc import Callable
 
-from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError
 
 STREAM, GROUP = "orders", "billing"
 PIPELINED = 50

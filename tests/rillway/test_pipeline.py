@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import rillway.pipeline
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 from tests.support.programs.servers import RunningServer
 
 ROOT = Path(__file__).parents[2]

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 import redis
 
 from rillway.console.data.link import Link
-from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
-from rillway.pipeline.client.ids import format_id, parse_id
-from rillway.pipeline.client.pending import PendingEntry
 from rillway.pipeline.dead_letters.mover import MoveFailed, Mover, Report, Rules
 from rillway.pipeline.dead_letters.redrive import redrive_entry
+from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.wire.ids import format_id, parse_id
+from rillway.pipeline.wire.pending import PendingEntry
 
 # Entries of one action.
 MAX_IDS = 1000

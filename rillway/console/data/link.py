@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from rillway.pipeline.client.urls import with_database
+from rillway.pipeline.wire.urls import with_database
 
 Word: TypeAlias = bytes | str | int
 Reply: TypeAlias = Any

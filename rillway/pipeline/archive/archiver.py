@@ -65,20 +65,20 @@ from rillway.pipeline.archive.tasks import (
     WriteTask,
 )
 from rillway.pipeline.archive.trim import Trimmed, Trimmer, TrimRules, server_time_ms
-from rillway.pipeline.client.cluster import away_of, connect
-from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
-from rillway.pipeline.client.facts import (
+from rillway.pipeline.ranges.discovery import StreamMissing, check_there, kinds_of
+from rillway.pipeline.ranges.loss import DataLost
+from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.ranges.plan import Planner, backlog
+from rillway.pipeline.wire.cluster import away_of, connect
+from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.wire.facts import (
     all_facts,
     all_group_infos,
     group_name,
     group_positions,
 )
-from rillway.pipeline.client.ids import MIN_ID, MS, ms_of
-from rillway.pipeline.client.places import record_place
-from rillway.pipeline.ranges.discovery import StreamMissing, check_there, kinds_of
-from rillway.pipeline.ranges.loss import DataLost
-from rillway.pipeline.ranges.offsets import Position
-from rillway.pipeline.ranges.plan import Planner, backlog
+from rillway.pipeline.wire.ids import MIN_ID, MS, ms_of
+from rillway.pipeline.wire.places import record_place
 
 # A stream that changes after it was recognised is recognised again.
 MAX_ATTEMPTS = 5

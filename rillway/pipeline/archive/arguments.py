@@ -24,7 +24,7 @@ from rillway.pipeline.archive.limits import (
     TARGET_BYTES,
     VACUUM_AFTER_HOURS,
 )
-from rillway.pipeline.client.ids import UNITS
+from rillway.pipeline.wire.ids import UNITS
 
 DEFAULT_KEEP = "10m"
 DEFAULT_ICEBERG_TABLE = "rillway.archive"

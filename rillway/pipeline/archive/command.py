@@ -57,13 +57,13 @@ from rillway.pipeline.archive.upkeep.commands import compact_main, expire_main, 
 from rillway.pipeline.archive.upkeep.compaction import compact_due
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress, Said
-from rillway.pipeline.client.cluster import away_of, away_sentences, connect
-from rillway.pipeline.client.connection import ConnectionLost, ServerError
-from rillway.pipeline.client.ids import MIN_ID, format_id, unit_text
-from rillway.pipeline.client.places import archive_of, gone_sentences, read_markers
-from rillway.pipeline.client.urls import public_url
 from rillway.pipeline.ranges.discovery import StreamMissing, find_streams, glob, none_fits
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, spark_session
+from rillway.pipeline.wire.cluster import away_of, away_sentences, connect
+from rillway.pipeline.wire.connection import ConnectionLost, ServerError
+from rillway.pipeline.wire.ids import MIN_ID, format_id, unit_text
+from rillway.pipeline.wire.places import archive_of, gone_sentences, read_markers
+from rillway.pipeline.wire.urls import public_url
 from rillway.plurals import count_of
 
 EXPECTED_ERRORS = (

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from rillway.pipeline.client.connection import Connection, Reply, ServerError
-from rillway.pipeline.client.facts import all_group_infos, as_map, group_name
-from rillway.pipeline.client.ids import MAX_ID, MS, age_ms, format_id, parse_id
+from rillway.pipeline.wire.connection import Connection, Reply, ServerError
+from rillway.pipeline.wire.facts import all_group_infos, as_map, group_name
+from rillway.pipeline.wire.ids import MAX_ID, MS, age_ms, format_id, parse_id
 from rillway.sampler.replies import known_lag
 from rillway.text import duration
 

@@ -21,9 +21,9 @@ from contextlib import suppress
 from typing import TypeVar
 
 from rillway.net.routing import Address
-from rillway.pipeline.client.capabilities import Scripts
-from rillway.pipeline.client.cluster import beside, connect, following
-from rillway.pipeline.client.connection import (
+from rillway.pipeline.wire.capabilities import Scripts
+from rillway.pipeline.wire.cluster import beside, connect, following
+from rillway.pipeline.wire.connection import (
     Connection,
     ConnectionLost,
     NodeAway,
@@ -31,7 +31,7 @@ from rillway.pipeline.client.connection import (
     Word,
     exec_reply,
 )
-from rillway.pipeline.client.urls import with_timeout
+from rillway.pipeline.wire.urls import with_timeout
 
 T = TypeVar("T")
 

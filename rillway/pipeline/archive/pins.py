@@ -12,9 +12,9 @@ import threading
 import uuid
 from collections.abc import Iterable
 
-from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.connection import ConnectionLost, ServerError
-from rillway.pipeline.client.ids import format_id
+from rillway.pipeline.wire.cluster import connect
+from rillway.pipeline.wire.connection import ConnectionLost, ServerError
+from rillway.pipeline.wire.ids import format_id
 
 PREFIX = "__pin:"
 LIFETIME_MS = 10 * 60_000

@@ -12,13 +12,13 @@ from rillway.pipeline.archive.identity.recognition import Recognised
 from rillway.pipeline.archive.report.rounds import StreamReport
 from rillway.pipeline.archive.tasks import ArchiveLossPolicy, Part, PartRead
 from rillway.pipeline.archive.trim import Archived
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.facts import StreamFacts, read_facts
-from rillway.pipeline.client.ids import MIN_ID, MS
 from rillway.pipeline.ranges.anchors import Anchor, extended
 from rillway.pipeline.ranges.loss import check_count
 from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.ranges.plan import backlog
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.facts import StreamFacts, read_facts
+from rillway.pipeline.wire.ids import MIN_ID, MS
 from rillway.plurals import count_of
 
 

@@ -68,9 +68,9 @@ from rillway.pipeline.archive.identity.state_files import (
     write_records,
 )
 from rillway.pipeline.archive.limits import ALL, CURRENT, DAY
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, MS, ms_of
-from rillway.pipeline.client.places import LOG_FOLDER
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, MS, ms_of
+from rillway.pipeline.wire.places import LOG_FOLDER
 
 NAME = "rillway-archive"
 DESCRIPTION = "Entries of streams, archived by Rillway"

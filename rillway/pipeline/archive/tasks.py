@@ -39,21 +39,21 @@ from rillway.pipeline.archive.identity.sources import is_there, read_run_ids
 from rillway.pipeline.archive.limits import DAY
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.decoder import RawEntry, fields_decoder, repeated, timestamps
-from rillway.pipeline.client.cluster import connect, is_redirection
-from rillway.pipeline.client.connection import (
+from rillway.pipeline.ranges.anchors import Anchor, extended, pick
+from rillway.pipeline.ranges.loss import DataLost, LossPolicy
+from rillway.pipeline.ranges.pages import MAX_REPLY_BYTES
+from rillway.pipeline.ranges.plan import Slice, entry_bytes
+from rillway.pipeline.ranges.reader import SliceReader
+from rillway.pipeline.wire.cluster import connect, is_redirection
+from rillway.pipeline.wire.connection import (
     Connection,
     NodeAway,
     ReplyTooLong,
     ServerError,
     pack,
 )
-from rillway.pipeline.client.facts import read_facts
-from rillway.pipeline.client.ids import MS, NONE, format_id, parse_id
-from rillway.pipeline.ranges.anchors import Anchor, extended, pick
-from rillway.pipeline.ranges.loss import DataLost, LossPolicy
-from rillway.pipeline.ranges.pages import MAX_REPLY_BYTES
-from rillway.pipeline.ranges.plan import Slice, entry_bytes
-from rillway.pipeline.ranges.reader import SliceReader
+from rillway.pipeline.wire.facts import read_facts
+from rillway.pipeline.wire.ids import MS, NONE, format_id, parse_id
 
 # The number of parts in one pipeline, and the estimated entries of the largest of them.
 PIPELINED_PARTS, SMALL_PART = 50, 1_000

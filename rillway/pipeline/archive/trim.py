@@ -31,11 +31,11 @@ from rillway.pipeline.archive.groups import (
 from rillway.pipeline.archive.identity.guards import GROUP, MISSING, REASONS, Guards, Trimming
 from rillway.pipeline.archive.identity.sources import is_own
 from rillway.pipeline.archive.pins import expired_pins
-from rillway.pipeline.client.capabilities import Capabilities
-from rillway.pipeline.client.connection import Connection, Reply
-from rillway.pipeline.client.facts import StreamFacts, all_facts, all_group_infos
-from rillway.pipeline.client.ids import MIN_ID, MS, id_of_time, time_ms
 from rillway.pipeline.ranges.anchors import Anchor
+from rillway.pipeline.wire.capabilities import Capabilities
+from rillway.pipeline.wire.connection import Connection, Reply
+from rillway.pipeline.wire.facts import StreamFacts, all_facts, all_group_infos
+from rillway.pipeline.wire.ids import MIN_ID, MS, id_of_time, time_ms
 
 MAX_ATTEMPTS = 100
 

@@ -33,7 +33,7 @@ from rillway.pipeline.arrow.schema import (
     TIMESTAMP,
     arrow_schema,
 )
-from rillway.pipeline.client.ids import MS, NONE, NS, US
+from rillway.pipeline.wire.ids import MS, NONE, NS, US
 
 
 class FieldColumns:
@@ -141,7 +141,7 @@ LAST_MS = (2**63 - 1) // 1000
 
 
 def timestamps(ms: pa.Array, unit: str = MS) -> pa.Array:
-    """The first halves of IDs as instants, by their unit (client/id_units.py).
+    """The first halves of IDs as instants, by their unit (wire/ids.py).
 
     Null where IDs are no times, and for an ID beyond what an instant can be (year 294247).
     """

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from rillway.pipeline.arrow.decoder import timestamps
 from rillway.pipeline.arrow.schema import TIMESTAMP
-from rillway.pipeline.client.ids import MS, age_ms, format_id
-from rillway.pipeline.client.pending import PendingEntry, PendingSlice
+from rillway.pipeline.wire.ids import MS, age_ms, format_id
+from rillway.pipeline.wire.pending import PendingEntry, PendingSlice
 from rillway.sampler import ConsumerFigures
 from rillway.sampler.trend import GroupSample
 

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rillway.pipeline.client.ids import MAX_SEQ, format_id, make_id, ms_of, parse_id
+from rillway.pipeline.wire.ids import MAX_SEQ, format_id, make_id, ms_of, parse_id
 
 
 @dataclass(frozen=True, slots=True)

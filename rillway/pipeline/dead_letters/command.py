@@ -20,14 +20,14 @@ from rillway.client.partitions import MOST_PARTITIONS, Partitions
 from rillway.command_line.output import name_target
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.progress import Progress, Said
-from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
-from rillway.pipeline.client.ids import format_id
-from rillway.pipeline.client.pending import group_names
 from rillway.pipeline.dead_letters.arguments import parse_options
 from rillway.pipeline.dead_letters.mover import DeadLetter, MoveFailed, Mover, Report, Rules
 from rillway.pipeline.dead_letters.redrive import redrive
 from rillway.pipeline.ranges.discovery import StreamMissing, check_kinds, check_there, kinds_of
+from rillway.pipeline.wire.cluster import connect
+from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.wire.ids import format_id
+from rillway.pipeline.wire.pending import group_names
 from rillway.plurals import count_of
 from rillway.text import text_table
 

@@ -26,9 +26,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from rillway.dead_letter import dead_letter
-from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word, exec_reply
-from rillway.pipeline.client.ids import MAX_ID, format_id, parse_id
-from rillway.pipeline.client.pending import (
+from rillway.pipeline.wire.connection import Connection, Reply, ServerError, Word, exec_reply
+from rillway.pipeline.wire.ids import MAX_ID, format_id, parse_id
+from rillway.pipeline.wire.pending import (
     PAGE_SIZE,
     PendingEntry,
     PendingSlice,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from rillway.dead_letter import GROUP, STREAM, own_fields
-from rillway.pipeline.client.connection import Connection, Reply
-from rillway.pipeline.client.ids import format_id, parse_id
+from rillway.pipeline.wire.connection import Connection, Reply
+from rillway.pipeline.wire.ids import format_id, parse_id
 
 PAGE_ENTRIES = 100
 

@@ -22,12 +22,12 @@ from typing import Any, TextIO
 from rillway.command_line.output import paint
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.plots import PlotUnavailable
-from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.connection import ConnectionLost, ServerError
-from rillway.pipeline.client.places import archive_of, gone_sentences
 from rillway.pipeline.lag.arguments import parse_options
 from rillway.pipeline.lag.samples import LagUnknown, Limits, Samples, draw
 from rillway.pipeline.ranges.discovery import StreamMissing
+from rillway.pipeline.wire.cluster import connect
+from rillway.pipeline.wire.connection import ConnectionLost, ServerError
+from rillway.pipeline.wire.places import archive_of, gone_sentences
 from rillway.sampler.trend import GroupSample, Recording, Series
 from rillway.text import duration, text_table
 

@@ -11,10 +11,10 @@ from datetime import datetime
 from pathlib import Path
 
 from rillway.pipeline.cli.plots import drawn_figure, mark_times_and_counts
-from rillway.pipeline.client.cluster import away_of, away_sentences
-from rillway.pipeline.client.connection import Connection, ConnectionLost, NodeAway
-from rillway.pipeline.client.sampling import group_sampler, sample_groups
 from rillway.pipeline.ranges.discovery import check_there, find_streams
+from rillway.pipeline.wire.cluster import away_of, away_sentences
+from rillway.pipeline.wire.connection import Connection, ConnectionLost, NodeAway
+from rillway.pipeline.wire.sampling import group_sampler, sample_groups
 from rillway.sampler.trend import GroupSample, Recording
 from rillway.text import duration
 

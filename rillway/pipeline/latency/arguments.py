@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rillway.command_line.arguments import add_range, add_url, interval, with_relative_times
 from rillway.command_line.parser import Parser
-from rillway.pipeline.client.ids import MAX_ID
+from rillway.pipeline.wire.ids import MAX_ID
 
 
 def make_parser() -> Parser:

@@ -21,10 +21,6 @@ from rillway.pipeline.archive.table import ArchiveError
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.plots import PlotUnavailable
 from rillway.pipeline.cli.progress import Progress
-from rillway.pipeline.client.cluster import connect, url_of
-from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
-from rillway.pipeline.client.facts import read_facts
-from rillway.pipeline.client.ids import MIN_ID
 from rillway.pipeline.latency.arguments import parse_options
 from rillway.pipeline.latency.distribution import Tally
 from rillway.pipeline.latency.journal import Follower, NoJournal, count, find_journal
@@ -33,6 +29,10 @@ from rillway.pipeline.query.history import open_history
 from rillway.pipeline.ranges.discovery import StreamMissing, check_there
 from rillway.pipeline.ranges.loss import DataLost
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, root_cause, spark_session
+from rillway.pipeline.wire.cluster import connect, url_of
+from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.wire.facts import read_facts
+from rillway.pipeline.wire.ids import MIN_ID
 from rillway.plurals import count_of
 
 EXPECTED_ERRORS = (

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rillway.pipeline.arrow.decoder import fields_decoder, texts
-from rillway.pipeline.client.connection import Connection, ServerError
-from rillway.pipeline.client.facts import as_map
-from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.latency.distribution import Tally
 from rillway.pipeline.ranges.discovery import check_there
+from rillway.pipeline.wire.connection import Connection, ServerError
+from rillway.pipeline.wire.facts import as_map
+from rillway.pipeline.wire.ids import format_id, parse_id
 
 NAMES = ("stream", "group", "consumer", "id", "delivered", "acked", "deliveries")
 # What fits into 64 bits for sure; years beyond the year 30,000,000.

@@ -30,8 +30,6 @@ from rillway.pipeline.archive.table import ArchiveError
 from rillway.pipeline.arrow.decoder import timestamps
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.progress import Progress
-from rillway.pipeline.client.connection import ConnectionLost, ServerError
-from rillway.pipeline.client.ids import MAX_SEQ, MS, in_unit, make_id
 from rillway.pipeline.query.arguments import parse_options
 from rillway.pipeline.query.filters import Expression, NeedsSpark, UnknownColumn, make_filter
 from rillway.pipeline.query.history import HISTORY_SCHEMA, History, open_history
@@ -40,6 +38,8 @@ from rillway.pipeline.ranges.conditions import Reading, UnreadableLiteral, bound
 from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.pipeline.ranges.loss import DataLost
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, root_cause, spark_session
+from rillway.pipeline.wire.connection import ConnectionLost, ServerError
+from rillway.pipeline.wire.ids import MAX_SEQ, MS, in_unit, make_id
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row

@@ -46,10 +46,14 @@ from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.trim import server_time_ms
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.schema import COLUMNS, FIELDS, arrow_schema
-from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.facts import StreamFacts, read_facts
-from rillway.pipeline.client.ids import (
+from rillway.pipeline.ranges.discovery import check_there
+from rillway.pipeline.ranges.loss import LossPolicy, check_start
+from rillway.pipeline.ranges.offsets import BEGINNING, Position
+from rillway.pipeline.ranges.reader import read_batches
+from rillway.pipeline.wire.cluster import connect
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.facts import StreamFacts, read_facts
+from rillway.pipeline.wire.ids import (
     MAX_ID,
     MAX_SEQ,
     MIN_ID,
@@ -61,11 +65,7 @@ from rillway.pipeline.client.ids import (
     ms_of,
     time_ms,
 )
-from rillway.pipeline.client.urls import DEFAULT_URL
-from rillway.pipeline.ranges.discovery import check_there
-from rillway.pipeline.ranges.loss import LossPolicy, check_start
-from rillway.pipeline.ranges.offsets import BEGINNING, Position
-from rillway.pipeline.ranges.reader import read_batches
+from rillway.pipeline.wire.urls import DEFAULT_URL
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -459,7 +459,7 @@ def read_history(
 ) -> Iterator[DataFrame]:
     """A DataFrame over archive and stream, for use within the `with` block, which holds it.
 
-    `first` and `last` are IDs, both included: `make_id(ms)` of rillway.pipeline.client.ids makes
+    `first` and `last` are IDs, both included: `make_id(ms)` of rillway.pipeline.wire.ids makes
     one of a time. `epochs`: `all`, or `current` for the history that leads to what is in memory
     now. Columns: stream, id, ms, seq, ts, fields, epoch, and the typed ones that the archive has
     for the stream. Raises as open_history does; Spark's own errors carry what went wrong in a task.

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from rillway.pipeline.client.facts import StreamFacts
 from rillway.pipeline.ranges.loss import LOG_PREFIX, log
 from rillway.pipeline.ranges.offsets import Offset
 from rillway.pipeline.ranges.plan import backlog
 from rillway.pipeline.ranges.tasks import Task
+from rillway.pipeline.wire.facts import StreamFacts
 from rillway.plurals import count_of
 
 

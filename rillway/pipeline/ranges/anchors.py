@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rillway.pipeline.client.ids import parse_id
+from rillway.pipeline.wire.ids import parse_id
 
 if TYPE_CHECKING:
     from rillway.pipeline.arrow.decoder import RawEntry

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from rillway.pipeline.client.ids import MAX_SEQ, MS, PER_MS
+from rillway.pipeline.wire.ids import MAX_SEQ, MS, PER_MS
 
 TOKEN = re.compile(
     r"""(?P<space>\s+) | '(?P<string>[^'\\]*)' | "(?P<double>[^"\\]*)" | `(?P<quoted>[^`]+)`

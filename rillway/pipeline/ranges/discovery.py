@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol
 
-from rillway.pipeline.client.connection import Connection, ServerError
-from rillway.pipeline.client.facts import all_facts
-from rillway.pipeline.client.urls import public_url
 from rillway.pipeline.ranges.loss import LOG_PREFIX, log
+from rillway.pipeline.wire.connection import Connection, ServerError
+from rillway.pipeline.wire.facts import all_facts
+from rillway.pipeline.wire.urls import public_url
 
 SCAN_COUNT = 1000
 

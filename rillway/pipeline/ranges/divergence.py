@@ -24,13 +24,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word
-from rillway.pipeline.client.facts import StreamFacts, all_facts
-from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
 from rillway.pipeline.ranges.loss import LossPolicy, check_start, read_up_to, regress
 from rillway.pipeline.ranges.offsets import Anchors, Offset, Position, beginning
 from rillway.pipeline.ranges.plan import backlog
+from rillway.pipeline.wire.connection import Connection, Reply, ServerError, Word
+from rillway.pipeline.wire.facts import StreamFacts, all_facts
+from rillway.pipeline.wire.ids import format_id, parse_id
 
 # All of the last entries are anchors, so that one which is not among them is a new one.
 RECENT = 10

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import logging
 
-from rillway.pipeline.client.facts import StreamFacts
-from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.facts import StreamFacts
+from rillway.pipeline.wire.ids import MIN_ID, format_id
 from rillway.plurals import count_of
 
 log = logging.getLogger("rillway.pipeline")

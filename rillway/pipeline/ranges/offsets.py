@@ -20,9 +20,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from rillway.pipeline.client.facts import StreamFacts
-from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor
+from rillway.pipeline.wire.facts import StreamFacts
+from rillway.pipeline.wire.ids import MIN_ID, format_id, parse_id
 
 ANCHORS = re.compile(r"(?:\d+-\d+ \d+ [0-9a-f]+(?:,(?!$)|$))*")
 

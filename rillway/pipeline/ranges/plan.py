@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from math import ceil
 
 from rillway.pipeline.arrow.collector import paused_collector
-from rillway.pipeline.client.capabilities import Capabilities
-from rillway.pipeline.client.connection import (
+from rillway.pipeline.ranges.pages import PageSize
+from rillway.pipeline.wire.capabilities import Capabilities
+from rillway.pipeline.wire.connection import (
     Connection,
     Reply,
     ReplyTooLong,
@@ -23,9 +24,8 @@ from rillway.pipeline.client.connection import (
     Word,
     pack,
 )
-from rillway.pipeline.client.facts import StreamFacts
-from rillway.pipeline.client.ids import format_id, parse_id
-from rillway.pipeline.ranges.pages import PageSize
+from rillway.pipeline.wire.facts import StreamFacts
+from rillway.pipeline.wire.ids import format_id, parse_id
 
 XSPLIT = "XSPLIT"
 # Spark writes the cuts of a batch down, so there must not be too many.

@@ -23,12 +23,12 @@ from rillway.pipeline.arrow.decoder import (
     repeated,
 )
 from rillway.pipeline.arrow.schema import FIELDS_MODE, MAP_MODE
-from rillway.pipeline.client.connection import Connection, ReplyTooLong, ServerError, pack
-from rillway.pipeline.client.facts import read_facts
-from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.loss import LossPolicy
 from rillway.pipeline.ranges.pages import PAGE_SIZE, PageSize
 from rillway.pipeline.ranges.plan import Slice, entry_bytes
+from rillway.pipeline.wire.connection import Connection, ReplyTooLong, ServerError, pack
+from rillway.pipeline.wire.facts import read_facts
+from rillway.pipeline.wire.ids import format_id, parse_id
 from rillway.plurals import count_of
 
 BATCH_ROWS = 10_000

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from rillway.pipeline.client.facts import StreamFacts
 from rillway.pipeline.ranges.loss import LossPolicy, check_count
 from rillway.pipeline.ranges.offsets import Offset
 from rillway.pipeline.ranges.plan import Planner, Range, Slice, backlog
+from rillway.pipeline.wire.facts import StreamFacts
 
 Task: TypeAlias = tuple[Slice, ...]
 

@@ -15,11 +15,11 @@ from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.arrow.encoder import UnwritableRow
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
-from rillway.pipeline.client.connection import ConnectionLost, ServerError
-from rillway.pipeline.client.ids import MIN_ID, format_id, in_unit
 from rillway.pipeline.replay.arguments import parse_options
 from rillway.pipeline.replay.ledger import ReplayRefused
 from rillway.pipeline.replay.replayer import AtOnce, Hooks, Pace, Rate, Replayer, Speed
+from rillway.pipeline.wire.connection import ConnectionLost, ServerError
+from rillway.pipeline.wire.ids import MIN_ID, format_id, in_unit
 
 EXPECTED_ERRORS = (
     ArchiveError,

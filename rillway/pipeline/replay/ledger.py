@@ -3,7 +3,7 @@
 It is named after the stream that is written to, so that two replays into one stream find each
 other, and holds what is replayed, how, and up to which ID. Each chunk of entries is one transaction
 with the ledger's next value, and is only run if the ledger has not changed since
-(client/watched_key.py). In a cluster both are in one slot: while that moves nothing is written, and
+(wire/watched_key.py). In a cluster both are in one slot: while that moves nothing is written, and
 then the replay goes on at the node that has it.
 """
 
@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass
 
 from rillway.pipeline.archive.identity.epochs import FIRST
 from rillway.pipeline.archive.limits import ALL
-from rillway.pipeline.client.cluster import beside
-from rillway.pipeline.client.connection import Connection, Reply, ServerError
-from rillway.pipeline.client.facts import NO_SUCH_KEY, as_map
-from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
-from rillway.pipeline.client.watched_key import WatchedKey
+from rillway.pipeline.wire.cluster import beside
+from rillway.pipeline.wire.connection import Connection, Reply, ServerError
+from rillway.pipeline.wire.facts import NO_SUCH_KEY, as_map
+from rillway.pipeline.wire.ids import MIN_ID, format_id, parse_id
+from rillway.pipeline.wire.watched_key import WatchedKey
 
 PREFIX = "__replay:"
 

@@ -21,9 +21,9 @@ from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.encoder import Encoder, data_of
 from rillway.pipeline.arrow.schema import PAIRS
-from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, unit_text
 from rillway.pipeline.replay.ledger import Ledger, Plan, Progress, ReplayRefused
+from rillway.pipeline.wire.cluster import connect
+from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, format_id, unit_text
 
 CHUNK_ROWS = 1000
 ORIGIN_STREAM, ORIGIN_ID = b"_orig_stream", b"_orig_id"

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from rillway.pipeline.client.pending import PAGE_SIZE
-from rillway.pipeline.client.quantities import parse_duration
 from rillway.pipeline.spark.options import (
     CONNECTION_OPTIONS,
     Taker,
@@ -24,6 +22,8 @@ from rillway.pipeline.spark.options import (
     parse_names,
     take_url,
 )
+from rillway.pipeline.wire.pending import PAGE_SIZE
+from rillway.pipeline.wire.quantities import parse_duration
 
 GROUPS_OPTIONS = (*CONNECTION_OPTIONS, "stream", "streamPattern", "failIfMissing", "group")
 PENDING_OPTIONS = (
@@ -115,9 +115,9 @@ class PendingReader(DataSourceReader):
         self.options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        from rillway.pipeline.client.cluster import connect
-        from rillway.pipeline.client.pending import group_names, plan_pending
         from rillway.pipeline.ranges.discovery import streams_to_read
+        from rillway.pipeline.wire.cluster import connect
+        from rillway.pipeline.wire.pending import group_names, plan_pending
 
         options = self.options
         with connect(options.url) as connection:
@@ -137,8 +137,8 @@ class PendingReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from rillway.pipeline.arrow.group_tables import pending_batch
-        from rillway.pipeline.client.cluster import connect
-        from rillway.pipeline.client.pending import PendingSlice, read_pending, server_time_ms
+        from rillway.pipeline.wire.cluster import connect
+        from rillway.pipeline.wire.pending import PendingSlice, read_pending, server_time_ms
 
         part: Any = partition.value
         if not isinstance(part, PendingSlice):
@@ -189,9 +189,9 @@ class GroupsReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from rillway.pipeline.arrow.group_tables import groups_batch
-        from rillway.pipeline.client.cluster import connect
-        from rillway.pipeline.client.sampling import group_sampler, sample_groups
         from rillway.pipeline.ranges.discovery import streams_to_read
+        from rillway.pipeline.wire.cluster import connect
+        from rillway.pipeline.wire.sampling import group_sampler, sample_groups
 
         options = self.options
         with connect(options.url) as connection:

@@ -1,7 +1,7 @@
 """The ledger of a task: what it has written, so that a task that is run again goes on from there.
 
 The ledger of a task is one string key, set in one transaction with each chunk of entries; no other
-attempt of the task writes at the same time (client/watched_key.py).
+attempt of the task writes at the same time (wire/watched_key.py).
 
 A task is named by its number: the tasks of a batch are the same ones whenever it is planned again
 (tasks.py). Where rows say which entry they come from, the ledger has the last one that was written,
@@ -22,8 +22,8 @@ import pyarrow as pa
 
 from rillway.pipeline.arrow.encoder import data_of
 from rillway.pipeline.arrow.origins import Mark, Origins, parse_mark
-from rillway.pipeline.client.connection import Connection, Reply, ServerError, has_error
-from rillway.pipeline.client.watched_key import WatchedKey
+from rillway.pipeline.wire.connection import Connection, Reply, ServerError, has_error
+from rillway.pipeline.wire.watched_key import WatchedKey
 from rillway.plurals import count_of
 
 PREFIX = "__spark:ledger:"

@@ -24,10 +24,10 @@ from rillway.pipeline.arrow.schema import (
     OWN_SCHEMA_MODES,
 )
 from rillway.pipeline.arrow.time_format import TimeFormat
-from rillway.pipeline.client.ids import parse_id
-from rillway.pipeline.client.quantities import parse_bytes, parse_duration, parse_time
-from rillway.pipeline.client.urls import DEFAULT_URL, check_url
 from rillway.pipeline.ranges.offsets import Position, from_json
+from rillway.pipeline.wire.ids import parse_id
+from rillway.pipeline.wire.quantities import parse_bytes, parse_duration, parse_time
+from rillway.pipeline.wire.urls import DEFAULT_URL, check_url
 
 EARLIEST, LATEST, GROUP = "earliest", "latest", "group"
 PERMISSIVE, FAILFAST = "permissive", "failfast"

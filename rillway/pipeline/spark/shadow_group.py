@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rillway.pipeline.client.connection import Connection, ServerError
-from rillway.pipeline.client.facts import StreamFacts, group_infos
-from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.connection import Connection, ServerError
+from rillway.pipeline.wire.facts import StreamFacts, group_infos
+from rillway.pipeline.wire.ids import format_id, parse_id
 from rillway.sampler.replies import known_lag
 
 PREFIX = "__spark:"

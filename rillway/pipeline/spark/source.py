@@ -31,9 +31,6 @@ from rillway.pipeline.arrow.decoder import (
     map_decoder,
 )
 from rillway.pipeline.arrow.schema import FIELDS_MODE, JSON_MODE, MAP_MODE, to_arrow
-from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.connection import Connection, ConnectionLost
-from rillway.pipeline.client.facts import StreamFacts, all_facts
 from rillway.pipeline.ranges.account import TaskAccount, log_batch
 from rillway.pipeline.ranges.discovery import find_streams, streams_to_read
 from rillway.pipeline.ranges.divergence import anchored, check_ends, checked
@@ -53,6 +50,9 @@ from rillway.pipeline.spark.versions import (
     ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
+from rillway.pipeline.wire.cluster import connect
+from rillway.pipeline.wire.connection import Connection, ConnectionLost
+from rillway.pipeline.wire.facts import StreamFacts, all_facts
 
 T = TypeVar("T")
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.facts import StreamFacts, all_facts
-from rillway.pipeline.client.ids import MIN_ID, make_id
 from rillway.pipeline.ranges.offsets import Offset, Position, beginning
 from rillway.pipeline.spark.options import (
     EARLIEST,
@@ -18,6 +15,9 @@ from rillway.pipeline.spark.options import (
     SourceOptions,
 )
 from rillway.pipeline.spark.shadow_group import group_position, pin, shadow_group
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.facts import StreamFacts, all_facts
+from rillway.pipeline.wire.ids import MIN_ID, make_id
 
 T = TypeVar("T")
 

@@ -22,10 +22,10 @@ import pyarrow.compute as pc
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.encoder import Encoder, data_of
 from rillway.pipeline.arrow.origins import Origins
-from rillway.pipeline.client.cluster import connect, is_redirection, tag_of_slot
-from rillway.pipeline.client.connection import Connection, Reply, ServerError, has_error, pack
 from rillway.pipeline.spark.ledger import Ledger
 from rillway.pipeline.spark.options import SinkOptions
+from rillway.pipeline.wire.cluster import connect, is_redirection, tag_of_slot
+from rillway.pipeline.wire.connection import Connection, Reply, ServerError, has_error, pack
 
 CHUNKS_UNDERWAY = 2
 # A transaction is held by the server as a whole before anything of it is done.

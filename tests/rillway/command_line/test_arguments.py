@@ -9,7 +9,7 @@ import pytest
 
 from rillway.command_line import arguments
 from rillway.command_line.parser import Parser
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, make_id
+from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, make_id
 
 
 def read_range(*words: str) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 
 if TYPE_CHECKING:
     from tests.support.programs.servers import RunningServer

@@ -9,9 +9,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
 from pyspark.sql.types import StructType
 
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.spark.datasource import RedisStreams
 from rillway.pipeline.spark.source import BatchReader, StreamReader
+from rillway.pipeline.wire.connection import Connection
 
 
 def add(link: Connection, stream: str, ids: Iterable[str], *fields: str) -> None:

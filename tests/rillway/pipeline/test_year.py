@@ -10,7 +10,7 @@ from examples.year.year import Year, day_of
 from rillway.demo.departures.data_set import Departure
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 
 DAY_MS = 86_400_000
 DAYS = 7

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.cluster import connect
+from rillway.pipeline.wire.connection import Connection
 from tests.support.programs import cluster as nodes
 
 

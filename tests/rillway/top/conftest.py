@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.conftest import empty
 from tests.support.programs.servers import (
     COMPARED_REDIS,

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.urls import with_database
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.urls import with_database
 from rillway.top.arguments import parse_options
 from rillway.top.command import address, main
 from tests.support.programs.servers import ROOT, start_rillway

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 from rillway.sampler import Sampler
 from rillway.top.feed import Feed, run_rounds
 from tests.support.programs.servers import start_rillway

@@ -12,13 +12,13 @@ from rillway.pipeline.archive.columns.schema import BadColumns
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.cli.progress import Progress
-from rillway.pipeline.client.cluster import connect
 from rillway.pipeline.ranges.discovery import (
     StreamMissing,
     check_there,
     find_streams,
     none_fits,
 )
+from rillway.pipeline.wire.cluster import connect
 from rillway.plurals import count_of
 
 

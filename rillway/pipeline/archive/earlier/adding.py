@@ -28,11 +28,11 @@ from rillway.pipeline.archive.table import (
     ArchiveTable,
     CommitConflict,
 )
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
 from rillway.pipeline.ranges.discovery import find_streams
 from rillway.pipeline.ranges.reader import read_batches
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, format_id, parse_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from rillway.pipeline.archive.earlier.snapshot import served
 from rillway.pipeline.archive.files.store import URI
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.cli.progress import Progress
-from rillway.pipeline.client.ids import format_id
+from rillway.pipeline.wire.ids import format_id
 from rillway.plurals import count_of
 
 

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 import rillway
 from rillway.net.polling import poll
 from rillway.pipeline.archive.files.store import ArchiveError
-from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError
 
 # The folder of this package, so that the child imports the same one from any working directory.
 IMPORT_ROOT = str(Path(rillway.__file__).parent.parent)

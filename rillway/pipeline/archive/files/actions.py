@@ -21,7 +21,7 @@ from rillway.pipeline.archive.columns.statistics import (
 from rillway.pipeline.archive.files.parquet_files import DATE, EPOCH, STREAM, ArchivedFile
 from rillway.pipeline.archive.identity.epochs import FIRST
 from rillway.pipeline.arrow.json_columns import to_json
-from rillway.pipeline.client.ids import MAX_ID, ms_of
+from rillway.pipeline.wire.ids import MAX_ID, ms_of
 
 
 def archived_file(action: Mapping[str, Any]) -> ArchivedFile:

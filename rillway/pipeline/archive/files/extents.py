@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from rillway.pipeline.archive.files.parquet_files import EPOCH, STREAM, ArchivedFile
 from rillway.pipeline.archive.files.rows import KEYS, READ_ROWS, open_file
 from rillway.pipeline.archive.files.store import Store
-from rillway.pipeline.client.ids import make_id
+from rillway.pipeline.wire.ids import make_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from rillway.pipeline.archive.files.store import (
     first_line,
     reason_of,
 )
-from rillway.pipeline.client.places import LOG_FOLDER
+from rillway.pipeline.wire.places import LOG_FOLDER
 from rillway.plurals import count_of
 
 LAST_CHECKPOINT = f"{LOG_FOLDER}/_last_checkpoint"

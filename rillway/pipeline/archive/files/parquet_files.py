@@ -39,7 +39,7 @@ from rillway.pipeline.archive.files.store import Store, store_of
 from rillway.pipeline.archive.limits import DAY, TARGET_BYTES
 from rillway.pipeline.arrow.decoder import timestamps
 from rillway.pipeline.arrow.schema import arrow_schema
-from rillway.pipeline.client.ids import make_id
+from rillway.pipeline.wire.ids import make_id
 
 STREAM, EPOCH, DATE = "stream", "epoch", "date"
 PARTITIONED_BY = (DATE,)

@@ -37,8 +37,8 @@ from rillway.pipeline.archive.files.store import (
 )
 from rillway.pipeline.arrow.decoder import RawEntry
 from rillway.pipeline.arrow.schema import FIELDS, arrow_schema
-from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, MIN_ID, ms_of
 from rillway.pipeline.ranges.reader import BATCH_BYTES
+from rillway.pipeline.wire.ids import MAX_ID, MAX_SEQ, MIN_ID, ms_of
 
 READ_ROWS = 10_000
 # Counts names and values: where names repeat, a row may have thousands in few bytes.

@@ -48,7 +48,7 @@ from rillway.pipeline.archive.table import (
     ArchiveTable,
     first_line,
 )
-from rillway.pipeline.client.urls import public_url
+from rillway.pipeline.wire.urls import public_url
 
 TIMES = (DateType, TimestampType, TimestamptzType)
 # In a snapshot's summary.

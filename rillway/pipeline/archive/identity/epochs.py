@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rillway.pipeline.archive.columns.layouts import Layout, Layouts
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, MS, format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, MS, format_id, parse_id
 
 TOKEN_BYTES = 8
 FIRST = 1
@@ -81,7 +81,7 @@ class StreamRecord:
 
     `end`: the archived end of the present epoch; `expired_before_ms`: the time before which rows
     have expired, None if none have; `expired`: by epoch, the ms of the last expired row; `layouts`:
-    those of rows with typed columns; `unit`: the unit of the IDs (client/id_units.py), None before
+    those of rows with typed columns; `unit`: the unit of the IDs (wire/ids.py), None before
     the first entry.
     """
 

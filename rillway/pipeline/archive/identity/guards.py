@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from rillway.pipeline.archive.groups import floor_of, read_groups
 from rillway.pipeline.archive.identity.scripts import MOVE_MARKER, TRIM
 from rillway.pipeline.archive.identity.sources import is_there
-from rillway.pipeline.client.capabilities import Capabilities, Scripts
-from rillway.pipeline.client.cluster import following
-from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word, exec_reply
-from rillway.pipeline.client.facts import group_infos, group_positions, read_facts
-from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.ranges.anchors import Anchor
+from rillway.pipeline.wire.capabilities import Capabilities, Scripts
+from rillway.pipeline.wire.cluster import following
+from rillway.pipeline.wire.connection import Connection, Reply, ServerError, Word, exec_reply
+from rillway.pipeline.wire.facts import group_infos, group_positions, read_facts
+from rillway.pipeline.wire.ids import MIN_ID, format_id
 
 MAX_ATTEMPTS = 100
 # ACKED examines each entry; the limit bounds how long other clients wait.

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from rillway.command_line.output import name_target
 from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, is_table, place_of
-from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.connection import Connection, ServerError
-from rillway.pipeline.client.ids import format_id
-from rillway.pipeline.client.places import archive_of, place_key, read_markers
-from rillway.pipeline.client.urls import public_url
 from rillway.pipeline.ranges.discovery import find_streams, kinds_of
+from rillway.pipeline.wire.cluster import connect
+from rillway.pipeline.wire.connection import Connection, ServerError
+from rillway.pipeline.wire.ids import format_id
+from rillway.pipeline.wire.places import archive_of, place_key, read_markers
+from rillway.pipeline.wire.urls import public_url
 from rillway.plurals import count_of
 
 

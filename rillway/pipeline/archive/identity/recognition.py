@@ -22,12 +22,12 @@ from rillway.pipeline.archive.identity.epochs import (
 from rillway.pipeline.archive.identity.sources import Sighting, look
 from rillway.pipeline.archive.identity.walk import Walk, walk
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.facts import StreamFacts
-from rillway.pipeline.client.ids import MIN_ID, format_id
 from rillway.pipeline.ranges.anchors import Anchor
 from rillway.pipeline.ranges.loss import LossPolicy, check_start
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.facts import StreamFacts
+from rillway.pipeline.wire.ids import MIN_ID, format_id
 from rillway.plurals import count_of
 
 REMEDY = "--new-epoch archives it as a history of its own"

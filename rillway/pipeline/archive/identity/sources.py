@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rillway.pipeline.archive.identity.epochs import Source
-from rillway.pipeline.client.connection import Connection, Reply, ServerError
-from rillway.pipeline.client.facts import (
+from rillway.pipeline.ranges.anchors import Anchor, entry_hash
+from rillway.pipeline.wire.connection import Connection, Reply, ServerError
+from rillway.pipeline.wire.facts import (
     StreamFacts,
     all_facts,
     all_group_infos,
     group_positions,
 )
-from rillway.pipeline.client.ids import format_id
-from rillway.pipeline.ranges.anchors import Anchor, entry_hash
+from rillway.pipeline.wire.ids import format_id
 
 NO_REPLID = "0" * 40
 STREAMS_AT_ONCE = 500

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rillway.pipeline.archive.identity.epochs import StreamRecord
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import SAMPLED_IDS, may_be_nanoseconds, parse_id, recognised
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import SAMPLED_IDS, may_be_nanoseconds, parse_id, recognised
 
 
 def units_of(

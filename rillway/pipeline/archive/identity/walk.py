@@ -14,10 +14,10 @@ from typing import TypeAlias
 from rillway.pipeline.archive.files.rows import raw_entries
 from rillway.pipeline.archive.identity.epochs import line_of
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection, ReplyTooLong, ServerError, pack
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, ms_of, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
 from rillway.pipeline.ranges.pages import PageSize
+from rillway.pipeline.wire.connection import Connection, ReplyTooLong, ServerError, pack
+from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, format_id, ms_of, parse_id
 
 # The ID and the hash of an entry.
 Identity: TypeAlias = tuple[int, str]

@@ -31,7 +31,7 @@ from rillway.pipeline.archive.table import (
     place_of,
 )
 from rillway.pipeline.cli.progress import Progress
-from rillway.pipeline.client.cluster import connect
+from rillway.pipeline.wire.cluster import connect
 from rillway.plurals import count_of
 
 

@@ -30,8 +30,8 @@ from rillway.pipeline.archive.identity.state_files import (
 from rillway.pipeline.archive.repair.rows import Run
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.arrow.decoder import timestamps
-from rillway.pipeline.client.ids import MIN_ID, MS, NONE, UNITS
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.ids import MIN_ID, MS, NONE, UNITS
 
 REASON = "known from its rows, after the state was lost"
 

@@ -36,9 +36,9 @@ from rillway.pipeline.archive.identity.walk import walk
 from rillway.pipeline.archive.repair.findings import ANCHOR, LIVE, ROWS, Finding
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.arrow.decoder import timestamps
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, MS, format_id, ms_of
 from rillway.pipeline.ranges.anchors import entry_hash
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, MS, format_id, ms_of
 
 # For each stream: further findings most likely have the same cause.
 MAX_FINDINGS = 5

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rillway.pipeline.archive.report.rounds import Round, StreamReport
-from rillway.pipeline.client.connection import NodeAway
-from rillway.pipeline.client.ids import time_ms
+from rillway.pipeline.wire.connection import NodeAway
+from rillway.pipeline.wire.ids import time_ms
 
 PREFIX = "rillway_archive_"
 # Each stream has several series.

@@ -9,9 +9,9 @@ from typing import Any
 
 from rillway.pipeline.archive.groups import Holdup
 from rillway.pipeline.archive.lease import LeaseTaken
-from rillway.pipeline.client.cluster import away_sentences
-from rillway.pipeline.client.connection import NodeAway
-from rillway.pipeline.client.ids import MIN_ID, MS, format_id, unit_text
+from rillway.pipeline.wire.cluster import away_sentences
+from rillway.pipeline.wire.connection import NodeAway
+from rillway.pipeline.wire.ids import MIN_ID, MS, format_id, unit_text
 from rillway.plurals import count_of
 
 

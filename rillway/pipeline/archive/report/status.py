@@ -23,12 +23,12 @@ from rillway.pipeline.archive.identity.sources import is_own
 from rillway.pipeline.archive.report.rounds import failure_as_json, holdup_as_json
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import server_time_ms
-from rillway.pipeline.client.cluster import away_of
-from rillway.pipeline.client.connection import Connection, NodeAway
-from rillway.pipeline.client.facts import StreamFacts, all_facts, all_group_infos
-from rillway.pipeline.client.ids import MS, format_id, unit_text
 from rillway.pipeline.ranges.offsets import BEGINNING
 from rillway.pipeline.ranges.plan import backlog
+from rillway.pipeline.wire.cluster import away_of
+from rillway.pipeline.wire.connection import Connection, NodeAway
+from rillway.pipeline.wire.facts import StreamFacts, all_facts, all_group_infos
+from rillway.pipeline.wire.ids import MS, format_id, unit_text
 from rillway.plurals import count_of
 
 # An archiver may change the table and a stream between the two reads.

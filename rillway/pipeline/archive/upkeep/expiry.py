@@ -28,7 +28,7 @@ from rillway.pipeline.archive.table import (
     CommitConflict,
 )
 from rillway.pipeline.archive.upkeep.compaction import Upkeep
-from rillway.pipeline.client.ids import ms_of
+from rillway.pipeline.wire.ids import ms_of
 
 
 def expire(

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from rillway.console.data.link import Link, error_code, with_user
-from rillway.pipeline.client.urls import with_database
+from rillway.pipeline.wire.urls import with_database
 
 
 @pytest.mark.parametrize(

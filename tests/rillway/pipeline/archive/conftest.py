@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.archive.repair.damages import make_archive
 from tests.support.programs.servers import RunningServer
 from tests.support.stores.object_store import AWAY, BUCKET, SERVERS

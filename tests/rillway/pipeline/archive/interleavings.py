@@ -22,7 +22,7 @@ from unittest import mock
 from rillway.pipeline.archive import archiver as archiver_module
 from rillway.pipeline.archive.archiver import ArchiverSettings
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.archive.model import EXPECTED_ENDS, NoLeases, Steps
 from tests.rillway.pipeline.archive.scene import (
     STEPS,

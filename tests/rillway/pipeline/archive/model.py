@@ -62,11 +62,11 @@ from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep import compaction
 from rillway.pipeline.archive.upkeep.compaction import Upkeep
 from rillway.pipeline.archive.upkeep.expiry import expire
-from rillway.pipeline.client.capabilities import Scripts
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.facts import group_infos, group_name, read_facts
-from rillway.pipeline.client.ids import format_id, make_id, ms_of, parse_id
 from rillway.pipeline.ranges.loss import DataLost
+from rillway.pipeline.wire.capabilities import Scripts
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.facts import group_infos, group_name, read_facts
+from rillway.pipeline.wire.ids import format_id, make_id, ms_of, parse_id
 from tests.support.programs.servers import (
     COMPARED_REDIS,
     RunningServer,

@@ -18,8 +18,8 @@ from rillway.pipeline.archive.report.rounds import StreamReport
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.arrow.decoder import fields_decoder
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.connection import Connection
 
 STREAM = "orders"
 DAY_MS = 86_400_000

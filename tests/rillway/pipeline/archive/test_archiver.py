@@ -15,11 +15,11 @@ from rillway.pipeline.archive.report.rounds import RoundOutcome
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
 from rillway.pipeline.archive.tasks import WriteTask, Written, run_task
 from rillway.pipeline.archive.trim import TrimRules
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.pipeline.ranges.loss import DataLost
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import parse_id
 from tests.rillway.pipeline.archive.scene import (
     DAY_MS,
     STEPS,

@@ -15,9 +15,9 @@ from rillway.pipeline.archive.files.parquet_files import write_files
 from rillway.pipeline.archive.files.store import store_of
 from rillway.pipeline.archive.table import ArchiveError
 from rillway.pipeline.archive.tasks import Part, PartRead, WriteTask, Written, run_task
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.ranges.plan import Planner
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import parse_id
 from tests.rillway.pipeline.archive.files.test_parquet_files import batch_of
 from tests.rillway.pipeline.archive.scene import add_many
 

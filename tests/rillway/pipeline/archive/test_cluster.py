@@ -20,10 +20,10 @@ from rillway.pipeline.archive.report.rounds import RoundOutcome
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.tasks import WriteTask, Written, run_task
 from rillway.pipeline.archive.trim import TrimRules
-from rillway.pipeline.client.cluster import connect, slot_of
-from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 from rillway.pipeline.query.history import open_history
 from rillway.pipeline.replay.replayer import Replayer
+from rillway.pipeline.wire.cluster import connect, slot_of
+from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError
 from tests.rillway.pipeline.archive.scene import archived_ids, live_ids
 from tests.rillway.pipeline.three_nodes import emptied, move, three_nodes
 from tests.support.programs import cluster as nodes

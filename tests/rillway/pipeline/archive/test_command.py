@@ -15,8 +15,8 @@ from rillway.pipeline.archive.identity.epochs import Source
 from rillway.pipeline.archive.lease import Leases, lease_key
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.cli.interruption import Interruption
-from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
+from rillway.pipeline.wire.cluster import connect
+from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError
 from rillway.testing.processes import RillwayCluster
 from tests.rillway.pipeline.archive.scene import DAY_MS, STREAM, add, add_many, live_ids
 

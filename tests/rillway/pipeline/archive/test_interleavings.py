@@ -6,7 +6,7 @@ from math import comb
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.archive.interleavings import NUMBER, changes_of, orders, play
 
 

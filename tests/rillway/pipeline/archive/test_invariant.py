@@ -25,9 +25,9 @@ from rillway.pipeline.archive.archiver import Hooks
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep.compaction import compact
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import MIN_ID, format_id, parse_id
 from rillway.pipeline.query.history import open_history
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import MIN_ID, format_id, parse_id
 from tests.rillway.pipeline.archive.model import tell
 from tests.rillway.pipeline.archive.scene import (
     DAY_MS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rillway.pipeline.archive.lease import Leases
-from rillway.pipeline.client.capabilities import Capabilities
-from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError, pack
+from rillway.pipeline.wire.capabilities import Capabilities
+from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError, pack
 
 KEYS = {name: f"__archive:x:lease:{{{name}}}" for name in ("orders", "payments")}
 KEY = KEYS["orders"]

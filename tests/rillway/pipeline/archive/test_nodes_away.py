@@ -16,10 +16,10 @@ from rillway.pipeline.archive.lease import lease_key
 from rillway.pipeline.archive.report.rounds import RoundOutcome, left_out
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.tasks import WriteTask, Written
-from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.connection import Connection, ConnectionLost, NodeAway
 from rillway.pipeline.lag.command import main as lag_main
 from rillway.pipeline.lag.samples import Samples
+from rillway.pipeline.wire.cluster import connect
+from rillway.pipeline.wire.connection import Connection, ConnectionLost, NodeAway
 from tests.rillway.pipeline.archive.scene import archived_ids, live_ids
 from tests.rillway.pipeline.archive.test_cluster import Tasks
 from tests.support.programs import cluster as nodes

@@ -19,8 +19,8 @@ from rillway.pipeline.archive import command
 from rillway.pipeline.archive.iceberg.catalogue import open_catalogue
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.upkeep.compaction import compact
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.query.command import main as query
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.archive.scene import DAY_MS, add_many
 from tests.rillway.pipeline.conftest import empty
 from tests.support.duckdb_extensions import DELTA, ICEBERG, connect

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from rillway.pipeline.archive.command import main
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.query import command as query
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.archive.scene import STREAM, live_ids
 from tests.rillway.pipeline.scene import add
 from tests.support.programs.servers import RunningServer

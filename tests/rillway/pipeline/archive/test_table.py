@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict, first_line
-from rillway.pipeline.client.ids import MAX_SEQ, parse_id
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.ids import MAX_SEQ, parse_id
 from tests.rillway.pipeline.archive.scene import archived_ids, commit, written
 from tests.support.full_disk import files_up_to
 

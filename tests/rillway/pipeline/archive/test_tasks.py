@@ -19,9 +19,9 @@ from rillway.pipeline.archive.tasks import (
     Written,
     run_task,
 )
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import format_id, parse_id
 from tests.rillway.pipeline.archive.scene import add, add_many
 
 

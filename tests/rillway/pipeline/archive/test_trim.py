@@ -14,11 +14,11 @@ from rillway.pipeline.archive.groups import Group
 from rillway.pipeline.archive.identity import guards as guards_module
 from rillway.pipeline.archive.pins import Pin, PinLost
 from rillway.pipeline.archive.trim import Archived, Trimmed, Trimmer, TrimRules
-from rillway.pipeline.client.capabilities import Capabilities
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.facts import all_facts, all_group_infos
-from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
+from rillway.pipeline.wire.capabilities import Capabilities
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.facts import all_facts, all_group_infos
+from rillway.pipeline.wire.ids import format_id, parse_id
 from tests.compat.conftest import compared_redis_or_skip
 from tests.rillway.pipeline.archive.scene import STREAM, add, add_many, live_ids
 from tests.rillway.pipeline.conftest import empty

@@ -15,7 +15,7 @@ from rillway.pipeline.arrow import encoder as encoding
 from rillway.pipeline.arrow.encoder import Encoder, Partitioning, UnwritableRow, data_of
 from rillway.pipeline.arrow.origins import Mark
 from rillway.pipeline.arrow.schema import PAIRS, TEXT_MAP
-from rillway.pipeline.client.ids import make_id
+from rillway.pipeline.wire.ids import make_id
 
 
 def words(batch: pa.RecordBatch, stream: str | None = "s", *, keeps_ids: bool = False) -> Any:

@@ -16,8 +16,8 @@ from rillway.pipeline.arrow.group_tables import (
     pending_spark_schema,
 )
 from rillway.pipeline.arrow.schema import to_arrow
-from rillway.pipeline.client.ids import MAX_ID, make_id
-from rillway.pipeline.client.pending import PendingEntry, PendingSlice
+from rillway.pipeline.wire.ids import MAX_ID, make_id
+from rillway.pipeline.wire.pending import PendingEntry, PendingSlice
 from rillway.sampler import ConsumerFigures
 from rillway.sampler.trend import GroupSample
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from rillway.pipeline.arrow.origins import Mark, Origins, parse_mark
-from rillway.pipeline.client.ids import make_id
+from rillway.pipeline.wire.ids import make_id
 
 
 def origins(*rows: str) -> Origins:

@@ -11,10 +11,10 @@ import pytest
 import redis
 
 from rillway.pipeline.cli.interruption import Interruption
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import make_id
 from rillway.pipeline.dead_letters.command import loss, main, summary
 from rillway.pipeline.dead_letters.mover import Report
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import make_id
 from rillway.testing.processes import RillwayCluster
 from tests.rillway.pipeline.group_scene import deliver_again, pending_ids, pending_stream
 from tests.rillway.pipeline.scene import stream_ids

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from rillway.dead_letter import NAMES
-from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError, Word
-from rillway.pipeline.client.ids import format_id, make_id
 from rillway.pipeline.dead_letters.mover import MoveFailed, Mover, Report, Rules
+from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError, Word
+from rillway.pipeline.wire.ids import format_id, make_id
 from tests.rillway.pipeline.group_scene import deliver_again, pending_ids, pending_stream
 from tests.rillway.pipeline.scene import add, stream_ids
 

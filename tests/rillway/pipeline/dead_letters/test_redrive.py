@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection, ServerError
 from rillway.pipeline.dead_letters import redrive
 from rillway.pipeline.dead_letters.command import main
 from rillway.pipeline.dead_letters.mover import Mover, Report, Rules
+from rillway.pipeline.wire.connection import Connection, ServerError
 from tests.rillway.pipeline.group_scene import pending_stream
 from tests.rillway.pipeline.scene import stream_ids
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 from tests.pipeline_crash.spark_rounds import play
 from tests.rillway.pipeline.scene import add_many, stream_ids
 from tests.support.programs.servers import ROOT, RunningServer

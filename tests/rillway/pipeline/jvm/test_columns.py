@@ -14,9 +14,9 @@ from rillway.pipeline.archive.columns.requests import from_options, set_columns
 from rillway.pipeline.archive.engine import SparkEngine
 from rillway.pipeline.archive.files.rows import raw_entries
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.query.command import select
 from rillway.pipeline.query.history import open_history, read_history
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.query.test_filters import TYPED, TYPED_CONDITIONS, typed_batch
 from tests.rillway.pipeline.scene import ids_of
 

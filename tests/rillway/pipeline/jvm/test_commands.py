@@ -14,11 +14,11 @@ from rillway.pipeline.archive.engine import EngineFailed, SparkEngine
 from rillway.pipeline.archive.files.store import store_of
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.tasks import Part, PartLost, WriteTask
-from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.query.command import AS_TEXT, QueryFailed, select
 from rillway.pipeline.query.history import open_history, read_history
+from rillway.pipeline.wire.cluster import connect
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import parse_id
 from rillway.testing.processes import RillwayCluster
 from tests.rillway.pipeline.query.test_filters import CONDITIONS, ENTRIES
 from tests.rillway.pipeline.scene import add_many, ids_of

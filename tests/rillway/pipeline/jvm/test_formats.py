@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rillway.pipeline.arrow.group_tables import GROUPS_SCHEMA, PENDING_SCHEMA
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.spark.spark_session import root_cause, spark_session
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.group_scene import deliver_again, pending_stream
 from tests.rillway.pipeline.scene import add, add_many, stream_ids
 

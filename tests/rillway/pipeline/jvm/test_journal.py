@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.latency.journal import count
 from rillway.pipeline.latency.spark_journal import count_with_spark
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.latency.journals import UNREADABLE_OF_MIXED, as_batch, mixed
 
 if TYPE_CHECKING:

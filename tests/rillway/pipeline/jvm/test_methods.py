@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.spark.spark_session import root_cause
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.scene import add_many
 
 if TYPE_CHECKING:

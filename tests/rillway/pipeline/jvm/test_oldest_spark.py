@@ -16,10 +16,10 @@ import pytest
 from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.engine import SparkEngine
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.query.history import read_history
 from rillway.pipeline.spark.frames import stream_frame
 from rillway.pipeline.spark.spark_session import root_cause
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.group_scene import pending_stream
 from tests.rillway.pipeline.scene import add, add_many, stream_ids
 from tests.support.programs.servers import ROOT

@@ -17,7 +17,7 @@ import pytest
 from deltalake import DeltaTable
 
 from rillway.pipeline.archive.command import main
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.scene import add_many
 
 if TYPE_CHECKING:

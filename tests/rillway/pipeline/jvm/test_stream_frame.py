@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rillway.pipeline import stream_frame
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.spark.options import OptionError
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.scene import add, add_many
 
 if TYPE_CHECKING:

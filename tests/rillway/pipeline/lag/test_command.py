@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.lag.command import line, main, outlook, table
+from rillway.pipeline.wire.connection import Connection
 from rillway.sampler.trend import GroupSample, Recording, Series
 from rillway.testing.processes import RillwayCluster
 from tests.rillway.pipeline.group_scene import pending_stream

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from rillway.pipeline.client.cluster import connect
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.lag.samples import LagUnknown, Limits, Samples, draw
 from rillway.pipeline.ranges.discovery import StreamMissing
+from rillway.pipeline.wire.cluster import connect
+from rillway.pipeline.wire.connection import Connection
 from rillway.sampler.trend import Recording
 from rillway.testing.processes import RillwayCluster
 from tests.rillway.pipeline.group_scene import pending_stream

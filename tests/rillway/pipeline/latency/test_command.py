@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from rillway.pipeline.archive.command import main as archive_main
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.latency.command import main
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.group_scene import pending_stream
 from tests.rillway.pipeline.scene import add
 

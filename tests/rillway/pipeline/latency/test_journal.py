@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.client.cluster import Cluster
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.latency.distribution import Tally
 from rillway.pipeline.latency.journal import (
     NAMES,
@@ -16,6 +14,8 @@ from rillway.pipeline.latency.journal import (
     journal_name,
 )
 from rillway.pipeline.ranges.discovery import StreamMissing
+from rillway.pipeline.wire.cluster import Cluster
+from rillway.pipeline.wire.connection import Connection
 from storage.groups.ack_journal import FIELD_NAMES
 from tests.rillway.pipeline.group_scene import pending_stream
 from tests.rillway.pipeline.latency.journals import (

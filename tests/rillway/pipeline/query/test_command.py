@@ -10,9 +10,9 @@ import pytest
 import redis
 
 from rillway.pipeline.archive import command as archive_command
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, make_id
 from rillway.pipeline.query import command as query
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import MAX_ID, MAX_SEQ, make_id
 from rillway.testing.processes import RillwayCluster
 from tests.rillway.pipeline.scene import add, add_many
 

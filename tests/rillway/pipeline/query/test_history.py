@@ -26,12 +26,12 @@ from rillway.pipeline.archive.pins import PinLost
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep.expiry import expire
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.facts import group_infos
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, parse_id
 from rillway.pipeline.query.history import HISTORY_SCHEMA, History, open_history, sql_between
 from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.pipeline.ranges.loss import DataLost
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.facts import group_infos
+from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, parse_id
 from tests.rillway.pipeline.scene import add, add_many, ids_of
 
 STREAM = "orders"

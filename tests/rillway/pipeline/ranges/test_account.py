@@ -5,11 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from rillway.pipeline.client.facts import StreamFacts
-from rillway.pipeline.client.ids import make_id
 from rillway.pipeline.ranges.account import TaskAccount, log_batch
 from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.ranges.plan import Slice
+from rillway.pipeline.wire.facts import StreamFacts
+from rillway.pipeline.wire.ids import make_id
 
 
 def facts(entries: int) -> StreamFacts:

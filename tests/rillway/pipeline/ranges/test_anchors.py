@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash, extended, pick
+from rillway.pipeline.wire.connection import Connection
 
 
 def entries(first: int, last: int) -> list[list[object]]:

@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.ranges.discovery import find_streams
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.scene import add_many
 
 pytestmark = pytest.mark.integration

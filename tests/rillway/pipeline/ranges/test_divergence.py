@@ -7,10 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-from rillway.pipeline.client.capabilities import Capabilities
-from rillway.pipeline.client.connection import Connection, ServerError
-from rillway.pipeline.client.facts import StreamFacts, all_facts, read_facts
-from rillway.pipeline.client.ids import format_id, make_id
 from rillway.pipeline.ranges.anchors import Anchor
 from rillway.pipeline.ranges.divergence import (
     RECENT,
@@ -22,6 +18,10 @@ from rillway.pipeline.ranges.divergence import (
 )
 from rillway.pipeline.ranges.loss import DataLost, LossPolicy
 from rillway.pipeline.ranges.offsets import BEGINNING, Anchors, Offset, Position
+from rillway.pipeline.wire.capabilities import Capabilities
+from rillway.pipeline.wire.connection import Connection, ServerError
+from rillway.pipeline.wire.facts import StreamFacts, all_facts, read_facts
+from rillway.pipeline.wire.ids import format_id, make_id
 from tests.rillway.pipeline.scene import add, add_many
 
 # Entries 1-0 to 20-0 were read; the last ten are anchors, and one farther back.

@@ -6,10 +6,10 @@ import logging
 
 import pytest
 
-from rillway.pipeline.client.facts import StreamFacts
-from rillway.pipeline.client.ids import make_id
 from rillway.pipeline.ranges.loss import DataLost, LossPolicy, check_count, check_start
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.facts import StreamFacts
+from rillway.pipeline.wire.ids import make_id
 
 FAILS = LossPolicy(fails=True)
 # Entries 1-0 to 100-0, of which those up to 40-0 were trimmed.

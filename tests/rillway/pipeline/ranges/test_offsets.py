@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from rillway.pipeline.client.ids import make_id
 from rillway.pipeline.ranges.anchors import Anchor
 from rillway.pipeline.ranges.offsets import Anchors, Position, from_json, to_json
+from rillway.pipeline.wire.ids import make_id
 
 
 def test_an_offset_is_the_same_text_whatever_order_it_was_made_in() -> None:

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.facts import StreamFacts, read_facts
-from rillway.pipeline.client.ids import MAX_ID, format_id, make_id
 from rillway.pipeline.ranges import pages, plan
 from rillway.pipeline.ranges.plan import Planner, Range, Slice, backlog, shares
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.facts import StreamFacts, read_facts
+from rillway.pipeline.wire.ids import MAX_ID, format_id, make_id
 from tests.rillway.pipeline.scene import add, add_many
 
 pytestmark = pytest.mark.integration

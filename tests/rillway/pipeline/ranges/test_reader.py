@@ -7,12 +7,12 @@ import logging
 import pytest
 
 from rillway.pipeline.arrow.decoder import fields_decoder
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import MAX_ID, make_id
 from rillway.pipeline.ranges import pages as paging
 from rillway.pipeline.ranges.loss import DataLost, LossPolicy
 from rillway.pipeline.ranges.plan import Slice
 from rillway.pipeline.ranges.reader import SliceReader, read_batches
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import MAX_ID, make_id
 from tests.rillway.pipeline.scene import add, add_many, ids_of
 
 pytestmark = pytest.mark.integration

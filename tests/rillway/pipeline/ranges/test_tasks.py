@@ -14,15 +14,15 @@ from pyspark import TaskContext
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from rillway.pipeline.arrow.schema import spark_schema
-from rillway.pipeline.client.capabilities import Capabilities
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.facts import all_facts
-from rillway.pipeline.client.ids import make_id
 from rillway.pipeline.ranges.loss import LossPolicy
 from rillway.pipeline.ranges.offsets import BEGINNING, Offset, Position
 from rillway.pipeline.ranges.plan import Planner
 from rillway.pipeline.ranges.tasks import share, tasks
 from rillway.pipeline.spark.source import StreamReader
+from rillway.pipeline.wire.capabilities import Capabilities
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.facts import all_facts
+from rillway.pipeline.wire.ids import make_id
 from tests.rillway.pipeline.scene import add_many, datasource, stream_ids, stream_reader
 
 pytestmark = pytest.mark.integration

@@ -9,8 +9,6 @@ import pytest
 from rillway.pipeline.archive.archiver import Archiver, ArchiverSettings
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import MIN_ID, parse_id
 from rillway.pipeline.replay.command import main
 from rillway.pipeline.replay.ledger import ReplayRefused, key_of
 from rillway.pipeline.replay.replayer import (
@@ -22,6 +20,8 @@ from rillway.pipeline.replay.replayer import (
     Replayer,
     Speed,
 )
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import MIN_ID, parse_id
 from tests.rillway.pipeline.scene import add, add_many, stream_ids
 
 STREAM, INTO = "orders", "orders-replayed"

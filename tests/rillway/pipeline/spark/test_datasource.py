@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.spark.options import OptionError
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.scene import datasource
 
 pytestmark = pytest.mark.integration

@@ -9,7 +9,6 @@ import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict, DataSource, DataSourceReader
 
 from rillway.pipeline.arrow.schema import to_arrow
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.spark.group_formats import (
     RedisStreamsGroups,
     RedisStreamsPending,
@@ -17,6 +16,7 @@ from rillway.pipeline.spark.group_formats import (
     pending_options,
 )
 from rillway.pipeline.spark.options import OptionError
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.group_scene import deliver_again, pending_stream
 from tests.rillway.pipeline.scene import add
 

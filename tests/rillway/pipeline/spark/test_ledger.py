@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from rillway.pipeline.arrow.origins import Mark, Origins
-from rillway.pipeline.client.connection import Connection, ServerError, pack
-from rillway.pipeline.client.ids import make_id
 from rillway.pipeline.spark.ledger import Ledger, LedgerConflict, Record, parse_record
+from rillway.pipeline.wire.connection import Connection, ServerError, pack
+from rillway.pipeline.wire.ids import make_id
 
 pytestmark = pytest.mark.integration
 

@@ -8,7 +8,6 @@ import pytest
 
 from rillway.client.partitions import Partitions
 from rillway.pipeline.arrow.encoder import Partitioning
-from rillway.pipeline.client.ids import make_id
 from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.spark.options import (
     SOURCE_OPTIONS,
@@ -17,6 +16,7 @@ from rillway.pipeline.spark.options import (
     sink_options,
     source_options,
 )
+from rillway.pipeline.wire.ids import make_id
 
 
 def source(**options: Any) -> Any:

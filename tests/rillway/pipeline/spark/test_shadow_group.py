@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.facts import read_facts
-from rillway.pipeline.client.ids import make_id
 from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.spark.shadow_group import (
     group_position,
@@ -15,6 +12,9 @@ from rillway.pipeline.spark.shadow_group import (
     read_groups,
     shadow_group,
 )
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.facts import read_facts
+from rillway.pipeline.wire.ids import make_id
 from tests.rillway.pipeline.scene import add_many
 
 pytestmark = pytest.mark.integration

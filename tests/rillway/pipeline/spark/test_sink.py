@@ -11,8 +11,8 @@ from pyspark import TaskContext
 from pyspark.sql.types import LongType, StringType, StructType
 
 from rillway.pipeline.arrow.encoder import UnwritableRow
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.spark.sink import WrittenEntries
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.scene import datasource
 
 pytestmark = pytest.mark.integration

@@ -13,7 +13,6 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, Rea
 from pyspark.sql.types import IntegerType, StringType, StructType
 
 from rillway.pipeline.arrow.schema import arrow_schema, spark_schema
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.ranges.discovery import StreamMissing
 from rillway.pipeline.ranges.loss import DataLost
 from rillway.pipeline.ranges.plan import Planner
@@ -21,6 +20,7 @@ from rillway.pipeline.spark import source
 from rillway.pipeline.spark.options import OptionError
 from rillway.pipeline.spark.shadow_group import read_groups
 from rillway.pipeline.spark.source import StreamReader, UnlimitedStreamReader
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.scene import (
     add,
     add_many,

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import make_id
 from rillway.pipeline.ranges.offsets import Offset, Position
 from rillway.pipeline.spark.options import OptionError, source_options
 from rillway.pipeline.spark.starts import ending_offset, starting_offset
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import make_id
 from tests.rillway.pipeline.scene import add_many
 
 pytestmark = pytest.mark.integration

@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rillway.pipeline.client.connection import Connection, ServerError
 from rillway.pipeline.spark import writer
 from rillway.pipeline.spark.ledger import LedgerConflict
 from rillway.pipeline.spark.options import SinkOptions
 from rillway.pipeline.spark.writer import EntryWriter, IdConflict, Written, chunk_bounds
+from rillway.pipeline.wire.connection import Connection, ServerError
 from tests.rillway.pipeline.scene import add, stream_ids
 
 pytestmark = pytest.mark.integration

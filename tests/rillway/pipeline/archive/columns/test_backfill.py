@@ -26,8 +26,8 @@ from rillway.pipeline.archive.tasks import WriteTask, Written
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep.compaction import compact
 from rillway.pipeline.archive.upkeep.expiry import expire
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import parse_id
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import parse_id
 from tests.rillway.pipeline.archive.scene import DAY_MS
 
 SCHEMA = ["o*=customer STRING, amount DECIMAL(10,2)", "clicks=amount AS clicks INT"]

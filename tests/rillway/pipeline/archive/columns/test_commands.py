@@ -9,7 +9,7 @@ import pytest
 from rillway.pipeline.archive.arguments import parse_options
 from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 
 
 @pytest.fixture

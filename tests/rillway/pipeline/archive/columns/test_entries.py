@@ -14,7 +14,7 @@ from rillway.pipeline.archive.files.merge import merged
 from rillway.pipeline.archive.files.parquet_files import FILE_SCHEMA
 from rillway.pipeline.archive.files.rows import raw_entries
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 
 
 def test_the_rows_of_each_stream_are_cut_out() -> None:

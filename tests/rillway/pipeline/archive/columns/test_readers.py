@@ -11,7 +11,7 @@ import pytest
 from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.iceberg.catalogue import open_catalogue
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 from tests.support.duckdb_extensions import DELTA, connect
 
 SCHEMA = ["--schema", "o*=customer STRING, amount DECIMAL(10,2), at TIMESTAMP, n BIGINT, f DOUBLE"]

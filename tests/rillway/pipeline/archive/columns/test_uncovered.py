@@ -13,7 +13,7 @@ from rillway.pipeline.archive.columns.uncovered import count
 from rillway.pipeline.archive.command import main
 from rillway.pipeline.archive.engine import LocalEngine
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 
 
 def test_names_are_counted_and_shown(

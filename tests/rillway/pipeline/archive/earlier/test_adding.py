@@ -20,9 +20,9 @@ from rillway.pipeline.archive.earlier.adding import (
 from rillway.pipeline.archive.identity.epochs import Epoch, StreamState
 from rillway.pipeline.archive.repair.rows import RowsCheck
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, parse_id
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, parse_id
 from tests.rillway.pipeline.archive.scene import (
     STREAM,
     add_many,

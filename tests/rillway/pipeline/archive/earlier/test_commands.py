@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rillway.pipeline.archive import command
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.archive.scene import STREAM, add_many
 
 pytestmark = pytest.mark.integration

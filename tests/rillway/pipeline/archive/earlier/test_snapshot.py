@@ -12,7 +12,7 @@ import pytest
 
 from rillway.pipeline.archive.earlier.snapshot import served
 from rillway.pipeline.archive.files.store import ArchiveError
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.archive.scene import add_many
 from tests.support.programs.servers import ROOT
 from tests.support.waiting import until

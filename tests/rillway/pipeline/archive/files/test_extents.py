@@ -7,7 +7,7 @@ import pyarrow as pa
 from rillway.pipeline.archive.files.extents import Extent, extents, runs_of
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.ids import parse_id
+from rillway.pipeline.wire.ids import parse_id
 from tests.rillway.pipeline.archive.scene import written
 
 

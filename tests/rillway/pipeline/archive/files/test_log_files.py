@@ -55,7 +55,11 @@ def test_a_whole_log_is_whole(root: Path) -> None:
         (lambda root: log(root).write_bytes(b""), "it is empty", "goes back to 5"),
         (lambda root: log(root).write_bytes(bytes(99)), "it is cut off", "goes back to 5"),
         (lambda root: cut(log(root, 5)), "5.json: it is cut off", "versions up to 4 are intact"),
-        (lambda root: log(root, 5).unlink(), "5.json: it is missing", "versions up to 4 are intact"),
+        (
+            lambda root: log(root, 5).unlink(),
+            "5.json: it is missing",
+            "versions up to 4 are intact",
+        ),
         (lambda root: cut(checkpoint(root)), "it is cut off", "makes a new checkpoint"),
         (lambda root: flip(checkpoint(root), -20), "Parquet error", "makes a new checkpoint"),
         (lambda root: checkpoint(root).unlink(), "it names version 4", "makes a new checkpoint"),

@@ -18,7 +18,7 @@ from rillway.pipeline.archive.files.rows import (
 )
 from rillway.pipeline.archive.files.store import ArchiveError, store_of
 from rillway.pipeline.arrow.decoder import fields_decoder
-from rillway.pipeline.client.ids import MAX_ID, MAX_SEQ, parse_id
+from rillway.pipeline.wire.ids import MAX_ID, MAX_SEQ, parse_id
 from tests.rillway.pipeline.archive.files.test_parquet_files import batch_of
 
 ALL_OF_IT = Segment(1)

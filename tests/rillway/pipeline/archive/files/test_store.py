@@ -36,11 +36,11 @@ from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitCon
 from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep.compaction import compact
 from rillway.pipeline.archive.upkeep.expiry import expire
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.query import command as query
 from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.replay.command import main as replay
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import parse_id
 from tests.rillway.pipeline.archive.conftest import NOT_GOOGLES, ObjectStore
 from tests.rillway.pipeline.archive.repair.damages import append
 from tests.rillway.pipeline.archive.scene import (

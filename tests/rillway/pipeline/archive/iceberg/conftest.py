@@ -12,8 +12,8 @@ from rillway.pipeline.archive.arguments import DEFAULT_ICEBERG_TABLE
 from rillway.pipeline.archive.iceberg.catalogue import open_catalogue
 from rillway.pipeline.archive.iceberg.mirror import Mirror
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.ids import parse_id
 from tests.rillway.pipeline.archive.scene import STREAM, commit, written
 
 

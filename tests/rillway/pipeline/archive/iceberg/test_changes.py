@@ -15,8 +15,8 @@ from rillway.pipeline.archive.iceberg.changes import (
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.upkeep.compaction import compact
 from rillway.pipeline.archive.upkeep.expiry import expire
-from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.ids import parse_id
 from tests.rillway.pipeline.archive.iceberg.conftest import append
 from tests.rillway.pipeline.archive.scene import DAY_MS, commit
 

@@ -14,7 +14,7 @@ from rillway.pipeline.archive.iceberg.catalogue import MirrorFailed
 from rillway.pipeline.archive.iceberg.follower import Follower, open_mirror
 from rillway.pipeline.archive.iceberg.mirror import VERSION, Followed, Mirror
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.archive.iceberg.conftest import Mirrored
 from tests.rillway.pipeline.archive.scene import add, archive, archived_ids
 

@@ -17,9 +17,9 @@ from rillway.pipeline.archive.identity.epochs import (
     new_token,
     to_row,
 )
-from rillway.pipeline.client.ids import MAX_ID
 from rillway.pipeline.ranges.anchors import Anchor
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.ids import MAX_ID
 
 EPOCHS = (
     Epoch(1, "a", end=100),

@@ -19,11 +19,11 @@ from rillway.pipeline.archive.identity.guards import (
     MarkerMove,
     Trimming,
 )
-from rillway.pipeline.client.capabilities import Capabilities
-from rillway.pipeline.client.connection import Connection, ServerError
-from rillway.pipeline.client.facts import group_infos, group_name
-from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
+from rillway.pipeline.wire.capabilities import Capabilities
+from rillway.pipeline.wire.connection import Connection, ServerError
+from rillway.pipeline.wire.facts import group_infos, group_name
+from rillway.pipeline.wire.ids import parse_id
 from tests.rillway.pipeline.archive.scene import STREAM, add, live_ids
 
 NAME = "__archive:table:token"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from rillway.pipeline.archive.command import main
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.places import archive_of, place_key, read_markers
 from rillway.pipeline.lag.command import main as lag
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.places import archive_of, place_key, read_markers
 from tests.rillway.pipeline.archive.scene import STREAM, add_many, live_ids
 
 

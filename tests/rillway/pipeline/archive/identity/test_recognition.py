@@ -24,10 +24,10 @@ from rillway.pipeline.archive.identity.sources import read_run_ids
 from rillway.pipeline.archive.report.rounds import StreamReport
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.trim import TrimRules
-from rillway.pipeline.client.capabilities import Capabilities
-from rillway.pipeline.client.connection import Connection, ServerError
-from rillway.pipeline.client.facts import group_infos, group_name
-from rillway.pipeline.client.ids import format_id, parse_id
+from rillway.pipeline.wire.capabilities import Capabilities
+from rillway.pipeline.wire.connection import Connection, ServerError
+from rillway.pipeline.wire.facts import group_infos, group_name
+from rillway.pipeline.wire.ids import format_id, parse_id
 from tests.rillway.pipeline.archive.scene import STEPS, STREAM, archived_ids, live_ids
 
 KEPT_MS = 20

@@ -13,7 +13,7 @@ import pytest
 from rillway.pipeline.archive.identity.recognition import OtherSource
 from rillway.pipeline.archive.identity.sources import read_source
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.archive.identity.test_recognition import Scene
 from tests.support.programs.servers import (
     COMPARED_REDIS,

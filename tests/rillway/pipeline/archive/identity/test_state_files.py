@@ -18,9 +18,9 @@ from rillway.pipeline.archive.identity.state_files import (
     write_records,
 )
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
-from rillway.pipeline.client.ids import MAX_ID
 from rillway.pipeline.ranges.anchors import Anchor
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.ids import MAX_ID
 from tests.rillway.pipeline.archive.scene import STATE, commit
 
 ODD = "a/b=c d"

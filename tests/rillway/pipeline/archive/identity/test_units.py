@@ -15,9 +15,9 @@ from rillway.pipeline.archive.repair.rows import RowsCheck
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.upkeep.compaction import compact
 from rillway.pipeline.archive.upkeep.expiry import expire
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.query import command as query
 from rillway.pipeline.replay import command as replay
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.archive.scene import archived_ids, live_ids
 
 START = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)

@@ -11,10 +11,10 @@ from rillway.pipeline.archive.files.parquet_files import ArchivedFile, write_fil
 from rillway.pipeline.archive.identity.epochs import Epoch, StreamState
 from rillway.pipeline.archive.identity.walk import Walk, line_identities, walk
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import MAX_ID, parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import MAX_ID, parse_id
 from tests.rillway.pipeline.archive.scene import STREAM, add, commit, written
 
 EPOCHS = (Epoch(1, "a", end=parse_id("10-0")), Epoch(2, "b", parent=1, branch=parse_id("6-0")))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from rillway.pipeline.archive.files.store import Store
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.ranges.anchors import Anchor, entry_hash
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.ids import parse_id
 from tests.rillway.pipeline.archive.scene import DAY_MS, STATE, STREAM, commit, written
 
 Harm = Callable[[Path], object]

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from rillway.pipeline.archive.command import main
-from rillway.pipeline.client.connection import Connection
 from rillway.pipeline.query.command import main as query
 from rillway.pipeline.replay.command import main as replay
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.archive.repair.damages import (
     LAST,
     Harm,

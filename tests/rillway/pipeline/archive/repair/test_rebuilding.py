@@ -7,8 +7,8 @@ from pathlib import Path
 from rillway.pipeline.archive.identity.epochs import Epoch, StreamState
 from rillway.pipeline.archive.repair.rebuilding import REASON, latest_state, rebuilt
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.ids import format_id, parse_id
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.ids import format_id, parse_id
 from tests.rillway.pipeline.archive.repair.damages import OTHER, append, state_file
 from tests.rillway.pipeline.archive.scene import STREAM, commit, written
 

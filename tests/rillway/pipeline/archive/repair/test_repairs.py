@@ -16,7 +16,7 @@ from rillway.pipeline.archive.repair.repairs import repair
 from rillway.pipeline.archive.repair.rows import check_live
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.upkeep.compaction import compact
-from rillway.pipeline.client.connection import Connection
+from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.archive.conftest import ObjectStore
 from tests.rillway.pipeline.archive.repair.damages import (
     LAST,

@@ -15,10 +15,10 @@ from rillway.pipeline.archive.repair.findings import ANCHOR, LIVE, ROWS
 from rillway.pipeline.archive.repair.rows import RowsCheck, check_live
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.archive.upkeep.expiry import expire
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.ranges.anchors import Anchor
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import parse_id
 from tests.rillway.pipeline.archive.repair.damages import (
     append,
     first_file,

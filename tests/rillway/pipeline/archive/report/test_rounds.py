@@ -18,7 +18,7 @@ from rillway.pipeline.archive.report.rounds import (
     summary,
     total,
 )
-from rillway.pipeline.client.ids import parse_id
+from rillway.pipeline.wire.ids import parse_id
 
 END = parse_id("9-0")
 HOLDUP = Holdup("orders", "billing", parse_id("3-0"), True, 2, None, 5_000)

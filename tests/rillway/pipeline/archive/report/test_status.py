@@ -8,8 +8,8 @@ from rillway.pipeline.archive.identity import sources
 from rillway.pipeline.archive.identity.epochs import Source
 from rillway.pipeline.archive.report.status import StreamStatus, as_total, find_status
 from rillway.pipeline.archive.table import ArchiveTable
-from rillway.pipeline.client.connection import Connection
-from rillway.pipeline.client.ids import parse_id
+from rillway.pipeline.wire.connection import Connection
+from rillway.pipeline.wire.ids import parse_id
 from tests.rillway.pipeline.archive.scene import STREAM, add, add_many, archive
 
 

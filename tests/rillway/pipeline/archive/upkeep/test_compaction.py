@@ -14,8 +14,8 @@ from rillway.pipeline.archive.limits import TARGET_BYTES, VACUUM_AFTER_HOURS
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable, CommitConflict
 from rillway.pipeline.archive.upkeep import compaction
 from rillway.pipeline.archive.upkeep.compaction import compact, compact_due, mergeable
-from rillway.pipeline.client.ids import parse_id
 from rillway.pipeline.ranges.offsets import Position
+from rillway.pipeline.wire.ids import parse_id
 from tests.rillway.pipeline.archive.scene import DAY_MS, STREAM, archived_ids, commit, written
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection, ServerError
-from rillway.pipeline.client.ids import MAX_ID, format_id, make_id, parse_id
-from rillway.pipeline.client.pending import (
+from rillway.pipeline.wire.connection import Connection, ServerError
+from rillway.pipeline.wire.ids import MAX_ID, format_id, make_id, parse_id
+from rillway.pipeline.wire.pending import (
     PendingEntry,
     PendingSlice,
     group_names,

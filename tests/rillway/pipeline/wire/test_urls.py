@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rillway.pipeline.client.urls import check_url, public_url, with_database, with_timeout
+from rillway.pipeline.wire.urls import check_url, public_url, with_database, with_timeout
 
 
 def test_a_public_url_has_no_password() -> None:

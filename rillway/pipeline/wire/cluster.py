@@ -24,7 +24,7 @@ from redis.crc import key_slot
 
 from rillway.net import routing
 from rillway.net.routing import Address, Step
-from rillway.pipeline.client.connection import (
+from rillway.pipeline.wire.connection import (
     Connection,
     ConnectionLost,
     NodeAway,

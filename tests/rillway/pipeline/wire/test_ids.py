@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from rillway.pipeline.client.ids import (
+from rillway.pipeline.wire.ids import (
     MAX_ID,
     MIN_ID,
     MS,

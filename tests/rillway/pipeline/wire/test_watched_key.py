@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection, Reply, ServerError, pack
-from rillway.pipeline.client.watched_key import WatchedKey
+from rillway.pipeline.wire.connection import Connection, Reply, ServerError, pack
+from rillway.pipeline.wire.watched_key import WatchedKey
 
 pytestmark = pytest.mark.integration
 

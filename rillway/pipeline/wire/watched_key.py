@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from rillway.pipeline.client.cluster import following, is_redirection
-from rillway.pipeline.client.connection import (
+from rillway.pipeline.wire.cluster import following, is_redirection
+from rillway.pipeline.wire.connection import (
     Connection,
     Reply,
     ServerError,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection, ServerError
-from rillway.pipeline.client.sampling import group_sampler, sample_groups
+from rillway.pipeline.wire.connection import Connection, ServerError
+from rillway.pipeline.wire.sampling import group_sampler, sample_groups
 from tests.rillway.pipeline.group_scene import pending_stream
 from tests.rillway.pipeline.scene import add, add_many
 

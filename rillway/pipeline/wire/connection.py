@@ -19,7 +19,7 @@ import hiredis
 import redis
 
 from rillway.net.routing import Address
-from rillway.pipeline.client.urls import TIMEOUT_SECONDS, public_url
+from rillway.pipeline.wire.urls import TIMEOUT_SECONDS, public_url
 
 Word: TypeAlias = bytes | str | int
 # Nested lists of bytes and ints, None for null; a ServerError may stand inside of EXEC's reply.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.client.quantities import parse_bytes, parse_duration, parse_time
+from rillway.pipeline.wire.quantities import parse_bytes, parse_duration, parse_time
 
 
 def test_times_are_unix_milliseconds_or_iso_8601() -> None:

@@ -1,4 +1,4 @@
-"""The client: one connection to a server, and what the server reports. Imports no other room.
+"""The wire: one connection to a server, and what the server reports. Imports no other room.
 
 `connection`     a socket: requests out, parsed replies in, several in flight at once
 `urls`           URLs of servers: checked, shown without passwords, changed

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rillway.pipeline.client.connection import Connection, Reply, ServerError
-from rillway.pipeline.client.facts import group_infos, group_name
-from rillway.pipeline.client.ids import MAX_ID, MIN_ID, format_id, parse_id
+from rillway.pipeline.wire.connection import Connection, Reply, ServerError
+from rillway.pipeline.wire.facts import group_infos, group_name
+from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, format_id, parse_id
 
 PAGE_SIZE = 1000
 NO_GROUP = "NOGROUP"

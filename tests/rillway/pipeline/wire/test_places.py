@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rillway.pipeline.client.places import Marker, Place, archive_of
+from rillway.pipeline.wire.places import Marker, Place, archive_of
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rillway.pipeline.client.connection import Connection, Reply, ServerError, Word
+from rillway.pipeline.wire.connection import Connection, Reply, ServerError, Word
 
 
 class Capabilities:

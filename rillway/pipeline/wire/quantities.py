@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from rillway.pipeline.client.ids import MAX_SEQ
+from rillway.pipeline.wire.ids import MAX_SEQ
 
 
 def parse_time(text: str) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from rillway.pipeline.client.connection import Connection, ServerError
-from rillway.pipeline.client.facts import NO_SUCH_KEY
+from rillway.pipeline.wire.connection import Connection, ServerError
+from rillway.pipeline.wire.facts import NO_SUCH_KEY
 from rillway.sampler import Sampler
 from rillway.sampler.trend import GroupSample, group_samples
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.client.connection import (
+from rillway.pipeline.wire.connection import (
     Connection,
     ConnectionLost,
     ServerError,

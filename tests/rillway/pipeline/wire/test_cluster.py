@@ -16,12 +16,12 @@ from redis.crc import key_slot
 
 from rillway.client.partitions import Partitions
 from rillway.net import routing
-from rillway.pipeline.client import cluster as pipeline_cluster
-from rillway.pipeline.client.cluster import Cluster, beside, connect, slot_of, tag_of_slot
-from rillway.pipeline.client.connection import Connection, ConnectionLost, ServerError
 from rillway.pipeline.spark.group_formats import RedisStreamsGroups, RedisStreamsPending
 from rillway.pipeline.spark.options import sink_options
 from rillway.pipeline.spark.writer import EntryWriter
+from rillway.pipeline.wire import cluster as pipeline_cluster
+from rillway.pipeline.wire.cluster import Cluster, beside, connect, slot_of, tag_of_slot
+from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError
 from tests.rillway.pipeline.scene import add, batch_reader, joined, read_all, stream_reader
 from tests.rillway.pipeline.three_nodes import emptied, move, three_nodes
 from tests.support.programs import cluster as nodes

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rillway.pipeline.client.connection import Connection, Reply, ServerError
-from rillway.pipeline.client.ids import MIN_ID, parse_id
+from rillway.pipeline.wire.connection import Connection, Reply, ServerError
+from rillway.pipeline.wire.ids import MIN_ID, parse_id
 
 NO_SUCH_KEY = "no such key"
 

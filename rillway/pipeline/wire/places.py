@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rillway.pipeline.client.connection import Connection, ServerError
-from rillway.pipeline.client.facts import all_group_infos, group_positions
-from rillway.pipeline.client.ids import format_id
-from rillway.pipeline.client.urls import public_url
+from rillway.pipeline.wire.connection import Connection, ServerError
+from rillway.pipeline.wire.facts import all_group_infos, group_positions
+from rillway.pipeline.wire.ids import format_id
+from rillway.pipeline.wire.urls import public_url
 
 MARKER = re.compile(r"(__archive:[0-9a-f]{8})(:[0-9a-f]*)?")
 LOG_FOLDER = "_delta_log"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.client.capabilities import Capabilities, Scripts
-from rillway.pipeline.client.connection import Connection, ServerError
+from rillway.pipeline.wire.capabilities import Capabilities, Scripts
+from rillway.pipeline.wire.connection import Connection, ServerError
 
 pytestmark = pytest.mark.integration
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.client.connection import Connection, ServerError
-from rillway.pipeline.client.facts import StreamFacts, all_facts, read_facts
-from rillway.pipeline.client.ids import make_id
+from rillway.pipeline.wire.connection import Connection, ServerError
+from rillway.pipeline.wire.facts import StreamFacts, all_facts, read_facts
+from rillway.pipeline.wire.ids import make_id
 from tests.rillway.pipeline.scene import add_many
 
 pytestmark = pytest.mark.integration
