@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs.cluster import start_of
+from tests.support.programs.servers import start_of
 from tests.support.resp import RespClient
 
 pytestmark = pytest.mark.compat

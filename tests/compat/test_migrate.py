@@ -240,8 +240,7 @@ def test_what_has_left_is_deleted_from_the_file_too(
     port = servers["other"].port
     assert here.execute_command("MIGRATE", "127.0.0.1", port, "a", 0, 1000) == "OK"
     here.close()
-    server.process.kill()
-    server.process.wait()
+    server.kill()
     (tmp_path / "rillway.log").unlink()
     again = start_rillway(tmp_path, "--appendonly", "yes")
     assert client_of(again).keys() == ["b"]

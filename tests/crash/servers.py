@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import signal
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ import hiredis
 from protocol import replies
 from tests.support.programs import processes, servers
 from tests.support.programs.ports import free_port
-from tests.support.programs.processes import Process
+from tests.support.programs.servers import RunningServer
 
 READY_SECONDS = 20.0
 POLL_SECONDS = 0.005
@@ -40,21 +38,8 @@ class DidNotStart(Exception):
     """The text is what the server printed."""
 
 
-@dataclass
-class Server:
+class Server(RunningServer):
     """A process that answers, or did. `log` holds what it printed since this start."""
-
-    process: Process
-    port: int
-    log: Path
-
-    def kill(self) -> None:
-        """SIGKILL. What it has sent can still be read."""
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-
-    def stop(self) -> int:
-        return processes.stop(self.process)
 
     def warnings(self) -> list[str]:
         """What it printed as a warning while it loaded, without what every start prints."""
@@ -113,7 +98,7 @@ class Link:
 def begin_rillway(data: Path, log: Path, directives: tuple[str, ...]) -> Server:
     """A Rillway on the folder `data`, which does not answer yet; its port is not known, either."""
     words = ("--port", "0", "--dir", str(data), *directives)
-    return Server(servers.begin_rillway(log, *words), 0, log)
+    return Server("rillway", 0, servers.begin_rillway(log, *words), log)
 
 
 def begin_redis_with(program: str) -> Begin:
@@ -122,7 +107,8 @@ def begin_redis_with(program: str) -> Begin:
     def begin(data: Path, log: Path, directives: tuple[str, ...]) -> Server:
         port = free_port()
         argv = [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(data)]
-        return Server(processes.start([*argv, *directives], folder=data, output=log), port, log)
+        process = processes.start([*argv, *directives], folder=data, output=log)
+        return Server(program, port, process, log)
 
     return begin
 

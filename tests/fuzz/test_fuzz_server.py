@@ -53,8 +53,7 @@ def test_a_server_that_ends_is_noticed_and_the_last_inputs_are_written_down(
     played: tuple[Run, RunningServer], tmp_path: Path
 ) -> None:
     run, server = played
-    server.process.kill()
-    server.process.wait()
+    server.kill()
     with pytest.raises(Broken, match="has ended with status -9"):
         run.take_turn()
     run.write_report(tmp_path / "report")

@@ -270,8 +270,7 @@ def test_a_unix_socket_that_is_in_use_is_left_to_its_server(
         run_rillway("--unixsocket", str(path))
     with socket.socket(socket.AF_UNIX) as sock:
         sock.connect(str(path))
-    first.process.kill()
-    first.process.wait()
+    first.kill()
     run_rillway("--unixsocket", str(path))
     with socket.socket(socket.AF_UNIX) as sock:
         sock.connect(str(path))

@@ -43,11 +43,6 @@ def start(tmp_path: Path) -> Iterator[Start]:
         server.stop()
 
 
-def kill(server: RunningServer) -> None:
-    server.process.kill()
-    server.process.wait()
-
-
 def info(client: RespClient) -> dict[str, str]:
     text = client.send("INFO", "persistence").decode()
     return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
@@ -101,7 +96,7 @@ def test_a_snapshot_in_the_background_holds_what_was_there_when_it_began(start: 
         assert info(client)["rdb_last_bgsave_status"] == "ok"
         assert info(client)["rdb_changes_since_last_save"] == str(MANY_KEYS + 1)
         assert int(info(client)["rdb_last_cow_size"]) > 0
-    kill(server)
+    server.kill()
     with start().connect() as client:
         assert client.send("DBSIZE") == b":%d\r\n" % MANY_KEYS
         assert client.send("GET", "key:7") == b"$200\r\n" + b"x" * 200 + b"\r\n"
@@ -137,7 +132,7 @@ def test_a_child_that_is_killed_leaves_the_old_snapshot_and_no_other_file(
         assert client.send("SET", "k", "new") == b"+OK\r\n"
         names = sorted(path.name for path in tmp_path.iterdir())
         assert names == ["dump.rdb", "rillway.lock", "rillway.log"]
-    kill(server)
+    server.kill()
     with start().connect() as client:
         assert client.send("DBSIZE") == b":1\r\n"
 
@@ -194,7 +189,7 @@ def test_a_rewrite_under_traffic_loses_nothing_of_what_was_acknowledged(start: S
         assert info(client)["aof_rewrites"] == "2"
         assert info(client)["aof_last_bgrewrite_status"] == "ok"
         client.send("BGREWRITEAOF")
-    kill(server)  # in the middle of the third one
+    server.kill()  # in the middle of the third one
     server = start("--appendonly", "yes")
     with server.connect() as client:
         assert client.send("XLEN", "s") == b":%d\r\n" % acknowledged
@@ -213,7 +208,7 @@ def test_a_rewrite_whose_child_is_killed_leaves_the_old_files_in_charge(
         until(lambda: idle(client))
         assert info(client)["aof_last_bgrewrite_status"] == "err"
         client.send("SET", "after", "1")
-    kill(server)
+    server.kill()
     assert not list((tmp_path / "appendonlydir").glob("temp-*"))
     with start("--appendonly", "yes").connect() as client:
         assert client.send("EXISTS", "during", "after") == b":2\r\n"
@@ -235,7 +230,7 @@ def test_writes_are_refused_while_the_file_cannot_grow(start: Start, tmp_path: P
         limit_file_size(server, resource.RLIM_INFINITY)
         until(lambda: client.send("SET", "k", "4") == b"+OK\r\n")
         assert client.send("WAITAOF", "1", "0", "5000") == b"*2\r\n:1\r\n:0\r\n"
-    kill(server)
+    server.kill()
     with start("--appendonly", "yes").connect() as client:
         assert client.send("GET", "k") == b"$1\r\n4\r\n"
 
@@ -392,7 +387,7 @@ def test_a_second_server_in_the_same_folder_does_not_start_and_names_the_first(
         assert fixed.returncode == 2
         assert f"in use by process {first.process.pid} " in fixed.stderr
         assert client.send("XADD", "s", "2-1", "f", "v") == b"$3\r\n2-1\r\n"
-    kill(first)  # whose lock ends with it
+    first.kill()  # whose lock ends with it
     with start(*directives).connect() as client:
         length = b":2\r\n" if "--appendonly" in directives else b":0\r\n"
         assert client.send("XLEN", "s") == length
@@ -428,7 +423,7 @@ def test_the_volume_of_a_server_with_snapshots_only_is_taken_over_with_its_data(
     assert "it begins with the data of dump.rdb" in server.output()
     with server.connect() as client:
         assert client.send("XLEN", "s") == b":200\r\n"
-    kill(server)
+    server.kill()
     (tmp_path / "dump.rdb").unlink()
     with start("--appendonly", "yes", "--save", "3600 1").connect() as client:
         assert client.send("XLEN", "s") == b":200\r\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 import pytest
@@ -26,8 +25,7 @@ def test_saved_users_survive_a_kill(run_rillway: StartRillway, tmp_path: Path) -
         assert client.send("ACL", "SAVE") == b"+OK\r\n"
         users = client.send("ACL", "LIST")
         client.send("ACL", "SETUSER", "carl")
-    server.process.send_signal(signal.SIGKILL)
-    server.process.wait()
+    server.kill()
     with run_rillway("--aclfile", str(file)).connect() as client:
         assert client.send("ACL", "LIST") == users
         file.write_text(ANN + "user bob +nothing\n")

@@ -31,8 +31,7 @@ class DurableServer:
         self._server: RunningServer = begin(self._folder, *DURABLE, ready_seconds=READY_SECONDS)
 
     def kill(self) -> None:
-        self._server.process.kill()
-        self._server.process.wait()
+        self._server.kill()
 
     def stop(self) -> None:
         self._server.stop()

@@ -106,8 +106,7 @@ class Pair:
     def fail_over(self) -> None:
         """Kill the primary and have the replica in its place; it gets a replica of its own."""
         began = time.monotonic()
-        self._primary.process.kill()
-        self._primary.process.wait()
+        self._primary.kill()
         with direct(self._replica) as connection:
             connection.call("REPLICAOF", "NO", "ONE")
         self._primary = self._replica

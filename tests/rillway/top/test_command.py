@@ -137,8 +137,7 @@ def test_a_killed_server_leaves_the_figures_and_is_found_again(tmp_path: Path) -
         link.call("XADD", "orders", "*", "n", "1")
     with top(url) as terminal:
         has(terminal, "> orders")
-        server.process.kill()
-        server.process.wait()
+        server.kill()
         has(terminal, "no connection since ", "> orders")
         again = start_rillway(tmp_path, "--port", str(server.port))
         try:

