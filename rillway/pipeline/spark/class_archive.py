@@ -1,13 +1,12 @@
-"""Classes of Spark that the JVM has read and checked once, for all later starts of it.
+"""An archive of Spark's classes for Java's class-data sharing: the JVM then starts faster.
 
-A session starts in half the time with such an archive (Java's class-data sharing). It takes some
-20 seconds and 200 MB to make, once for each version of Spark and Java, so it is made only when that
-is asked for:
+A session starts in half the time with such an archive. Making it takes about 20 seconds and 200 MB,
+once for each version of Spark and Java, so it is made only on request:
 
     python -m rillway.pipeline.spark.class_archive
 
-It lies in ~/.cache/rillway (or $XDG_CACHE_HOME) and is used from then on. One that does not fit is
-ignored by the JVM.
+It is stored in ~/.cache/rillway (or $XDG_CACHE_HOME) and used from then on. The JVM ignores an
+archive of another version.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# The JVM would else say on standard output that an archive does not fit.
+# Otherwise the JVM reports a wrong version on standard output.
 QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
 MAKE_SECONDS = 300.0
 
@@ -34,7 +33,7 @@ spark.stop()
 
 
 def archive_path() -> Path | None:
-    """Where the archive of this Spark and this Java belongs; None without either."""
+    """Return the path of the archive for this Spark and Java; None if one is missing."""
     java = find_java()
     if java is None:
         return None
@@ -43,13 +42,13 @@ def archive_path() -> Path | None:
     except ImportError:
         return None
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    # Another JVM under the same name refuses the archive by itself.
+    # Another JVM of the same name refuses the archive by itself.
     key = hashlib.sha256(f"{java} {java.stat().st_size}".encode()).hexdigest()[:12]
     return cache / "rillway" / f"spark-{__version__}-{key}.jsa"
 
 
 def find_java() -> Path | None:
-    """The java that Spark would start."""
+    """Return the path of the `java` that Spark would start."""
     home = os.environ.get("JAVA_HOME")
     found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     return Path(found).resolve() if found and Path(found).exists() else None
@@ -62,7 +61,7 @@ def java_options() -> str:
 
 
 def make_archive() -> Path:
-    """Run a small job and keep the classes it needed. Raises RuntimeError if that fails."""
+    """Run a small job and store the classes it used. Raises RuntimeError if that fails."""
     path = archive_path()
     if path is None:
         raise RuntimeError("neither Java nor Spark may be missing")

@@ -1,7 +1,7 @@
 """The format `redis-streams`, as Spark finds it: options in, readers and writers out.
 
-Spark imports this to learn the format's name, in every query on any Python data source; so it
-imports Arrow, and what reads and writes, only when it is used.
+Spark imports this module to learn the format's name, in every query on any Python data source. So
+it imports Arrow, the readers and the writers only when they are used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class RedisStreams(DataSource):
         return "redis-streams"
 
     def schema(self) -> StructType:
-        """Asked for only where the user gave no schema. Raises OptionError."""
+        """Return the schema for a user who gave none. Raises OptionError."""
         from rillway.pipeline.arrow.schema import OWN_SCHEMA_MODES, spark_schema
         from rillway.pipeline.spark.options import OptionError, source_options
 
@@ -71,7 +71,7 @@ class RedisStreams(DataSource):
         return StreamWriter(sink_options(self.options, streaming=True), schema)
 
     def _source_options(self, schema: StructType) -> SourceOptions:
-        """Raises OptionError where the schema is not the one of `schemaMode`."""
+        """Return the options. Raises OptionError if the schema does not fit `schemaMode`."""
         from rillway.pipeline.arrow.schema import OWN_SCHEMA_MODES, arrow_schema, to_arrow
         from rillway.pipeline.spark.options import OptionError, source_options
 

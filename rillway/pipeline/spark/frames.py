@@ -1,8 +1,8 @@
-"""`stream_frame`: a stream as a DataFrame, of which only what is needed is read.
+"""`stream_frame`: a stream as a DataFrame that reads only the rows and columns it needs.
 
-Spark has no pruning of columns for sources in Python, and its push-down of filters is wrong up to
-4.3: the filter of one query is applied to the next one on the same DataFrame. So the condition
-and the columns are taken where a DataFrame is made, and become options of the format.
+Spark does not prune the columns of Python data sources, and its filter push-down has a bug up to
+4.3: the filter of one query is applied to the next query on the same DataFrame. So the condition
+and the columns are given when a DataFrame is made, and become options of the format.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def stream_frame(
     schema: StructType | str | None = None,
     **options: Any,
 ) -> DataFrame:
-    """The entries of a stream, read again by each call.
+    """Return the entries of a stream as a DataFrame; each call reads them again.
 
-    `where`: a condition in SQL; comparisons of `id` (=), `ms` and `ts` with literals, with AND
-    between them, bound what is read, unless an option does. `columns`: those that are wanted.
-    `schema`: as for `schemaMode=columns` and `json`. Raises OptionError, here and not out of Spark,
-    for options, a schema or columns that are refused, and for a comparison with what is no time,
-    number or ID. Spark's own words are times, such as `yesterday`.
+    `where`: a condition in SQL. Comparisons of `id` (=), `ms` and `ts` with literals, joined by
+    AND, limit the range that is read, unless an option does. `columns`: the columns to read.
+    `schema`: as for `schemaMode=columns` and `json`. Raises OptionError for options, a schema or
+    columns that are refused, and for a comparison with a literal that is no time, number or ID.
+    Times include Spark's own words, such as `yesterday`.
     """
     given = {name.lower(): _text(value) for name, value in options.items()}
     if stream is not None:
@@ -65,9 +65,9 @@ def stream_frame(
 
 
 def check_source(options: Mapping[str, str], schema: StructType | str | None = None) -> None:
-    """Raises ValueError for what the format refuses without asking a server.
+    """Raises ValueError for options that the format refuses without asking a server.
 
-    Out of Spark the same sentence comes after a hundred lines of Java.
+    Raised by Spark, the same message would follow a hundred lines of Java.
     """
     from pyspark.sql.types import StructType
 
@@ -100,7 +100,7 @@ def _pruned(
     columns: Sequence[str],
     where: str | None,
 ) -> StructType | None:
-    """The part of a schema that is needed; without a schema, the option that says it."""
+    """Return the part of a schema that is needed; without a schema, the option for it."""
     from pyspark.sql.types import StructType
 
     whole = StructType.fromDDL(schema) if isinstance(schema, str) else schema
@@ -121,12 +121,12 @@ def _pruned(
 
 
 def _has_own_schema(given: dict[str, str]) -> bool:
-    """Whether `ms`, say, is a field of the entries: the mode is read as the format reads it."""
+    """Return True if the columns are fields of the entries, `ms` for example."""
     return given.get("schemamode", "").strip().lower() in OWN_SCHEMA_MODES
 
 
 def _range_options(found: Bounds, given: dict[str, str]) -> dict[str, str]:
-    """The options for a range, but for an end that the user has set."""
+    """Return the options for a range, except for bounds that the user has set."""
     more: dict[str, str] = {}
     if found.first_ms is not None and not {"startingoffsets", "startingtimestamp"} & set(given):
         more["startingtimestamp"] = str(found.first_ms)
@@ -136,7 +136,7 @@ def _range_options(found: Bounds, given: dict[str, str]) -> dict[str, str]:
 
 
 def _zone(spark: SparkSession) -> tzinfo | None:
-    """The session's time zone; None if Python does not know it."""
+    """Return the session's time zone; None if Python does not know it."""
     name = spark.conf.get("spark.sql.session.timeZone") or ""
     try:
         return UTC if name in ("UTC", "Z") else ZoneInfo(name)

@@ -1,7 +1,7 @@
 """The formats `redis-streams-pending` and `redis-streams-groups`: consumer groups as tables.
 
-One row for each pending entry, or for each group, of the moment when a task asks: to read again is
-to look again. Batch only. As with datasource.py, Arrow is imported only when a format is used.
+There is one row for each pending entry or group, as the server reports it when a task runs; each
+read asks again. Batch only. As in datasource.py, Arrow is imported only when a format is used.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class RedisStreamsPending(DataSource):
 
 
 class PendingReader(DataSourceReader):
-    """A partition is a range of IDs of one group."""
+    """Reads pending entries; a partition is a range of IDs of one group."""
 
     def __init__(self, options: MonitoringOptions) -> None:
         self.options = options
@@ -142,7 +142,7 @@ class PendingReader(DataSourceReader):
 
         part: Any = partition.value
         if not isinstance(part, PendingSlice):
-            return  # Spark makes a partition of nothing where there is none
+            return  # Spark makes an empty partition if there is none
         options = self.options
         with connect(options.url) as connection:
             now_ms = server_time_ms(connection)
@@ -179,7 +179,7 @@ class RedisStreamsGroups(DataSource):
 
 
 class GroupsReader(DataSourceReader):
-    """One partition: it is a handful of requests for each stream."""
+    """Reads all groups in one partition, with a few requests for each stream."""
 
     def __init__(self, options: MonitoringOptions) -> None:
         self.options = options

@@ -1,15 +1,15 @@
-"""The ledger of a task: what it has written, so that a task that is run again goes on from there.
+"""The ledger of a task: a record of what it has written, so that its next attempt continues there.
 
 The ledger of a task is one string key, set in one transaction with each chunk of entries; no other
 attempt of the task writes at the same time (wire/watched_key.py).
 
-A task is named by its number: the tasks of a batch are the same ones whenever it is planned again
-(tasks.py). Where rows say which entry they come from, the ledger has the last one that was written,
-and deletions since then do not matter. Otherwise it has their number and a digest: an attempt whose
-rows differ from those of the one before is refused, as no count could then show what is missing.
+A task is identified by its number: a batch that is planned again has the same tasks (tasks.py). If
+rows name the entries they come from, the ledger holds the last one written, and later deletions do
+not matter. Otherwise it holds the number of rows and a digest: an attempt with other rows than the
+previous one is refused, because a count could not show what is missing.
 
-Redis 8.6 and Rillway have XADD IDMP too. It is not used here: a server forgets its idempotent IDs
-after a while and beyond a number, and a job may be run again much later.
+XADD IDMP of Redis 8.6 and Rillway is not used here: a server keeps idempotent IDs for a limited
+time and up to a limited number, and a job may be run again much later.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DIGEST_BYTES = 16
 
 
 class LedgerConflict(Exception):
-    """The ledger is not what this task left, or its rows are not those that the ledger counts."""
+    """Another attempt has changed the ledger, or the rows are not those that it records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Record:
 
 
 def parse_record(text: bytes) -> Record:
-    """Raises LedgerConflict for a key that holds something else."""
+    """Parse a record. Raises LedgerConflict for any other value."""
     words = text.decode(errors="replace").split(" ")
     try:
         mark = parse_mark(*words[3:]) if len(words) > 3 else None
@@ -63,7 +63,8 @@ def parse_record(text: bytes) -> Record:
 class Ledger:
     """The ledger of one task, for one attempt.
 
-    Raises LedgerConflict if another attempt has written since, or the ledger is of a later batch.
+    Raises LedgerConflict if another attempt has written meanwhile, or for the ledger of a later
+    batch.
     """
 
     def __init__(
@@ -76,10 +77,10 @@ class Ledger:
         ttl_s: int = 0,
         tag: str | None = None,
     ) -> None:
-        """`ttl_s`: how long it is kept after the last chunk; 0: for ever.
+        """`ttl_s`: how long it is kept after the last chunk; 0 means for ever.
 
-        `tag`: in a cluster, a hash tag for the slot of what is written; a task that writes to
-        several slots has a ledger for each.
+        `tag`: in a cluster, a hash tag for the slot of the writes; a task that writes to several
+        slots has a ledger for each.
         """
         self.key = f"{PREFIX}{'' if tag is None else f'{{{tag}}}:'}{writer}:{partition}"
         self._batch = batch
@@ -95,8 +96,8 @@ class Ledger:
         self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
         self._rows = 0
         self._mark: Mark | None = None
-        self._has_marks = True  # until a row has none
-        self._skipping = self.done.mark  # what is to come yet of it
+        self._has_marks = True  # until a row has no origin
+        self._skipping = self.done.mark  # the recorded rows still to be skipped
 
     def close(self) -> None:
         self._watched.close()
@@ -104,7 +105,7 @@ class Ledger:
     # -- rows that an earlier attempt has written -------------------------------------------------
 
     def skip(self, requests: pa.BinaryArray, origins: Origins | None) -> int:
-        """Return how many of the next rows are written already; these are only checked.
+        """Return how many of the next rows were written before; these are only checked.
 
         Raises LedgerConflict if that cannot be determined.
         """
@@ -140,7 +141,7 @@ class Ledger:
             )
 
     def finish(self) -> None:
-        """At the end of the rows. Raises LedgerConflict if there were more of them before."""
+        """End the rows. Raises LedgerConflict if an earlier attempt had more of them."""
         if self.done.mark is None and self._rows < self.done.rows:
             raise LedgerConflict(
                 f"this task has {count_of(self._rows, 'row')}, and an earlier attempt had written "
@@ -155,8 +156,8 @@ class Ledger:
     ) -> list[Reply]:
         """Add the next rows, trim, and record them; returns the replies to all requests.
 
-        Raises ServerError and LedgerConflict, with which the attempt is over. The key is as it was
-        before if the server refused the rows.
+        Raises ServerError and LedgerConflict, which end the attempt. If the server refused the
+        rows, the key is unchanged.
         """
         stored = self._watched.value
         self._pass(data, rows, origins)
@@ -168,9 +169,10 @@ class Ledger:
         return replies
 
     def _undo(self, stored: bytes | None, replies: Sequence[Reply]) -> None:
-        """A transaction continues after an XADD that fails: then the ledger counts too much.
+        """Correct the ledger after an XADD that failed: the transaction has counted its row.
 
-        It is set back, if none was added: the key is no stream, say. Raises the error.
+        The ledger is restored if no row was added, for example to a key of another type. Raises the
+        error.
         """
         errors = [reply for reply in replies if isinstance(reply, ServerError)]
         if len(errors) < len(replies):
@@ -183,7 +185,7 @@ class Ledger:
         raise errors[0]
 
     def _pass(self, data: memoryview, rows: int, origins: Origins | None) -> None:
-        """Rows that are written, now or before."""
+        """Take note of rows that are written, now or before."""
         self._hash.update(data)
         self._rows += rows
         if self._has_marks and origins is not None and origins.ascend_from(self._mark):

@@ -1,8 +1,7 @@
-"""The options of the format `redis-streams`: names, values, and what may not stand together.
+"""The options of the format `redis-streams`: names, values, and which ones exclude each other.
 
-Every value comes from Spark as text, and Spark ignores what it does not know; here, an option that
-is unknown or makes no sense is refused, with the nearest name that there is. Names are taken
-without regard to case, as Spark hands them over.
+Spark passes every value as text and ignores unknown options. Here, an option that is unknown or
+makes no sense is refused, with the nearest known name. Names are case-insensitive, as in Spark.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ AT_LEAST_ONCE, EXACTLY_ONCE = "at-least-once", "exactly-once"
 AUTO, KEEP = "auto", "keep"
 ERROR, SKIP = "error", "skip"
 
-# What Spark adds by itself to the options of a stream's writer.
+# Spark adds these to the options of a stream's writer.
 SPARK_OWN = ("checkpointlocation", "queryname")
 # load("orders"), save("orders") and start("orders") give a path; load(["a", "b"]) gives paths.
 PATH, PATHS = "path", "paths"
@@ -90,25 +89,26 @@ SINK_OPTIONS = (
     "ledgerTtl",
 )
 
-# A task, its connection and its file cost as much as some 20,000 entries.
+# A task, its connection and its file cost as much as about 20,000 entries.
 DEFAULT_ENTRIES_PER_PARTITION = 250_000
 DEFAULT_MAX_TRIGGER_DELAY_S = 15 * 60.0
 DEFAULT_PAGE_SIZE = 1000
 DEFAULT_BATCH_SIZE = 1000
 DEFAULT_LEDGER_TTL_S = 30 * 86_400
-# The replies to two chunks must fit in what the sockets hold: they are read after the requests.
+# The replies to two chunks must fit into the buffers of the sockets: they are read after the
+# requests.
 MAX_BATCH_SIZE = 10_000
 
 T = TypeVar("T")
 
 # One of the words above, or a position.
 Place: TypeAlias = str | Position
-# In a map by stream: all that are not named.
+# In a map by stream, this key stands for all other streams.
 OTHERS = "*"
 
 
 class OptionError(ValueError):
-    """An option that is unknown, has a wrong value, or does not go with another."""
+    """An option is unknown, has a wrong value, or excludes another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +144,7 @@ class SourceOptions:
 
     @property
     def has_range(self) -> bool:
-        """True if an option says where a read begins or ends."""
+        """True if an option sets the beginning or the end of a read."""
         return any(each is not None for each in (self.start, self.end, self.start_ms, self.end_ms))
 
 
@@ -153,7 +153,7 @@ class SinkOptions:
     """The options for writing; see docs/reference/spark.md for each."""
 
     url: str = DEFAULT_URL
-    stream: str | None = None  # None: the column `stream` says it, or `partitioning`
+    stream: str | None = None  # None: the column `stream` or `partitioning` decides
     partitioning: Partitioning | None = None
     keeps_ids: bool = False
     trim: tuple[str, ...] = ()  # words of XADD: MAXLEN ~ 1000
@@ -161,7 +161,9 @@ class SinkOptions:
     exactly_once: bool = False
     write_id: str | None = None
     skips_known_ids: bool = False
-    origin_columns: tuple[str, str] | None = None  # the stream and the ID that a row comes from
+    origin_columns: tuple[str, str] | None = (
+        None  # the columns with the stream and the ID of a row's origin
+    )
     ledger_ttl_s: int = DEFAULT_LEDGER_TTL_S  # 0: for ever
 
 
@@ -241,7 +243,7 @@ def check_streams(streams: tuple[str, ...] | None, pattern: str | None) -> None:
 def sink_options(raw: Mapping[str, str], *, streaming: bool) -> SinkOptions:
     """Raises OptionError."""
     if not raw:
-        # Without this, INSERT INTO a table would write to whatever is on this machine.
+        # Without this, INSERT INTO a table would write to any server on this machine.
         raise OptionError(f"one of the options url and stream is needed {CATALOG_HINT}")
     take = Taker(raw, SINK_OPTIONS, SPARK_OWN if streaming else ())
     take.refuse_both("maxlen", "minid")
@@ -272,7 +274,7 @@ def sink_options(raw: Mapping[str, str], *, streaming: bool) -> SinkOptions:
 
 
 def _all_of(stream: str, number: int) -> list[str]:
-    """The streams of all partitions. Raises OptionError."""
+    """Return the streams of all partitions. Raises OptionError."""
     return _partitions(stream, number).streams
 
 
@@ -284,7 +286,7 @@ def _partitions(stream: str, number: int) -> Partitions:
 
 
 def _partitioning(take: Taker) -> Partitioning | None:
-    """Raises OptionError unless both options are there, and the stream's name."""
+    """Return the partitioning. Raises OptionError unless both options and the stream are given."""
     number, key = take("partitions", parse_from_one), take("keyColumn", _name)
     if number is None and key is None:
         return None
@@ -295,7 +297,7 @@ def _partitioning(take: Taker) -> Partitioning | None:
 
 
 class Taker:
-    """Options by their names, each through a function that may refuse its text."""
+    """Parses options by name, each with a function that may refuse the text."""
 
     def __init__(
         self, raw: Mapping[str, str], known: Iterable[str], ignored: Collection[str] = ()
@@ -309,7 +311,7 @@ class Taker:
                 raise OptionError(_unknown(name, by_lower))
 
     def __call__(self, name: str, read: Callable[[str], T]) -> T | None:
-        """None if the option is not there. Raises OptionError."""
+        """Return the value of an option; None if it is not given. Raises OptionError."""
         text = self._values.get(name)
         if text is None:
             return None
@@ -319,7 +321,7 @@ class Taker:
             raise OptionError(f"option {name}: {error}") from None
 
     def otherwise(self, name: str, read: Callable[[str], T], default: T) -> T:
-        """Return the option's value, or `default` if it is not there. Raises OptionError."""
+        """Return the option's value, or `default` if it is not given. Raises OptionError."""
         value = self(name, read)
         return default if value is None else value
 
@@ -357,7 +359,7 @@ def _unknown(name: str, by_lower: Mapping[str, str]) -> str:
 
 
 def take_url(take: Taker) -> str:
-    """The option url, or one that is put together from host, port and the like."""
+    """Return the option `url`, or a URL made of host, port and other options."""
     parts = [name for name in CONNECTION_OPTIONS[1:] if take.has(name)]
     if take.has("url"):
         if parts:
@@ -394,7 +396,7 @@ def _name(text: str) -> str:
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Names with commas between them, each once."""
+    """Parse names separated by commas; repeated names count once."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     if not all(names):
         raise ValueError("expected names with commas between them")
@@ -435,14 +437,14 @@ def _by_stream(text: str, expected: str, words: Collection[str]) -> dict[str, Pl
 
 
 def _times(text: str) -> int | dict[str, int]:
-    """One time, or one for each stream: {"orders": "2026-01-31T12:00:00Z", "*": 1700000000000}."""
+    """Parse a time, or one for each stream: {"orders": "2026-01-31T12:00Z", "*": 1700000000000}."""
     if not text.strip().startswith("{"):
         return parse_time(text)
     return {stream: parse_time(str(value)) for stream, value in json.loads(text).items()}
 
 
 def _whole_seconds(text: str) -> int:
-    """0, or at least one: what is less would forget at once."""
+    """Parse seconds: 0, or at least one, because less would expire at once."""
     seconds = parse_duration(text)
     return max(round(seconds), 1) if seconds else 0
 
@@ -490,7 +492,7 @@ def _minid(text: str) -> tuple[str, ...]:
 
 
 def _trim(word: str, text: str, check: Callable[[str], Any]) -> tuple[str, ...]:
-    """`~1000`, `~ 1000`, `=1000` or `1000`."""
+    """Parse `~1000`, `~ 1000`, `=1000` or `1000`."""
     text = text.strip()
     mark = text[0] if text[:1] in ("~", "=") else "="
     value = text.removeprefix(mark).strip()

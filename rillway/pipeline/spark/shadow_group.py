@@ -1,7 +1,7 @@
-"""A consumer group that shows how far a query has read: its lag is what XINFO GROUPS says it is.
+"""A consumer group that shows the progress of a query: XINFO GROUPS reports its lag.
 
-No client reads through it, so nothing is ever pending in it. It also holds the place where a query
-began at "latest", which Spark asks for twice, and a trim that respects groups does not pass it.
+No client reads through the group, so it never has pending entries. It also keeps the position where
+a query began at "latest", which Spark asks for twice, and a trim that respects groups stops at it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ PREFIX = "__spark:"
 
 
 def shadow_group(name: str) -> str:
-    """The group that the option groupName means."""
+    """Return the name of the group for the option groupName."""
     return PREFIX + name
 
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """XINFO GROUPS of one group. `lag` and `position.n` are None where the server does not know."""
+    """A group in XINFO GROUPS. `lag` and `position.n` are None if the server does not know them."""
 
     name: str
     position: Position
@@ -34,7 +34,7 @@ class GroupFacts:
 
 
 def read_groups(connection: Connection, stream: str) -> list[GroupFacts]:
-    """The groups of a stream; none if the stream is missing."""
+    """Return the groups of a stream; none if the stream is missing."""
     return [_group(info) for info in group_infos(connection, stream)]
 
 
@@ -53,13 +53,13 @@ def _group(info: dict[bytes, object]) -> GroupFacts:
 
 
 def group_position(connection: Connection, stream: str, group: str) -> Position | None:
-    """Where a group stands; None if there is no such group or stream."""
+    """Return the position of a group; None if there is no such group or stream."""
     found = [one for one in read_groups(connection, stream) if one.name == group]
     return found[0].position if found else None
 
 
 def pin(connection: Connection, stream: str, group: str, facts: StreamFacts) -> Position:
-    """The group's position; it is created at the stream's end if it is missing."""
+    """Return the group's position; a missing group is created at the end of the stream."""
     known = group_position(connection, stream, group)
     if known is not None:
         return known
@@ -69,19 +69,19 @@ def pin(connection: Connection, stream: str, group: str, facts: StreamFacts) -> 
     except ServerError as error:
         if error.code != "BUSYGROUP":
             raise
-    # Another client that made it meanwhile has set its position.
+    # Another client created it meanwhile and set its position.
     return group_position(connection, stream, group) or end
 
 
 def publish(connection: Connection, stream: str, group: str, position: Position) -> None:
-    """Moves the group, which is created if it is missing. A stream that was deleted has none."""
+    """Move the group, or create it if it is missing. A deleted stream gets none."""
     for verb in ("SETID", "CREATE"):
         try:
             connection.call("XGROUP", verb, stream, group, *_words(position))
             return
         except ServerError as error:
             if error.code != "NOGROUP":
-                return  # the key was deleted, or is no stream any more: the reader will find out
+                return  # the key was deleted or is no longer a stream: the reader will report it
 
 
 def _words(position: Position) -> list[str | int]:

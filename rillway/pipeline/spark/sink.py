@@ -1,9 +1,9 @@
 """Writing streams with Spark: `df.write` and `df.writeStream` of the format `redis-streams`.
 
-Each task writes its own rows (writer.py). Spark may run a task again, so delivery is at least once
-unless `delivery=exactly-once` is asked for, or IDs are kept: then it is once.
+Each task writes its own rows (writer.py). Spark may run a task again, so delivery is at least once.
+It is exactly once with `delivery=exactly-once`, and when IDs are kept.
 
-Nothing is undone when a job fails: an entry that was added has been seen by consumers.
+Nothing is undone when a job fails: consumers may have seen the entries that were added.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rillway.pipeline.spark.options import SinkOptions
 from rillway.pipeline.spark.versions import HAS_ADMISSION_CONTROL, DataSourceStreamArrowWriter
 from rillway.pipeline.spark.writer import EntryWriter, encoder_of
 
-# The local properties by which Spark names a micro-batch to its tasks.
+# The local properties by which tasks learn their micro-batch.
 QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 ONLY_BATCH = 0
 
@@ -43,7 +43,7 @@ class _Writer:
     """The base of both writers, which differ in what names a task's part of the ledger.
 
     `has_fixed_tasks`: a micro-batch that is planned again has the same tasks. A job that is run
-    again is another one: its rows must be the same, too.
+    again does not: its rows must be the same, too.
     """
 
     has_fixed_tasks = False
@@ -59,7 +59,7 @@ class _Writer:
         return WrittenEntries(written.entries, written.skipped)
 
     def _ledger(self) -> tuple[str, int, int]:
-        """Writer, partition and batch."""
+        """Return writer, partition and batch, which name the ledger."""
         raise NotImplementedError
 
 

@@ -1,11 +1,12 @@
 """Reading streams with Spark: `spark.read` and `spark.readStream` of the format `redis-streams`.
 
-Ranges of IDs are read, not a consumer group: a range that ends at or before the stream's last ID
-never changes but by deletion, so a task that is repeated, or a batch, reads the same entries.
+The source reads ranges of IDs, not a consumer group. A range that ends at or before the stream's
+last ID changes only by deletion, so a repeated task or batch reads the same entries.
 
-Guarantees: batches follow each other without a gap; what was trimmed before it was read is noticed
-(loss.py), and so is a stream with another history than the one that was read (divergence.py). Spark
-pushes no filters down: in 4.3 it would apply those of one query to another (frames.py).
+Guarantees: batches follow each other without a gap; entries trimmed before they were read are
+detected (loss.py), and so is a stream with another history than the one that was read
+(divergence.py). Filters are not pushed down: Spark 4.3 would apply those of one query to another
+(frames.py).
 """
 
 from __future__ import annotations
@@ -56,21 +57,21 @@ from rillway.pipeline.wire.facts import StreamFacts, all_facts
 
 T = TypeVar("T")
 
-# A batch read of more entries says how to read less.
+# A batch of more entries logs how to read less.
 MANY_ENTRIES = 1_000_000
 
 
 class SliceTask:
-    """Reads and converts the slices of a task. It is pickled to wherever the task runs."""
+    """Reads and converts the slices of a task. It is pickled and sent to the worker."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         """Raises ValueError for a schema that cannot be read."""
         self.options = options
         self.schema: pa.Schema = to_arrow(schema)
-        self._decoder()  # refuse a schema now, not in a task
+        self._decoder()  # refuses a schema now, not in a task
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        # Spark makes a partition of nothing where there is none.
+        # Spark makes an empty partition if there is none.
         if not partition.value:
             return iter(())
         account = account_of_task() if self.options.logs_batches else TaskAccount()
@@ -132,13 +133,13 @@ class BatchReader(DataSourceReader):
 
 
 def account_of_task() -> TaskAccount:
-    """An account for the task that runs here."""
+    """Return an account for the task that runs in this process."""
     task = TaskContext.get()
     return TaskAccount() if task is None else TaskAccount(task.partitionId(), task.attemptNumber())
 
 
 def hint_at_range(begin: Offset, facts: dict[str, StreamFacts]) -> None:
-    """Log how to read less, where a batch reads all of many entries."""
+    """Log how to read less, if a batch without a range reads many entries."""
     entries = sum(backlog(each.id, each.n, facts[name]) for name, each in begin.items())
     if entries > MANY_ENTRIES:
         log.warning(
@@ -150,7 +151,7 @@ def hint_at_range(begin: Offset, facts: dict[str, StreamFacts]) -> None:
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets by Spark's triggers. One lives in the driver all the time, others in tasks."""
+    """Returns offsets to Spark's triggers. One reader lives in the driver, others in tasks."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self.options = options
@@ -158,7 +159,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._policy = LossPolicy(fails=options.fail_on_data_loss)
         self._connection: Connection | None = None
         self._facts: dict[str, StreamFacts] = {}
-        self._target: Offset | None = None  # of AvailableNow: not to be passed
+        self._target: Offset | None = None  # of AvailableNow: the end not to read beyond
         self._last_batch = time.monotonic()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -167,15 +168,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- what Spark asks the driver ---------------------------------------------------------------
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Called more than once before the first batch is done: `groupName` pins "latest"."""
+        """Return where a query begins. Spark asks again, so `groupName` pins "latest"."""
         return to_json(self._ask(self._initial_offset))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """The end of the next batch; `start` itself if there is nothing to read."""
+        """Return the end of the next batch; `start` itself if there is nothing to read."""
         return to_json(self._ask(lambda link: self._latest_offset(link, from_json(start), limit)))
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """The ends of the streams, as they were when the last batch was planned."""
+        """Return the ends of the streams when the last batch was planned."""
         return to_json({name: end_of(facts) for name, facts in self._facts.items()}) or None
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
@@ -208,7 +209,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.task.read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Comes late, or not at all for the last batch; so latestOffset publishes as well."""
+        """Publish progress, as latestOffset does: Spark never commits the last batch."""
         self._publish(from_json(end))
 
     def stop(self) -> None:
@@ -217,7 +218,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- how it is found out ----------------------------------------------------------------------
 
     def _ask(self, question: Callable[[Connection], T]) -> T:
-        """Ask on the present connection; again on a new one if it was lost meanwhile."""
+        """Ask on the present connection, and again on a new one if it was lost."""
         if self._connection is not None:
             try:
                 return question(self._connection)
@@ -242,7 +243,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return starting_offset(connection, self.options, streams, default=LATEST)
 
     def _latest_offset(self, connection: Connection, start: Offset, limit: ReadLimit) -> Offset:
-        # Whatever Spark now starts from, it has completed.
+        # Spark has completed everything before `start`.
         self._publish(start)
         names = find_streams(connection, self.options.streams, self.options.pattern)
         self._facts = all_facts(connection, sorted({*names, *start}))
@@ -264,17 +265,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return plan(connection, self.options, positions, begin, ends, self._facts)
 
     def _end(self, stream: str, position: Position) -> Position:
-        """Where reading is to come to: the end of the stream, or AvailableNow's target."""
+        """Return how far to read: the end of the stream, or AvailableNow's target."""
         facts = self._facts[stream]
         if facts.is_missing:
             return position
         target = end_of(facts) if self._target is None else self._target.get(stream, position)
-        # A failover may have come after the target was set.
+        # There may have been a failover since the target was set.
         target = target if target.id <= facts.last_id else end_of(facts)
         return target if target.id > position.id else position
 
     def _waits(self, waiting: int) -> bool:
-        """Return True if there are too few entries for a batch, and time for more to come."""
+        """Return True if there are too few entries for a batch and its deadline has not passed."""
         if self.options.min_entries is None or self._target is not None:
             return False
         waited_s = time.monotonic() - self._last_batch
@@ -288,7 +289,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         backlogs: dict[str, int],
         limit: ReadLimit,
     ) -> Offset:
-        """The limits shared in proportion to what each stream has to read."""
+        """Share the limits in proportion to what each stream has to read."""
         max_entries, max_bytes = self._limits(limit)
         if max_entries is None and max_bytes is None:
             return targets
@@ -298,7 +299,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for name, size in backlogs.items():
             position, target = positions[name], targets[name]
             if max_bytes is None and added_between(position, target) <= entries[name]:
-                continue  # all of them, so none need be read to find the end
+                continue  # all of them, so nothing need be read to find the end
             share_bytes = None if max_bytes is None else max(max_bytes * size // total, 1)
             last, counted = planner.end_within(
                 name, position.id, target.id, entries.get(name), share_bytes
@@ -311,7 +312,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ends
 
     def _limits(self, limit: ReadLimit) -> tuple[int | None, int | None]:
-        """Entries and bytes. Spark knows one limit; the options may have both."""
+        """Return the limits in entries and bytes. Spark passes one; options may set both."""
         if isinstance(limit, ReadAllAvailable):
             return None, None
         max_entries, max_bytes = self.options.max_entries, self.options.max_bytes
@@ -322,7 +323,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return max_entries, max_bytes
 
     def _publish(self, offset: Offset) -> None:
-        """Progress for operators to see. It must not end a query that is well otherwise."""
+        """Publish progress for operators. A failure must not end the query."""
         if self.options.group_name is None:
             return
         group = shadow_group(self.options.group_name)
@@ -338,32 +339,32 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class UnlimitedStreamReader(StreamReader):
-    """For Spark before 4.2, which says neither where a batch starts nor how large it may be.
+    """A reader for Spark before 4.2, which passes neither the start of a batch nor a limit.
 
-    A batch goes to the ends of the streams. How it is shared among tasks is not in the checkpoint:
-    a batch that is run again may be shared in another way.
+    A batch ends at the ends of the streams. The checkpoint does not record how it was shared among
+    tasks: a batch that is run again may be shared differently.
     """
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         super().__init__(options, schema)
-        self._planned: Offset = {}  # the end of the batch that Spark planned last
+        self._planned: Offset = {}  # the end of the last batch that Spark planned
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Raises OptionError for a limit. Spark 4.0 hides what the constructor raises."""
+        """Raises OptionError for a limit: Spark 4.0 hides errors of the constructor."""
         refuse_limits(self.options)
         offset = super().initialOffset()
         self._planned = from_json(offset)
         return offset
 
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802
-        """The ends of the streams. Spark asks when all that it planned before is done."""
+        """Return the ends of the streams. Spark asks when all earlier batches are done."""
         refuse_limits(self.options)
         self._publish(self._planned)
 
         def ends(connection: Connection) -> Offset:
             names = find_streams(connection, self.options.streams, self.options.pattern)
             facts = all_facts(connection, sorted({*names, *self._planned}))
-            # A stream that is missing for now, or has nothing new, stays where it was read up to.
+            # A stream that is missing for now, or has nothing new, keeps its position.
             moved = {
                 name: end_of(each)
                 for name, each in facts.items()
@@ -404,9 +405,9 @@ def end_of(facts: StreamFacts) -> Position:
 
 
 def counted_from(position: Position, facts: StreamFacts) -> int | None:
-    """Return the number of entries ever added up to `position`, if one may count on from there.
+    """Return the number of entries ever added up to `position`, if counting may continue there.
 
-    None if entries after it were deleted: counting what is left would be too few.
+    None if entries after it were deleted: the count of the rest would be too low.
     """
     if position.n is not None and facts.max_deleted_id <= position.id:
         return max(position.n, facts.trimmed) if facts.first_id > position.id else position.n
@@ -423,9 +424,9 @@ def plan(
     end: Offset,
     facts: dict[str, StreamFacts],
 ) -> Offset:
-    """The ends of a batch, and how it is shared among tasks.
+    """Return the ends of a batch, and its tasks.
 
-    `begin`: where it begins, which is not at `start` where entries are read again.
+    `begin`: where it begins, which is before `start` if entries are read again.
     """
     shared = share(
         Planner(connection),
@@ -451,10 +452,10 @@ def partitions(
     facts: dict[str, StreamFacts],
     policy: LossPolicy,
 ) -> list[InputPartition]:
-    """The tasks of a batch. Raises DataLost.
+    """Return the tasks of a batch. Raises DataLost.
 
-    What is found here and does not fail is read again by the next batch: the tasks of this one are
-    known already.
+    A divergence that is found here and does not fail is handled by the next batch: the tasks of
+    this one are planned already.
     """
     again = {
         name: Position(each.after, None) for name, each in end.items() if each.after is not None
@@ -470,23 +471,23 @@ def partitions(
 
 
 def begun(start: Offset, streams: Iterable[str], facts: dict[str, StreamFacts]) -> Offset:
-    """Where each of the streams begins."""
+    """Return where each of the streams begins."""
     return {name: start.get(name) or beginning(facts[name]) for name in streams}
 
 
 def added_between(position: Position, target: Position) -> float:
-    """How many entries there are between the two at most."""
+    """Return the greatest possible number of entries between the two."""
     return inf if position.n is None or target.n is None else target.n - position.n
 
 
 def has_news(position: Position, facts: StreamFacts) -> bool:
-    """Return True if a stream has had entries since `position`, or is another stream."""
+    """Return True if entries were added since `position`, or if it is another stream."""
     return facts.last_id != position.id or position.n not in (None, facts.entries_added)
 
 
 def read_on(
     connection: Connection, policy: LossPolicy, start: Offset, facts: dict[str, StreamFacts]
 ) -> Offset:
-    """Where to read on: after `start`, or earlier if histories diverged. Raises DataLost."""
+    """Return where to go on: after `start`, or earlier after a divergence. Raises DataLost."""
     moved = {name: each for name, each in start.items() if has_news(each, facts[name])}
     return start | checked(connection, policy, moved, facts)

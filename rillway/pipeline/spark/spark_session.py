@@ -1,9 +1,9 @@
 """A Spark session that starts quickly and prints little, and errors in one line.
 
-Spark's defaults are for a cluster: a web page for each session, 200 shuffle partitions, log lines
-before there is a log. Here a session is for one command, in UTC, as the IDs of entries are.
+Spark's defaults suit a cluster: a web page for each session, 200 shuffle partitions, warnings
+before logging is set up. Here a session serves one command, in UTC like the IDs of entries.
 
-Under spark-submit, what was set there is left as it is: master, memory, interfaces.
+Settings of spark-submit stay as they are: master, memory, interfaces.
 """
 
 from __future__ import annotations
@@ -25,22 +25,21 @@ from rillway.pipeline.spark.class_archive import java_options
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# A task is tried again, which `local[*]` alone does not do.
+# Retries tasks, which plain `local[*]` does not.
 LOCAL_MASTER = "local[*,4]"
 JAVA_OPTIONS = "-XX:+UseParallelGC -XX:-UsePerfData"
-# Compiled lightly: a command that is over within seconds starts sooner by two of them, while a
-# million rows take twice as long.
+# C1 only: a short command starts two seconds sooner, while a million rows take twice as long.
 QUICK_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # What goes from the JVM to the sink at once: by itself, Spark only counts rows.
+    # Limits the bytes of a batch for the sink: Spark's own limit counts rows.
     "spark.sql.execution.arrow.maxBytesPerBatch": "32m",
     "spark.sql.shuffle.partitions": "8",
     "spark.sql.sources.default": "parquet",
     "spark.sql.parquet.compression.codec": "zstd",
-    # A dictionary of what hardly comes twice is given up after a third of the work.
+    # Dictionaries of values that hardly repeat are abandoned after a third of the work.
     **{
         f"spark.hadoop.parquet.enable.dictionary#{column}": "false"
         for column in ("id", "ms", "ts", "fields.list.element.value", "fields.key_value.value")
@@ -52,7 +51,7 @@ LOCAL_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # Where the driver is the only machine, this costs more than it finds out.
+    # On a single machine this costs more than it saves.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
 }
@@ -76,11 +75,11 @@ def spark_session(
     conf: Mapping[str, str] | None = None,
     quick: bool = False,
 ) -> SparkSession:
-    """The running session, or a new one.
+    """Return the running session, or a new one.
 
-    `master`: local[*,4] unless spark-submit or SPARK_MASTER says another. `conf`: more settings.
-    `quick`: for a command that reads little: to start soon matters more than to run fast.
-    The formats of this package can be used by their names. Raises PipelineUnavailable.
+    `master`: local[*,4] unless spark-submit or SPARK_MASTER sets another. `conf`: more settings.
+    `quick`: start sooner and run slower, for a command that reads little. The formats of this
+    package are registered. Raises PipelineUnavailable.
     """
     try:
         from pyspark.sql import SparkSession
@@ -90,7 +89,7 @@ def spark_session(
     if running is not None:
         register_formats(running)
         return running
-    # Workers would take the first python3 on the path, which need not have Arrow.
+    # Workers would use the first python3 on the path, which may lack Arrow.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     add_to_python_path(Path(__file__).resolve().parents[3])
@@ -104,7 +103,7 @@ def spark_session(
     except Exception as error:
         reasons = [SESSION_FAILED, *noise.lines, str(error)]
         raise PipelineUnavailable("\n".join(filter(None, reasons))) from None
-    # It prints kilobytes of JSON for each error that is raised as well.
+    # It logs kilobytes of JSON for each error, which is raised anyway.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     register_formats(session)
     return session
@@ -124,9 +123,9 @@ def settings(master: str | None, conf: Mapping[str, str], *, quick: bool = False
 
 
 def register_formats(spark: SparkSession) -> None:
-    """`redis-streams` and its relatives: found by Spark itself too, but not everywhere.
+    """Register `redis-streams` and the formats of groups, which Spark does not find everywhere.
 
-    It looks for modules named pyspark_*, which are there where the package is installed.
+    Spark looks for modules named pyspark_*, which exist if the package is installed.
     """
     from pyspark.errors import AnalysisException
 
@@ -137,23 +136,23 @@ def register_formats(spark: SparkSession) -> None:
         try:
             spark.dataSource.register(source)
         except AnalysisException as error:
-            # Spark before 4.2 found it by itself, and does not take it again.
+            # Spark before 4.2 has found it by itself, and refuses it a second time.
             if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
                 raise
 
 
 def add_to_python_path(folder: Path) -> None:
-    """Workers import this package by name: a checkout is on no other process's path."""
+    """Add a checkout to the path of workers, which import this package by name."""
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if str(folder) not in paths and "site-packages" not in folder.parts:
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), *paths]))
 
 
 class JvmNoise:
-    """The standard error of the JVM and its Python workers, from the first line on.
+    """Filters the standard error of the JVM and its Python workers, from the first line on.
 
-    Only lines that begin with the name of this package are passed on. The rest is noise, but if
-    the start fails, it says why.
+    Only lines that begin with the name of this package are passed on. The rest is noise, except
+    when the start fails: then it shows why.
     """
 
     def __init__(self) -> None:
@@ -161,9 +160,9 @@ class JvmNoise:
 
     @contextmanager
     def redirected(self) -> Iterator[threading.Thread]:
-        """Processes that are started meanwhile have a pipe to here for their standard error.
+        """Redirect the standard error of processes that are started meanwhile to a pipe.
 
-        Gives the thread that reads it, which ends with the last of them.
+        Yields the thread that reads the pipe, which ends with the last of these processes.
         """
         reading, writing = os.pipe()
         sys.stderr.flush()
@@ -193,7 +192,7 @@ RAISED = re.compile(
 
 
 def _raised(line: str) -> re.Match[str] | None:
-    """The innermost error in a line."""
+    """Return the innermost error in a line."""
     found = RAISED.search(line)
     while found is not None and (inner := RAISED.search(found[2])) is not None:
         found = inner
@@ -201,7 +200,7 @@ def _raised(line: str) -> re.Match[str] | None:
 
 
 def root_cause(error: BaseException) -> str:
-    """One line of what Spark says in hundreds: the last Python error, else the last cause."""
+    """Return the cause of a Spark error in one line: the last Python error, or the last cause."""
     lines = str(error).splitlines()
     found = [match for line in lines if (match := _raised(line.strip()))]
     ours = [

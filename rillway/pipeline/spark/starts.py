@@ -1,4 +1,4 @@
-"""Where a query begins and where a batch read ends: options to positions."""
+"""Converts options to the positions where a query begins and a batch ends."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ T = TypeVar("T")
 def starting_offset(
     connection: Connection, options: SourceOptions, streams: Iterable[str], *, default: str
 ) -> Offset:
-    """Where to begin in each stream. `default`: earliest or latest.
+    """Return where to begin in each stream. `default`: earliest or latest.
 
-    Raises OptionError if startingOffsets names other streams than there are, or a group is missing.
+    Raises OptionError if startingOffsets names a stream that is not read, or if a group is missing.
     """
     facts = all_facts(connection, streams)
     _check_names(options.start, facts, "startingOffsets", is_pattern=bool(options.pattern))
@@ -41,7 +41,7 @@ def _start(
     start_ms = _of_stream(options.start_ms, stream)
     if start_ms is not None:
         return _before(make_id(start_ms), facts)
-    # Of a pattern's streams, those that a map does not name are read as a whole.
+    # Streams of a pattern that the map does not name are read as a whole.
     unnamed = EARLIEST if isinstance(options.start, dict) else default
     start = _of_stream(options.start, stream) or unnamed
     if isinstance(start, Position):
@@ -58,7 +58,7 @@ def _start(
 
 
 def _of_stream(option: T | dict[str, T] | None, stream: str) -> T | None:
-    """Return a stream's value of an option that is for all streams, or has a value for each."""
+    """Return a stream's value of an option that has one value for all streams or one for each."""
     if isinstance(option, dict):
         return option.get(stream, option.get(OTHERS))
     return option
@@ -78,14 +78,14 @@ def _group_start(
 
 
 def _before(first: int, facts: StreamFacts) -> Position:
-    """The position in front of an ID. What is older than the stream is no loss."""
+    """Return the position before an ID. Entries older than the stream are no loss."""
     if first <= facts.first_id or not facts.length:
         return beginning(facts)
     return Position(first - 1, None)
 
 
 def ending_offset(connection: Connection, options: SourceOptions, streams: Iterable[str]) -> Offset:
-    """Where a batch read ends in each stream. Raises OptionError as starting_offset does."""
+    """Return where a batch ends in each stream. Raises OptionError like starting_offset."""
     facts = all_facts(connection, streams)
     _check_names(options.end, facts, "endingOffsets", is_pattern=bool(options.pattern))
     _check_names(options.end_ms, facts, "endingTimestamp", is_pattern=bool(options.pattern))
@@ -103,7 +103,7 @@ def _end(options: SourceOptions, stream: str, facts: StreamFacts) -> Position:
 
 
 def _check_names(option: object, streams: Iterable[str], name: str, *, is_pattern: bool) -> None:
-    """A name that is misspelt would else be a stream that is read as a whole, or not at all."""
+    """Raises OptionError for names of no stream: a misspelt one would change what is read."""
     if not isinstance(option, dict):
         return
     unknown = sorted(set(option) - set(streams) - {OTHERS})

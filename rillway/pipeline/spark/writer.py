@@ -1,11 +1,10 @@
-"""Writing batches of rows to streams: in chunks, several in flight at once.
+"""Writes batches of rows to streams, in chunks, several in flight at once.
 
-At least once: chunks follow each other, and replies are read one chunk later. Exactly once:
-each chunk is a transaction with its ledger (ledger.py), and the next one waits for it. With IDs of
-its own (`ids=keep`) an entry that is there already, with the same fields, is not written again, so
-that needs no ledger.
+At least once: chunks follow each other, and replies are read one chunk later. Exactly once: each
+chunk is a transaction with its ledger (ledger.py), and the next one waits for it. With given IDs
+(`ids=keep`) an entry that exists with the same fields is not written again, so no ledger is needed.
 
-No Spark here. Leaves out: retries, which are the caller's; see connection.py.
+Uses no Spark. Leaves retries to the caller; see connection.py.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ from rillway.pipeline.wire.cluster import connect, is_redirection, tag_of_slot
 from rillway.pipeline.wire.connection import Connection, Reply, ServerError, has_error, pack
 
 CHUNKS_UNDERWAY = 2
-# A transaction is held by the server as a whole before anything of it is done.
+# The server holds a whole transaction in memory before it runs it.
 CHUNK_BYTES = 8 << 20
 PASSED_ID = "The ID specified in XADD is equal or smaller"
 
 
 class IdConflict(Exception):
-    """The stream has passed an ID, and the entry is not there as it was to be written."""
+    """The stream is beyond an ID, and does not have the entry that was to be written."""
 
 
 def encoder_of(options: SinkOptions, schema: pa.Schema) -> Encoder:
-    """Raises UnwritableRow for rows that make no entries."""
+    """Return the encoder of the rows. Raises UnwritableRow for rows that make no entries."""
     return Encoder(
         schema,
         stream=options.stream,
@@ -50,7 +49,7 @@ def encoder_of(options: SinkOptions, schema: pa.Schema) -> Encoder:
 
 @dataclass(slots=True)
 class Written:
-    """`entries`: added now; `skipped`: there already, or left out by `onIdConflict=skip`."""
+    """`entries`: the number added now; `skipped`: the number that existed or were left out."""
 
     entries: int = 0
     skipped: int = 0
@@ -60,9 +59,9 @@ class Written:
 class Chunk:
     """Rows that are sent together, to one node of a cluster.
 
-    `stream`: one of those that they go to; `node`: where that was, after as many `changes`;
-    `trims`: the requests that trim these; `origins`: the entries that they come from, where that
-    is known and needed.
+    `stream`: one of their streams; `node`: the node that had it, after `changes` changes of the
+    map; `trims`: requests that trim these streams; `origins`: the entries that the rows come from,
+    if that is known and needed.
     """
 
     stream: str
@@ -77,7 +76,7 @@ class Chunk:
         return len(self.requests)
 
     def data(self, begin: int = 0) -> memoryview:
-        """The requests from a row on, as they are sent."""
+        """Return the requests from a row on, as they are sent."""
         return data_of(self.requests, begin, self.rows)
 
 
@@ -91,10 +90,10 @@ class EntryWriter:
         *,
         has_fixed_tasks: bool = False,
     ) -> None:
-        """`ledger_name`: writer, partition and batch; None: at least once.
+        """`ledger_name`: writer, partition and batch; None for delivery at least once.
 
-        `has_fixed_tasks`: whenever the batch is planned again, a partition has the same entries but
-        for those that were deleted. It then goes on where it was by the entries of its rows.
+        `has_fixed_tasks`: a batch that is planned again has partitions with the same entries,
+        except for deleted ones. A repeated task then continues by the entries of its rows.
         """
         self._options = options
         self._ledger_name = ledger_name
@@ -104,10 +103,10 @@ class EntryWriter:
         self._beside: Connection | None = None
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Written:
-        """All rows, in order.
+        """Write all rows, in order.
 
-        Raises ServerError, ConnectionLost, UnwritableRow, IdConflict or LedgerConflict. What was
-        written until then stays.
+        Raises ServerError, ConnectionLost, UnwritableRow, IdConflict or LedgerConflict. Rows
+        written before stay.
         """
         with paused_collector(), self._opened, connect(self._options.url) as connection:
             chunks = self._chunks(connection, batches)
@@ -118,7 +117,7 @@ class EntryWriter:
         return self._written
 
     def _chunks(self, connection: Connection, batches: Iterable[pa.RecordBatch]) -> Iterator[Chunk]:
-        # What is written with one ledger must be in one slot.
+        # All writes of one ledger must be in one slot.
         place = connection.place if self._ledger_name is None else connection.slot
         encoder: Encoder | None = None
         for batch in batches:
@@ -147,7 +146,7 @@ class EntryWriter:
                         )
 
     def _trims(self, streams: pa.Array) -> tuple[bytes, ...]:
-        """A trim after each chunk has the same result as one in each XADD, and costs less."""
+        """Return a trim for each stream: one after each chunk costs less than one in each XADD."""
         trim = self._options.trim
         return (
             tuple(pack("XTRIM", name, *trim) for name in streams.unique().to_pylist())
@@ -161,7 +160,7 @@ class EntryWriter:
         underway: deque[Chunk] = deque()
         conflicts: list[bytes] = []
         for chunk in chunks:
-            # What is redirected goes first, so that the entries of a stream stay in order.
+            # Redirected requests go first, so that the entries of a stream stay in order.
             while underway and underway[0].changes != chunk.changes:
                 conflicts += self._receive(connection, underway.popleft())
             chunk.node.send(chunk.data())
@@ -175,7 +174,7 @@ class EntryWriter:
         self._resolve(connection, conflicts)
 
     def _receive(self, connection: Connection, chunk: Chunk) -> list[bytes]:
-        """The requests whose IDs the stream has passed; raises any other error."""
+        """Return the requests whose IDs the stream has passed. Raises any other error."""
         replies = chunk.node.receive_all(chunk.rows)
         trims = chunk.node.receive_all(len(chunk.trims))
         if has_error(replies) or has_error(trims):
@@ -196,9 +195,10 @@ class EntryWriter:
     def _repeat(
         self, connection: Connection, requests: Sequence[bytes], replies: list[Reply]
     ) -> None:
-        """Send again what was redirected, one by one, beside the connections with replies to come.
+        """Repeat redirected requests one by one, on connections without requests in flight.
 
-        So the entries of a stream stay in order: those underway to the old node are redirected too.
+        So the entries of a stream stay in order: those in flight to the old node are redirected
+        too.
         """
         for place, reply in enumerate(replies):
             if is_redirection(reply):
@@ -208,7 +208,7 @@ class EntryWriter:
                 (replies[place],) = self._beside.call_all([_words(requests[place])])
 
     def _resolve(self, connection: Connection, conflicts: list[bytes]) -> None:
-        """Looks at what is there under the IDs, and takes the requests off the list."""
+        """Compare the requests with the entries that have their IDs, and clear the list."""
         requests = [_words(request) for request in conflicts]
         conflicts.clear()
         if not self._options.skips_known_ids:
@@ -224,7 +224,7 @@ class EntryWriter:
     # -- exactly once -----------------------------------------------------------------------------
 
     def _write_with_ledgers(self, connection: Connection, chunks: Iterable[Chunk]) -> None:
-        """With one for each slot: on a single server, with one."""
+        """Write with a ledger for each slot; a single server has one."""
         assert self._ledger_name is not None
         ledgers: dict[int | None, Ledger] = {}
         with ExitStack() as opened:
@@ -240,7 +240,7 @@ class EntryWriter:
                 ledger.finish()
 
     def _transact(self, ledger: Ledger, chunk: Chunk) -> None:
-        """The rows of a chunk that are not written yet, and the ledger."""
+        """Write the rows of a chunk that are not written yet, and the ledger."""
         skipped = ledger.skip(chunk.requests, chunk.origins)
         self._written.skipped += skipped
         rows = chunk.rows - skipped
@@ -255,7 +255,7 @@ class EntryWriter:
 
 
 def _by_place(streams: pa.Array, place: Callable[[str], object]) -> Iterator[pa.Array | None]:
-    """The numbers of the rows that belong together; None: all."""
+    """Return the numbers of the rows of each ledger; None means all."""
     by_place: dict[object, list[str]] = {}
     for name in streams.unique().to_pylist():
         by_place.setdefault(place(name), []).append(name)
@@ -267,9 +267,9 @@ def _by_place(streams: pa.Array, place: Callable[[str], object]) -> Iterator[pa.
 
 
 def chunk_bounds(requests: pa.BinaryArray, rows: int) -> Iterator[tuple[int, int]]:
-    """Where chunks begin and how many rows they have: `rows` at most, and CHUNK_BYTES.
+    """Return where chunks begin and their numbers of rows: at most `rows`, and CHUNK_BYTES.
 
-    A row with more bytes is a chunk of its own.
+    A larger row is a chunk of its own.
     """
     begin, end = 0, len(requests)
     while begin < end:
@@ -281,7 +281,7 @@ def chunk_bounds(requests: pa.BinaryArray, rows: int) -> Iterator[tuple[int, int
 
 
 def _words(request: bytes) -> list[bytes]:
-    """XADD, the stream, the ID and the fields of a packed request."""
+    """Return the words of a packed request: XADD, the stream, the ID and the fields."""
     reader = hiredis.Reader()
     reader.feed(request)
     words: list[bytes] = reader.gets()

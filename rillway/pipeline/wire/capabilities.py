@@ -43,7 +43,7 @@ class Capabilities:
 
 
 def _tokens(docs: Any) -> set[bytes]:
-    """All words after `token`, however deep in the nested reply of COMMAND DOCS."""
+    """Return all words after `token` in the nested reply of COMMAND DOCS, at any depth."""
     found: set[bytes] = set()
     if isinstance(docs, list):
         for position, item in enumerate(docs):
@@ -70,11 +70,11 @@ class Scripts:
         return self._may_run and self._capabilities.has_command("EVAL")
 
     def run(self, script: str, key: str, words: Sequence[Word]) -> Reply | None:
-        """The reply; None if there are no scripts. Raises ServerError."""
+        """Return the reply, or None if there are no scripts. Raises ServerError."""
         return self.run_all(script, {key: words}).get(key)
 
     def run_all(self, script: str, words: Mapping[str, Sequence[Word]]) -> dict[str, Reply]:
-        """The replies by key, from few pipelines; empty if there are no scripts.
+        """Return the replies by key, from a few pipelines; empty if there are no scripts.
 
         `words`: the arguments by key. Raises ServerError.
         """

@@ -44,14 +44,14 @@ _others: dict[str, list[str]] = {}
 
 
 def connect(url: str, left_out: Mapping[Address, NodeAway] | None = None) -> Connection:
-    """A connection to a server, or to all nodes of a cluster by one of them.
+    """Connect to a server, or to all nodes of its cluster.
 
-    `left_out`: those that another connection has left out.
+    `left_out`: nodes that another connection has left out, and why.
     """
     first = _reached(url)
     try:
         ranges = first.call("CLUSTER", "SLOTS")
-    except ServerError:  # it is in no cluster, or the user may not ask
+    except ServerError:  # no cluster, or the user may not ask
         return first
     except BaseException:
         first.close()
@@ -62,7 +62,7 @@ def connect(url: str, left_out: Mapping[Address, NodeAway] | None = None) -> Con
 
 
 def _reached(url: str) -> Connection:
-    """Raises ConnectionLost if neither the server answers nor another one of its cluster."""
+    """Connect to the server, or to another node of its cluster. Raises ConnectionLost."""
     try:
         return Connection(url)
     except ConnectionLost:
@@ -88,20 +88,20 @@ def following(connection: Connection, key: str, action: Callable[[Connection], T
 
 
 def url_of(url: str, key: str) -> str:
-    """The URL of the server that has a key: in a cluster, of the node. Raises ConnectionLost."""
+    """Return the URL of the server, or node of a cluster, that has a key. Raises ConnectionLost."""
     with connect(url) as connection:
         return connection.of(key).url
 
 
 def away_of(connection: Connection, keys: Iterable[str]) -> dict[str, NodeAway]:
-    """Those keys whose nodes are left out, and why."""
+    """Return the keys whose nodes are left out, and why they are."""
     return {key: error for key in keys if (error := connection.away(key))}
 
 
 def away_sentences(nodes: Iterable[NodeAway], of_keys: Iterable[NodeAway]) -> list[str]:
     """`212 streams: node 127.0.0.1:7002 does not answer`, for each node.
 
-    `nodes`: all that are left out; `of_keys`: for each stream that is known, why it is.
+    `nodes`: the reason for each node that is left out; `of_keys`: that of each known stream.
     """
     streams = Counter({str(error): 0 for error in nodes})
     streams.update(map(str, of_keys))
@@ -112,13 +112,13 @@ def away_sentences(nodes: Iterable[NodeAway], of_keys: Iterable[NodeAway]) -> li
 
 
 def is_redirection(reply: Reply) -> bool:
-    """Return True for an error that means: not here, or not now. Nothing was done."""
+    """Return True for an error that says that the key is elsewhere, or not available now."""
     return isinstance(reply, ServerError) and routing.is_redirection(str(reply))
 
 
 @lru_cache
 def tag_of_slot(slot: int) -> str:
-    """A text in this slot: in braces, it puts a key there."""
+    """Return a hash tag of this slot: in braces, it puts a key there."""
     number = 0
     while key_slot(b"%d" % number) != slot:
         number += 1
@@ -130,9 +130,9 @@ def slot_of(key: str) -> int:
 
 
 def beside(prefix: str, key: str) -> str:
-    """The name of another key in the slot of `key`. `prefix`: without braces.
+    """Return the name of another key in the slot of `key`. `prefix` has no braces.
 
-    `prefix{key}`; for one with braces, `prefix{tag}:key`, with the tag of the key if it has one.
+    It is `prefix{key}`, or `prefix{tag}:key` for a key with braces, with its own tag if it has one.
     """
     if key and "{" not in key and "}" not in key:
         return f"{prefix}{{{key}}}"
@@ -143,7 +143,7 @@ def beside(prefix: str, key: str) -> str:
 
 
 class Cluster(Connection):
-    """All primaries of a cluster, connected when they are first needed."""
+    """The primaries of a cluster, each connected when first needed."""
 
     is_cluster = True
 
@@ -188,7 +188,7 @@ class Cluster(Connection):
     # -- which node -------------------------------------------------------------------------------
 
     def of(self, key: str) -> Connection:
-        """The node that has a key, as far as that is known."""
+        """Return the connection to the node that has a key, by the map of slots."""
         slot = slot_of(key)
         if slot not in self._addresses:
             self.refresh()
@@ -259,7 +259,7 @@ class Cluster(Connection):
     # -- requests ---------------------------------------------------------------------------------
 
     def call(self, *words: Word) -> Reply:
-        """As of a single server."""
+        """Send one request and return its reply. Raises ServerError."""
         (reply,) = self.call_all([words])
         if isinstance(reply, ServerError):
             raise reply
@@ -271,7 +271,7 @@ class Cluster(Connection):
     def call_each(
         self, requests: Iterable[Sequence[Word]], convert: Callable[[Reply], Any]
     ) -> list[Any]:
-        """One pipeline to each node. What is redirected follows when all others are answered."""
+        """Send one pipeline to each node, then repeat the requests that were redirected."""
         all_words = list(requests)
         by_node: dict[Connection, list[int]] = {}
         for place, words in enumerate(all_words):
@@ -283,7 +283,7 @@ class Cluster(Connection):
             for place in places:
                 reply = node.receive_any()
                 found[place] = reply if isinstance(reply, ServerError) else convert(reply)
-        began = time.monotonic()  # of all together: each of them would wait as long
+        began = time.monotonic()  # shared by all of them: each could wait as long
         for place, reply in enumerate(found):
             if is_redirection(reply):
                 again = self._repeated(all_words[place], reply, began)
@@ -312,7 +312,7 @@ class Cluster(Connection):
         return 0
 
     def reopen(self) -> None:
-        """New connections to all nodes, to those that are there now."""
+        """Drop all connections, and learn the nodes of the cluster again."""
         self.close()
         self._first = _reached(self.url)
         self.url = self._first.url
@@ -329,7 +329,7 @@ def _text(word: Word) -> str:
 
 
 def _at(url: str, address: Address) -> str:
-    """The URL of another node, with the same user and options."""
+    """Return the URL of another node, with the same user and options."""
     parts = urlsplit(url)
     login, at, _ = parts.netloc.rpartition("@")
     host, port = address

@@ -1,4 +1,4 @@
-"""A server's figures of a stream, by which positions are planned and checked."""
+"""What a server reports of a stream; positions are planned and checked by it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ NO_SUCH_KEY = "no such key"
 
 @dataclass(frozen=True, slots=True)
 class StreamFacts:
-    """XINFO STREAM of one moment. A stream that is not there has zeros everywhere.
+    """The reply to XINFO STREAM. A missing stream has zeros everywhere.
 
-    `first_id`: of the first entry that is there now, 0 if there is none. `entries_added` is what
-    was ever added; of a stream that Redis 6 made, it may be less than `length`.
+    `first_id`: the ID of the first entry in memory, 0 if there is none. `entries_added` counts all
+    entries ever added; for a stream made by Redis 6 it may be less than `length`.
     """
 
     length: int = 0
@@ -37,12 +37,12 @@ class StreamFacts:
 
     @property
     def has_holes(self) -> bool:
-        """True if entries between others may be gone, so that positions cannot be counted back."""
+        """True if entries between others may have been deleted: then none can be counted back."""
         return self.length > 0 and self.max_deleted_id >= self.first_id
 
 
 def read_facts(connection: Connection, stream: str) -> StreamFacts:
-    """Raises ServerError for a key that holds something else."""
+    """Return the facts of a stream. Raises ServerError for a key of another type."""
     return all_facts(connection, [stream])[stream]
 
 
@@ -54,7 +54,7 @@ def all_facts(connection: Connection, streams: Iterable[str]) -> dict[str, Strea
 
 
 def group_infos(connection: Connection, stream: str) -> list[dict[bytes, Reply]]:
-    """XINFO GROUPS, in the server's order; none if the stream is missing."""
+    """Return the replies to XINFO GROUPS, in the server's order; none if the stream is missing."""
     return all_group_infos(connection, [stream])[stream]
 
 
@@ -76,12 +76,12 @@ def all_group_infos(
 
 
 def group_name(info: dict[bytes, Reply]) -> str:
-    """The name in one of these."""
+    """Return the group's name in one of these replies."""
     return str(info[b"name"].decode(errors="backslashreplace"))
 
 
 def group_positions(infos: Iterable[dict[bytes, Reply]]) -> dict[str, int]:
-    """By the names of groups, the ID of the last entry that each was given."""
+    """Return the last delivered ID of each group, by name."""
     return {group_name(info): parse_id(info[b"last-delivered-id"]) for info in infos}
 
 
@@ -103,5 +103,5 @@ def _facts(stream: str, reply: Reply) -> StreamFacts:
 
 
 def as_map(flat: Reply) -> dict[bytes, Reply]:
-    """The flat list of names and values that RESP2 makes of a map."""
+    """Return a map of the flat list of names and values that RESP2 sends for it."""
     return dict(zip(flat[::2], flat[1::2], strict=True))

@@ -26,7 +26,7 @@ def make_id(ms: int, seq: int = 0) -> int:
 
 
 def parse_id(text: str | bytes) -> int:
-    """`5-2`, or `5` for `5-0`. Raises ValueError for anything else, or beyond 64 bits."""
+    """Parse `5-2`, or `5` for `5-0`. Raises ValueError for anything else, or beyond 64 bits."""
     if isinstance(text, bytes):
         text = text.decode("ascii", errors="replace")
     ms_text, dash, seq_text = text.partition("-")
@@ -44,7 +44,7 @@ def format_id(entry_id: int) -> str:
 
 
 def ms_of(entry_id: int) -> int:
-    """The first half: Unix time in milliseconds, where the server made the ID."""
+    """Return the first half: Unix time in milliseconds if the server made the ID."""
     return entry_id >> SEQ_BITS
 
 
@@ -56,22 +56,22 @@ UNIT_NAMES = {MS: "milliseconds", US: "microseconds", NS: "nanoseconds"}
 LEAST_MS, LAST_MS = 10**12, 4_102_444_800_000  # 2001-09-09, 2100-01-01
 MS_PER_DAY = 86_400_000
 FUTURE_MS = 3_600_000
-# Of the newest IDs of a stream, for `recognised`.
+# How many of a stream's newest IDs `recognised` needs.
 SAMPLED_IDS, LEAST_SAMPLE, COUNTER_BITS = 100, 16, 12
 
 
 def unit_text(unit: str | None) -> str:
-    """`its IDs are microseconds`, for people."""
+    """Say in words what the IDs are: `its IDs are microseconds`."""
     return f"its IDs are {UNIT_NAMES.get(unit or MS, 'no times')}"
 
 
 def time_ms(entry_id: int, unit: str) -> int | None:
-    """Unix milliseconds of an ID; None if it is no time."""
+    """Return the Unix milliseconds of an ID; None if IDs are no times."""
     return ms_of(entry_id) // PER_MS[unit] if unit in PER_MS else None
 
 
 def id_of_time(ms: int, unit: str) -> int | None:
-    """The first ID of a Unix millisecond; None if IDs are no times."""
+    """Return the first ID of a Unix millisecond; None if IDs are no times."""
     return make_id(min(ms * PER_MS[unit], MAX_SEQ)) if unit in PER_MS else None
 
 
@@ -79,7 +79,7 @@ class TimeID(int):
     """A bound of a range that was given as a time: an ID of milliseconds."""
 
     def in_unit(self, unit: str) -> int:
-        """The bound in IDs of a unit. Raises ValueError if they are no times."""
+        """Return the bound in IDs of a unit. Raises ValueError if they are no times."""
         if unit not in PER_MS:
             raise ValueError(f"{unit_text(unit)}: a range is given by IDs, such as 5-0")
         # The last ID before a time has the greatest sequence number.
@@ -88,25 +88,25 @@ class TimeID(int):
 
 
 def in_unit(bound: int, unit: str) -> int:
-    """A bound of a range in IDs of a unit. Raises ValueError for a time if they are no times."""
+    """Return a bound of a range in IDs of a unit. Raises ValueError for times if they are none."""
     return bound.in_unit(unit) if isinstance(bound, TimeID) else bound
 
 
 def age_ms(entry_id: int, unit: str, now_ms: int) -> int | None:
-    """How long ago an ID was made; None if that is not known: a made-up ID is no time."""
+    """Return how long ago an ID was made; None for an ID that is no time."""
     ms = time_ms(entry_id, unit)
     return max(now_ms - ms, 0) if ms is not None and LEAST_MS <= ms <= now_ms + FUTURE_MS else None
 
 
 def may_be_nanoseconds(last: int, now_ms: int) -> bool:
-    """Whether `recognised` needs to see other IDs than the last one."""
+    """Return True if `recognised` needs more IDs than the last one."""
     return _is_past(ms_of(last) // PER_MS[NS], now_ms)
 
 
 def recognised(newest: Sequence[int], now_ms: int) -> str:
-    """The unit of IDs. `newest`: some of the last ones, the very last one first.
+    """Return the unit of IDs. `newest`: some of the last ones, in descending order.
 
-    `now_ms`: by the server's clock.
+    `now_ms`: the time by the server's clock.
     """
     values = [ms_of(entry_id) for entry_id in newest]
     last = values[0]

@@ -1,10 +1,10 @@
 """Pending entries: delivered to consumers and not acknowledged, page by page.
 
-XPENDING reports for each entry its consumer, idle time and number of deliveries. A page begins
-after the last one, so a list of any length is read without holding the server up; what is
-acknowledged or delivered meanwhile is or is not among what is read.
+XPENDING reports for each entry its consumer, idle time and number of deliveries. Each page begins
+after the last one, so a list of any length is read without blocking the server. Entries that are
+acknowledged or delivered meanwhile may or may not be returned.
 
-Leaves out: what the entries hold. No Spark here, and no Arrow.
+Leaves out the entries' fields. Uses neither Spark nor Arrow.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ NO_GROUP = "NOGROUP"
 
 @dataclass(frozen=True, slots=True)
 class PendingEntry:
-    """One of XPENDING's lines.
+    """A line of XPENDING's reply.
 
-    `idle_ms`: since its last delivery. It is None, and `consumer` empty, for an entry that was
-    given back (XNACK): no consumer has it.
+    `idle_ms`: the time since its last delivery. It is None, and `consumer` is empty, for an entry
+    that was given back (XNACK) and has no consumer.
     """
 
     id: int
@@ -49,17 +49,17 @@ class PendingSlice:
 
 
 def group_names(connection: Connection, stream: str) -> list[str]:
-    """The groups of a stream, in the server's order; none if the stream is missing."""
+    """Return the groups of a stream, in the server's order; none if the stream is missing."""
     return [group_name(info) for info in group_infos(connection, stream)]
 
 
 def plan_pending(
     connection: Connection, stream: str, group: str, *, entries_per_slice: int, minimum: int = 1
 ) -> list[PendingSlice]:
-    """Slices of about `entries_per_slice`, if the IDs lie evenly; none if nothing is pending.
+    """Plan slices of about `entries_per_slice`, for evenly spread IDs; none if nothing is pending.
 
-    `minimum`: how many there are to be at least, as far as there are IDs. A destroyed group
-    has nothing pending.
+    `minimum`: the least number of slices, if there are that many IDs. A destroyed group has nothing
+    pending.
     """
     try:
         count, first, last, _ = connection.call("XPENDING", stream, group)
@@ -86,9 +86,9 @@ def read_pending(
     consumer: str | None = None,
     page_size: int = PAGE_SIZE,
 ) -> Iterator[list[PendingEntry]]:
-    """The entries in order of their IDs. Raises ServerError if there is no such group (any more).
+    """Read the entries in order of their IDs. Raises ServerError if the group does not exist.
 
-    `min_idle_ms`: only those that were delivered at least this long ago, or have no owner.
+    `min_idle_ms`: return only entries that were delivered at least this long ago, or have no owner.
     """
     idle = ("IDLE", min_idle_ms) if min_idle_ms else ()
     whose = (consumer,) if consumer is not None else ()
@@ -111,6 +111,6 @@ def parse_pending(line: Reply) -> PendingEntry:
 
 
 def server_time_ms(connection: Connection) -> int:
-    """The server's clock, Unix ms: by ours, its times would be wrong where the two differ."""
+    """Return the Unix ms of the server's clock, by which the times of its entries are right."""
     seconds, microseconds = connection.call("TIME")
     return int(seconds) * 1000 + int(microseconds) // 1000

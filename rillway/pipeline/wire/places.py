@@ -1,8 +1,8 @@
-"""Where archives lie, as the servers know it whose streams they have.
+"""The folders of archives, recorded on the servers whose streams they have.
 
-A marker in a stream names its archive, `__archive:<table>:<token>`, but not the folder. So an
-archiver writes down where that is in a key beside its leases, `__archive:<table>:place`. If the
-folder is gone, the marker is still there, and holds up every trim: this is how to say so.
+A marker, a group of a stream, names its archive, `__archive:<table>:<token>`, but not the folder.
+So an archiver records the folder in a key beside its leases, `__archive:<table>:place`. If the
+folder was removed, the marker still holds up every trim; this key makes it possible to report that.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ LOG_FOLDER = "_delta_log"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an archive lies. `host`: of the archiver, for which a folder has its meaning."""
+    """The folder of an archive. `host`: the archiver's machine, on which the folder is."""
 
     uri: str
     host: str
 
     @property
     def is_gone(self) -> bool:
-        """True if it is certain that there is no archive any more: of folders of this machine."""
+        """True if the archive is known not to exist: its folder is on this machine and missing."""
         if ":/" in self.uri or self.host != socket.gethostname():
             return False
         try:
@@ -43,7 +43,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A group by which an archive marks a stream. `place`: None if the server does not know it."""
+    """A group by which an archive marks a stream. `place` is None if the server has no record."""
 
     stream: str
     group: str
@@ -51,7 +51,7 @@ class Marker:
     place: Place | None
 
     def gone_sentence(self, url: str) -> str | None:
-        """What to do about it if its archive is gone; None if it is not known to be."""
+        """Return what to do about the marker of a removed archive; None for others."""
         if self.place is None or not self.place.is_gone:
             return None
         return (
@@ -62,7 +62,7 @@ class Marker:
 
 
 def archive_of(group: str) -> str | None:
-    """The common part of the names of an archive's markers; None for other groups."""
+    """Return the common part of the names of an archive's markers; None for other groups."""
     found = MARKER.fullmatch(group)
     return found[1] if found else None
 
@@ -72,7 +72,7 @@ def place_key(archive: str) -> str:
 
 
 def record_place(connection: Connection, archive: str, uri: str) -> None:
-    """Have the server know where an archive lies, as far as its user may write to that key."""
+    """Record the folder of an archive on the server, if the user may write to that key."""
     content = json.dumps({"uri": uri, "host": socket.gethostname()})
     key = place_key(archive)
     if connection.away(key):
@@ -83,7 +83,7 @@ def record_place(connection: Connection, archive: str, uri: str) -> None:
 
 
 def read_places(connection: Connection, archives: Iterable[str]) -> dict[str, Place]:
-    """Of those archives of which it is known."""
+    """Return the folders of the archives that have recorded one."""
     names = sorted(name for name in set(archives) if not connection.away(place_key(name)))
     found = {}
     replies = connection.call_all([("GET", place_key(name)) for name in names])
@@ -98,7 +98,7 @@ def read_places(connection: Connection, archives: Iterable[str]) -> dict[str, Pl
 
 
 def read_markers(connection: Connection, streams: Sequence[str]) -> list[Marker]:
-    """All that archives have made in some streams. Raises ServerError."""
+    """Return the markers of all archives in some streams. Raises ServerError."""
     groups = [
         (stream, name, position)
         for stream, infos in all_group_infos(connection, streams).items()
@@ -116,9 +116,9 @@ def read_markers(connection: Connection, streams: Sequence[str]) -> list[Marker]
 def gone_sentences(
     connection: Connection, groups: Mapping[str, Iterable[str]]
 ) -> dict[tuple[str, str], str]:
-    """What to do about groups of archives that are gone, by stream and group.
+    """Return what to do about groups of archives that were removed, by stream and group.
 
-    `groups`: by stream, the names that are asked about.
+    `groups`: the names of the groups to check, by stream.
     """
     wanted = {
         (stream, name)
@@ -130,7 +130,7 @@ def gone_sentences(
         return {}
     try:
         markers = read_markers(connection, sorted({stream for stream, _ in wanted}))
-    except ServerError:  # a key that is a stream no more
+    except ServerError:  # the key is no longer a stream
         return {}
     return {
         (one.stream, one.group): text

@@ -9,7 +9,7 @@ from rillway.pipeline.wire.ids import MAX_SEQ
 
 
 def parse_time(text: str) -> int:
-    """Unix ms, or a date or time in ISO 8601; without a zone it is UTC."""
+    """Parse Unix ms, or an ISO 8601 date or time, in UTC without a zone. Raises ValueError."""
     text = text.strip()
     if text.isdecimal():
         return _within_64_bits(int(text))
@@ -21,7 +21,7 @@ def parse_time(text: str) -> int:
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    # In whole numbers: seconds as a float lose milliseconds.
+    # In whole numbers: as a float, seconds lose milliseconds.
     since = moment - datetime(1970, 1, 1, tzinfo=UTC)
     ms = (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
     if ms < 0:
@@ -40,9 +40,9 @@ UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of `90s`, `5m`, `1.5h`, `250ms`, `2d`, and of 0. Raises ValueError.
+    """Return the seconds of `90s`, `5m`, `1.5h`, `250ms`, `2d`, and of 0. Raises ValueError.
 
-    Another number without a unit is refused: it might be meant as seconds or as milliseconds.
+    Any other number without a unit is refused: it could mean seconds or milliseconds.
     """
     found = DURATION.fullmatch(text.strip().lower())
     if found is None:
@@ -60,9 +60,9 @@ UNIT_BYTES = {None: 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def parse_bytes(text: str) -> int:
-    """`64mb`, `64MiB` and, as with Spark's own sizes, `64m` are 64 * 1024 ** 2. Raises ValueError.
+    """Return the bytes of `64mb`, `64MiB` or, as Spark writes it, `64m`. Raises ValueError.
 
-    A number without a unit is in bytes: right where the name of an option says so.
+    A number without a unit is in bytes, which suits options that are named so.
     """
     found = SIZE.fullmatch(text.strip().lower())
     if found is None or int(found[1]) < 1:

@@ -10,12 +10,12 @@ from rillway.pipeline.wire.facts import NO_SUCH_KEY
 from rillway.sampler import Sampler
 from rillway.sampler.trend import GroupSample, group_samples
 
-# Of the server's time, for those that want the figures of one moment soon.
+# The share of the server's time for a single round, which should end soon.
 ROUND_SHARE = 0.1
 
 
 def take_step(connection: Connection, sampler: Sampler) -> bool:
-    """The next batch of requests and their replies; False if none is due. Raises ConnectionLost."""
+    """Send the next batch of requests; return False if none is due. Raises ConnectionLost."""
     requests = sampler.plan(time.monotonic())
     if requests:
         sampler.accept(connection.call_all(requests), time.monotonic())
@@ -23,7 +23,7 @@ def take_step(connection: Connection, sampler: Sampler) -> bool:
 
 
 def sample_round(connection: Connection, sampler: Sampler) -> None:
-    """All figures, as of now. Raises ConnectionLost."""
+    """Sample all figures once. Raises ConnectionLost."""
     sampler.begin_round()
     while not sampler.round_done:
         if not take_step(connection, sampler):
@@ -31,7 +31,7 @@ def sample_round(connection: Connection, sampler: Sampler) -> None:
 
 
 def sample_groups(connection: Connection, sampler: Sampler) -> list[GroupSample]:
-    """All groups of the sampler's streams; those of a stream that is missing are none.
+    """Sample all groups of the sampler's streams; a missing stream has none.
 
     Raises ConnectionLost, and ServerError for a named key that holds something else.
     """
@@ -43,7 +43,7 @@ def sample_groups(connection: Connection, sampler: Sampler) -> list[GroupSample]
 
 
 def group_sampler(streams: Iterable[str] | None, match: str | None = None) -> Sampler:
-    """A sampler of groups and all their consumers, and of nothing else."""
+    """Return a sampler of groups and all their consumers only."""
     return Sampler(
         streams=None if streams is None else [name.encode() for name in streams],
         match=None if match is None else match.encode(),

@@ -11,7 +11,7 @@ TIMEOUT_SECONDS = 60.0
 
 
 def public_url(url: str) -> str:
-    """The URL without its password: for messages and plans."""
+    """Return the URL without its password, for messages and plans."""
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
     if at and ":" in user:
@@ -21,12 +21,12 @@ def public_url(url: str) -> str:
 
 
 def with_database(url: str, number: int | None) -> str:
-    """The URL with another database; None: as it is."""
+    """Return the URL with another database; None keeps it as it is."""
     return url if number is None else _with_option(url, "db", str(number))
 
 
 def with_timeout(url: str, seconds: float) -> str:
-    """The URL with another time to wait for a reply, at most its own."""
+    """Return the URL with a timeout for replies, unless its own is shorter."""
     own = dict(parse_qsl(urlsplit(url).query)).get("socket_timeout")
     return _with_option(url, "socket_timeout", str(min(seconds, float(own or TIMEOUT_SECONDS))))
 
@@ -38,14 +38,14 @@ def _with_option(url: str, name: str, value: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{parts.path}?{query}"
 
 
-# Of the options of a URL, those that name a file or a folder.
+# The options of a URL that name a file or a folder.
 FILE_OPTIONS = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
 UNKNOWN_OPTION = re.compile(r"unexpected keyword argument '(\w+)'")
 
 
 def check_url(url: str) -> None:
-    """Raises ValueError if redis-py would not take it, or if a file that it names is missing."""
-    import redis  # for this check alone: --help must not wait for it
+    """Raises ValueError if redis-py refuses the URL, or if a file that it names is missing."""
+    import redis  # imported here, so that --help does not wait for it
 
     pool = redis.Redis.from_url(url).connection_pool
     try:

@@ -1,14 +1,14 @@
-"""A key that is set in one transaction with what it counts: the ledgers of whoever writes once.
+"""A key that is set in the same transaction as the writes that it records: the base of ledgers.
 
-WATCH and GET show its value; MULTI has the writes and its next value; EXEC does all of it, or
-nothing if another client has changed the key since. So the key and what was written agree, whatever
-happens to the client, and two clients with one key cannot both write. The next WATCH and GET leave
-with the transaction, so a chunk costs one round trip.
+WATCH and GET show its value; MULTI contains the writes and its next value; EXEC does all of it, or
+nothing if another client changed the key meanwhile. So the key always agrees with what was written,
+whatever happens to the client, and two clients with one key cannot both write. The next WATCH and
+GET are sent with the transaction, so a chunk costs one round trip.
 
-In a cluster, what is written is in the key's slot. Where the slot has moved, nothing was done; the
-key is watched on the other node, must be there as it was, and the transaction is done once more.
+In a cluster, the writes go to the key's slot. If the slot has moved, nothing was done: the key is
+watched on the other node, must have the same value, and the transaction is repeated there.
 
-EXEC goes on after a command that fails: its reply is for the caller to look at.
+EXEC continues after a command that fails: the caller must check the replies.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class WatchedKey:
-    """The key, as this client has left it: `value`. It is watched from the beginning."""
+    """The key. `value` is what this client set last; it is watched from the beginning."""
 
     def __init__(
         self,
@@ -45,10 +45,12 @@ class WatchedKey:
         looks: Iterable[Sequence[Word]] = (),
         seen: Callable[[list[Reply]], None] | None = None,
     ) -> None:
-        """`connection`: to the server, or to a cluster; `changed`: raised when another client has
-        changed what is watched. `expiry`: words of SET; `others`: keys that are watched as well.
-        `looks`: requests whose replies, errors among them, go to `seen` each time that it is
-        watched, before anything is written."""
+        """Watch the key.
+
+        `changed` is raised when another client has changed a watched key. `expiry`: options of SET;
+        `others`: more keys to watch; `looks`: requests whose replies, errors included, go to `seen`
+        each time the key is watched, before anything is written.
+        """
         self.key = key
         self.value: bytes | None = None
         self._connection, self._changed, self._seen = connection, changed, seen
@@ -57,19 +59,19 @@ class WatchedKey:
         self._watch = b"".join(pack(*words) for words in requests)
         self._looks = len(requests) - 2
         self._node: Connection | None = None
-        self._is_underway = False  # the replies to what shows its value
+        self._is_underway = False  # the replies to `_watch` are in flight
         self._is_known = False
         self.look()
         self._is_known = True
 
     def look(self) -> None:
-        """Receive what is still on its way. Raises `changed`."""
+        """Receive the replies in flight. Raises `changed`."""
         self._following(lambda node: None)
 
     def transact(
         self, writes: Sequence[bytes | memoryview], count: int, value: bytes
     ) -> list[Reply]:
-        """Do some requests and set the key, and watch it again. Returns the requests' replies.
+        """Run requests and set the key in one transaction; return the requests' replies.
 
         Raises `changed`, and ServerError with the cause if the server refused the transaction. In
         both cases nothing was done.
@@ -90,12 +92,12 @@ class WatchedKey:
         return result[:count]
 
     def set_back(self, value: bytes | None) -> None:
-        """To an earlier value, after a look: what was to be written was not."""
+        """Restore an earlier value after writes that failed."""
         words = ("DEL", self.key) if value is None else self._set(value)
         self._following(lambda node: node.call(*words))
 
     def close(self) -> None:
-        """The connection that is its own."""
+        """Close the connection if it is the key's own."""
         if self._node is not None and self._is_in_cluster:
             self._node.close()
         self._node = None
@@ -123,7 +125,7 @@ class WatchedKey:
     def _watching(self) -> Connection:
         if self._node is None:
             node = self._connection.of(self.key)
-            # EXEC forgets all that was watched on a connection, other keys of the node as well.
+            # A connection of its own: EXEC forgets all keys watched on a connection.
             self._node = Connection(node.url) if self._is_in_cluster else node
             self._node.send(self._watch)
             self._is_underway = True
