@@ -37,6 +37,16 @@ def test_a_pause_of_all_holds_reads_back_too(server: InProcessServer) -> None:
     assert reader.received() == b"+PONG\r\n"
 
 
+def test_a_pause_of_writes_does_not_end_a_pause_of_all(server: InProcessServer) -> None:
+    client, reader = server.connect(), server.connect()
+    client.pipeline(("CLIENT", "PAUSE", 1000), ("CLIENT", "PAUSE", 10, "WRITE"))
+    assert reader.execute("PING") == b""
+    server.advance(999)
+    assert reader.received() == b""
+    server.advance(1)
+    assert reader.received() == b"+PONG\r\n"
+
+
 def test_what_is_held_back_keeps_its_order(server: InProcessServer) -> None:
     client, writer = server.connect(), server.connect()
     pause(client, 1000, "WRITE")

@@ -41,6 +41,16 @@ def test_a_pattern_gets_the_channel_and_itself(server: InProcessServer) -> None:
     )
 
 
+def test_a_pattern_is_for_the_others_when_one_of_its_clients_leaves(
+    server: InProcessServer,
+) -> None:
+    first, second = (subscriber(server, "PSUBSCRIBE", "news.*") for _ in range(2))
+    first.execute("PUNSUBSCRIBE", "news.*")
+    assert server.instance.feature(PubSub).publish(b"news.art", b"m") == 1
+    server.cycle.finish()
+    assert b"news.art" in second.received()
+
+
 def test_every_subscription_that_matches_gets_its_own_message(server: InProcessServer) -> None:
     client = subscriber(server, "PSUBSCRIBE", "c*", "*h")
     client.execute("SUBSCRIBE", "ch")

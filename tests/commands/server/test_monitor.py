@@ -93,6 +93,7 @@ def test_a_monitor_that_leaves_is_forgotten(
     ("word", "shown"),
     [
         (b"plain", b'"plain"'),
+        (b"two words ~", b'"two words ~"'),
         (b"", b'""'),
         (b'a"b\\c', b'"a\\"b\\\\c"'),
         (b"\n\r\t\a\b", b'"\\n\\r\\t\\a\\b"'),

@@ -33,6 +33,24 @@ def written(
     return b"".join(chunks)
 
 
+@pytest.mark.parametrize(
+    ("options", "opcode"),
+    [
+        (OPTIONS, b""),
+        (SnapshotOptions(keeps_idle_times=True), b"\xf8\x41\x00"),
+        (SnapshotOptions(keeps_frequencies=True), b"\xf9\x07"),
+    ],
+)
+def test_a_key_has_its_idle_seconds_or_its_frequency(
+    options: SnapshotOptions, opcode: bytes
+) -> None:
+    dbs = databases()
+    dbs[0].set(b"key", StringValue(b"text", NOW_MS - 256_000))
+    dbs[0].values[b"key"].frequency = 7
+    before = b"\xfe\x00\xfb\x01\x00"
+    assert before + opcode + b"\x00\x03key\x04text\xff" in written(dbs, options)
+
+
 def stream_with(*, released: bool = False, remembered: bool = False) -> Stream:
     stream = Stream()
     stream.append(1 << 64, [b"f", b"v"], 100, 4096)
