@@ -1,20 +1,20 @@
-"""Typed columns: fields of entries as values that engines read, next to what is left of `fields`.
+"""Typed columns: fields of entries as typed values for engines, beside the remaining `fields`.
 
-`schema`      which fields of which streams have columns, and of which types
-`ddl`         columns in the words of Spark's DDL
-`requests`    what is asked for, and what becomes of it
-`layouts`     in which order an entry had its fields
-`canonical`   the one text of a value by which it need not stay in `fields`
-`encoding`    entries as columns
-`decoding`    rows as the entries that they were
-`batches`     rows of several streams
-`footers`     the layouts of a file's rows, for repairs
-`statistics`  the least and the greatest values, for the table's log
-`inference`   a schema by what is in streams
-`entries`     the same, of several streams
-`uncovered`   fields that have no column
-`backfill`    older rows get the columns of the present schema
-`commands`    what of `rillway archive` is about columns
+`schema`      the columns of each stream: fields and types
+`ddl`         parses columns in Spark's DDL
+`requests`    applies `--schema` or a YAML file to the present schema
+`layouts`     the order of an entry's fields
+`canonical`   the canonical text of a value, which need not stay in `fields`
+`encoding`    converts entries to columns
+`decoding`    converts rows back to entries
+`entries`     the same for rows of several streams
+`batches`     adds typed columns to batches of several streams
+`footers`     layouts in the footer of a file, for repairs
+`statistics`  the least and greatest values of columns, for the table's log
+`inference`   proposes a schema for existing entries
+`uncovered`   counts fields that have no column
+`backfill`    gives older rows the present columns
+`commands`    the options of `rillway archive` that concern columns
 
-Nothing is lost: an entry is made again byte for byte, whatever its fields hold.
+Nothing is lost: each entry can be rebuilt byte for byte, whatever its fields contain.
 """

@@ -1,9 +1,8 @@
-"""Backfill: rows from before a schema, or an earlier one, get the columns of the present one.
+"""Backfill: gives rows from before the present schema its columns.
 
-A file is written again if it has rows of a stream with columns whose layout is not what it would be
-now. What the rows are does not change, so a reader sees the same entries before and after. Each
-file is a commit of its own, with the layouts that are new: a backfill that was ended goes on, and
-an archiver may run meanwhile.
+A file is rewritten if it has rows of a stream with columns whose layout would be different now. The
+entries do not change, so readers see the same before and after. Each file is a commit of its own,
+with new layouts: a backfill can be stopped and continued, and archivers may run meanwhile.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from rillway.pipeline.arrow.schema import FIELDS
 
 @dataclass(slots=True)
 class Backfilled:
-    """The outcome. `rows`: of the files that were written again."""
+    """The outcome. `files`, `rows`: those that were rewritten."""
 
     files: int = 0
     rows: int = 0
@@ -54,10 +53,10 @@ def backfill(
     advanced: Callable[[int], None] = lambda rows: None,
     is_interrupted: Callable[[], bool] = lambda: False,
 ) -> Backfilled:
-    """Write files again whose rows lack columns. Raises ArchiveError."""
+    """Rewrite files whose rows lack columns. Raises ArchiveError."""
     done = Backfilled()
     if not table.columns:
-        raise ArchiveError(f"{table.store}: has no columns; archive with --schema gives it some")
+        raise ArchiveError(f"{table.store}: has no columns; archive with --schema adds some")
     for file in table.files():
         if is_interrupted():
             break
@@ -102,7 +101,7 @@ def _is_current(fields: FieldMap, layouts: Layouts, number: int | None) -> bool:
 
 @dataclass(slots=True)
 class RowEncoder:
-    """Gives rows the columns that an archive has now. `layouts`: of all, for their files."""
+    """Gives rows the present columns of an archive. `layouts`: those of all rows, for files."""
 
     table: ArchiveTable
     layouts: dict[int, Layout] = field(default_factory=dict)
@@ -146,7 +145,7 @@ class RowEncoder:
         return Run(stream, self._known[stream], len(batch), names_of(batch.column(FIELDS)))
 
     def records(self) -> dict[str, StreamRecord]:
-        """What the table knows of the streams now, with the new layouts. Raises ArchiveError."""
+        """Return the present records of streams with new layouts. Raises ArchiveError."""
         changed = {}
         for stream, known in self._known.items():
             record = self.table.record(stream)
@@ -161,7 +160,7 @@ class RowEncoder:
 
 @dataclass(slots=True)
 class _File:
-    """A file that is written again."""
+    """A file that is rewritten."""
 
     table: ArchiveTable
     file: ArchivedFile

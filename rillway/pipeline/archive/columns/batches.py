@@ -1,4 +1,4 @@
-"""Batches of rows with the typed columns of an archive, of streams that may have different ones."""
+"""Adds typed columns to batches with rows of several streams."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rillway.pipeline.arrow.schema import FIELDS
 
 
 class EntryUnreadable(Exception):
-    """An entry is not as its stream's columns are, and `bad: fail`. The arguments: stream, text."""
+    """A value is not of its column's type, and `bad: fail`. The arguments: stream and text."""
 
     @property
     def stream(self) -> str:
@@ -27,7 +27,7 @@ class EntryUnreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Entries of one stream, one after the other: their number, and the names of each."""
+    """Consecutive entries of one stream: their number, and the names of each."""
 
     stream: str
     known: KnownLayouts
@@ -36,7 +36,7 @@ class Run:
 
 
 def aligned(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns of a schema; null where a batch does not have one."""
+    """Return a batch with the columns of a schema; missing ones are null."""
     columns = []
     for field in schema:
         if field.name not in batch.schema.names:
@@ -50,9 +50,9 @@ def aligned(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 def with_columns(
     batch: pa.RecordBatch, runs: Iterable[Run], columns: Columns
 ) -> Iterator[pa.RecordBatch]:
-    """Entries as rows with typed columns; `runs` says whose they are. Raises EntryUnreadable.
+    """Add typed columns to entries; `runs` describes their streams. Raises EntryUnreadable.
 
-    Streams that have their columns by one pattern are converted together.
+    Streams whose columns come from the same pattern are converted together.
     """
     schema = pa.schema([*batch.schema, *columns.fields])
     begin = 0

@@ -1,13 +1,13 @@
-"""The one text of a value that its column stands for: what has another text stays in `fields`.
+"""The canonical text of a typed value: a value that is written otherwise stays in `fields`.
 
-A value leaves `fields` only if its canonical text equals its bytes, and that text is made again
-when the entry is read. So it must never change, whatever the version of Arrow: of numbers with a
-point it is Python's own, the shortest that reads as the same number.
+A value leaves `fields` only if its bytes equal the canonical text of its column, from which the
+entry is rebuilt. So that text must never change with the version of Arrow: floating-point numbers
+have Python's representation, the shortest that reads as the same number.
 
 `12`, `12.50` in DECIMAL(10,2), `0.1` and `100.0` in DOUBLE, `true`, `2026-01-31`,
-`2026-01-31 12:00:00.5` (UTC), or a time as the schema's timestampFormat or epochUnit has it. Lists,
-maps and structs are JSON as JavaScript writes it: no spaces, no escapes that are not needed, the
-fields of a struct as its type has them and without those that are null: `{"sizes":[1,2.50]}`.
+`2026-01-31 12:00:00.5` (UTC), or a time in the schema's timestampFormat or epochUnit. Lists, maps
+and structs are JSON as JavaScript writes it: no spaces, no needless escapes, the fields of a struct
+in the order of its type, without those that are null: `{"sizes":[1,2.50]}`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FLOAT_DIGITS = (6, 7, 8, 9)
 
 
 def canonical(values: pa.Array, column: Column) -> pa.Array:
-    """The bytes of each value; null stays null."""
+    """Return the canonical text of each value as bytes; null stays null."""
     kind = values.type
     if pa.types.is_nested(kind):
         return pa.array(_json(values, column), pa.string()).cast(pa.binary())
@@ -48,7 +48,7 @@ def canonical(values: pa.Array, column: Column) -> pa.Array:
 
 
 def _json(values: pa.Array, column: Column) -> list[str | None]:
-    """Each list, map or struct, or what is in one; None for null."""
+    """Return the JSON of each list, map or struct, or of an item; None for null."""
     kind = values.type
     if pa.types.is_struct(kind):
         return _objects(values, column)
@@ -67,7 +67,7 @@ def _json(values: pa.Array, column: Column) -> list[str | None]:
 
 
 def _is_bare(kind: pa.DataType, column: Column) -> bool:
-    """Numbers, true and false have no quotation marks."""
+    """Return True for types without quotation marks: numbers and booleans."""
     if pa.types.is_timestamp(kind):
         return column.times.epoch_unit is not None
     kinds = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean
@@ -75,7 +75,7 @@ def _is_bare(kind: pa.DataType, column: Column) -> bool:
 
 
 def _joined(values: pa.Array, parts: Sequence[str], brackets: str) -> list[str | None]:
-    """Lists or maps of their parts."""
+    """Join parts to lists or maps."""
     bounds = pairwise(values.offsets.to_pylist())
     return [
         f"{brackets[0]}{','.join(parts[begin:end])}{brackets[1]}" if is_there else None
@@ -99,7 +99,7 @@ def _mapped(values: pa.Array, text: Callable[[object], str]) -> pa.Array:
 
 
 def _floats(values: pa.Array) -> pa.Array:
-    """The shortest text that reads as the same number of 32 bits."""
+    """Return the shortest text that reads as the same 32-bit number."""
     wide = values.to_pylist()
     found: list[str | None] = [None if value is None else repr(value) for value in wide]
     left = [place for place, value in enumerate(wide) if value is not None]
@@ -119,7 +119,7 @@ def _times(values: pa.Array, times: TimeText) -> pa.Array:
         return times.format.texts(values)
     if times.epoch_unit is not None:
         factor = 1_000_000 // UNITS_A_SECOND[times.epoch_unit]
-        # What is cut off makes the text another one than that of the value.
+        # If a fraction is cut off, the text differs from the value's bytes.
         return pc.divide(values.cast(pa.int64()), factor).cast(pa.string())
     texts = values.cast(pa.timestamp("us")).cast(pa.string())
     return pc.replace_substring_regex(texts, r"\.?0+$", "")  # those of the fraction

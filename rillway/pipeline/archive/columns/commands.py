@@ -23,7 +23,7 @@ from rillway.plurals import count_of
 
 
 def columns_request(options: argparse.Namespace) -> Request | None:
-    """None without --schema and --schema-file. Raises BadColumns."""
+    """Return the requested columns; None without --schema and --schema-file. Raises BadColumns."""
     is_case_sensitive = options.case_sensitive
     if options.schema_file is not None:
         return from_file(options.schema_file, is_case_sensitive=is_case_sensitive)
@@ -33,13 +33,13 @@ def columns_request(options: argparse.Namespace) -> Request | None:
 
 
 def infer_main(options: argparse.Namespace) -> int:
-    """Print a schema for what is in the streams, and write it. Returns the exit status.
+    """Print a proposed schema for the streams, and write it. Returns the exit status.
 
     Raises BadColumns, OSError, StreamMissing.
     """
     file: Path | None = options.schema_file
     if file is not None and file.exists():
-        raise BadColumns(f"{file}: is there already; --infer writes a new file")
+        raise BadColumns(f"{file}: exists already; --infer writes a new file")
     samples = Samples()
     with connect(options.url) as connection:
         streams = find_streams(connection, tuple(options.stream), options.pattern)

@@ -1,8 +1,8 @@
-"""Columns in the words of Spark's DDL: `customer STRING, amount AS price DECIMAL(10,2)`.
+"""Parses columns in Spark's DDL: `customer STRING, amount AS price DECIMAL(10,2)`.
 
-Read here, because Spark has a parser in the JVM alone. Types are those that Delta has without a
-feature of its own: scalars, DECIMAL, DATE, TIMESTAMP, BINARY, and ARRAY, MAP and STRUCT of these.
-`AS` gives the column another name than the field; names that are no words stand in backticks.
+Spark's own parser exists only in the JVM. The types are those of Delta without table features:
+scalars, DECIMAL, DATE, TIMESTAMP, BINARY, and ARRAY, MAP and STRUCT of these. `AS` gives the column
+another name than the field; names that are not words are in backticks.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ EXPECTED = ", ".join([*SCALARS, "DECIMAL(10,2)", "ARRAY<...>", "MAP<STRING, ...>
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A column as it is asked for: of which field, under which name, with which type."""
+    """A requested column: the field, the name of the column, the type."""
 
     field: str
     name: str
@@ -55,7 +55,7 @@ class Declared:
 
 
 def parse_columns(text: str) -> list[Declared]:
-    """Raises ValueError."""
+    """Parse a list of columns. Raises ValueError."""
     tokens = _Tokens(text)
     found = [_declared(tokens)]
     while tokens.take(","):
@@ -66,7 +66,7 @@ def parse_columns(text: str) -> list[Declared]:
 
 @lru_cache(maxsize=1000)
 def parse_type(text: str) -> pa.DataType:
-    """Raises ValueError."""
+    """Parse a type. Raises ValueError."""
     tokens = _Tokens(text)
     kind = _type(tokens)
     tokens.finish()
@@ -74,7 +74,7 @@ def parse_type(text: str) -> pa.DataType:
 
 
 def type_text(kind: pa.DataType) -> str:
-    """The type in one form, which `parse_type` reads."""
+    """Return a type in the form that `parse_type` reads."""
     if pa.types.is_decimal(kind):
         return f"DECIMAL({kind.precision},{kind.scale})"
     if pa.types.is_list(kind):
@@ -88,12 +88,12 @@ def type_text(kind: pa.DataType) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name as DDL has it: in backticks unless it is a word."""
+    """Return a name in DDL: in backticks unless it is a word."""
     return name if re.fullmatch(r"\w+", name) else quoted_name(name)
 
 
 class _Tokens:
-    """Names, words and signs of a text, from its beginning."""
+    """The tokens of a text, read from the beginning."""
 
     def __init__(self, text: str) -> None:
         self._text = text.strip()
@@ -111,7 +111,7 @@ class _Tokens:
         return self._text[self._at :].strip()
 
     def take(self, *words: str) -> bool:
-        """Pass over one of some words or signs, in upper case; False if none of them is next."""
+        """Skip one of some words or signs, in upper case; return False if none of them is next."""
         found = self._found
         if (
             found is None

@@ -1,8 +1,8 @@
-"""Rows as the entries that they were, byte for byte: what has left `fields` comes back.
+"""Converts rows back to entries, byte for byte: values that have left `fields` return.
 
-The layout of a row names the fields in order. A field without a column is in `fields`. One with a
-column is there as well unless its value is the column's canonical text: then there is one value of
-its name less than the layout has.
+The layout of a row lists the fields in order. A field without a column is in `fields`. One with a
+column is there as well, unless its value is the column's canonical text: then `fields` has one
+value fewer of that name than the layout.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ ONE = pa.scalar(1, pa.int32())
 
 
 class RowDamaged(ValueError):
-    """A row does not have what its layout says; the text says which."""
+    """A row does not match its layout; the text says which."""
 
 
 def columns_of(layouts: Layouts) -> list[str]:
-    """The columns that rows with these layouts need."""
+    """Return the columns that are needed to rebuild rows with these layouts."""
     names = (name for layout in layouts.values() for name in layout.columns if name is not None)
     return list(dict.fromkeys(names))
 
 
 def rebuilt(batch: pa.RecordBatch, layouts: Layouts, columns: Mapping[str, Column]) -> pa.ListArray:
-    """The fields of rows of one stream. Raises RowDamaged."""
+    """Return the fields of rows of one stream. Raises RowDamaged."""
     pairs = batch.column(FIELDS).cast(PAIRS)
     if LAYOUT not in batch.schema.names or batch.column(LAYOUT).null_count == len(batch):
         return pairs
@@ -61,8 +61,10 @@ def _named(layouts: Layouts, number: int) -> Layout:
 def _alike(
     batch: pa.RecordBatch, pairs: pa.ListArray, layout: Layout, columns: Mapping[str, Column]
 ) -> pa.ListArray:
-    """The fields of rows of one layout. Goes through `pairs` from left to right, in all rows at
-    once: `at` is how far it has come."""
+    """Return the fields of rows of one layout.
+
+    Passes through the `pairs` of all rows at once, from left to right; `at` is the position.
+    """
     rows, width = len(batch), len(layout.names)
     if not width:
         return pairs
@@ -84,7 +86,7 @@ def _alike(
 
 
 class _Rest:
-    """What rows have in `fields`."""
+    """The values that rows have in `fields`."""
 
     def __init__(self, pairs: pa.ListArray) -> None:
         flat = pairs.flatten()
@@ -93,7 +95,9 @@ class _Rest:
         self.starts, self.ends = offsets.slice(0, len(pairs)), offsets.slice(1)
 
     def has_all(self, name: bytes, number: int, at: pa.Array) -> pa.Array:
-        """Which rows have as many values of a name as the layout: none is in its column."""
+        """Return a mask of rows whose `fields` hold every value of the name, so none is in its
+        column.
+        """
         if number == 1:
             is_within = pc.less(at, self.ends)
             names = self.names.take(pc.if_else(is_within, at, pa.scalar(None, pa.int32())))
@@ -107,7 +111,7 @@ class _Rest:
 
 
 def _lists(layout: Layout, found: Sequence[pa.Array], rows: int) -> pa.ListArray:
-    """A column for each field as a list of names and values for each row."""
+    """Turn a column of values for each field into a list of names and values for each row."""
     width = len(found)
     places = pa.array(range(rows * width), pa.int32())
     row = pc.divide(places, width)

@@ -1,8 +1,8 @@
-"""Entries as typed columns, and what stays in `fields`: a column at a time, whatever the entries.
+"""Converts entries to typed columns and the remaining `fields`, one column at a time.
 
-A value leaves `fields` if its column's canonical text equals its bytes; one that can be read but is
-written in another way is in both; one that cannot be read is in `fields` alone, with the reason in
-`_rescued`. decoding.py makes the entries again.
+A value leaves `fields` if it equals its column's canonical text. A valid value that is written
+otherwise is in both; an invalid one only in `fields`, with the reason in `_rescued`. decoding.py
+does the reverse.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from rillway.pipeline.arrow import json_columns
 from rillway.pipeline.arrow.column_parser import parse
 from rillway.pipeline.arrow.schema import FIELDS, PAIRS
 
-# Of a value that cannot be read, in its reason.
+# The part of an invalid value that its reason quotes.
 SHOWN_CHARACTERS = 80
 NO_PLACE = pa.scalar(None, pa.int32())
 
 
 class Unreadable(ValueError):
-    """A value is not of its column's type, and `bad: fail`. `place`: the number of the entry."""
+    """A value is not of its column's type, and `bad: fail`. `place`: the index of the entry."""
 
     def __init__(self, place: int, reason: str) -> None:
         super().__init__(reason)
         self.place = place
 
 
-# By entry, its names in order.
+# The names of each entry in order.
 Names: TypeAlias = Iterable[tuple[bytes, ...]]
 
 
 def names_of(pairs: pa.ListArray) -> Names:
-    """The names of entries that are in Arrow's columns."""
+    """Return the names of entries in Arrow columns."""
     names = iter(pairs.flatten().field(0).to_pylist())
     return (tuple(islice(names, length)) for length in pairs.value_lengths().to_pylist())
 
@@ -53,9 +53,9 @@ def encode(
     *,
     fails: bool = False,
 ) -> dict[str, pa.Array]:
-    """The typed columns of entries, `layout`, `_rescued`, and `fields` with what is left, by name.
+    """Return the typed columns, `layout`, `_rescued` and the remaining `fields` by name.
 
-    `runs`: the layouts of a stream, and the names of the next entries, which are its own. Raises
+    `runs`: consecutive entries of a stream each: its layouts, and the names of the entries. Raises
     Unreadable if `fails`.
     """
     flat = pairs.flatten()
@@ -85,7 +85,7 @@ def encode(
 
 @dataclass(slots=True)
 class _Shapes:
-    """The layouts of some entries, and their numbers. `at`: by entry, the place of its layout."""
+    """The layouts of entries and their numbers. `at`: the index of each entry's layout."""
 
     layouts: list[Layout] = field(default_factory=list)
     numbers: list[int | None] = field(default_factory=list)
@@ -114,7 +114,7 @@ def _parsed(texts: pa.Array, column: Column) -> tuple[pa.Array, list[int]]:
 
 
 def _places(shapes: _Shapes, column: str, starts: pa.Array) -> pa.Array:
-    """By entry, where the value of a column is among all values; null if there is none."""
+    """Return the index of a column's value for each entry, among all values; null if none."""
     within = [
         layout.columns.index(column) if column in layout.columns else None
         for layout in shapes.layouts
@@ -125,7 +125,7 @@ def _places(shapes: _Shapes, column: str, starts: pa.Array) -> pa.Array:
 def _without(
     pairs: pa.ListArray, flat: pa.StructArray, starts: pa.Array, taken: Sequence[pa.Array]
 ) -> pa.ListArray:
-    """The fields without those at some places."""
+    """Return the fields without the taken ones."""
     gone = pa.concat_arrays(taken).drop_null() if taken else pa.array([], pa.int32())
     if not len(gone):
         return pairs

@@ -1,4 +1,4 @@
-"""Rows of a file, of whatever streams, as the entries that they were."""
+"""Converts rows of several streams back to entries."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from rillway.pipeline.arrow.schema import FIELDS
 
 
 def by_stream(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The rows of each stream; a batch is sorted by streams."""
+    """Divide a batch, which is sorted by stream, into the rows of each stream."""
     ends = pc.run_end_encode(batch.column(STREAM)).run_ends.to_pylist()
     for begin, end in pairwise([0, *ends]):
         yield batch.slice(begin, end - begin)
 
 
 def entries_of(table: ArchiveTable, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of one stream with all their fields, and no typed columns. Raises RowDamaged."""
+    """Return rows of one stream with all fields and no typed columns. Raises RowDamaged."""
     record = table.record(str(batch.column(STREAM)[0]))
     layouts = {} if record is None else record.layouts
     fields = rebuilt(batch, layouts, table.columns.by_name)

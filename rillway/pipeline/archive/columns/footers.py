@@ -1,6 +1,6 @@
-"""The layouts of a file's rows in its footer: what a row was can be told without the state.
+"""The layouts of a file's rows in its footer, so that rows can be read without the state.
 
-Readers use the state, which has all layouts of a stream; a repair uses these where it is lost.
+Readers use the state, which has all layouts; a repair uses the footers if the state is lost.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ KEY = "rillway.layouts"
 
 
 def numbers_of(batch: pa.RecordBatch) -> set[int]:
-    """Of the layouts that rows have."""
+    """Return the numbers of the layouts of rows."""
     if LAYOUT not in batch.schema.names:
         return set()
     return set(batch.column(LAYOUT).unique().drop_null().to_pylist())
 
 
 def as_metadata(layouts: Layouts) -> dict[str, str]:
-    """Empty without layouts."""
+    """Return the metadata for layouts; empty without layouts."""
     content = [
         [[to_json(name) for name in layout.names], layout.columns]
         for _, layout in sorted(layouts.items())
@@ -35,7 +35,7 @@ def as_metadata(layouts: Layouts) -> dict[str, str]:
 
 
 def from_metadata(metadata: Mapping[bytes, bytes] | None) -> dict[int, Layout]:
-    """Raises ValueError, TypeError for anything else."""
+    """Return the layouts in a footer. Raises ValueError, TypeError for anything else."""
     content: list[Any] = json.loads((metadata or {}).get(KEY.encode(), b"[]"))
     layouts = [Layout(tuple(map(from_json, names)), tuple(cols)) for names, cols in content]
     return {layout.number: layout for layout in layouts}

@@ -1,8 +1,8 @@
-"""A schema for streams by what their newest entries hold: the narrowest type that takes each value
-of a field as it is written.
+"""Proposes a schema from the newest entries of streams: for each field the narrowest type of which
+each value is the canonical text.
 
-Nothing is narrower than Parquet stores it: INT where a TINYINT would do, DECIMAL of 9, 18 or 38
-digits. Times take one form in a schema: the first field that is a time decides on it.
+Types are no narrower than Parquet stores them: INT instead of TINYINT, DECIMAL of 9, 18 or 38
+digits. A schema has one format of times: that of the first field that holds times.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ TIME_FORMATS = (
 
 @dataclass(slots=True)
 class Samples:
-    """The values of fields, by pattern of streams and by name, in the order of their appearance."""
+    """The values of fields, by pattern of streams and by name, in order of appearance."""
 
     fields: dict[str, dict[str, list[bytes]]] = field(default_factory=dict)
 
     def add(self, pattern: str, entries: Iterable[Sequence[bytes]]) -> None:
-        """`entries`: names and values in turn."""
+        """Add entries. `entries`: alternating names and values of each."""
         found = self.fields.setdefault(pattern, {})
         for words in entries:
             for name, value in zip(words[::2], words[1::2], strict=True):
@@ -53,7 +53,7 @@ class Samples:
 
 
 def proposal(samples: Samples) -> str:
-    """The YAML of a schema that takes what was seen."""
+    """Return the YAML of a schema for the samples."""
     merged: dict[str, list[bytes]] = {}
     spelled: dict[str, str] = {}
     for fields in samples.fields.values():
@@ -80,7 +80,7 @@ def _yaml(text: str) -> str:
 
 
 def _named(name: str) -> str:
-    """With another name for the column where it cannot have the field's."""
+    """Return a field in DDL, with another name for the column if it cannot have the field's."""
     try:
         check_name(name)
         return quoted(name)
@@ -90,7 +90,7 @@ def _named(name: str) -> str:
 
 
 class _Finder:
-    """Finds types. `time_format`: that of all times, once one was found."""
+    """Finds types. `time_format`: the format of all times, once one was found."""
 
     def __init__(self) -> None:
         self.time_format: str | None = None
@@ -110,7 +110,7 @@ class _Finder:
 
 
 def _decimals(values: pa.Array) -> Iterator[str]:
-    """One that has as many digits after the point as all values have."""
+    """Yield DECIMAL types with the scale of the values, if they all have the same."""
     try:
         texts = values.cast(pa.string())
     except pa.ArrowInvalid:

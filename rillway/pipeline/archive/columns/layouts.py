@@ -1,10 +1,10 @@
-"""Layouts: in which order an entry has its fields, and which of them have a column.
+"""Layouts: the order of an entry's fields, and the columns of those that have one.
 
-A row has the number of a layout, the state of the stream (identity/state_files.py) has what it is.
-The number follows from the layout, so tasks on several machines give the same one without asking
-each other. It has 31 bits: a second layout with a number that is taken gets none, and its entries
-stand in `fields` as a whole. So do those of a stream whose entries all have other names, from a
-limit on.
+A row contains the number of its layout; the record of the stream (identity/state_files.py) contains
+the layouts. The number is a hash of the layout, so tasks on several machines agree on it. It has 31
+bits: if two layouts have the same number, the second one gets none, and its entries stay in
+`fields` as a whole. The same happens beyond a limit, if the entries of a stream all have different
+names.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-# Of a stream. Entries may have names that are different in each, timestamps say.
+# Limits for a stream: each entry may have different names, such as timestamps.
 MAX_LAYOUTS, MAX_NAMES = 500, 20_000
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The names of the fields in order, and the column of each, None if it has none."""
+    """The names of the fields in order, and the column of each or None."""
 
     names: tuple[bytes, ...]
     columns: tuple[str | None, ...]
 
     @cached_property
     def number(self) -> int:
-        """From 0 up, with 31 bits."""
+        """A hash of 31 bits."""
         found = hashlib.sha1(usedforsecurity=False)
         for name, column in zip(self.names, self.columns, strict=True):
             text = (column or "").encode()
@@ -41,9 +41,9 @@ NO_LAYOUTS: Layouts = {}
 
 
 class LayoutClash(Exception):
-    """Two layouts have one number: what was written with the second one cannot be read.
+    """Two layouts have the same number: rows that were written with the second are unreadable.
 
-    `kept`: all that were known, the first one among them.
+    `kept`: all known layouts, with the first of the two.
     """
 
     def __init__(self, number: int, kept: Layouts) -> None:
@@ -53,14 +53,14 @@ class LayoutClash(Exception):
 
 @dataclass(slots=True)
 class KnownLayouts:
-    """The layouts of one stream, those that are found included. `new`: the latter alone."""
+    """The layouts of one stream: `before`, and `new` ones that were found."""
 
     before: Layouts = field(default_factory=dict)
     new: dict[int, Layout] = field(default_factory=dict)
     names: int = -1
 
     def number(self, layout: Layout) -> int | None:
-        """Return the number of a layout; None if it can have none."""
+        """Return the number of a layout; None if it cannot have one."""
         number = layout.number
         known = self.before.get(number) or self.new.get(number)
         if known is not None:
@@ -76,7 +76,7 @@ class KnownLayouts:
 
 
 def united(one: Layouts, other: Layouts) -> Layouts:
-    """Both. Raises LayoutClash."""
+    """Return the union of layouts. Raises LayoutClash."""
     if not other or other is one:
         return one
     for number in one.keys() & other.keys():

@@ -1,7 +1,7 @@
-"""What is asked of an archive's columns, in `--schema` or a YAML file, and what becomes of it.
+"""Applies a requested schema, from `--schema` or a YAML file, to the columns of an archive.
 
-Columns are added and never changed: rows have them. A column that is not asked for any more is no
-longer written. What would change one is refused, with what can be done instead.
+Columns are added and never changed, because rows have them. A column that is no longer requested is
+no longer written. A request that would change a column is refused with an alternative.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KEYS = (COLUMNS, BAD, CASE_SENSITIVE, TIME_FORMAT, EPOCH_UNIT)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The columns of each pattern of streams. None: as it is in the table, or as by default."""
+    """The requested columns of each pattern. None: as in the table, or else the default."""
 
     streams: Mapping[str, Sequence[Declared]]
     epoch_unit: str | None = None
@@ -46,7 +46,7 @@ class Request:
 
 
 def from_options(texts: Iterable[str], *, is_case_sensitive: bool = False) -> Request:
-    """Of `orders:*=customer STRING, amount DECIMAL(10,2)`. Raises BadColumns."""
+    """Parse texts such as `orders:*=customer STRING, amount DECIMAL(10,2)`. Raises BadColumns."""
     streams: dict[str, list[Declared]] = {}
     for text in texts:
         pattern, sign, columns = text.partition("=")
@@ -57,7 +57,7 @@ def from_options(texts: Iterable[str], *, is_case_sensitive: bool = False) -> Re
 
 
 def from_file(path: Path, *, is_case_sensitive: bool = False) -> Request:
-    """Raises BadColumns, OSError."""
+    """Read a request from a YAML file. Raises BadColumns, OSError."""
     import yaml  # type: ignore[import-untyped]
 
     try:
@@ -104,13 +104,13 @@ def _parsed(pattern: str, text: str) -> list[Declared]:
         raise BadColumns(f"{pattern}: {error}") from None
 
 
-# -- what becomes of it ---------------------------------------------------------------------------
+# -- applying it ----------------------------------------------------------------------------------
 
 
 def evolved(present: Columns, table: pa.Schema, request: Request) -> Columns:
-    """The columns of an archive after a request. `table`: its columns of all kinds.
+    """Return the columns of an archive after a request. Raises BadColumns.
 
-    Raises BadColumns.
+    `table`: the schema of the table, with all its columns.
     """
     _check_times(request)
     columns = {column.name.lower(): column for column in present.columns}
@@ -137,14 +137,14 @@ def evolved(present: Columns, table: pa.Schema, request: Request) -> Columns:
 
 
 def set_columns(table: ArchiveTable, request: Request) -> None:
-    """Have what is asked for in the table. Raises BadColumns, ArchiveError."""
+    """Set the requested columns of a table. Raises BadColumns, ArchiveError."""
     for attempt in range(MAX_ATTEMPTS):
         wanted = evolved(table.columns, table.schema, request)
         if wanted == table.columns:
             return
         try:
             table.set_columns(wanted)
-        except ArchiveError:  # another archiver may have done it
+        except ArchiveError:  # another archiver may have set them
             if attempt + 1 == MAX_ATTEMPTS:
                 raise
             table.refresh()
@@ -163,7 +163,7 @@ def _check_times(request: Request) -> None:
 
 
 def _column(one: Declared, request: Request, before: Column | None) -> Column:
-    """As it is asked for; times as before if nothing is said of them."""
+    """Return the requested column; the format of times stays unless the request sets it."""
     text = type_text(one.kind)
     if "TIMESTAMP" not in text:
         return Column(one.name, text)
@@ -176,7 +176,10 @@ def _column(one: Declared, request: Request, before: Column | None) -> Column:
 def _check_type(
     pattern: str, wanted: Column, before: Column | None, found: pa.Field | None, other: str | None
 ) -> None:
-    """`found`: what the table has under the name; `other`: the pattern that asks for it as well."""
+    """Refuse to change the type of a column.
+
+    `found`: the table's column of that name; `other`: another pattern that requests it.
+    """
     name = wanted.name
     way_out = f"`{quoted(name)} AS another_name {wanted.type}` makes a column beside it"
     if before is None:
@@ -194,7 +197,7 @@ def _check_type(
         )
     if (before.epoch_unit, before.time_format) != (wanted.epoch_unit, wanted.time_format):
         raise BadColumns(
-            f"{pattern}: times of {name} are written as {_form(before)} in the rows of before, "
+            f"{pattern}: times of {name} are written as {_form(before)} in existing rows, "
             f"and cannot become {_form(wanted)}: {way_out}"
         )
 
@@ -202,7 +205,7 @@ def _check_type(
 def _text_of(kind: pa.DataType) -> str:
     try:
         return type_text(kind)
-    except KeyError:  # one that no schema can ask for
+    except KeyError:  # no schema can request it
         return str(kind)
 
 

@@ -1,7 +1,7 @@
-"""The typed columns of an archive: which fields of which streams they are, and of which types.
+"""The schema of an archive: which fields of which streams have typed columns.
 
-Kept as JSON in the property `rillway.columns` of the table. A column that no stream has any more
-stays there: rows that were written with it are read by it.
+It is stored as JSON in the table's property `rillway.columns`. A column that no stream uses any
+more stays there, because it is needed to read rows that were written with it.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from rillway.pipeline.arrow.time_format import TimeFormat
 from rillway.pipeline.ranges.discovery import glob
 
 LAYOUT, RESCUED = "layout", "_rescued"
-# What the table has of itself, and `raw`, which conditions of a query have.
+# The table's own columns, and `raw`, which is known in conditions of queries.
 RESERVED = ("stream", "epoch", "id", "ms", "seq", "ts", "date", LAYOUT, "fields", RESCUED, "raw")
-# Delta takes them for columns with an ID of their own alone, which other readers do not know.
+# Delta allows these characters only with column mapping, which other readers lack.
 FORBIDDEN = " ,;{}()\n\t="
 REMEMBERED_LAYOUTS = 1000
 RESCUE, FAIL = "rescue", "fail"
 
 
 class BadColumns(ValueError):
-    """A schema that cannot be; the text says why, and what can."""
+    """An invalid schema; the message says why and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`type`: as DDL. `epoch_unit`, `time_format`: how times are written, of TIMESTAMP alone."""
+    """A typed column. `type`: in DDL; `epoch_unit`, `time_format`: the form of TIMESTAMP values."""
 
     name: str
     type: str
@@ -61,7 +61,7 @@ def _times(epoch_unit: str | None, time_format: str | None) -> TimeText:
 
 @dataclass(frozen=True, slots=True)
 class StreamColumns:
-    """The fields of the streams whose names fit a pattern, each with its column."""
+    """The fields and columns of the streams whose names match a pattern."""
 
     pattern: str
     fields: tuple[tuple[str, str], ...]
@@ -69,8 +69,11 @@ class StreamColumns:
 
 @dataclass(frozen=True)
 class Columns:
-    """A schema. `is_case_sensitive`: of the names of fields. `fails`: what cannot be read as its
-    column's type ends the archiving of its stream, instead of staying in `fields`."""
+    """A schema.
+
+    `is_case_sensitive`: whether the case of field names matters; `fails`: a value that is not of
+    its column's type ends the archiving of its stream, instead of staying in `fields`.
+    """
 
     columns: tuple[Column, ...] = ()
     streams: tuple[StreamColumns, ...] = ()
@@ -92,14 +95,14 @@ class Columns:
 
     @cached_property
     def fields(self) -> list[pa.Field]:
-        """What rows have besides their entries; empty without columns."""
+        """The columns of rows besides those of all archives; empty without typed columns."""
         if not self.columns:
             return []
         typed = [pa.field(column.name, column.kind) for column in self.columns]
         return [*typed, pa.field(LAYOUT, pa.int32()), pa.field(RESCUED, pa.string())]
 
     def of(self, stream: str) -> FieldMap | None:
-        """The columns of a stream, by the first pattern that fits; None if there are none."""
+        """Return the columns of a stream, by the first pattern that matches; None without one."""
         one = self._first(stream)
         if one is None:
             return None
@@ -109,7 +112,7 @@ class Columns:
         return self._found[one.pattern]
 
     def unused_patterns(self, streams: Iterable[str]) -> list[str]:
-        """Those by which none of the streams has its columns."""
+        """Return the patterns that match none of the streams."""
         used = {self._first(stream) for stream in streams}
         return [one.pattern for one in self.streams if one not in used]
 
@@ -121,7 +124,7 @@ NO_COLUMNS = Columns()
 
 
 class FieldMap:
-    """Which fields of an entry have which columns."""
+    """The columns of an entry's fields."""
 
     def __init__(self, fields: Sequence[tuple[str, Column]], is_case_sensitive: bool) -> None:
         self.columns = [column for _, column in fields]
@@ -133,15 +136,18 @@ class FieldMap:
         return name if self._is_case_sensitive else name.lower()
 
     def column_of(self, name: bytes) -> str | None:
-        """The column of a field, by its name; None if it has none."""
+        """Return the column of a field; None if it has none."""
         try:
             return self._by_name.get(self._key(name.decode()))
         except UnicodeDecodeError:
             return None
 
     def layout(self, names: tuple[bytes, ...]) -> Layout:
-        """Of an entry's names. Of two that differ by case the first one has the column; of a name
-        that comes twice the last value, as in the Spark format."""
+        """Return the layout of an entry's names.
+
+        If two names differ only by case, the first one has the column. If a name is repeated, its
+        last value has it, as in the Spark format.
+        """
         found = self._layouts.get(names)
         if found is None:
             if len(self._layouts) >= REMEMBERED_LAYOUTS:
@@ -165,7 +171,7 @@ class FieldMap:
 
 
 def to_text(columns: Columns) -> str:
-    """As the table's property has it."""
+    """Return a schema as the text of the table's property."""
     content = {
         "columns": [
             {name: value for name, value in asdict(column).items() if value is not None}
@@ -179,7 +185,7 @@ def to_text(columns: Columns) -> str:
 
 
 def from_text(text: str) -> Columns:
-    """Raises ValueError, KeyError or TypeError for anything else."""
+    """Parse to_text's result. Raises ValueError, KeyError or TypeError for anything else."""
     content = json.loads(text)
     return Columns(
         tuple(Column(**item) for item in content["columns"]),
@@ -196,7 +202,7 @@ def from_text(text: str) -> Columns:
 
 
 def check_name(name: str) -> None:
-    """Raises BadColumns for what cannot be the name of a column."""
+    """Raise BadColumns for an invalid name of a column."""
     if name.lower() in RESERVED:
         raise BadColumns(
             f"a column cannot be called {name}, as the table has one of its own: "
@@ -211,6 +217,6 @@ def check_name(name: str) -> None:
 
 
 def check_epoch_unit(unit: str) -> None:
-    """Raises BadColumns."""
+    """Raise BadColumns for an unknown unit."""
     if unit not in UNITS_A_SECOND:
         raise BadColumns(f"epochUnit is one of {', '.join(UNITS_A_SECOND)}, not {unit!r}")

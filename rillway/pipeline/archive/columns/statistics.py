@@ -1,8 +1,8 @@
-"""The least and the greatest value of columns, and how many are null, as the Delta log has them.
+"""Statistics of columns for the Delta log: least and greatest value, number of nulls.
 
-Engines skip files by them, so they are never narrower than the values. Text is cut to 32
-characters, the greatest one rounded up; times are milliseconds, rounded outwards. Numbers without a
-bound (NaN, infinity) leave a column without one. Booleans, bytes, and what is nested have none.
+Engines skip files by them, so they are never narrower than the values. Text is truncated to 32
+characters, the greatest one rounded up; times are in milliseconds, rounded outwards. A column with
+NaN or infinity has no bounds; neither have booleans, bytes and nested types.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# Longer text is cut in the log's statistics.
+# The log's statistics truncate longer text.
 TEXT_CHARACTERS = 32
 LAST_CHARACTER = "\U0010ffff"
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -26,7 +26,7 @@ Bound: TypeAlias = int | float | str | Decimal
 
 @dataclass(frozen=True, slots=True)
 class ColumnBounds:
-    """Of one column of a file, as JSON has them; the bounds are None where there are none."""
+    """The bounds of a column in a file, as JSON values; None if it has none."""
 
     name: str
     nulls: int
@@ -35,20 +35,20 @@ class ColumnBounds:
 
 
 def least_text(text: str) -> str:
-    """Not after a text, and not longer than the log's statistics have it."""
+    """Return a lower bound of a text that is short enough for the statistics."""
     return text[:TEXT_CHARACTERS]
 
 
 def greatest_text(text: str) -> str:
-    """Not before a text; a character longer where it is cut."""
+    """Return an upper bound of a text; a truncated text is a character longer."""
     if len(text) <= TEXT_CHARACTERS:
         return text
-    # The cut one comes before a text that goes on with that character.
+    # The text itself may continue with the last character.
     return max(text, text[:TEXT_CHARACTERS] + LAST_CHARACTER)
 
 
 def time_bounds(name: str, nulls: int, first_ms: int | None, last_ms: int | None) -> ColumnBounds:
-    """Those of Unix ms; none after the year 9999."""
+    """Return the bounds of times in Unix ms; none after the year 9999."""
     if first_ms is None or last_ms is None:
         return ColumnBounds(name, nulls)
     try:
@@ -60,7 +60,7 @@ def time_bounds(name: str, nulls: int, first_ms: int | None, last_ms: int | None
 
 @dataclass(slots=True)
 class _Seen:
-    """What was seen of a column. `is_open`: it has values that no bounds can have."""
+    """The statistics of a column so far. `is_open`: a value has no bounds, such as NaN."""
 
     kind: pa.DataType
     nulls: int = 0
@@ -86,14 +86,14 @@ class _Seen:
             return ColumnBounds(name, self.nulls)
         try:
             least, greatest = _as_json(self.least.as_py()), _as_json(self.greatest.as_py(), up=True)
-        except (ValueError, OverflowError):  # a date that Python does not know
+        except (ValueError, OverflowError):  # a date beyond Python's range
             return ColumnBounds(name, self.nulls)
         return ColumnBounds(name, self.nulls, least, greatest)
 
 
 @dataclass(slots=True)
 class Statistics:
-    """Of the typed columns of one file, while it is written."""
+    """The statistics of typed columns of a file that is being written."""
 
     fields: Sequence[pa.Field]
     _seen: dict[str, _Seen] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class Statistics:
                 seen.add(batch.column(one.name))
 
     def times_ms(self, name: str) -> tuple[int | None, int | None, int]:
-        """The least and the greatest of a column of times, rounded outwards, and the nulls."""
+        """Return the bounds of a column of times, rounded outwards, and the number of nulls."""
         seen = self._seen.get(name)
         if seen is None or seen.least is None:
             return None, None, 0 if seen is None else seen.nulls
@@ -117,12 +117,12 @@ class Statistics:
 
 
 def has_bounds(kind: pa.DataType) -> bool:
-    """Return True if Delta has least and greatest values of a type."""
+    """Return True if Delta has bounds for a type."""
     return not (pa.types.is_nested(kind) or pa.types.is_boolean(kind) or pa.types.is_binary(kind))
 
 
 def _as_json(value: Any, *, up: bool = False) -> Bound:
-    """Raises ValueError for a number without a bound."""
+    """Return a bound as a JSON value. Raises ValueError for NaN and infinity."""
     if isinstance(value, str):
         return greatest_text(value) if up else least_text(value)
     if isinstance(value, datetime):

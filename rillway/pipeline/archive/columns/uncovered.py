@@ -1,4 +1,4 @@
-"""Fields without a column, of streams that have columns: their names, and in how many rows."""
+"""Counts fields without a column, in streams that have columns."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from rillway.pipeline.arrow.schema import FIELDS
 
 SHOWN_FIELDS = 20
 GROUPED_ROWS = 1_000_000
-# Of `fields`: values are not read.
+# The names in `fields`, without the values.
 NAMES = f"{FIELDS}.list.element.name"
 
 
 @dataclass(slots=True)
 class Counts:
-    """Rows by stream; and by stream and name, in how many a field is that has no column."""
+    """The number of rows by stream, and of rows with a field without a column by name."""
 
     rows: Counter[str] = field(default_factory=Counter)
     uncovered: dict[str, Counter[bytes]] = field(default_factory=dict)
 
     def add(self, stream: str, fields: FieldMap, names: Mapping[bytes, int]) -> None:
-        """`names`: with the number of rows that have them."""
+        """Add names and the number of rows that have them."""
         counted = self.uncovered.setdefault(stream, Counter())
         counted.update({n: rows for n, rows in names.items() if fields.column_of(n) is None})
 
 
 def count(table: ArchiveTable, streams: Collection[str], files: Iterable[ArchivedFile]) -> Counts:
-    """Of some streams. Raises ArchiveError.
+    """Count the rows and uncovered fields of streams. Raises ArchiveError.
 
-    The layout of a row says which fields have no column. Names are read of rows without one alone,
-    from before the stream had columns for instance; values never are.
+    The layout of a row shows which fields have no column. Names are only read of rows without a
+    layout, for example from before the stream had columns; values are never read.
     """
     counts = Counts()
     fields = {stream: table.columns.of(stream) for stream in streams}
@@ -58,7 +58,9 @@ def count(table: ArchiveTable, streams: Collection[str], files: Iterable[Archive
 def _rows_by_layout(
     table: ArchiveTable, streams: Collection[str], files: Iterable[ArchivedFile], counts: Counts
 ) -> Counter[tuple[str, int | None]]:
-    """By stream and number, which is None for rows without one: their names go to `counts`."""
+    """Count rows by stream and layout number; None if they have none, then add their names to
+    `counts`.
+    """
     found: Counter[tuple[str, int | None]] = Counter()
     held: list[pa.Table] = []
     for file in files:
@@ -69,7 +71,7 @@ def _rows_by_layout(
             held.append(parquet.read(columns=names, use_threads=False))
             if table.columns and (LAYOUT not in names or held[-1].column(LAYOUT).null_count):
                 _count_names(table, streams, parquet, counts)
-        # To group the rows of each file by itself would take as long as all the rest.
+        # Grouping the rows of each file separately would take as long as everything else.
         if sum(map(len, held)) > GROUPED_ROWS:
             found.update(_grouped(held))
             held = []
@@ -93,7 +95,7 @@ def _without_column(layout: Layout, rows: int) -> dict[bytes, int]:
 def _count_names(
     table: ArchiveTable, streams: Collection[str], parquet: pq.ParquetFile, counts: Counts
 ) -> None:
-    """Of the rows without a layout."""
+    """Count the names in rows without a layout."""
     names = [name for name in (STREAM, LAYOUT) if name in parquet.schema_arrow.names]
     groups = range(parquet.num_row_groups)
     for batch in bounded_batches(parquet, groups, columns=[*names, NAMES]):
@@ -108,7 +110,7 @@ def _count_names(
 
 
 def sentence(counted: Counter[bytes]) -> str:
-    """The most frequent ones."""
+    """Return a sentence with the most frequent fields."""
     shown = counted.most_common(SHOWN_FIELDS)
     names = [f"{name.decode(errors='backslashreplace')} ({rows:,})" for name, rows in shown]
     more = f" and {len(counted) - len(shown):,} more" if len(counted) > len(shown) else ""

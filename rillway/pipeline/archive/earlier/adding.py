@@ -1,11 +1,11 @@
-"""Rows of entries from before the first archived one of a stream, in the epoch of that one.
+"""Adds rows of entries that precede the first archived one of a stream, in the same epoch.
 
-No stream is compared with them: they are below all that an archiver looks at. So a stream has to be
-archived already, and what is added ends before its first archived entry. Where the backup goes on
-after that, both would have some entries: it is refused unless that is wanted, and the backup has
-the first archived entry with the same bytes, which proves that it is the same history.
+The new rows are below everything that an archiver compares. So the stream must be archived already,
+and the new rows end before its first archived entry. A backup with later entries is refused, unless
+the user wants to skip them and the backup has the first archived entry unchanged, which proves that
+it has the same history.
 
-All streams are one commit. An archiver may run meanwhile: of a stream it changes the end alone.
+All streams are added in one commit. An archiver may run meanwhile: it changes only the ends.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class Beginning:
 
 @dataclass(slots=True)
 class Added:
-    """The outcome for a stream: the number of entries, the first and the last one."""
+    """The outcome for a stream: the number of entries, the first and the last ID.
+
+    `before`: the first ID that was archived before.
+    """
 
     before: int
     rows: int = 0
@@ -61,9 +64,9 @@ def add_earlier(
     skips_archived: bool = False,
     advanced: Callable[[int], None] = lambda rows: None,
 ) -> dict[str, Added]:
-    """Add what `origin` has of some streams from before they were archived. Raises ArchiveError.
+    """Add entries of `origin` that precede the archived ones. Raises ArchiveError.
 
-    `skips_archived`: what it has from the first archived entry on is left out, else refused.
+    `skips_archived`: skip entries from the first archived one on, instead of refusing them.
     """
     beginnings = {stream: beginning_of(table, stream) for stream in sorted(set(streams))}
     for stream, beginning in beginnings.items():
@@ -74,21 +77,21 @@ def add_earlier(
 
 
 def beginning_of(table: ArchiveTable, stream: str) -> Beginning:
-    """Raises ArchiveError if there is none that entries can be added before."""
+    """Return the beginning of a stream. Raises ArchiveError if nothing can be added before it."""
     state = table.state(stream)
     for epoch, batch in table.rows(stream, CURRENT).batches():
         (entry_id, words), *_ = raw_entries(batch.slice(0, 1))
         branch = next(one.branch for one in state.epochs if one.number == epoch) if state else 0
         if branch != MIN_ID:
             raise ArchiveError(
-                f"{stream}: all rows of before epoch {epoch} have expired: nothing can be added"
+                f"{stream}: all rows before epoch {epoch} have expired: nothing can be added"
             )
         return Beginning(epoch, Anchor(parse_id(entry_id), entry_hash(words)))
     raise ArchiveError(f"{stream}: {table.store} has no rows of it: archive it first")
 
 
 def _check_overlap(origin: Origin, stream: str, first: Anchor, skips_archived: bool) -> None:
-    """Raises ArchiveError if the backup has entries from the first archived one on."""
+    """Raise ArchiveError if the backup has entries from the first archived one on."""
     found = next(origin.batches(stream, first.id, MAX_ID), None)
     if found is None:
         return
@@ -98,8 +101,8 @@ def _check_overlap(origin: Origin, stream: str, first: Anchor, skips_archived: b
         return
     text = f"{stream}: the backup has {entry_id.decode()}, and {format_id(first.id)} is archived"
     if is_same:
-        raise ArchiveError(f"{text}: --skip-archived adds what is before that")
-    raise ArchiveError(f"{text}, which the backup does not have: it is of another history")
+        raise ArchiveError(f"{text}: --skip-archived adds only earlier entries")
+    raise ArchiveError(f"{text}, which the backup does not have: it has another history")
 
 
 @dataclass(slots=True)
@@ -111,13 +114,13 @@ class _Job:
     added: dict[str, Added] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Raises ArchiveError."""
+        """Write the rows and commit them. Raises ArchiveError."""
         table, encoder = self.table, RowEncoder(self.table)
         for stream, beginning in self.beginnings.items():
             self.added[stream] = Added(beginning.first.id)
         files = encoder.write(self._rows(encoder), Undated(otherwise=datetime.now(UTC).date()))
         if sum(file.rows for file in files) != sum(one.rows for one in self.added.values()):
-            raise ArchiveError(f"{table.store}: the files have not as many rows as were read")
+            raise ArchiveError(f"{table.store}: the files do not have all rows that were read")
         if files:
             self._commit(files, encoder)
 
@@ -153,26 +156,26 @@ class _Job:
                 return
             except CommitConflict:
                 table.refresh()
-                if table.names_any(files):  # a put whose answer was lost
+                if table.names_any(files):  # the reply to a put was lost
                     return
         for file in files:
             table.store.remove(file.path)
-        raise ArchiveError(f"{table.store}: others have changed it meanwhile: run it again")
+        raise ArchiveError(f"{table.store}: others have changed it meanwhile: run this again")
 
 
 class Origin(Protocol):
-    """Streams with entries in the order of their IDs."""
+    """A source of streams with entries in the order of their IDs."""
 
     def streams(self) -> list[str]: ...
 
     def batches(self, stream: str, first: int, last: int) -> Iterator[pa.RecordBatch]:
-        """The entries with IDs from `first` to `last`, both included, with all their fields."""
+        """Yield the entries with IDs from `first` to `last`, both included, with all fields."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TableOrigin:
-    """Another archive: the rows that lead to its present epochs."""
+    """Another archive: the lines of its present epochs."""
 
     table: ArchiveTable
 
@@ -186,7 +189,7 @@ class TableOrigin:
 
 @dataclass(frozen=True, slots=True)
 class ServerOrigin:
-    """What a server has in memory."""
+    """A server: the entries in memory."""
 
     connection: Connection
 

@@ -1,4 +1,4 @@
-"""`rillway archive backfill`: the columns of older rows, or entries of a backup."""
+"""`rillway archive backfill`: adds columns to older rows, or entries of a backup."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rillway.plurals import count_of
 
 
 def backfill_main(options: argparse.Namespace) -> int:
-    """Returns the exit status. Raises ArchiveError, OSError."""
+    """Backfill columns or entries. Returns the exit status. Raises ArchiveError, OSError."""
     table = ArchiveTable.open(options.to, options.storage_options)
     if options.columns:
         return backfill_columns(table)
@@ -50,7 +50,7 @@ def backfill_main(options: argparse.Namespace) -> int:
 
 @contextmanager
 def opened(place: str, table: ArchiveTable, options: argparse.Namespace) -> Iterator[Origin]:
-    """A file is an RDB, all else an archive. Raises ArchiveError."""
+    """Open a backup: an RDB if it is a file, otherwise an archive. Raises ArchiveError."""
     if URI.match(place) is None and Path(place).is_file():
         with served(Path(place), _database(table)) as connection:
             yield ServerOrigin(connection)
@@ -60,18 +60,20 @@ def opened(place: str, table: ArchiveTable, options: argparse.Namespace) -> Iter
 
 
 def _database(table: ArchiveTable) -> int:
-    """The one from which the streams were archived. Raises ArchiveError."""
+    """Return the database from which the streams were archived. Raises ArchiveError."""
     sources = [record.state.source for record in table.records.values()]
     found = {source.database for source in sources if source is not None}
     if len(found) > 1:
-        raise ArchiveError(f"{table.store}: has streams of several databases, and a file is one's")
+        raise ArchiveError(
+            f"{table.store}: has streams of several databases, so none can be chosen"
+        )
     return found.pop() if found else 0
 
 
 def sentence(stream: str, added: Added) -> str:
-    """What was added to a stream, in a line."""
+    """Return what was added to a stream, in one line."""
     if not added.rows:
-        return f"{stream}: nothing is from before {format_id(added.before)}"
+        return f"{stream}: no entries before {format_id(added.before)}"
     return (
         f"{stream}: {count_of(added.rows, 'entry')} added, {format_id(added.first)} to "
         f"{format_id(added.last)}, before {format_id(added.before)}"

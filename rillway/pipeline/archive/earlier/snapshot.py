@@ -1,7 +1,7 @@
-"""An RDB file as a server: a `rillway serve` process that loads it, and listens for us alone.
+"""Serves an RDB file: a private `rillway serve` process that loads it.
 
-So whatever a server can load can be read, by the requests by which any server is read. The file is
-only linked to, and nothing is saved. The process ends with this one, however that ends.
+So any file that a server can load can be read, by the usual requests. The file is only linked to,
+and nothing is saved. The process ends with this one, however that ends.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ dbfilename {file}
 save ""
 appendonly no
 """
-# `rillway serve`, which ends when the other end of its standard input does.
+# `rillway serve`, ending when its standard input is closed.
 PROGRAM = """
 import sys, threading
 from rillway.testing.launcher import follow
@@ -47,7 +47,7 @@ POLL_SECONDS, STOP_SECONDS = 0.05, 10.0
 
 @contextmanager
 def served(file: Path, database: int = 0) -> Iterator[Connection]:
-    """A connection to what a file has in a database. Raises ArchiveError if it cannot be loaded."""
+    """Load a file and connect to a database of it. Raises ArchiveError if that fails."""
     with TemporaryDirectory(prefix="rillway-rdb-") as name:
         folder, password = Path(name), secrets.token_hex(16)
         (folder / FILE_NAME).symlink_to(file.resolve())
@@ -70,7 +70,7 @@ def served(file: Path, database: int = 0) -> Iterator[Connection]:
 def _start(folder: Path, password: str) -> subprocess.Popen[bytes]:
     words = {"folder": folder, "socket": SOCKET_NAME, "file": FILE_NAME, "password": password}
     (folder / CONFIGURATION).write_text(DIRECTIVES.format(**words))
-    # Variables have precedence over what it is told here.
+    # Environment variables would override the configuration file.
     kept = {key: value for key, value in os.environ.items() if not key.startswith("RILLWAY_")}
     with (folder / LOG_NAME).open("wb") as log:
         return subprocess.Popen(
@@ -80,7 +80,7 @@ def _start(folder: Path, password: str) -> subprocess.Popen[bytes]:
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C is not for it
+            start_new_session=True,  # Ctrl-C must not reach it
         )
 
 

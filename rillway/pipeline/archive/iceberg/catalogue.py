@@ -1,8 +1,11 @@
 """The mirror's table in a catalogue of pyiceberg: SQLite, PostgreSQL, REST, Hive.
 
-It has the archive's columns, without `date`, which is in no file, and the same files under their
-whole names; its own files are in the folder `_iceberg` of the archive. It is partitioned by the day
-of `ts`, so that a reader skips whole manifests, as long as each file has entries of one day.
+It has the archive's columns, except `date`, which is in no file, and names the archive's files by
+their full paths; its own files are in the folder `_iceberg` of the archive. It is partitioned by
+the day of `ts`, so that readers skip whole manifests, as long as each file has entries of one day.
+
+pyiceberg accesses files through the archive's store, with the same options. In a folder, files are
+synced before the catalogue names them.
 """
 
 from __future__ import annotations
@@ -32,11 +35,11 @@ TS = "ts"
 DAY_FIELD = DATE
 LOCATION = "rillway.location"
 PROPERTIES = {
-    # Who comes second looks again, and does not commit on top of what it has not seen.
+    # After a conflict the mirror is read again; pyiceberg must not retry by itself.
     TableProperties.COMMIT_NUM_RETRIES: "0",
-    # A commit is a manifest, and a reader reads them all.
+    # Each commit adds a manifest, and readers read them all.
     TableProperties.MANIFEST_MERGE_ENABLED: "true",
-    # All that the metadata holds is copied several times for each commit.
+    # Each commit copies the metadata several times, so it has to be small.
     TableProperties.METADATA_DELETE_AFTER_COMMIT_ENABLED: "true",
     TableProperties.METADATA_PREVIOUS_VERSIONS_MAX: "30",
 }
@@ -47,20 +50,20 @@ class MirrorFailed(ArchiveError):
 
 
 def open_catalogue(uri: str, store: Store) -> Catalog:
-    """Properties beside these come from pyiceberg's file and environment, under CATALOGUE."""
+    """Open a catalogue. pyiceberg's configuration adds properties, under the name CATALOGUE."""
     io = f"{StoreIO.__module__}.{StoreIO.__qualname__}"
     return load_catalog(CATALOGUE, **{"uri": uri, "py-io-impl": io, STORE: described(store)})
 
 
 def open_table(catalogue: Catalog, name: str, archive: ArchiveTable) -> Table:
-    """The mirror, made if there is none. Raises MirrorFailed, and what pyiceberg does."""
+    """Open the mirror, or create it. Raises MirrorFailed, and errors of pyiceberg."""
     try:
         table = catalogue.load_table(name)
     except NoSuchTableError:
         try:
             _create(catalogue, name, archive)
         except Exception:
-            # Another one may have made it meanwhile: what that raises depends on the catalogue.
+            # Another process may have created it; the error for that depends on the catalogue.
             if not catalogue.table_exists(name):
                 raise
         table = catalogue.load_table(name)
@@ -69,7 +72,10 @@ def open_table(catalogue: Catalog, name: str, archive: ArchiveTable) -> Table:
 
 
 def drop_table(catalogue: Catalog, name: str, store: Store) -> None:
-    """Also if its files are gone. Raises MirrorFailed for what is no mirror of this archive."""
+    """Drop the mirror, even if its files are missing.
+
+    Raises MirrorFailed if the table is not a mirror of this archive.
+    """
     try:
         check_own(catalogue.load_table(name), name, store)
     except NoSuchTableError:
@@ -80,7 +86,7 @@ def drop_table(catalogue: Catalog, name: str, store: Store) -> None:
 
 
 def check_own(table: Table, name: str, store: Store) -> None:
-    """Raises MirrorFailed if it is no mirror of the archive in a store."""
+    """Raise MirrorFailed if a table is not a mirror of the archive in a store."""
     location = table.properties.get(LOCATION)
     if location != store.uri:
         other = "is no mirror" if location is None else f"is the mirror of {location}"
@@ -88,7 +94,7 @@ def check_own(table: Table, name: str, store: Store) -> None:
 
 
 def columns(archive: ArchiveTable) -> pa.Schema:
-    """Those that files have."""
+    """Return the columns of the archive's files."""
     return pa.schema([field for field in archive.schema if field.name != DATE])
 
 
@@ -100,7 +106,7 @@ def _create(catalogue: Catalog, name: str, archive: ArchiveTable) -> None:
     step = catalogue.create_table_transaction(
         name, columns(archive), location=f"{store.uri}/{FOLDER}", properties=properties
     )
-    # The files have no numbers for their columns.
+    # The files have no field IDs.
     mapping = step.table_metadata.schema().name_mapping.model_dump_json()
     step.set_properties({TableProperties.DEFAULT_NAME_MAPPING: mapping})
     if archive.period == DAY:
@@ -115,9 +121,9 @@ STORE = "rillway.store"
 
 
 class StoreIO(PyArrowFileIO):
-    """Files by their whole names, `s3://bucket/archive/...`. The property STORE: from `described`.
+    """Files by their full names, `s3://bucket/archive/...`, in the store of the property STORE.
 
-    Those that are elsewhere, as a catalogue may want it, are pyiceberg's own affair.
+    pyiceberg itself handles files elsewhere, which a catalogue may demand.
     """
 
     def new_input(self, location: str) -> PyArrowFile:
@@ -144,7 +150,7 @@ class StoreIO(PyArrowFileIO):
             store.filesystem.delete_file(path)
 
     def _found(self, location: str) -> tuple[Store, str | None]:
-        """The path below the archive; None if it is elsewhere."""
+        """Return the store, and the path in it; None if the location is elsewhere."""
         uri, options = json.loads(self.properties[STORE])
         store = Store(uri, tuple((name, value) for name, value in options))
         path = location.removeprefix(f"{uri}/")
@@ -152,12 +158,12 @@ class StoreIO(PyArrowFileIO):
 
 
 def described(store: Store) -> str:
-    """For the properties of a catalogue, which are texts."""
+    """Return a store as the text of a catalogue's property."""
     return json.dumps([store.uri, store.options])
 
 
 class _SyncedFile(PyArrowFile):
-    """Of a folder. What is written is on the disk when it is closed."""
+    """A local file that is synced when it is closed."""
 
     def create(self, overwrite: bool = False) -> OutputStream:
         return io.BufferedWriter(_SyncedStream(self.location, "wb" if overwrite else "xb"))

@@ -1,8 +1,7 @@
-"""What has to change in a mirror: files of the archive that it lacks, and others that it names.
+"""The difference between a mirror and the archive: files to add and files to remove.
 
-Mostly that is in the log, in a few versions since the mirror's. But the log of an archive is
-cleaned up, and a mirror may be new, or another program may have written to it: then all files are
-compared.
+Usually the log has it, in a few versions since the mirror's. But the log may have been cleaned up,
+the mirror may be new, or another program may have written to it: then all files are compared.
 """
 
 from __future__ import annotations
@@ -24,8 +23,10 @@ from rillway.pipeline.archive.table import ArchiveTable
 
 @dataclass(frozen=True, slots=True)
 class NamedFile:
-    """A file of the archive. `path`: below its folder; the others are bounds of `ts`, None
-    if they are not known, or rows have none.
+    """A file of the archive.
+
+    `path`: relative to the archive; `first_ms`, `last_ms`: bounds of `ts`, None if they are unknown
+    or rows have none.
     """
 
     path: str
@@ -34,7 +35,7 @@ class NamedFile:
 
     @property
     def is_of_one_day(self) -> bool:
-        """False as well for times so late that no date can name their day."""
+        """True if all entries are of one day, unless that is too late for a date."""
         if self.first_ms is None or self.last_ms is None:
             return False
         first, last = self.first_ms // MS_PER_DAY, self.last_ms // MS_PER_DAY
@@ -43,7 +44,7 @@ class NamedFile:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """From what a mirror names to what the archive does. `removed`: paths."""
+    """The change that makes a mirror equal to the archive. `removed`: paths."""
 
     added: list[NamedFile]
     removed: set[str]
@@ -53,7 +54,7 @@ class Change:
 
 
 def logged_change(table: ArchiveTable, since: int) -> Change | None:
-    """By the log of the versions after `since`; None if one was cleaned up, or is damaged."""
+    """Return the change since a version, from the log; None if a version is missing or damaged."""
     added: dict[str, NamedFile] = {}
     removed: set[str] = set()
     for version in range(since + 1, table.version + 1):
@@ -62,7 +63,7 @@ def logged_change(table: ArchiveTable, since: int) -> Change | None:
         for action in read_version(table.store, version):
             if "add" in action:
                 file = _named(action["add"])
-                # One that comes back: RESTORE of Delta.
+                # Delta's RESTORE adds a removed file again.
                 if file.path in removed:
                     removed.remove(file.path)
                 else:
@@ -75,15 +76,15 @@ def logged_change(table: ArchiveTable, since: int) -> Change | None:
 
 
 def compared_change(table: ArchiveTable, mirrored: Collection[str]) -> Change:
-    """By all files that the archive names. `mirrored`: the paths that the mirror does."""
+    """Return the change by comparing all files. `mirrored`: the paths that the mirror names."""
     files = {file.path: file for file in table.files()}
     added = [named_file(file) for path, file in files.items() if path not in mirrored]
     return Change(added, set(mirrored) - files.keys())
 
 
 def commit_hash(table: ArchiveTable, version: int) -> str | None:
-    """Of a version in the log, whose number alone does not say which history it is of; None if it
-    is not there.
+    """Return a hash of a version in the log, None if that is missing: a version's number alone does
+    not identify it.
     """
     try:
         with table.store.filesystem.open_input_file(version_path(version)) as file:
@@ -93,7 +94,7 @@ def commit_hash(table: ArchiveTable, version: int) -> str | None:
 
 
 def named_file(file: ArchivedFile) -> NamedFile:
-    """A file as the table has it."""
+    """Return a file of the table."""
     if file.undated:
         return NamedFile(file.path, None, None)
     return NamedFile(file.path, file.first_time_ms, file.last_time_ms)

@@ -1,7 +1,7 @@
-"""A mirror beside an archiver: it follows after each commit, and its failures stay its own.
+"""Updates a mirror after each commit of an archiver; failures do not affect the archiver.
 
-The archive is what counts. Where the mirror cannot follow, archiving and trimming go on; it is
-tried again at the end of the round, and what still fails then is one line, and an exit status.
+If an update fails, archiving and trimming continue. It is retried at the end of the round; if it
+still fails, there is one line and an exit status.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ PATIENCE_SECONDS = 60.0
 
 
 def check_installed() -> None:
-    """Raises ArchiveError if pyiceberg is not. To load it takes a second, which may come later."""
+    """Raise ArchiveError if pyiceberg is not installed, without importing it, which is slow."""
     if find_spec("pyiceberg") is None:
         raise ArchiveError("pyiceberg is missing: pip install 'rillway[iceberg]'")
 
 
 def open_mirror(store: Store, uri: str, name: str) -> Mirror:
-    """Raises ArchiveError if pyiceberg is not installed."""
+    """Return a mirror. Raises ArchiveError if pyiceberg is not installed."""
     check_installed()
     from rillway.pipeline.archive.iceberg.mirror import Mirror
 
@@ -34,10 +34,10 @@ def open_mirror(store: Store, uri: str, name: str) -> Mirror:
 
 
 class Follower:
-    """`failed`: the mirror lagged at the end of the last round.
+    """Updates a mirror. `failed`: True if the mirror lagged at the end of the last round.
 
-    A catalogue that does not answer is not waited for any longer than `patience_seconds`; nothing
-    in pyiceberg or below it has a limit.
+    It waits for a catalogue that does not answer for `patience_seconds` at most: pyiceberg and its
+    clients have no timeouts.
     """
 
     def __init__(
@@ -55,19 +55,19 @@ class Follower:
         self.failed = False
 
     def committed(self) -> None:
-        """After a commit. Once it has failed, the rest of the round does not wait for it."""
+        """Update the mirror after a commit, unless that has failed before in the round."""
         if not self._has_failed_now:
             self._has_failed_now = self._failure() is not None
 
     def round_ended(self) -> None:
-        """Catch up with all that the round has committed, and with what was missed before."""
+        """Update the mirror at the end of a round, including what earlier attempts missed."""
         failure = self._failure()
         self._has_failed_now, self.failed = False, failure is not None
         if failure is not None:
             self._report(f"not mirrored: {failure}")
 
     def _failure(self) -> Exception | None:
-        """Follow. Why it could not, or None."""
+        """Update the mirror; return the error if that failed."""
         if self._attempt is None or not self._attempt.is_alive():
             self._attempt = _Attempt(self._follow)
             self._attempt.start()
@@ -83,7 +83,7 @@ class Follower:
 
 
 class _Attempt(threading.Thread):
-    """To follow. The process does not wait for it when it ends."""
+    """An update in a daemon thread, which the process does not wait for when it ends."""
 
     def __init__(self, follow: Callable[[], None]) -> None:
         super().__init__(daemon=True)

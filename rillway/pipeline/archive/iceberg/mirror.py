@@ -1,12 +1,15 @@
-"""The mirror follows the archive: the same files, in one snapshot for all that it lags behind.
+"""Brings the mirror to the archive's version: one snapshot covers all versions that it lags.
 
-Each snapshot says in its summary which version of the archive it shows. It is made from a version
-that is committed, so the mirror may lag and never leads; whatever ends the process, the next one
-goes on from what the summary says. A snapshot is committed only after the one that was looked at:
-of two mirrors at once the second one has a conflict, and looks again.
+The summary of a snapshot contains the version of the archive that it shows. It is made from a
+committed version, so the mirror may lag but never leads; after a crash the next process continues
+from the summary. A snapshot is committed only as the successor of the one that was read: if two
+processes update the mirror at once, the second has a conflict and reads it again.
 
-Only mirrors may write to the table. If another program did, or the archive's log was cleaned up
-beyond the mirror's version, all files are compared, and the mirror shows the archive again.
+Only this module may write to the table. If another program did, or the archive's log was cleaned up
+beyond the mirror's version, all files are compared.
+
+A table's metadata lists all snapshots and is rewritten with each commit, so old snapshots are
+expired; the files that only they used are deleted here, because pyiceberg does not.
 """
 
 from __future__ import annotations
@@ -57,7 +60,7 @@ VERSION, COMMIT = "rillway.delta-version", "rillway.delta-commit"
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What was done. `version`: of the archive, which the mirror shows now."""
+    """The outcome of an update. `version`: the version of the archive that the mirror shows now."""
 
     version: int
     added: int = 0
@@ -65,7 +68,7 @@ class Followed:
 
 
 class Mirror:
-    """Of the archive in a store, as a table of a catalogue. Both are opened when it follows."""
+    """The mirror of the archive in a store, a table of a catalogue. `follow` opens both."""
 
     def __init__(self, store: Store, uri: str, name: str) -> None:
         self._store, self._uri, self._name = store, uri, name
@@ -73,19 +76,19 @@ class Mirror:
         self._catalogue: Catalog | None = None
 
     def follow(self) -> Followed:
-        """Bring it to the archive's version. Raises MirrorFailed, or the archive's ArchiveError."""
+        """Update the mirror. Raises MirrorFailed, or the archive's ArchiveError."""
         try:
             return self._follow()
-        # pyiceberg's errors have no base of their own, and a catalogue has those of its client.
+        # pyiceberg's errors have no common base, and catalogues raise those of their clients.
         except Exception as error:
-            # The next time both are opened again: another one may be in its place by then.
+            # Both are opened again next time, as they may have been replaced by then.
             self._archive = self._catalogue = None
             if isinstance(error, ArchiveError):
                 raise
             raise self._failed(error) from error
 
     def drop(self) -> None:
-        """Take it out of the catalogue; `follow` makes it again. Raises MirrorFailed."""
+        """Drop the mirror from the catalogue; `follow` creates it again. Raises MirrorFailed."""
         try:
             drop_table(self._opened_catalogue(), self._name, self._store)
         except MirrorFailed:
@@ -94,7 +97,7 @@ class Mirror:
             raise self._failed(error) from error
 
     def _failed(self, error: Exception) -> MirrorFailed:
-        """Without the password that the catalogue's URI may have."""
+        """Return an error without the password that the catalogue's URI may contain."""
         said = first_line(error).replace(self._uri, public_url(self._uri))
         return MirrorFailed(f"{self._name}: {said}")
 
@@ -109,7 +112,7 @@ class Mirror:
         archive, catalogue = self._archive, self._opened_catalogue()
         for _ in range(MAX_COMMIT_ATTEMPTS):
             table = open_table(catalogue, self._name, archive)
-            # After the mirror was looked at, which is therefore not ahead.
+            # The archive is read after the mirror, which therefore cannot be ahead.
             archive.refresh()
             step = _Step(archive, table)
             if not step.is_due:
@@ -120,11 +123,11 @@ class Mirror:
                 continue
             tidy(table, self._store)
             return Followed(archive.version, len(step.change.added), len(step.change.removed))
-        raise MirrorFailed(f"{self._name}: others commit all the time")
+        raise MirrorFailed(f"{self._name}: gave up, because others kept committing")
 
 
 class _Step:
-    """From one snapshot of the mirror to the next."""
+    """The step from one snapshot of the mirror to the next."""
 
     def __init__(self, archive: ArchiveTable, table: Table) -> None:
         self._archive, self._table = archive, table
@@ -144,7 +147,7 @@ class _Step:
         return bool(self.change) or self._has_new_columns
 
     def commit(self) -> None:
-        """Raises CommitFailedException, and whatever else pyiceberg does."""
+        """Commit the snapshot. Raises CommitFailedException and other errors of pyiceberg."""
         with self._table.transaction() as transaction:
             if self._has_new_columns:
                 with transaction.update_schema() as schema:
@@ -168,13 +171,13 @@ class _Step:
                 files.delete_data_file(self._held[path])
 
     def _described(self, file: NamedFile, metadata: TableMetadata) -> DataFile:
-        """As Iceberg names it, with the statistics of its footer."""
+        """Return a file as Iceberg describes it, with the statistics of its footer."""
         io, path = self._table.io, self._prefix + file.path
         try:
             return parquet_file_to_data_file(io, metadata, path)
         except OverflowError:
-            # Times after the year 9999, which Python has not: without their bounds. Where `ts` has
-            # none, the table is not partitioned by it.
+            # Omits bounds after the year 9999, which datetime cannot represent. If `ts` has no
+            # bounds, the table is not partitioned by it.
             modes = {
                 f"{TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX}.{field.name}": "counts"
                 for field in metadata.schema().fields
@@ -193,8 +196,8 @@ class _Step:
         return f"{self._archive.store.uri}/"
 
     def _mirrored_version(self) -> int | None:
-        """None if the archive's log does not have, or not any more, the commit that its snapshot
-        shows: an older copy of the archive was put in its place, and may have gone on since.
+        """Return the version that the mirror shows; None if the archive's log lacks that commit: it
+        was cleaned up, or the archive was replaced by an older copy.
         """
         snapshot = self._table.current_snapshot()
         said = {} if snapshot is None or snapshot.summary is None else snapshot.summary
@@ -204,7 +207,7 @@ class _Step:
         return int(version) if commit_hash(self._archive, int(version)) == commit else None
 
     def _data_files(self) -> dict[str, DataFile]:
-        """What the mirror names, by the path below the archive's folder."""
+        """Return the files that the mirror names, by their paths relative to the archive."""
         snapshot, io = self._table.current_snapshot(), self._table.io
         return {
             entry.data_file.file_path.removeprefix(self._prefix): entry.data_file
@@ -215,13 +218,13 @@ class _Step:
 
 # -- tidying ---------------------------------------------------------------------------------------
 
-# They are expired down to the first number when there are more than the second.
+# Snapshots are expired down to the first number when there are more than the second.
 KEPT_SNAPSHOTS, MAX_SNAPSHOTS = 10, 30
 METADATA = f"{FOLDER}/metadata"
 
 
 def tidy(table: Table, store: Store) -> None:
-    """Each MAX_SNAPSHOTS - KEPT_SNAPSHOTS commits. Raises what pyiceberg does, and OSError."""
+    """Expire old snapshots and delete their files. Raises errors of pyiceberg, and OSError."""
     snapshots = sorted(table.snapshots(), key=lambda snapshot: snapshot.sequence_number or 0)
     if len(snapshots) <= MAX_SNAPSHOTS:
         return
@@ -229,7 +232,7 @@ def tidy(table: Table, store: Store) -> None:
     table.maintenance.expire_snapshots().by_ids(old).commit()
     table.refresh()
     named = {location.rpartition("/")[2] for location in _named(table)}
-    # A commit that is being made names its files later.
+    # A commit in progress will name its files later.
     until = datetime.now(UTC) - timedelta(hours=ORPHAN_HOURS)
     for file in store.filesystem.get_file_info(FileSelector(METADATA)):
         if file.base_name not in named and file.mtime < until:

@@ -1,12 +1,12 @@
-"""Compaction: many small files into few large ones, sorted as one.
+"""Compaction: merges many small files into few large ones.
 
-A period of a table gets a file from each commit, and these overlap in time and in streams. Merged
-they are one sorted run, cut into files of a limited size, so that a reader of one stream opens one
-or two. Each merge is one commit, so readers see all of it or nothing; a file that is not named any
-more is deleted when no reader can still have its snapshot open (`vacuum_after_hours`). An archiver
-may run at the same time: the one that commits second looks at the table again.
+Each commit adds a file to a period, and these files overlap in time and in streams. Merged they are
+one sorted run, divided into files of a limited size, so that a reader of one stream opens one or
+two. A merge is one commit, so readers see all of it or nothing; old files are deleted when no
+reader can have their snapshot open any more (`vacuum_after_hours`). An archiver may run at the same
+time: the one that commits second reads the table again.
 
-Files are merged here and not by deltalake's own compaction, which joins files in any order.
+deltalake's own compaction is not used, because it joins files in any order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rillway.pipeline.archive.table import (
 )
 from rillway.pipeline.arrow.collector import paused_collector
 
-# In the round of an archiver: a period with so many small files, or so many bytes of them.
+# An archiver's round compacts periods with more small files than this, or more bytes in them.
 DUE_FILES, DUE_BYTES = 32, 64 << 20
 
 
@@ -55,10 +55,10 @@ def compact(
 ) -> Upkeep:
     """Merge the files of each period that are not one sorted run. Raises ArchiveError.
 
-    `vacuum_after_hours`: None deletes nothing.
+    `vacuum_after_hours`: None deletes no files.
     """
     done = Upkeep()
-    # Again: of a period with very many files, so many at once.
+    # Repeated because at most MAX_FILES of a period are merged at once.
     while groups := mergeable(table, target_bytes):
         for group in groups:
             if is_interrupted():
@@ -75,9 +75,9 @@ def compact(
 def compact_due(
     table: ArchiveTable, seconds: float, clock: Callable[[], float] = time.monotonic
 ) -> Upkeep:
-    """Merge what has become many small files, for so long at most. Raises ArchiveError.
+    """Merge periods with many small files, for a limited time. Raises ArchiveError.
 
-    Nothing is deleted. A merge that was begun is finished.
+    No file is deleted. A merge that has begun is finished.
     """
     done = Upkeep()
     began = clock()
@@ -89,10 +89,10 @@ def compact_due(
 
 
 def mergeable(table: ArchiveTable, target_bytes: int) -> list[list[ArchivedFile]]:
-    """The files of each period that are to become one run.
+    """Return the files of each period that should become one run.
 
-    A file of more than twice the size of all smaller ones together is left alone: it is not written
-    again for the little that has come since.
+    A file of more than twice the size of all smaller ones together is left alone: it is not
+    rewritten for a small addition.
     """
     periods: dict[object, list[ArchivedFile]] = {}
     for file in table.files():
@@ -106,7 +106,7 @@ def mergeable(table: ArchiveTable, target_bytes: int) -> list[list[ArchivedFile]
 
 
 def _without_large(files: Sequence[ArchivedFile], target_bytes: int) -> list[ArchivedFile]:
-    """By size, the smallest first."""
+    """Return the files, ordered by size, without those that are left alone."""
     kept = [file for file in files if file.size_bytes < target_bytes]
     while len(kept) > 1 and kept[-1].size_bytes > 2 * _size(kept[:-1]):
         del kept[-1]
@@ -118,7 +118,7 @@ def _size(files: Sequence[ArchivedFile]) -> int:
 
 
 def _is_run(files: Sequence[ArchivedFile]) -> bool:
-    """Return True if no two files have a stream in common, and they are large enough."""
+    """Return True if no two files share a stream and the files are large enough."""
     ordered = sorted(files, key=lambda file: file.first_stream)
     is_disjoint = all(one.last_stream < other.first_stream for one, other in pairwise(ordered))
     return is_disjoint and len(files) <= 1 + _size(files) // (TARGET_BYTES // 2)
@@ -130,7 +130,7 @@ def _merge(
     with paused_collector():
         schema = table.file_schema
         rows = merged(table.store, files, schema)
-        # Of one period: the earliest date that one of them has.
+        # The files are of one period: use the earliest of their dates.
         undated = Undated(otherwise=min(file.date for file in files))
         new = write_files(
             table.store, rows, table.period, target_bytes, schema, table.layouts, undated
@@ -138,7 +138,7 @@ def _merge(
     if extents(table.store, new) != extents(table.store, files):
         for file in new:
             table.store.remove(file.path)
-        raise ArchiveError(f"{files[0].path}: the merged file has not the rows of its sources")
+        raise ArchiveError(f"{files[0].path}: the merged file lacks rows of its sources")
     replace_files(table, files, new)
     done.files_before += len(files)
     done.files_after += len(new)
@@ -150,10 +150,10 @@ def _merge(
 def replace_files(
     table: ArchiveTable, old: Sequence[ArchivedFile], new: Sequence[ArchivedFile]
 ) -> None:
-    """Commit that `new` holds what `old` held. Raises ArchiveError."""
+    """Commit the replacement of files by others with the same rows. Raises ArchiveError."""
     for _ in range(MAX_COMMIT_ATTEMPTS):
         if table.names_any(new):
-            return  # a put whose answer was lost is tried again, and then finds itself
+            return  # the reply to a put was lost, and its retry conflicted with itself
         named = {file.path for file in table.files()}
         if not named.issuperset(file.path for file in old):
             raise ArchiveError(f"{table.store}: another process compacts or expires it")
@@ -162,4 +162,4 @@ def replace_files(
             return
         except CommitConflict:
             table.refresh()
-    raise ArchiveError(f"{table.store}: others commit all the time")
+    raise ArchiveError(f"{table.store}: gave up, because others kept committing")

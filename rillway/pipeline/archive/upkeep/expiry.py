@@ -1,8 +1,7 @@
-"""Expiry: rows of old files go, of all streams or of some.
+"""Expiry: removes the rows of old files, of all streams or of some.
 
-Files that are wholly before a date are not named any more; where other streams have rows in them
-that are to stay, these are written to new ones. What has expired of each stream is recorded in the
-same commit.
+Files with only entries before a date are removed from the table; if other streams have rows in
+them, these are written to new files. The same commit records what has expired of each stream.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ def expire(
     *,
     vacuum_after_hours: int | None = VACUUM_AFTER_HOURS,
 ) -> Upkeep:
-    """Remove the rows of some streams, or of all, in files wholly before a date.
+    """Remove the rows of streams (None: all) in files that are entirely before a date.
 
-    `vacuum_after_hours`: None deletes nothing. Raises ArchiveError.
+    `vacuum_after_hours`: None deletes no files. Raises ArchiveError.
     """
     done = Upkeep()
     for _ in range(MAX_COMMIT_ATTEMPTS):
@@ -50,7 +49,7 @@ def expire(
         except CommitConflict:
             table.refresh()
     else:
-        raise ArchiveError(f"{table.store}: others commit all the time")
+        raise ArchiveError(f"{table.store}: gave up, because others kept committing")
     if vacuum_after_hours is not None:
         done.vacuumed = table.vacuum(vacuum_after_hours)
     return done
@@ -97,7 +96,7 @@ def _expire(
 def _records(
     table: ArchiveTable, gone: Mapping[tuple[str, int], Extent], before_ms: int
 ) -> dict[str, StreamRecord]:
-    """What is known of the streams whose rows have gone."""
+    """Return the records of streams whose rows have expired."""
     changed: dict[str, StreamRecord] = {}
     for (stream, epoch), extent in gone.items():
         record = changed.get(stream) or table.record(stream)

@@ -31,7 +31,7 @@ def test_a_schema_is_proposed_written_and_used(
     assert file.read_text() == printed
     assert not place.exists()
     assert main([*words, *asked]) == 1
-    assert f"{file}: is there already; --infer writes a new file" in capsys.readouterr().err
+    assert f"{file}: exists already; --infer writes a new file" in capsys.readouterr().err
     assert main([*words, "--to", str(place), "--schema-file", str(file)]) == 0
     table = ArchiveTable.open(place)
     assert [column.name for column in table.columns.columns] == ["amount", "Customer", "note"]

@@ -100,7 +100,7 @@ def test_there_has_to_be_a_first_entry(table: ArchiveTable, backup: ArchiveTable
     entries: list[list[Any]] = [[b"6-0", [b"n", b"1"]]]
     files = written(table, entries, epoch=2)
     commit(table, Position(parse_id("6-0"), None), files, StreamState(epochs))
-    with pytest.raises(ArchiveError, match="all rows of before epoch 2 have expired"):
+    with pytest.raises(ArchiveError, match="all rows before epoch 2 have expired"):
         add_earlier(table, TableOrigin(backup), [STREAM])
 
 

@@ -37,7 +37,7 @@ def test_a_snapshot_of_before_gives_what_was_trimmed(
         add_many(link, 10, first_ms=51)
         assert run(*words) == 0
         assert run("backfill", *place, "--from", backup) == 1
-        assert "31-0 is archived: --skip-archived adds what is" in capsys.readouterr().err
+        assert "31-0 is archived: --skip-archived adds only" in capsys.readouterr().err
         assert run("backfill", *place, "--from", backup, "--skip-archived") == 0
         told = "orders: 30 entries added, 1-0 to 30-0, before 31-0\n"
         assert capsys.readouterr().out == told

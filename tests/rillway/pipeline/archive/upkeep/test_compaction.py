@@ -64,7 +64,7 @@ def test_what_is_not_the_rows_of_before_is_not_committed(
         yield pa.RecordBatch.from_pylist(rows, table.file_schema)
 
     monkeypatch.setattr(compaction, "merged", changed)
-    with pytest.raises(ArchiveError, match="has not the rows of its sources"):
+    with pytest.raises(ArchiveError, match="lacks rows of its sources"):
         compact(table)
     assert table.files() == before
     assert len(list(table.root.glob("date=*/*.parquet"))) == len(before)
