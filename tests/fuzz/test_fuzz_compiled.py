@@ -35,12 +35,17 @@ def broken(folder: Path, statement: str) -> Tree:
     ("kind", "statement"),
     [
         ("cutter", "import protocol.cutter as it; it.Cutter.head = it.Cutter.tail"),
-        (
+        pytest.param(
             "sizes",
             "import storage.redis_format.listpack_size as it;"
             " it.text_bytes.__code__ = (lambda length: length + 3).__code__",
+            marks=pytest.mark.thorough,
         ),
-        ("stream", "import storage.nodes.open_node as it; it._MAX_NODE_BYTES = 40"),
+        pytest.param(
+            "stream",
+            "import storage.nodes.open_node as it; it._MAX_NODE_BYTES = 40",
+            marks=pytest.mark.thorough,
+        ),
     ],
 )
 def test_a_fault_is_noticed_and_its_seed_named(kind: str, statement: str, tmp_path: Path) -> None:

@@ -43,6 +43,19 @@ def test_each_client_with_output_is_written_once(server: InProcessServer) -> Non
     assert written == [loud]
 
 
+def test_a_client_that_leaves_after_its_answer_is_written_with_and_without_one(
+    server: InProcessServer,
+) -> None:
+    cycle, _, written = cycle_of(server)
+    answered, silent = server.connect().state, server.connect().state
+    answered.output.append(b"+OK\r\n")
+    for client in (answered, silent):
+        client.close_after_reply = True
+        cycle.touch(client)
+    cycle.finish()
+    assert written == [answered, silent]
+
+
 def test_ready_keys_are_served_before_output_leaves(server: InProcessServer) -> None:
     reader, writer = server.connect(), server.connect()
     reader.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")

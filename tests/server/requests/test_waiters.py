@@ -48,6 +48,18 @@ def test_no_entry_of_a_group_goes_to_a_peer_that_has_left(server: InProcessServe
     assert b"1-1" in alive.received()
 
 
+def test_a_waiter_that_has_lost_its_right_to_the_key_gets_an_error(
+    server: InProcessServer,
+) -> None:
+    reader, other = server.connect(), server.connect()
+    other.execute("ACL", "SETUSER", "bob", "on", "nopass", "+@all", "~s")
+    assert reader.execute("AUTH", "bob", "any") == b"+OK\r\n"
+    assert reader.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$") == b""
+    other.execute("ACL", "SETUSER", "bob", "resetkeys", "~t")
+    other.execute("XADD", "s", "1-1", "f", "v")
+    assert reader.received().startswith(b"-NOPERM ")
+
+
 def test_a_blocked_client_goes_on_with_what_it_sent_meanwhile(server: InProcessServer) -> None:
     reader, writer = server.connect(), server.connect()
     assert reader.pipeline(("XREAD", "BLOCK", "0", "STREAMS", "s", "$"), ("PING",)) == b""
