@@ -1,7 +1,7 @@
-"""Python's garbage collector, out of the way while entries pass by the million.
+"""Pauses Python's garbage collector while millions of entries are converted.
 
-Each is a handful of small objects, none of them in a cycle. To collect them costs a third of the
-time and finds nothing.
+Entries are small objects without cycles: collecting them costs a third of the time and frees
+nothing.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Text as values of a column's type, a column at a time, as Spark's own readers take it.
+"""Parses text as values of a column's type, a column at a time, by the rules of Spark's readers.
 
-Most values are written in one plain way. Where all are, Arrow converts them at once. Else those
-that are plain are found by a pattern and converted at once, and the others are looked at one by
-one: ` 12`, `+5`, `3.0` and `1e3` are integers, a decimal is rounded to its scale, a time may have a
-zone or none (then it is UTC). So a column with a few bad values is read about as fast as one
-without.
+Most values are written in one plain way, and Arrow converts a column of them at once. In other
+columns the plain values are found by a pattern and converted at once, and the rest one by one: `
+12`, `+5`, `3.0` and `1e3` are integers, a decimal is rounded to its scale, a time without a zone is
+UTC. So a column with a few bad values is read almost as fast as one without.
 
 Leaves out: arrays, maps, structs and variants, which are JSON (json_columns.py).
 """
@@ -26,15 +25,15 @@ from rillway.pipeline.arrow.time_format import TimeFormat
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 SPECIAL_FLOAT = re.compile(r"nan|[+-]?inf(inity)?", re.IGNORECASE)
 TRUE, FALSE = ("true", "1"), ("false", "0")
-# More digits than any decimal has, so that only its own scale rounds.
+# More digits than any decimal has, so that only the decimal's scale rounds.
 EXACT = Context(prec=120)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNITS_A_SECOND = {"s": 1, "ms": 1000, "us": 1_000_000}
 
-# What a datetime can hold, in microseconds since 1970.
+# The range of a datetime, in microseconds since 1970.
 LEAST_US, GREATEST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
 
-# What can be converted without a look at each value. Dates may still be none, as 2026-02-30 is.
+# Patterns of values that are converted at once. A date may still be invalid, such as 2026-02-30.
 PLAIN_INTEGER = r"^-?[0-9]{1,18}$"
 PLAIN_FLOAT = r"^-?[0-9]{1,15}(\.[0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$"
 PLAIN_BOOLEAN = r"^(true|false)$"
@@ -46,8 +45,10 @@ PLAIN_ZONED_TIME = PLAIN_TIME + r"(Z|[+-][0-9]{2}:[0-9]{2})$"
 
 @dataclass(frozen=True, slots=True)
 class TimeText:
-    """How times are written. `epoch_unit`: s, ms or us, in which they may be numbers since 1970;
-    `format`: the only one in which they may be written."""
+    """How times are written.
+
+    `epoch_unit`: s, ms or us, the unit of numbers since 1970; `format`: the only format accepted.
+    """
 
     epoch_unit: str | None = None
     format: TimeFormat | None = None
@@ -59,7 +60,7 @@ AS_WRITTEN = TimeText()
 def parse(
     values: pa.Array, kind: pa.DataType, times: TimeText = AS_WRITTEN
 ) -> tuple[pa.Array, list[int]]:
-    """Bytes as values of a type, and the places of those that are none; null stays null."""
+    """Parse bytes as values of a type; also return the indexes that could not be parsed."""
     if pa.types.is_binary(kind):
         return values, []
     texts, bad = as_text(values)
@@ -70,7 +71,7 @@ def parse(
 def parse_texts(
     texts: pa.Array, kind: pa.DataType, times: TimeText = AS_WRITTEN
 ) -> tuple[pa.Array, list[int]]:
-    """The same for texts."""
+    """Parse texts as values of a type; also return the indexes that could not be parsed."""
     if pa.types.is_string(kind):
         return texts, []
     if pa.types.is_timestamp(kind) and times.format is not None:
@@ -99,7 +100,7 @@ def _formatted(texts: pa.Array, kind: pa.DataType, form: TimeFormat) -> tuple[pa
 
 
 def as_text(values: pa.Array) -> tuple[pa.Array, list[int]]:
-    """Bytes as text, and the places of those that are no UTF-8; these are null."""
+    """Decode bytes as text; also return the indexes that are not UTF-8, which are null."""
     try:
         return values.cast(pa.string()), []
     except pa.ArrowInvalid:
@@ -118,7 +119,7 @@ def as_text(values: pa.Array) -> tuple[pa.Array, list[int]]:
 def _filled(
     plain: pa.Array | None, found: dict[int, Any], rows: int, kind: pa.DataType
 ) -> pa.Array:
-    """The plain values, and those that were found one by one."""
+    """Return the plain values, filled with those that were converted one by one."""
     if plain is None:
         return pa.array([found.get(place) for place in range(rows)], kind)
     if not found:
@@ -133,10 +134,10 @@ def _filled(
 
 
 def _all(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
-    """The values, if Arrow can read each of them; None if it cannot."""
+    """Return the values if Arrow can read all of them; otherwise None."""
     try:
         if pa.types.is_integer(kind):
-            # It also reads 0x1f.
+            # Arrow also reads 0x1f.
             marks = [pc.any(pc.match_substring(texts, letter)).as_py() for letter in "xX"]
             return None if any(marks) else texts.cast(kind)
         if pa.types.is_timestamp(kind) and kind.tz is not None:
@@ -151,7 +152,7 @@ def _all(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
 
 
 def _plain(texts: pa.Array, kind: pa.DataType, epoch_unit: str | None) -> pa.Array | None:
-    """Those values that are written in the plain way, null for others; None if that fails."""
+    """Return the values that are written plainly, null for others; None if that fails."""
     try:
         if pa.types.is_integer(kind):
             return _integers(_matching(texts, PLAIN_INTEGER).cast(pa.int64()), kind)
@@ -214,7 +215,7 @@ def _epochs(texts: pa.Array, kind: pa.DataType, unit: str) -> pa.Array:
 
 
 def reader(kind: pa.DataType, epoch_unit: str | None = None) -> Callable[[str], Any]:
-    """Reads one text; raises ValueError or ArithmeticError for what is no value."""
+    """Return a function that reads one text; it raises ValueError or ArithmeticError."""
     if pa.types.is_integer(kind):
         return lambda text: integer(text, kind.bit_width)
     if pa.types.is_floating(kind):

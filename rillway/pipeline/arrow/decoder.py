@@ -1,9 +1,9 @@
 """Converts entries as the server sends them to Arrow batches: one decoder for each `schemaMode`.
 
-`fields` keeps what the server keeps: bytes, duplicates and the order of the fields. `map` is text
-by name; of a name that is there twice the last, and bytes that are no UTF-8 become U+FFFD.
-`columns` gives each named field a column of its own, with a type; `json` does so with the members
-of a JSON object that is an entry's payload.
+`fields` keeps everything: bytes, duplicates and the order of the fields. `map` has text by name,
+the last value of a repeated name, and U+FFFD in place of bytes that are not UTF-8. `columns` gives
+each named field a column of its own, with a type; `json` does so with the members of a JSON object
+that is an entry's payload.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from rillway.pipeline.wire.ids import MS, NONE, NS, US
 
 
 class FieldColumns:
-    """The fields of some entries. Of a name that comes twice in one, the last value."""
+    """The fields of some entries as columns. The last value of a repeated name counts."""
 
     def __init__(self, flats: Sequence[Sequence[bytes]]) -> None:
-        """`flats`: names and values in turn, as the server sends them."""
+        """`flats`: alternating names and values, as the server sends them."""
         self.flats = flats
         self._names = tuple(flats[0][::2]) if flats else ()
         self._words: list[bytes] = []
@@ -63,7 +63,7 @@ class FieldColumns:
         )
 
     def values(self, name: bytes) -> list[bytes | None]:
-        """One value for each entry, None where it has no such field."""
+        """Return one value for each entry, None if it has no such field."""
         if self._layouts:
             return [
                 None if (place := layout.get(name)) is None else flat[place]
@@ -76,7 +76,7 @@ class FieldColumns:
 
 
 def places(names: Sequence[bytes]) -> dict[bytes, int]:
-    """Where the value of each name is, among names and values in turn."""
+    """Return the index of each name's value in a list of alternating names and values."""
     return {name: 2 * place + 1 for place, name in enumerate(names)}
 
 
@@ -86,13 +86,13 @@ def last_values(flat: Sequence[bytes]) -> dict[bytes, bytes]:
 
 # [id, [name, value, name, value, ...]]
 RawEntry: TypeAlias = list[Any]
-# Entries may have names that are different in each, timestamps say.
+# Names may differ in every entry, if they are timestamps for example.
 REMEMBERED_NAMES = 1000
 TEXT = pa.string()
 
 
 class Decoder(Protocol):
-    """`streams`: of each entry, where they are of several; else all are of the decoder's."""
+    """Converts entries. `streams`: the stream of each entry; None if all have the decoder's."""
 
     def __call__(
         self, entries: Sequence[RawEntry], streams: pa.Array | None = None
@@ -100,13 +100,13 @@ class Decoder(Protocol):
 
 
 class CorruptEntry(ValueError):
-    """A field is not of the type that its column has (`columnParse=failfast`)."""
+    """A field cannot be read as its column's type (`columnParse=failfast`)."""
 
 
 def repeated(
     values: Sequence[str | int], lengths: Sequence[int], kind: pa.DataType = TEXT
 ) -> pa.Array:
-    """Each value as often as its length says."""
+    """Repeat each value as often as its length says."""
     return pa.concat_arrays(
         [
             pa.repeat(pa.scalar(value, kind), length)
@@ -120,7 +120,7 @@ def origin(
     entries: Sequence[RawEntry],
     names: Collection[str] = tuple(ORIGIN),
 ) -> dict[str, pa.Array]:
-    """stream, id, ms, seq and ts of entries, by name: those that are named."""
+    """Return those columns among stream, id, ms, seq and ts that are named."""
     columns: dict[str, pa.Array] = {}
     if "stream" in names:
         is_one = isinstance(streams, str)
@@ -141,9 +141,9 @@ LAST_MS = (2**63 - 1) // 1000
 
 
 def timestamps(ms: pa.Array, unit: str = MS) -> pa.Array:
-    """The first halves of IDs as instants, by their unit (wire/ids.py).
+    """Convert the first halves of IDs to instants, by their unit (wire/ids.py).
 
-    Null where IDs are no times, and for an ID beyond what an instant can be (year 294247).
+    Null if IDs are no times, and for an ID beyond the last instant (year 294247).
     """
     if unit == NONE:
         return pa.nulls(len(ms), TIMESTAMP)
@@ -172,7 +172,7 @@ def fields_decoder(stream: str, columns: Sequence[str] | None = None) -> Decoder
 def _decoder(
     stream: str, schema: pa.Schema, fields: Callable[[Sequence[RawEntry]], pa.Array]
 ) -> Decoder:
-    """Decodes what the schema has; `fields` makes the column of this name."""
+    """Return a decoder of the schema's columns; `fields` makes the column of this name."""
 
     def decode(entries: Sequence[RawEntry], streams: pa.Array | None = None) -> pa.RecordBatch:
         columns = origin(stream if streams is None else streams, entries, schema.names)
@@ -185,7 +185,7 @@ def _decoder(
 
 def map_decoder(stream: str, columns: Sequence[str] | None = None) -> Decoder:
     """`columns`: those that are wanted; None: all."""
-    # Most entries of a stream have the same names: whether one comes twice is seen once.
+    # Most entries of a stream have the same names, so duplicates are searched once.
     has_duplicates: dict[tuple[bytes, ...], bool] = {}
 
     def without_duplicates(flat: list[bytes]) -> list[bytes]:
@@ -223,12 +223,12 @@ def columns_decoder(
     times: TimeText = AS_WRITTEN,
     payload: Payload | None = None,
 ) -> Decoder:
-    """Columns by the names of fields, and of the origin `_stream`, `_id`, `_ms`, `_seq` and `_ts`.
+    """Return a decoder of columns by field names, and of `_stream`, `_id`, `_ms`, `_seq` and `_ts`.
 
     `_corrupt` has the names of the fields that could not be read as their columns' types, and
-    `_corrupt_record` all fields of such an entry as JSON. A field that an entry has not is null.
-    `strict`: raise CorruptEntry instead of leaving null what cannot be read. `payload`: columns
-    are the members of a JSON object, instead. Raises ValueError for a schema that cannot be read.
+    `_corrupt_record` all fields of such an entry as JSON. A missing field is null. `strict`: raise
+    CorruptEntry instead of storing null. `payload`: the columns are members of a JSON object
+    instead of fields. Raises ValueError for a schema that cannot be read.
     """
     check_columns(schema)
     read = ColumnReader(times) if payload is None else JsonReader(payload, times)
@@ -264,7 +264,7 @@ def columns_decoder(
 
 
 def record(fields: Mapping[bytes, bytes]) -> str:
-    """All fields of an entry as JSON; bytes that are no UTF-8 as \\xHH."""
+    """Return all fields of an entry as JSON; bytes that are not UTF-8 as \\xHH."""
     texts = {
         name.decode(errors="backslashreplace"): value.decode(errors="backslashreplace")
         for name, value in fields.items()
@@ -272,12 +272,12 @@ def record(fields: Mapping[bytes, bytes]) -> str:
     return json.dumps(texts, ensure_ascii=False)
 
 
-# By the places of entries, the columns whose values could not be read.
+# The columns whose values could not be read, by the index of the entry.
 Failed: TypeAlias = dict[int, list[str]]
 
 
 class ColumnReader:
-    """A column is the field of its name."""
+    """Reads each column from the field of its name."""
 
     def __init__(self, times: TimeText) -> None:
         self._times = times
@@ -285,7 +285,7 @@ class ColumnReader:
     def columns(
         self, fields: FieldColumns, wanted: Sequence[pa.Field]
     ) -> tuple[dict[str, pa.Array], Failed]:
-        """The columns by name, and what could not be read."""
+        """Return the columns by name, and what could not be read."""
         found: dict[str, pa.Array] = {}
         failed: Failed = {}
         for field in wanted:
@@ -299,13 +299,13 @@ class ColumnReader:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """The field that holds a JSON object; None: the only one that an entry has."""
+    """The name of the field that holds a JSON object; None for the only field of an entry."""
 
     field: str | None
 
 
 class JsonReader:
-    """A column is the member of its name, of the JSON object in one field."""
+    """Reads each column from the member of its name in the JSON object of a field."""
 
     def __init__(self, payload: Payload, times: TimeText) -> None:
         self._field = None if payload.field is None else payload.field.encode()
@@ -314,7 +314,7 @@ class JsonReader:
     def columns(
         self, fields: FieldColumns, wanted: Sequence[pa.Field]
     ) -> tuple[dict[str, pa.Array], Failed]:
-        """The columns by name, and what could not be read."""
+        """Return the columns by name, and what could not be read."""
         failed: Failed = {}
         objects = self._objects(fields, failed)
         found: dict[str, pa.Array] = {}
@@ -326,7 +326,7 @@ class JsonReader:
         return found, failed
 
     def _objects(self, fields: FieldColumns, failed: Failed) -> list[dict[str, Any]]:
-        """The object of each entry; an empty one if there is none."""
+        """Return the object of each entry; an empty one if there is none."""
         objects: list[dict[str, Any]] = []
         for place, (name, text) in enumerate(self._payloads(fields)):
             content: Any = {}
@@ -342,14 +342,14 @@ class JsonReader:
         return objects
 
     def _payloads(self, fields: FieldColumns) -> Iterator[tuple[bytes | None, bytes | None]]:
-        """The name and the text of the payload of each entry."""
+        """Return the name and the text of the payload of each entry."""
         if self._field is not None:
             return ((self._field, text) for text in fields.values(self._field))
         return map(_only_field, fields.flats)
 
 
 def _only_field(flat: Sequence[bytes]) -> tuple[bytes | None, bytes | None]:
-    """The field that an entry has, which may come twice."""
+    """Return the only field of an entry, which may be repeated."""
     if len(flat) == 2:
         return flat[0], flat[1]
     held = last_values(flat)

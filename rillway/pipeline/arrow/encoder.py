@@ -1,12 +1,12 @@
 """Arrow batches as XADD requests: a whole batch at once, without a Python object for each row.
 
-What is written of a row:
+The fields of a row's entry are:
 
-- its column `fields`, if there is one: an array of (name, value) or a map, of text or bytes; beside
-  it, only the columns that the source gives may stand;
-- else each column, named as the column is, as text. Null is left out, and so are the columns that
-  have another purpose: `stream` where it says where to write to, `id` where IDs are kept, and the
-  columns of the option originColumns.
+- its column `fields`, if there is one: an array of (name, value) or a map, of text or bytes;
+  besides it, only the source's own columns are allowed;
+- otherwise each column, under its name, as text. Null is left out, and so are columns with another
+  purpose: `stream` if it names the target, `id` if IDs are kept, and the columns of the option
+  originColumns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rillway.client.partitions import Partitions
 from rillway.pipeline.arrow.origins import Origins
 from rillway.pipeline.arrow.schema import ORIGIN
 
-# What is made into requests at once.
+# How many bytes are made into requests at once.
 MAX_BATCH_BYTES = 32 << 20
 FIELDS, STREAM, ID = "fields", "stream", "id"
 
@@ -35,18 +35,18 @@ COMMAND_WORDS = 3
 
 
 class UnwritableRow(ValueError):
-    """A row that makes no entry, or a DataFrame whose rows do not."""
+    """A row, or all rows of a DataFrame, cannot be written as an entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partitioning:
-    """Which partition of a stream a row goes to: by the key in one of its columns."""
+    """Chooses the partition of a stream for each row, by the key in one of its columns."""
 
     partitions: Partitions
     key_column: str
 
     def streams(self, batch: pa.RecordBatch) -> pa.Array:
-        """The stream of each row. Raises UnwritableRow for a row without a key."""
+        """Return the stream of each row. Raises UnwritableRow for a row without a key."""
         keys = as_text(batch.column(self.key_column), self.key_column)
         if keys.null_count:
             raise UnwritableRow(f"the column {self.key_column} is null in a row")
@@ -55,7 +55,7 @@ class Partitioning:
 
 
 class Encoder:
-    """Requests for the rows of batches that all have one schema."""
+    """Makes requests for the rows of batches with the same schema."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Encoder:
         origin_columns: tuple[str, str] | None = None,
         partitioning: Partitioning | None = None,
     ) -> None:
-        """`stream`: for all rows; None: the column says it, or `partitioning`.
+        """`stream`: the target of all rows; None if the column or `partitioning` decides.
 
         Raises UnwritableRow.
         """
@@ -96,7 +96,7 @@ class Encoder:
                     "into fields, or drop it"
                 )
             _check_fields(schema.field(FIELDS).type)
-            # Where the option names the stream, these are the source's own.
+            # If the option names the stream, these are the source's own columns.
             is_named = stream is not None or partitioning is not None
             if origin_columns is None and is_named and {STREAM, ID} <= names:
                 self._origin_columns = STREAM, ID
@@ -108,22 +108,22 @@ class Encoder:
             raise UnwritableRow("there is no column to write")
 
     def origins(self, batch: pa.RecordBatch) -> Origins | None:
-        """The entries that rows come from; None where they do not say it.
+        """Return the entries that rows come from; None if the rows do not name them.
 
-        Raises UnwritableRow if the option says that they do.
+        Raises UnwritableRow if the option requires them.
         """
         if self._origin_columns is None:
             return None
         streams, ids = (batch.column(name).cast(pa.string()) for name in self._origin_columns)
         try:
             return Origins.read(streams, ids)
-        except ValueError as error:  # an ArrowInvalid is one as well
+        except ValueError as error:  # includes ArrowInvalid
             if self._origin_columns == (STREAM, ID) and self._has_fields:
                 return None
             raise UnwritableRow(f"originColumns: {error}") from None
 
     def requests(self, batch: pa.RecordBatch) -> Iterator[pa.BinaryArray]:
-        """A request for each row, in arrays of not too many bytes.
+        """Yield a request for each row, in arrays of limited size.
 
         Raises UnwritableRow for a row without a stream, an ID or a field.
         """
@@ -133,7 +133,7 @@ class Encoder:
             yield self._encode(batch.slice(begin, rows))
 
     def streams(self, batch: pa.RecordBatch) -> pa.Array:
-        """The stream of each row."""
+        """Return the stream of each row."""
         if self._stream is not None:
             return pa.repeat(self._stream, batch.num_rows)
         if self._partitioning is not None:
@@ -156,7 +156,7 @@ class Encoder:
         return _join(STAR, _digits(words), CRLF, XADD, stream, entry_id, pairs)
 
     def _column_pairs(self, batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
-        """The pairs of each row, and how many they are."""
+        """Return the pairs of each row, and their number."""
         parts: list[pa.Array] = []
         counts = pa.repeat(pa.scalar(0, pa.int32()), batch.num_rows)
         for name in self._columns:
@@ -190,13 +190,13 @@ def _check_fields(kind: pa.DataType) -> None:
 
 
 def _listed_pairs(fields: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The pairs of each row, and how many they are, of a column of lists or maps."""
+    """Return the pairs of each row, and their number, from a column of lists or maps."""
     if pa.types.is_map(fields.type):
         fields = _as_list(fields)
     flat = fields.flatten()
     names, values = flat.field("name"), flat.field("value")
     names, values = _as_bytes(names), _as_bytes(values)
-    pairs = _join(bulks(names), bulks(values))  # null where either is
+    pairs = _join(bulks(names), bulks(values))  # null if either is null
     lengths = pc.list_value_length(fields)
     if not pairs.null_count:
         return _regrouped(pairs, lengths), lengths
@@ -206,23 +206,23 @@ def _listed_pairs(fields: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def _as_list(fields: pa.MapArray) -> pa.ListArray:
-    """A row that is null becomes an empty list."""
+    """Return the column as lists; a null row becomes an empty list."""
     pairs = pa.StructArray.from_arrays([fields.keys, fields.items], ["name", "value"])
     return pa.ListArray.from_arrays(fields.offsets, pairs)
 
 
 def _regrouped(flat: pa.Array, lengths: pa.Array) -> pa.Array:
-    """Bytes joined again in groups of these sizes; null and 0 are none."""
+    """Join bytes in groups of these sizes; null and 0 are empty groups."""
     ends = pc.cumulative_sum(pc.fill_null(lengths, 0).cast(pa.int32()))
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
     return pc.binary_join(pa.ListArray.from_arrays(offsets, flat), SEPARATOR)
 
 
 def as_text(column: pa.Array, name: str) -> pa.Array:
-    """A column's values as texts of entries. Raises UnwritableRow if they are not scalars."""
+    """Return a column's values as text. Raises UnwritableRow if they are not scalars."""
     kind = column.type
     if pa.types.is_timestamp(kind):
-        # In UTC, whatever the session's zone.
+        # In UTC, whatever the session's time zone.
         column = column.cast(pa.timestamp("us", kind.tz and "UTC"))
     if pa.types.is_nested(kind) or pa.types.is_interval(kind):
         raise UnwritableRow(f"the column {name} cannot be written as text: {kind}")
@@ -236,7 +236,7 @@ def _as_bytes(column: pa.Array) -> pa.Array:
 
 
 def bulks(values: pa.Array) -> pa.Array:
-    """Bytes as RESP's bulk strings; null stays null."""
+    """Return bytes as bulk strings of RESP; null stays null."""
     return _join(DOLLAR, _digits(pc.binary_length(values)), CRLF, values, CRLF)
 
 
@@ -253,7 +253,7 @@ def _bulk(data: bytes) -> bytes:
 
 
 def data_of(requests: pa.BinaryArray, begin: int, end: int) -> memoryview:
-    """The requests of some rows as they are sent, without a copy."""
+    """Return the bytes of some rows' requests, without a copy."""
     _, offsets, data = requests.buffers()
     bounds = memoryview(offsets).cast("i")
     first, last = bounds[requests.offset + begin], bounds[requests.offset + end]

@@ -1,6 +1,6 @@
 """Pending entries and groups as columns, for Arrow and for Spark.
 
-As in schema.py, the two stand side by side: Spark compares them exactly.
+As in schema.py, both are defined side by side, because Spark compares them exactly.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ GROUPS_SCHEMA = pa.schema(
 def pending_batch(
     part: PendingSlice, entries: Sequence[PendingEntry], now_ms: int
 ) -> pa.RecordBatch:
-    """`now_ms`: the server's time when they were read."""
+    """Return a batch of pending entries. `now_ms`: the server's time when they were read."""
     columns = {
         "stream": [part.stream] * len(entries),
         "group": [part.group] * len(entries),

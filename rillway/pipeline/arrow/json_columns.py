@@ -1,7 +1,7 @@
-"""Values of JSON as columns of a type, a column at a time, whatever they are nested in.
+"""Converts JSON values to columns of a type, nested types included, a column at a time.
 
-A value is what its text would be in a field of its own: 12 and "12" are the same. Where a part of a
-list, a map or a struct is not of its type, the whole value is none.
+A value counts like its text in a field: 12 and "12" are the same. If a part of a list, map or
+struct has the wrong type, the whole value is invalid.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import pyarrow as pa
 
 from rillway.pipeline.arrow.column_parser import AS_WRITTEN, TimeText, as_text, parse_texts
 
-# Made once: loads and dumps would make them for each value.
+# Created once: loads and dumps would create them for each value.
 DECODER: Any = json.JSONDecoder(parse_float=Decimal)
 ENCODE = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def loads(text: bytes) -> Any:
-    """Numbers with a point as decimals. Raises ValueError."""
+    """Parse JSON, fractions as decimals. Raises ValueError."""
     try:
         content = text.decode()
         value, end = DECODER.scan_once(content, 0)
@@ -36,10 +36,10 @@ def loads(text: bytes) -> Any:
 def column(
     values: Sequence[Any], kind: pa.DataType, times: TimeText = AS_WRITTEN
 ) -> tuple[pa.Array, list[int]]:
-    """The column, and the places of the values that are none; null stays null."""
+    """Return the column, and the indexes of invalid values; null stays null."""
     found, bad = _column(values, kind, times)
     if bad and pa.types.is_nested(kind):
-        # What is beside the part that is none is none as well.
+        # An invalid part makes its whole value invalid.
         found, _ = _column(without(values, bad), kind, times)
     return found, sorted(bad)
 
@@ -47,7 +47,7 @@ def column(
 def parse(
     values: pa.Array, kind: pa.DataType, times: TimeText = AS_WRITTEN
 ) -> tuple[pa.Array, list[int]]:
-    """The same for texts of JSON."""
+    """Parse texts of JSON; return the column, and the indexes of invalid values."""
     contents: list[Any] = []
     bad: list[int] = []
     for place, text in enumerate(values.to_pylist()):
@@ -84,7 +84,7 @@ def _column(values: Sequence[Any], kind: pa.DataType, times: TimeText) -> tuple[
 
 
 def _only(kinds: type | tuple[type, ...], values: Sequence[Any]) -> tuple[Sequence[Any], set[int]]:
-    """The values that are of these types, and the places of others, which are null then."""
+    """Return the values of these types, null for others, and the indexes of these."""
     bad = {
         place
         for place, value in enumerate(values)
@@ -130,7 +130,7 @@ def _maps(values: Sequence[Any], kind: pa.MapType, times: TimeText) -> tuple[pa.
     names, unwritable = _column(_flat(values), kind.key_type, times)
     members = list(chain.from_iterable(each.values() for each in values if each))
     items, others = _column(members, kind.item_type, times)
-    if unwritable:  # Arrow takes no null as a key
+    if unwritable:  # Arrow refuses null as a key
         bad |= _rows(values, unwritable)
         found, more = _maps(without(values, bad), kind, times)
         return found, bad | more
@@ -160,7 +160,7 @@ def _flat(values: Sequence[Any]) -> list[Any]:
 
 
 def _offsets(values: Sequence[Any]) -> pa.Array:
-    """Null where a list is."""
+    """Return the offsets of lists; null for a null list."""
     ends = accumulate((len(each) if each else 0 for each in values), initial=0)
     return pa.array(
         [None if each is None else end for each, end in zip([*values, ()], ends, strict=True)],
@@ -169,7 +169,7 @@ def _offsets(values: Sequence[Any]) -> pa.Array:
 
 
 def _rows(values: Sequence[Any], places: set[int]) -> set[int]:
-    """The rows in which items are."""
+    """Return the row of each item."""
     if not places:
         return set()
     rows = [row for row, each in enumerate(values) for _ in each or ()]
@@ -188,7 +188,7 @@ def is_variant(kind: pa.DataType) -> bool:
 
 
 def to_json(value: Any) -> str:
-    """Decimals as the numbers that they were."""
+    """Return JSON with decimals as the numbers that they were."""
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""Which entries the rows of a task come from, and how far among them a task has come.
+"""The origins of a task's rows, that is, the entries that they come from, and the task's progress.
 
-By that a task that is run again finds where to go on, also if entries were deleted meanwhile: the
-number of rows that were written says nothing then. Rows must come in the order of their entries, as
-a read gives them; several rows of one entry stand together.
+A repeated task finds by them where to continue, even if entries were deleted meanwhile, when a
+count of written rows would be wrong. Rows must be in the order of their entries, as a read returns
+them, with the rows of one entry together.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ class Origins:
         return bool(pc.all(pairs, min_count=0).as_py())
 
     def written(self, mark: Mark) -> tuple[int, int]:
-        """Return how many first rows are written, and how many of these are of the mark's entry."""
+        """Return how many leading rows are written, and how many of them are of the mark's entry."""
         before = _leading(_before(self, mark))
         same = _leading(_same(self.slice(before), mark))
         of_mark = min(same, mark.rows)
         return before + of_mark, of_mark
 
     def mark_after(self, mark: Mark | None) -> Mark:
-        """The mark when all of these rows are written after those up to `mark`."""
+        """Return the mark after these rows, which follow those up to `mark`."""
         last = len(self) - 1
         entry_id = make_id(self._ms[last].as_py(), self._seq[last].as_py())
         here = Mark(self._streams[last].as_py().decode(), entry_id, 0)
@@ -113,7 +113,7 @@ def _not_above(rows: Origins, others: Origins) -> pa.Array:
 
 
 def _less(one: tuple[pa.Array, ...], other: tuple[pa.Array, ...]) -> pa.Array:
-    """By the first part, then by the second, then by the third."""
+    """Compare by the first part, then by the second, then by the third."""
     found = pc.less(one[2], other[2])
     for place in (1, 0):
         is_equal = pc.equal(one[place], other[place])

@@ -1,9 +1,9 @@
 """The columns of entries, for Arrow and for Spark.
 
-Spark compares the two exactly, down to whether the inside of a list may be null, so they stand
-side by side here and a test compares them with Spark's own translation.
+Spark compares the two exactly, down to whether the items of a list may be null. So both are defined
+here side by side, and a test compares them with Spark's own translation.
 
-`seq` has 64 bits without a sign, which Spark has no integer for; `id` is the exact text.
+`seq` has 64 unsigned bits, for which Spark has no integer type; `id` is the exact text.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ COLUMNS = (*ORIGIN, FIELDS)
 
 FIELDS_MODE, MAP_MODE, COLUMNS_MODE, JSON_MODE = "fields", "map", "columns", "json"
 MODES = (FIELDS_MODE, MAP_MODE, COLUMNS_MODE, JSON_MODE)
-# Those whose schema is the user's own.
+# The modes with a schema of the user's own.
 OWN_SCHEMA_MODES = (COLUMNS_MODE, JSON_MODE)
 
-# In a schema of the user's own, where a field of an entry may be called `id` as well.
+# The names in a user's schema, in which a field may be called `id` as well.
 ORIGIN_PREFIX = "_"
 CORRUPT, RECORD = "_corrupt", "_corrupt_record"
 
@@ -45,16 +45,16 @@ CORRUPT, RECORD = "_corrupt", "_corrupt_record"
 def arrow_schema(mode: str = FIELDS_MODE, columns: Sequence[str] | None = None) -> pa.Schema:
     """Return the Arrow schema of entries in the mode `fields` or `map`.
 
-    `columns`: those that it has, in order; None: all. Raises KeyError for one that there is not.
+    `columns`: the wanted ones, in order; None means all. Raises KeyError for an unknown one.
     """
     kinds = ORIGIN | {FIELDS: {FIELDS_MODE: PAIRS, MAP_MODE: TEXT_MAP}[mode]}
     return pa.schema([(name, kinds[name]) for name in (COLUMNS if columns is None else columns)])
 
 
 def spark_schema(mode: str = FIELDS_MODE, columns: Sequence[str] | None = None) -> StructType:
-    """Return the Spark schema of entries: as `arrow_schema`.
+    """Return the Spark schema of entries, like `arrow_schema`.
 
-    In the other modes the columns are fields as text, beside those that say where from.
+    In the other modes the columns are fields as text, besides the origin's.
     """
     from pyspark.sql import types
 
@@ -82,5 +82,5 @@ def to_arrow(schema: StructType) -> pa.Schema:
 
     try:
         return to_arrow_schema(schema, timezone="UTC")
-    except TypeError:  # before Spark 4.2, which has no other zone
+    except TypeError:  # before Spark 4.2 the only zone
         return to_arrow_schema(schema)

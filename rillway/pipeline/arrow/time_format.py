@@ -1,7 +1,7 @@
-"""Times in a pattern of Spark's, `dd.MM.yyyy HH:mm`, as texts in ISO 8601: a column at a time.
+"""Converts times in a Spark pattern, `dd.MM.yyyy HH:mm`, to ISO 8601, a column at a time.
 
-The letters that name numbers and offsets: y M d H m s S, and X or x for a zone. Names of months
-and days, am and pm, weeks and optional parts have no form that Arrow finds at once: refused.
+Supports the letters for numbers and offsets: y M d H m s S, and X or x for a zone. Refuses names of
+months and days, am and pm, weeks and optional parts, which Arrow cannot match column by column.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ EMPTY = pa.scalar("", pa.string())
 
 
 class TimeFormat:
-    """One pattern. Raises ValueError for one that cannot be read."""
+    """A pattern. Raises ValueError for one that is not supported."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self._found: set[str] = set()
         runs = self._runs()
         self._regex = f"^{''.join(self._form(run) for run in runs)}$"
-        # Texts as they are, and letters.
+        # Literal texts, and letters.
         self._parts = [(_literal(run), run["letters"]) for run in runs]
 
     def _runs(self) -> list[re.Match[str]]:
@@ -59,7 +59,7 @@ class TimeFormat:
         return f"(?P<{name}>{FORMS[letters]})"
 
     def texts(self, moments: pa.Array) -> pa.Array:
-        """Times without a zone, which are UTC, in this form. What it has no letter for is lost."""
+        """Format UTC times in this pattern. Parts without a letter are dropped."""
         iso = moments.cast(pa.timestamp("us")).cast(pa.string())
         parts = [
             pa.scalar(text) if letters is None else _part(iso, letters)
@@ -72,7 +72,7 @@ class TimeFormat:
         )
 
     def iso(self, texts: pa.Array) -> pa.Array:
-        """Texts such as 2026-01-02T12:00:00.5+01:00; null for what does not have this form."""
+        """Return texts such as 2026-01-02T12:00:00.5+01:00; null for times in another form."""
         found = pc.extract_regex(texts, self._regex)
         parts = {
             name: found.field(name) if name in self._found else pa.scalar(default)
@@ -101,7 +101,7 @@ def _literal(run: re.Match[str]) -> str:
     return "'" if run[0] == "''" else (run["quoted"] or run["other"]).replace("''", "'")
 
 
-# Where numbers are in 2026-01-02 12:00:00.000000.
+# The positions of numbers in 2026-01-02 12:00:00.000000.
 PLACES = {"y": (0, 4), "M": (5, 7), "d": (8, 10), "H": (11, 13), "m": (14, 16), "s": (17, 19)}
 UTC_TEXTS = {"x": "+00", "xx": "+0000", "xxx": "+00:00"}
 

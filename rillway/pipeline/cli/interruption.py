@@ -1,7 +1,7 @@
-"""SIGINT, SIGTERM and SIGHUP for a long command: finish the current step, then end.
+"""Handles SIGINT, SIGTERM and SIGHUP in a long command: finish the current step, then end.
 
-The first signal is noted; the command looks at it where it can stop, and is started again later
-where it stopped. A second one ends it at once. nohup has SIGHUP ignored, and so it stays.
+The first signal is recorded; the command checks for it where it can stop, and can be started again
+there. A second signal ends it at once. SIGHUP stays ignored under nohup.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Interrupted(Exception):
 
 
 class Interruption:
-    """A context manager; in the main thread only, as Python has it."""
+    """A context manager that records signals; for the main thread only."""
 
     def __init__(self) -> None:
         self.received: int | None = None
@@ -57,5 +57,5 @@ class Interruption:
             raise Interrupted
 
     def wait(self, seconds: float) -> bool:
-        """Sleeps, but no longer than until a signal comes; whether one has."""
+        """Sleep, but at most until a signal comes. Return True if one has."""
         return self._came.wait(seconds)

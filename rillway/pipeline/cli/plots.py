@@ -20,7 +20,7 @@ class PlotUnavailable(Exception):
 
 @contextmanager
 def drawn_figure(path: Path, title: str, columns: int, rows: int = 1) -> Iterator[Any]:
-    """The panels, a list of matplotlib's Axes; the file is written at the end.
+    """Yield the panels, a list of matplotlib's Axes; the file is written at the end.
 
     Raises PlotUnavailable, OSError.
     """
@@ -32,7 +32,7 @@ def drawn_figure(path: Path, title: str, columns: int, rows: int = 1) -> Iterato
 
 def make_figure(rows: int = 1) -> Figure:
     try:
-        # Without pyplot, which would look for a screen and keep every figure.
+        # Without pyplot, which needs a screen and keeps every figure.
         from matplotlib.figure import Figure
     except ImportError:
         raise PlotUnavailable(EXTRA_MISSING) from None
@@ -40,7 +40,7 @@ def make_figure(rows: int = 1) -> Figure:
 
 
 def mark_times_and_counts(panel: Any) -> None:
-    """Clock times below, whole numbers at the side: there are no half entries."""
+    """Label the x axis with clock times, the y axis with whole numbers."""
     from matplotlib import dates
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 

@@ -1,7 +1,7 @@
 """The progress of a long command: rows, rate, time left; at the end, what it did.
 
-On a terminal it is a bar, drawn by rich if that is installed; otherwise a line every two seconds,
-which suits logs. All of it goes to standard error: standard output is for results.
+On a terminal it is a bar, if rich is installed; otherwise a line every two seconds, for logs. It is
+written to standard error: standard output is for results.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Display(Protocol):
 
 
 class Progress:
-    """Counts, and shows the count. A context manager; `advance` may be called often."""
+    """Counts, and shows the count. It is a context manager; `advance` may be called often."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Progress:
         display: Display | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`what`: "archiving orders"; `total`: how many units there will be, if that is known.
+        """`what`: "archiving orders"; `total`: the expected number of units, if known.
 
         `unit`: a noun in the singular.
         """
@@ -64,7 +64,7 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """None as long as that cannot be said."""
+        """The estimated time left; None if it is unknown."""
         if self.total is None or not self.done:
             return None
         return max(self.total - self.done, 0) / self.rate
@@ -83,11 +83,11 @@ class Progress:
         self.total = total
 
     def note(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
         self._display.print(text)
 
     def line(self) -> str:
-        """`archiving orders: 1,204 of 9,000 entries, 602 a second, 13 s left`."""
+        """Return `archiving orders: 1,204 of 9,000 entries, 602 a second, 13 s left`."""
         count = count_of(self.done if self.total is None else self.total, self.unit)
         done = "" if self.total is None else f"{self.done:,} of "
         text = f"{self.what}: {done}{count}, {self.rate:,.0f} a second"
@@ -95,7 +95,7 @@ class Progress:
         return text if left is None else f"{text}, {duration(left * 1000)} left"
 
     def summary(self) -> str:
-        """`1,204 entries in 2.0 s, 602 a second`."""
+        """Return `1,204 entries in 2.0 s, 602 a second`."""
         done = count_of(self.done, self.unit)
         return f"{done} in {duration(self.seconds * 1000)}, {self.rate:,.0f} a second"
 
@@ -107,7 +107,7 @@ class Progress:
 
 
 def choose_display(stream: TextIO) -> Display:
-    """A bar for a terminal, if rich is there."""
+    """Return a bar for a terminal if rich is installed; otherwise lines."""
     if stream.isatty():
         try:
             return BarDisplay(stream)
@@ -117,7 +117,7 @@ def choose_display(stream: TextIO) -> Display:
 
 
 class LineDisplay:
-    """A line now and then."""
+    """Prints a line every two seconds."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -137,7 +137,7 @@ class LineDisplay:
 
 
 class BarDisplay:
-    """One bar at the bottom of the terminal."""
+    """Draws a bar at the bottom of the terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         """Raises ImportError without rich."""
@@ -145,7 +145,7 @@ class BarDisplay:
         from rich.progress import BarColumn, TextColumn
         from rich.progress import Progress as Bars
 
-        # Without a thread of its own, which would draw into the output of others.
+        # Without a thread, which would draw into other output.
         self._bars = Bars(
             BarColumn(bar_width=30),
             TextColumn("{task.description}"),
@@ -178,14 +178,14 @@ SILENT_SECONDS = 60
 
 
 class Said:
-    """What was said in the last minute, so that rounds of a second do not fill a log."""
+    """Suppresses repeated messages for a minute, so that short rounds do not fill a log."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._until: dict[object, float] = {}
 
     def lets(self, about: object) -> bool:
-        """Return True, and not again for a minute, for something that is to be said."""
+        """Return True if a message should be printed: once a minute."""
         now = self._clock()
         self._until = {key: until for key, until in self._until.items() if until > now}
         if about in self._until:

@@ -1,7 +1,7 @@
-"""`rillway query`: entries of a time, wherever they are now.
+"""`rillway query`: the entries of a range of time, from archive and memory.
 
-Archive and stream are read in order, and the first entries are there at once. --where is Spark's
-SQL. What is simple of it is evaluated here (filters.py); for the rest Spark is started.
+Archive and stream are read in order, so the first entries are printed at once. --where takes
+Spark's SQL. Simple conditions are evaluated here (filters.py); others start Spark.
 
 Entries go to standard output or to a file; progress goes to standard error. Exits with 0, 1 if it
 cannot go on, 2 for a bad argument, 128 + N after signal N.
@@ -55,14 +55,14 @@ EXPECTED_ERRORS = (
     ServerError,
     StreamMissing,
 )
-# For --where, the fields by name, as text; `raw` has them as they are.
+# For --where: fields by name, as text; `raw` has them unchanged.
 AS_TEXT = (
     "map_from_entries(transform(fields, pair -> "
     "struct(cast(pair.name AS STRING), cast(pair.value AS STRING))))"
 )
 BATCH_ROWS = 1000
 SPARK_SETTINGS = {"spark.sql.mapKeyDedupPolicy": "LAST_WIN"}
-# What needs it comes before.
+# Dropped at the end; conditions may use it.
 NEEDS_SPARK = (
     " needs Spark{}; comparisons of texts with texts, numbers with numbers and times with "
     "'2026-01-31T12:00:00Z', BETWEEN, IN, LIKE, AND, OR and NOT need none"
@@ -72,7 +72,7 @@ MISSING = ", which is missing: pip install 'rillway[pipeline]'"
 
 
 class QueryFailed(Exception):
-    """Spark could not answer; the text is one line."""
+    """Spark failed; the message is one line."""
 
 
 def main(arguments: list[str]) -> int:
@@ -88,7 +88,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read, and write what was read."""
+    """Read the entries and write them."""
     with contextlib.ExitStack() as stack:
         file = sys.stdout
         if options.output is not None and options.format != "parquet":
@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
             )
         )
         batches = selected(history, options.where, options.limit, stack)
-        # Spark sets a handler of signals of its own, so it comes before ours.
+        # Spark sets its own signal handler, so it starts before ours is set.
         interruption = stack.enter_context(Interruption())
         progress = stack.enter_context(Progress(f"querying {options.stream}"))
         for note in history.notes:
@@ -131,8 +131,7 @@ def selected(
 ) -> Iterator[pa.RecordBatch]:
     """The entries for which a condition holds, in order.
 
-    What that takes ends with `stack`. Raises PipelineUnavailable, QueryFailed; the latter also
-    while they are read.
+    Resources end with `stack`. Raises PipelineUnavailable, and QueryFailed, also during iteration.
     """
     if where is None:
         return history.batches()
@@ -152,13 +151,13 @@ def selected(
 
 
 def filtered(batches: Iterator[pa.RecordBatch], chosen: Expression) -> Iterator[pa.RecordBatch]:
-    """The entries for which a condition holds."""
+    """Yield the entries for which a condition holds."""
     for batch in batches:
         yield batch.filter(chosen(batch))
 
 
 def bounds_of(options: argparse.Namespace, unit: str) -> tuple[int, int]:
-    """The range of IDs that is asked for. Raises QueryFailed. `unit`: of the IDs."""
+    """Return the requested range of IDs. `unit`: the unit of the IDs. Raises QueryFailed."""
     try:
         first, last = in_unit(options.first, unit), in_unit(options.last, unit)
     except ValueError as error:
@@ -167,7 +166,7 @@ def bounds_of(options: argparse.Namespace, unit: str) -> tuple[int, int]:
 
 
 def narrowed(where: str, first: int, last: int, unit: str = MS) -> tuple[int, int]:
-    """The range of IDs outside of which the condition holds for no entry. Raises QueryFailed."""
+    """Narrow the range to IDs for which the condition can hold. Raises QueryFailed."""
     try:
         found = bounds(where, Reading(zone=UTC, unit=unit))
     except UnreadableLiteral as error:
@@ -186,7 +185,7 @@ def write_all(
     progress: Progress,
     interruption: Interruption,
 ) -> None:
-    """Up to `limit` entries. Raises Interrupted."""
+    """Write up to `limit` entries. Raises Interrupted."""
     left = limit
     for batch in batches:
         interruption.check()
@@ -233,7 +232,7 @@ def select(
 
 
 def _exact(field: pa.Field) -> str:
-    """Times as numbers: Spark hands them over without their zone."""
+    """Return times as numbers: Spark returns them without their zone."""
     name = quoted_name(field.name)
     return f"unix_micros({name}) AS {name}" if pa.types.is_timestamp(field.type) else name
 
@@ -241,12 +240,12 @@ def _exact(field: pa.Field) -> str:
 def to_batch(
     rows: Sequence[Row], schema: pa.Schema = HISTORY_SCHEMA, unit: str = MS
 ) -> pa.RecordBatch:
-    """Rows of Spark as Arrow has them."""
+    """Convert rows of Spark to a batch."""
     columns = {
         name: pa.array([row[name] for row in rows], schema.field(name).type)
         for name in ("stream", "id", "ms", "seq", EPOCH)
     }
-    # Spark hands times over without their zone, so they are made again.
+    # Spark returns times without their zone, so they are computed again.
     columns["ts"] = timestamps(columns["ms"], unit)
     fields = [[pair.asDict() for pair in row.fields or ()] for row in rows]
     columns["fields"] = pa.array(fields, schema.field("fields").type)
@@ -258,7 +257,7 @@ def to_batch(
 
 
 def _of_row(value: Any) -> Any:
-    """A value of Spark's as Arrow takes it."""
+    """Convert a value of Spark for Arrow."""
     from pyspark.sql import Row
 
     if isinstance(value, Row):

@@ -1,13 +1,13 @@
-"""Conditions of `rillway query --where` that need no Spark, whose start takes ten seconds.
+"""Conditions of `rillway query --where` that are evaluated without Spark.
 
-A part of Spark's SQL, with its meaning: comparisons of texts (`stream`, `id`, `fields['name']`),
-numbers (`ms`, `epoch`) and times (`ts`) with literals or one another, BETWEEN, IN, LIKE, IS NULL,
-AND, OR, NOT; so with typed columns that are texts, integers or, without IN, decimals, times or
-dates. A field that an entry does not have is null, and so is what is compared with it. Texts are
-compared as bytes, as Spark does. Times are in ISO 8601, in UTC if they name no zone. Of a name that
-is there twice the last one counts.
+Spark takes ten seconds to start. This is a subset of its SQL with the same meaning: comparisons of
+texts (`stream`, `id`, `fields['name']`), numbers (`ms`, `epoch`) and times (`ts`) with literals or
+with each other, BETWEEN, IN, LIKE, IS NULL, AND, OR, NOT. Typed columns may be texts, integers or,
+without IN, decimals, times or dates. A missing field is null, and so is a comparison with it. Texts
+are compared as bytes, as in Spark. Times are in ISO 8601, in UTC unless they have a zone. The last
+value of a repeated name counts.
 
-Whatever else a condition has, functions, arithmetic, a number compared with a text, is Spark's.
+Everything else is left to Spark: functions, arithmetic, comparisons of a number with a text.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from rillway.pipeline.arrow.schema import TIMESTAMP
 from rillway.pipeline.ranges.conditions import TIME as TIME_TEXT
 from rillway.pipeline.ranges.conditions import Token, tokens
 
-# A column of a batch: of texts as bytes, of numbers, or of truth values.
+# A column of a batch: texts as bytes, numbers, or truth values.
 Expression: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
 TEXT, NUMBER, DECIMAL, TIME, DATE = "text", "number", "decimal", "time", "date"
 TEXTS, NUMBERS, TS = ("stream", "id"), ("ms", EPOCH), "ts"
-# What Spark knows as well.
+# Formats that Spark accepts as well.
 COLUMNS = (*TEXTS, *NUMBERS, TS, "seq", "fields", "raw")
 COMPARISONS = {
     "=": pc.equal,
@@ -47,27 +47,27 @@ COMPARISONS = {
     ">=": pc.greater_equal,
 }
 LAST_NUMBER = (1 << 63) - 1
-# Of what is compared as decimals, Arrow must have room for all digits before and after the point.
+# To compare decimals, Arrow needs room for all digits before and after the point.
 MAX_DIGITS = 38
 LONG_DIGITS = 19, 0
-# Spark knows no zones that are further away.
+# The largest offset that Spark accepts.
 MAX_ZONE_HOURS = 17
 
 
 class NeedsSpark(Exception):
-    """The condition has something that is not understood here; the text says what."""
+    """The condition uses something that only Spark supports; the message says what."""
 
     def __init__(self, what: str = "this condition") -> None:
         super().__init__(what)
 
 
 class UnknownColumn(Exception):
-    """The condition names a column that does not exist; the text says what to write instead."""
+    """The condition names an unknown column; the message says what to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """`digits`: of numbers, before and after the point; `literal`: what stands in quotes."""
+    """An operand. `digits`: of a number, before and after the point; `literal`: a quoted text."""
 
     kind: str
     of: Expression
@@ -75,13 +75,13 @@ class _Value:
     literal: str | None = None
 
     def fits(self, other: _Value) -> bool:
-        """Whether one can be compared with the other."""
+        """Return True if the two can be compared."""
         if {self.kind, other.kind} <= {NUMBER, DECIMAL}:
             return sum(map(max, self.digits, other.digits)) <= MAX_DIGITS
         return self.kind == other.kind
 
     def beside(self, other: _Value) -> _Value:
-        """What a literal means if it is compared with a time or a date. Raises NeedsSpark."""
+        """Return the meaning of a literal beside a time or a date. Raises NeedsSpark."""
         if self.literal is not None and self.kind in (TEXT, DATE) and other.kind == TIME:
             return _time(self.literal)
         if self.literal is not None and self.kind == TEXT and other.kind == DATE:
@@ -90,9 +90,9 @@ class _Value:
 
 
 def make_filter(condition: str, typed: Sequence[pa.Field] = ()) -> Expression:
-    """What keeps the entries for which a condition holds. Raises NeedsSpark, UnknownColumn.
+    """Return a filter of entries by a condition. Raises NeedsSpark, UnknownColumn.
 
-    `typed`: the typed columns that batches have besides those of every history.
+    `typed`: the batches' typed columns.
     """
     found = tokens(condition, double_quotes=True)
     if found is None:
@@ -109,13 +109,13 @@ def make_filter(condition: str, typed: Sequence[pa.Field] = ()) -> Expression:
 
 
 class _Parser:
-    """One condition. All methods raise NeedsSpark."""
+    """Parses a condition. All methods raise NeedsSpark."""
 
     def __init__(self, found: Sequence[Token], typed: Sequence[pa.Field]) -> None:
         self._found = found
         self._place = 0
         lowered = Counter(column.name.lower() for column in typed)
-        # Of two names that are alike for Spark, it says so itself.
+        # Spark itself reports two names that it does not distinguish.
         self._typed = {
             column.name.lower(): column for column in typed if lowered[column.name.lower()] == 1
         }
@@ -137,7 +137,7 @@ class _Parser:
         return _joined(pc.and_kleene, parts)
 
     def _negation(self) -> Expression:
-        """Of what may be in parentheses."""
+        """Parse NOT, a condition in parentheses, or a comparison."""
         is_negated = False
         while self._takes("NOT"):
             is_negated = not is_negated
@@ -180,7 +180,7 @@ class _Parser:
         return _joined(pc.and_kleene, [_compared(left, ">=", least), _compared(left, "<=", most)])
 
     def _membership(self, left: _Value) -> Expression:
-        """Of decimals, times and dates it is Spark's: `_literal` knows none."""
+        """Parse IN. Decimals, times and dates are left to Spark, as `_literal` has none."""
         self._expect("(")
         chosen = [self._literal(left.kind)]
         while self._takes(","):
@@ -196,7 +196,7 @@ class _Parser:
 
     def _likeness(self, left: _Value) -> Expression:
         pattern = self._literal(TEXT)
-        # `_` stands for a character, and what is compared here are bytes.
+        # `_` stands for a character, but bytes are compared here.
         if left.kind != TEXT or not isinstance(pattern, bytes) or b"_" in pattern:
             raise NeedsSpark
         return lambda batch: pc.match_like(left.of(batch), pattern)
@@ -246,7 +246,7 @@ class _Parser:
     def _literal(self, kind: str) -> bytes | int:
         token = self._next()
         if kind == TEXT and token.kind == "string":
-            # Bytes that are no UTF-8 are so in an argument of the command line.
+            # Surrogates stand for bytes of the command line that are not UTF-8.
             return token.text.encode(errors="surrogateescape")
         if kind == NUMBER and token.kind == "number" and int(token.text) <= LAST_NUMBER:
             return int(token.text)
@@ -266,7 +266,7 @@ class _Parser:
         return token
 
     def _takes(self, text: str) -> bool:
-        """A keyword or a sign, if it comes next."""
+        """Consume a keyword or a sign if it comes next."""
         is_next = self._place < len(self._found) and text in (
             self._found[self._place].keyword,
             self._found[self._place].text if self._found[self._place].kind == "sign" else "",
@@ -280,7 +280,7 @@ class _Parser:
 
 
 def _typed_value(column: pa.Field) -> _Value:
-    """Raises NeedsSpark for types that Spark compares in ways of its own."""
+    """Return a typed column. Raises NeedsSpark for types that Spark compares differently."""
     name, kind = column.name, column.type
     if pa.types.is_string(kind):
         return _Value(TEXT, lambda batch: batch.column(name).cast(pa.binary()))
@@ -295,7 +295,7 @@ def _typed_value(column: pa.Field) -> _Value:
 
 
 def _time(text: str) -> _Value:
-    """Raises NeedsSpark for what is not written as it is read everywhere."""
+    """Parse a time. Raises NeedsSpark for uncommon formats."""
     found = TIME_TEXT.fullmatch(text)
     if found is None:
         raise NeedsSpark
@@ -336,7 +336,7 @@ def _constant(kind: str, scalar: pa.Scalar, literal: str | None = None) -> _Valu
 def _joined(
     join: Callable[[pa.Array, pa.Array], pa.Array], parts: Sequence[Expression]
 ) -> Expression:
-    """One after the other, as there may be thousands."""
+    """Join conditions in a loop, as there may be thousands."""
     return lambda batch: reduce(join, (part(batch) for part in parts))
 
 
@@ -345,14 +345,14 @@ def _negated(chosen: Expression) -> Expression:
 
 
 def field_column(batch: pa.RecordBatch, name: bytes | int) -> pa.Array:
-    """The values of one field; null for entries that do not have it."""
+    """Return the values of a field; null for entries without it."""
     fields = batch.column("fields")
     pairs = fields.flatten()
     is_named = pc.equal(pairs.field("name"), pa.scalar(name, pa.binary()))
     entries = pc.list_parent_indices(fields).filter(is_named)
     values = pairs.field("value").filter(is_named)
     if len(entries) > 1:
-        # The last one of each entry.
+        # The last value of each entry.
         is_last = pc.not_equal(entries.slice(0, len(entries) - 1), entries.slice(1))
         is_last = pa.concat_arrays([is_last, pa.array([True])])
         entries, values = entries.filter(is_last), values.filter(is_last)
@@ -366,7 +366,7 @@ AFTER = OPERATORS | {
     *("", ")", "[", ".", "AND", "OR", "NOT", "IN", "IS"),
     *("LIKE", "ILIKE", "RLIKE", "REGEXP", "BETWEEN"),
 }
-# Words that are values by themselves.
+# Keywords that are values.
 CONSTANTS = {
     *("TRUE", "FALSE", "NULL", "USER", "CURRENT_USER", "SESSION_USER"),
     *("CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP"),
@@ -374,7 +374,7 @@ CONSTANTS = {
 
 
 def unknown_column(condition: str, found: Sequence[Token], columns: Iterable[str]) -> str:
-    """What to say of names that are no columns; empty if there are none for certain."""
+    """Return a message about unknown column names; empty if none is certain."""
     known = list(columns)
     wrong = _unknown(found, {name.lower() for name in known})
     if not wrong:
@@ -388,7 +388,7 @@ def unknown_column(condition: str, found: Sequence[Token], columns: Iterable[str
 
 def _unknown(found: Sequence[Token], known: set[str]) -> list[Token]:
     texts = [_operator(token) for token in found]
-    # The names of lambdas and subqueries are their own.
+    # Lambdas and subqueries define names of their own.
     if ("-", ">") in pairwise(texts) or "SELECT" in texts:
         return []
     around = zip(["", *texts], found, [*texts[1:], ""], strict=False)
@@ -404,7 +404,7 @@ def _unknown(found: Sequence[Token], known: set[str]) -> list[Token]:
 
 
 def _operator(token: Token) -> str:
-    """A keyword or a sign; a value is none, whatever stands in it."""
+    """Return a keyword or a sign; `value` for a value."""
     return token.text if token.kind == "sign" else token.keyword or "value"
 
 
@@ -414,7 +414,7 @@ def _after(found: Sequence[Token], token: Token) -> str:
 
 
 def _with_fields(condition: str, wrong: Sequence[Token]) -> str:
-    """The condition, with fields in place of the names."""
+    """Return the condition with the names replaced by fields."""
     for token in reversed(wrong):
         quote = '"' if "'" in token.text else "'"
         end = token.place + len(token.text) + 2 * (token.kind == "quoted")

@@ -1,15 +1,15 @@
-"""One range of time over archive and stream, with no gap and no duplicate.
+"""A range of time over archive and stream, without gaps and duplicates.
 
-What the archive's log says decides: entries up to the archived end come from the archive, later
-ones from the stream, whether they are in both or not. A gap could only come from a trim while the
-range is read. So the stream is pinned first, at the end that the archive had then, and the archive
-is looked at again under the pin: nothing after either end can then be trimmed until the pin goes.
+The archive's log decides: entries up to the archived end come from the archive, later ones from the
+stream, even if they are in both. Only a trim during the read could leave a gap. So the stream is
+pinned first, at the archived end, and the archive is read again under the pin: nothing after either
+end can then be trimmed until the pin is removed.
 
-The stream is recognised as the archiver does it (archive/identity/recognition.py). Where its
-history has parted from the archived one, live entries follow where the two part. Of an archive that
-has several epochs, `all` takes the rows of each, `current` those that lead to the present one.
+The stream is recognised as in the archiver (archive/identity/recognition.py). If its history
+diverged from the archived one, live entries follow the point of divergence. In an archive with
+several epochs, `all` takes the rows of each, `current` those of the line of the present one.
 
-Guarantees: complete, or an error. Leaves out: entries that XDEL removes from the stream stay in the
+Guarantees a complete range or an error. Entries that XDEL removes from the stream stay in the
 archive if they were archived before.
 """
 
@@ -73,26 +73,26 @@ if TYPE_CHECKING:
 
 
 HISTORY_SCHEMA = arrow_schema().append(pa.field(EPOCH, pa.int32()))
-# A stream may part from the archive between the look at it and the pin.
+# A stream may diverge from the archive before it is pinned.
 MAX_PINS = 5
-# `ts` in Spark's SQL where IDs are no milliseconds.
+# `ts` in Spark's SQL if IDs are not in milliseconds.
 SQL_TIMES = {
     US: "timestamp_micros(ms)",
     NS: "timestamp_micros(ms div 1000)",
     NONE: "cast(NULL AS TIMESTAMP)",
 }
-# What Spark's readers take for a pattern.
+# Characters that make a path a pattern for Spark.
 GLOB = frozenset("*?[]{}\\")
 
 
 @dataclass(slots=True)
 class History:
-    """A range of a stream, fixed: rows of the archive, and IDs of the stream. Both in order.
+    """A fixed range of a stream: rows of the archive, then IDs of the stream, both in order.
 
-    `archived`: None without an archive; `live`: first and last ID, None if there is nothing;
-    `epoch`: of what is live. `notes`: what the user should know. `staged`: where `stage` has put
-    what `live` names. `columns`: the typed ones of the archive; `typed`: those that this stream has
-    or had, and why values have none. `unit`: of the IDs.
+    `archived`: the rows, None without an archive; `live`: first and last ID in memory, None if
+    there are none; `epoch`: that of the live entries; `notes`: messages for the user; `staged`: the
+    file to which `stage` copied the live entries; `columns`: the archive's typed columns; `typed`:
+    those that this stream has or had, and why values are missing; `unit`: the unit of the IDs.
     """
 
     url: str
@@ -117,11 +117,11 @@ class History:
 
     @property
     def fields(self) -> FieldMap | None:
-        """Which fields have typed columns now."""
+        """The fields that have typed columns now."""
         return self.columns.of(self.stream)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The entries in order, with `schema`, without Spark. Raises DataLost."""
+        """Yield the entries in order, with `schema`, without Spark. Raises DataLost."""
         yield from self._archived_batches()
         yield from self._live_batches()
 
@@ -132,8 +132,10 @@ class History:
 
     @property
     def must_be_copied(self) -> bool:
-        """True if Spark's own readers cannot have the archive: it is in an object store, its folder
-        is a pattern to them, or fields have left `fields` for columns."""
+        """True if Spark's own readers cannot read the archive.
+
+        It is in an object store, its path is a pattern for them, or fields were moved to columns.
+        """
         if self.archived is None:
             return bool(self.typed)
         folder = self.archived.store.folder
@@ -147,7 +149,7 @@ class History:
                     yield history_batch(self._with_columns(batch), self.epoch, self.typed)
 
     def _with_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Live entries with typed columns as archived ones have them, and all their fields."""
+        """Return live entries with typed columns like archived ones, and all their fields."""
         if not self.typed or not len(batch):
             return batch
         run = Run(self.stream, KnownLayouts(), len(batch), names_of(batch.column(FIELDS)))
@@ -158,12 +160,12 @@ class History:
         return batch
 
     def stage(self, folder: Path) -> None:
-        """Copy what is in memory to a file in `folder`, for a Spark that sees this machine's files.
+        """Copy live entries to a file in `folder`, for a Spark on this machine.
 
         Spark reads a file by itself; to read the stream it starts Python several times, which takes
-        longer than copying a million entries. What is archived in an object store is copied as
-        well: Spark does not come with what it takes to read there; and so is what has typed
-        columns, whose fields are made whole again. Raises DataLost.
+        longer than copying a million entries. Archived rows are copied too if they are in an object
+        store, which Spark cannot read without extra packages, or if they have typed columns, to
+        restore their fields. Raises DataLost.
         """
         self.staged = folder / "live.parquet"
         self.staged_archive = self.must_be_copied
@@ -176,7 +178,7 @@ class History:
                 writer.write_batch(batch)
 
     def data_frame(self, spark: SparkSession) -> DataFrame:
-        """Return the history as a DataFrame of Spark, in no order."""
+        """Return the history as a Spark DataFrame, in no particular order."""
         from pyspark.sql import functions
 
         parts = []
@@ -226,7 +228,7 @@ class History:
         return frame.where(sql_between(segment.first, segment.last)).select(*schema.names)
 
     def _live_frame(self, spark: SparkSession, first: int, last: int) -> DataFrame:
-        # The number of removed entries: those after the archived end have been checked already.
+        # Removed entries are counted from here: those after the archived end were checked before.
         start = Position(first - 1, self.facts.trimmed)
         return (
             spark.read.format("redis-streams")
@@ -242,7 +244,7 @@ class History:
 def history_batch(
     batch: pa.RecordBatch, epoch: int, typed: Sequence[pa.Field] = ()
 ) -> pa.RecordBatch:
-    """Entries of a stream, as HISTORY_SCHEMA has them, and typed columns."""
+    """Return entries of a stream with the columns of HISTORY_SCHEMA and typed ones."""
     numbers = pa.repeat(pa.scalar(epoch, pa.int32()), len(batch))
     entry = [batch.column(name) for name in COLUMNS]
     return pa.RecordBatch.from_arrays(
@@ -252,9 +254,9 @@ def history_batch(
 
 
 def sql_between(first: int, last: int) -> str:
-    """The condition of an ID to be within two others, both included, in SQL.
+    """Return the SQL condition for IDs between two others, both included.
 
-    The bounds of `ms` stand by themselves: those are what Parquet can skip row groups by.
+    The bounds of `ms` are separate terms, by which Parquet skips row groups.
     """
     low, high = ms_of(first), min(ms_of(last), (1 << 63) - 1)
     least, most = first & MAX_SEQ, last & MAX_SEQ if ms_of(last) == high else MAX_SEQ
@@ -281,13 +283,15 @@ def open_history(
     storage_options: Mapping[str, str] | None = None,
     bounds: Callable[[str], tuple[int, int]] | None = None,
 ) -> Iterator[History]:
-    """Fix and hold a range; `archive` None reads the stream alone. `epochs`: `all` or `current`.
-    `bounds`: of the unit of the stream's IDs, the range instead of `first` and `last`.
+    """Fix and hold a range; without `archive`, of the stream alone.
+
+    `epochs`: `all` or `current`. `bounds`: a function of the unit of IDs that returns the range,
+    instead of `first` and `last`.
 
     Raises ArchiveError, also for IDs that Arrow cannot hold, ServerError, ConnectionLost;
-    StreamMissing, if that is wanted, for a stream that is neither in memory nor in the archive;
-    DataLost if entries are in neither; Refused if the stream is not the one that was archived; on
-    leaving, PinLost if the range was not held all the time.
+    StreamMissing, if requested, for a stream that is neither in memory nor in the archive; DataLost
+    if entries are in neither; Refused if the stream is not the one that was archived; at the end,
+    PinLost if the range was not held all the time.
     """
     if epochs not in EPOCH_CHOICES:
         raise ValueError(f"epochs is one of {', '.join(EPOCH_CHOICES)}, not {epochs!r}")
@@ -309,7 +313,7 @@ def open_history(
             history.unit = unit
             yield history
             if start.n is not None:
-                # What others have trimmed meanwhile.
+                # Others may have trimmed meanwhile.
                 check_start(policy, stream, start, read_facts(connection, stream))
         except BaseException:
             pin.drop()
@@ -318,7 +322,7 @@ def open_history(
 
 
 def _unit(connection: Connection, table: ArchiveTable | None, stream: str) -> str:
-    """Of the IDs: as the archive has it, else as those in memory look like."""
+    """Return the unit of IDs from the archive, or as recognised in memory."""
     if table is not None and table.record(stream) is not None:
         return table.unit(stream)
     facts = read_facts(connection, stream)
@@ -331,7 +335,7 @@ def _unit(connection: Connection, table: ArchiveTable | None, stream: str) -> st
 def _pinned(
     connection: Connection, table: ArchiveTable | None, stream: str
 ) -> tuple[Pin, Recognised | None, StreamFacts]:
-    """The stream, held after what the archive has of it. Raises ArchiveError, Refused."""
+    """Pin the stream at its archived end. Raises ArchiveError, Refused."""
     after = _end(_recognised(connection, table, stream))
     for _ in range(MAX_PINS):
         pin = Pin(connection.url, stream, after)
@@ -353,7 +357,7 @@ def _pinned(
 def _recognised(
     connection: Connection, table: ArchiveTable | None, stream: str
 ) -> Recognised | None:
-    """None if nothing is archived, or nothing in memory. Raises ArchiveError, Refused."""
+    """Recognise the stream. None if archive or memory is empty. Raises ArchiveError, Refused."""
     for _ in range(MAX_PINS):
         if table is None or table.end(stream) is None:
             return None
@@ -361,7 +365,7 @@ def _recognised(
         try:
             return recognise(connection, table, stream, Rules(), now_ms=0)
         except Refused:
-            # The stream is read after the archive: an archiver may have moved both on in between.
+            # The stream is read after the archive: an archiver may have advanced both in between.
             table.refresh()
             if table.record(stream) == looked_at:
                 raise
@@ -422,7 +426,7 @@ def _fix(
 
 
 def _expired(table: ArchiveTable, stream: str, first: int) -> list[str]:
-    """Notes of entries after `first` that have expired."""
+    """Return notes about entries after `first` that have expired."""
     record, expired_ms = table.record(stream), table.expired_before_ms(stream)
     if record is None or expired_ms is None:
         return []
@@ -435,7 +439,7 @@ def _expired(table: ArchiveTable, stream: str, first: int) -> list[str]:
 
 
 def _typed(table: ArchiveTable, stream: str) -> tuple[pa.Field, ...]:
-    """The typed columns that a stream has or had, in the order of the schema."""
+    """Return the typed columns that a stream has or had, in the order of the schema."""
     fields, record = table.columns.of(stream), table.record(stream)
     names = {RESCUED, *columns_of({} if record is None else record.layouts)}
     names.update(() if fields is None else (column.name for column in fields.columns))
@@ -457,12 +461,12 @@ def read_history(
     fail_if_missing: bool = True,
     storage_options: Mapping[str, str] | None = None,
 ) -> Iterator[DataFrame]:
-    """A DataFrame over archive and stream, for use within the `with` block, which holds it.
+    """Yield a DataFrame over archive and stream, which is held during the `with` block.
 
-    `first` and `last` are IDs, both included: `make_id(ms)` of rillway.pipeline.wire.ids makes
-    one of a time. `epochs`: `all`, or `current` for the history that leads to what is in memory
-    now. Columns: stream, id, ms, seq, ts, fields, epoch, and the typed ones that the archive has
-    for the stream. Raises as open_history does; Spark's own errors carry what went wrong in a task.
+    `first` and `last` are IDs, both included; `make_id(ms)` of rillway.pipeline.wire.ids makes one
+    of a time. `epochs`: `all`, or `current` for the history that leads to the stream in memory.
+    Columns: stream, id, ms, seq, ts, fields, epoch, and the archive's typed columns for the stream.
+    Raises the errors of open_history; errors of tasks are raised by Spark.
     """
     with ExitStack() as stack:
         history = stack.enter_context(

@@ -1,11 +1,10 @@
-"""Entries for people and programs: as a table, as lines of JSON, as CSV, as a Parquet file.
+"""Writes entries as a table, as lines of JSON, as CSV or as a Parquet file.
 
-Typed columns that an archive has stand beside the fields, which JSON and CSV have whole; a table
+Typed columns of an archive are written beside the fields. JSON and CSV have all fields; a table
 leaves out those that a column shows.
 
-Values are bytes. What is UTF-8 is shown as text; other values are {"base64": ...} in JSON and CSV,
-and have \\xHH in a table. An entry that has a field's name twice keeps both: its fields are a list
-of pairs in JSON.
+Values are bytes. UTF-8 is shown as text; other values are {"base64": ...} in JSON and CSV, and have
+\\xHH in a table. Repeated fields are kept: the fields are then a list of pairs in JSON.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from rillway.pipeline.query.history import HISTORY_SCHEMA
 
 
 def json_texts(values: pa.Array) -> list[str]:
-    """Each value in JSON; `null` for null."""
+    """Return each value in JSON; `null` for null."""
     return [_text(value) for value in plain_values(values)]
 
 
 def cell_texts(values: pa.Array) -> list[str]:
-    """The same for people: a string without quotation marks, nothing for null."""
+    """Return each value for people: strings without quotation marks, nothing for null."""
     return [
         "" if value is None else value if isinstance(value, str) else _text(value)
         for value in plain_values(values)
@@ -41,9 +40,9 @@ def cell_texts(values: pa.Array) -> list[str]:
 
 
 def plain_values(values: pa.Array) -> list[Any]:
-    """What JSON has: text, numbers (of them decimals), true and false, lists and objects."""
+    """Convert to the types of JSON: text, numbers (decimals too), booleans, lists, objects."""
     if pa.types.is_date(values.type):
-        # Python has no year 0.
+        # Python's dates have no year 0.
         found: list[Any] = values.cast(pa.string()).to_pylist()
         return found
     return [_plain(value, values.type) for value in values.to_pylist()]
@@ -87,7 +86,7 @@ LAST_TEXT_MS = 253_402_300_799_999  # the end of the year 9999
 
 
 class Output(Protocol):
-    """Takes entries in batches that have the columns of a stream."""
+    """Writes batches of entries."""
 
     def write(self, batch: pa.RecordBatch) -> None: ...
 
@@ -102,9 +101,9 @@ def open_output(
     schema: pa.Schema = HISTORY_SCHEMA,
     fields: FieldMap | None = None,
 ) -> Output:
-    """`file`: where text goes; `path`: where a Parquet file goes; `columns`: fields for CSV.
+    """Open an output. `file`: for text; `path`: for a Parquet file; `columns`: those of the CSV.
 
-    `schema`: that of the batches; `fields`: which of them have typed columns.
+    `schema`: the batches' schema; `fields`: the fields that have typed columns.
     """
     typed = [each for each in schema.names if each not in (*HISTORY_SCHEMA.names, RESCUED)]
     if name == "parquet":
@@ -118,7 +117,7 @@ def open_output(
 
 
 class TableOutput:
-    """ID, time, typed columns and fields; the columns are as wide as in the first batch."""
+    """A table of ID, time, typed columns and fields, as wide as the first batch needs."""
 
     def __init__(self, file: TextIO, typed: Sequence[str], fields: FieldMap | None) -> None:
         self._file, self._typed, self._fields = file, typed, fields
@@ -143,7 +142,7 @@ class TableOutput:
         return "  ".join([*padded, cells[-1]]) + "\n"
 
     def _left(self, batch: pa.RecordBatch) -> Iterator[list[tuple[bytes, bytes]]]:
-        """The fields of each entry that no typed column shows."""
+        """Return the fields of each entry that no typed column shows."""
         nulls = {name: batch.column(name).is_null().to_pylist() for name in self._typed}
         for row, pairs in enumerate(pairs_of(batch)):
             if self._fields is None:
@@ -161,7 +160,7 @@ class TableOutput:
 
 
 class JsonOutput:
-    """One object for each line: stream, id, fields, and columns if there are typed ones."""
+    """Lines of JSON: stream, id, fields, and columns if there are typed ones."""
 
     def __init__(self, file: TextIO, typed: Sequence[str]) -> None:
         self._file, self._typed = file, typed
@@ -193,8 +192,10 @@ class JsonOutput:
 
 
 class CsvOutput:
-    """stream, id, ts, and each of the columns asked for: typed ones, or fields. If none is asked
-    for, all typed ones, and all fields as JSON."""
+    """CSV with stream, id, ts, and the requested typed columns or fields.
+
+    By default, all typed columns, and all fields as JSON.
+    """
 
     def __init__(self, file: TextIO, columns: Sequence[str], typed: Sequence[str]) -> None:
         self._writer = csv.writer(file, lineterminator="\n")
@@ -250,7 +251,7 @@ class ParquetOutput:
 
 
 def pairs_of(batch: pa.RecordBatch) -> list[list[tuple[bytes, bytes]]]:
-    """The fields of each entry."""
+    """Return the fields of each entry."""
     return [
         [(pair["name"], pair["value"]) for pair in fields]
         for fields in batch.column("fields").to_pylist()
@@ -258,15 +259,13 @@ def pairs_of(batch: pa.RecordBatch) -> list[list[tuple[bytes, bytes]]]:
 
 
 def time_texts(batch: pa.RecordBatch) -> list[str]:
-    """The times of entries; empty where an ID is none."""
+    """Return the times of entries; empty if an ID is none."""
     times = batch.column("ts").cast(pa.int64()).to_pylist()
     return ["" if time is None else time_text(time) for time in times]
 
 
 def time_text(us: int) -> str:
-    """`2013-01-01 10:15:00.000`, with six digits if there are microseconds; Unix milliseconds
-    where there is no such date.
-    """
+    """Format `2013-01-01 10:15:00.000`, or with microseconds; Unix ms beyond the calendar."""
     ms, rest = divmod(us, 1000)
     if ms > LAST_TEXT_MS:
         return str(ms)
@@ -275,7 +274,7 @@ def time_text(us: int) -> str:
 
 
 def plain(fields: list[tuple[bytes, bytes]]) -> str:
-    """`carrier=UA flight=1545`."""
+    """Format fields for people: `carrier=UA flight=1545`."""
     return " ".join(
         f"{name.decode(errors='backslashreplace')}={value.decode(errors='backslashreplace')}"
         for name, value in fields

@@ -1,7 +1,7 @@
-"""What a batch has to read and what its tasks have read, each as a line of the log.
+"""Logs what a batch has to read and what its tasks have read.
 
-Spark takes no figures of its own from a source in Python but the ends of the streams, and a task
-cannot tell the driver more than rows. So each writes its line where it runs.
+Spark accepts no metrics from a Python source except the ends of the streams, and a task returns
+only rows to the driver. So each writes its line where it runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rillway.plurals import count_of
 def log_batch(
     begin: Offset, end: Offset, facts: Mapping[str, StreamFacts], planned: Sequence[Task]
 ) -> None:
-    """`begin` has all streams that `end` has. Entries are estimated where they are not counted."""
+    """`begin` has all streams of `end`. Entries that are not counted are estimated."""
     streams = [name for name, each in end.items() if each.id > begin[name].id]
     left = {name: backlog(each.id, each.n, facts[name]) for name, each in end.items()}
     entries = sum(
@@ -44,9 +44,9 @@ def log_batch(
 
 @dataclass(slots=True)
 class TaskAccount:
-    """What one attempt of a task has read.
+    """Counts what one attempt of a task has read.
 
-    `repeats`: pages that were asked for again, in smaller parts or from another node.
+    `repeats`: pages that were requested again, in smaller parts or from another node.
     """
 
     partition: int = 0
@@ -57,7 +57,7 @@ class TaskAccount:
     began: float = field(default_factory=time.monotonic)
 
     def counted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches; the line is written when they are over, or the task is ended."""
+        """Yield the batches; log the line after the last one, or when the task is ended."""
         try:
             for batch in batches:
                 self.rows += len(batch)

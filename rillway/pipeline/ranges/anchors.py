@@ -1,15 +1,15 @@
 """Anchors: entries that prove, by their bytes, that a stream still has the history that was read.
 
-An ID says nothing of what an entry holds: a stream that was created again, or whose last entries a
-failover lost, may have other entries under the same IDs. So a reader remembers some of the last
-entries that it read, by ID and hash. If one of them is still there with the same hash, the history
-is the same up to it.
+An ID does not identify an entry's content: a stream that was created again, or that lost its last
+entries in a failover, may have other entries under the same IDs. So a reader remembers some of the
+last entries that it read, by ID and hash. If one of them still has the same hash, the history is
+the same up to it.
 
-Kept are the entries 1, 10, 100 and 1,000 back from the end, as closely as small steps allow: the
-last one may have been lost or deleted, and then an older one shows where the histories parted.
+The entries kept are 1, 10, 100 and 1,000 back from the end, as nearly as small steps allow: if the
+last one was lost or deleted, an older one shows where the histories diverged.
 
-A hash is SHA-1, in hexadecimal, of `length:word` for each name and value, in order: scripts of the
-server make the same with `redis.sha1hex`.
+A hash is the hexadecimal SHA-1 of `length:word` for each name and value, in order; scripts compute
+it with `redis.sha1hex`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Anchor:
 
 
 def entry_hash(words: Iterable[bytes]) -> str:
-    """The hash of an entry. `words`: its names and values in turn, as the server sends them."""
+    """Return the hash of an entry. `words`: its alternating names and values."""
     digest = hashlib.sha1(usedforsecurity=False)
     for word in words:
         digest.update(b"%d:%b" % (len(word), word))
@@ -45,7 +45,7 @@ def entry_hash(words: Iterable[bytes]) -> str:
 
 
 def pick(entries: Sequence[RawEntry]) -> tuple[Anchor, ...]:
-    """The anchors of entries that end where they end, the last one first."""
+    """Return the anchors of entries, counted from their end, the last one first."""
     return tuple(
         Anchor(parse_id(entries[-back][0]), entry_hash(entries[-back][1]), back)
         for back in DISTANCES
@@ -54,11 +54,11 @@ def pick(entries: Sequence[RawEntry]) -> tuple[Anchor, ...]:
 
 
 def extended(before: Sequence[Anchor], added: int, picked: Sequence[Anchor]) -> tuple[Anchor, ...]:
-    """The anchors after some more entries were read, the last one first.
+    """Return the anchors after more entries were read, the last one first.
 
-    `before`: those until then; `added`: the number of entries that were read; `picked`: their
-    anchors. Of all between two distances the one farthest back is kept: so they stay apart even if
-    entries come one by one.
+    `before`: the anchors so far; `added`: the number of entries read since; `picked`: their
+    anchors. Between two distances the farthest one is kept, so anchors stay apart even if entries
+    come one by one.
     """
     moved = [replace(anchor, back=anchor.back + added) for anchor in before]
     kept: list[Anchor] = []

@@ -1,12 +1,12 @@
-"""The range of time that a SQL condition leaves of a stream, for readers that can begin and end.
+"""Derives the range of time that a SQL condition allows, for readers of ranges.
 
-Only what is certain is taken: of comparisons with AND between them, those of an entry's ID (`=`),
-`ms` or `ts` with a literal. Everything else leaves the range as it is. A range may be wider than
-its condition; whoever reads it applies the condition to what comes.
+Only certain terms count: among terms joined by AND, comparisons of an entry's ID (`=`), `ms` or
+`ts` with a literal. Everything else leaves the range as it is. A range may be wider than its
+condition, which the reader still applies to the entries.
 
-Leaves out: parsing SQL. A condition is cut at its ANDs; where another word could give them another
-meaning (OR, CASE, BETWEEN), nothing is taken. What a time may look like besides ISO 8601 is for the
-engine to say that evaluates the condition.
+Does not parse SQL. A condition is split at its ANDs; if another keyword could change their meaning
+(OR, CASE, BETWEEN), nothing counts. Formats of times other than ISO 8601 are left to the engine
+that evaluates the condition.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ TOKEN = re.compile(
 )
 COMMENTS = ("--", "/*")
 OTHER_GRAMMAR = {"OR", "CASE", "BETWEEN"}
-# Beside a comparison that is a condition by itself. Elsewhere its words may belong to others: in
+# What may stand beside a complete comparison. Elsewhere its words may belong to another expression:
 # `customer.id = 'a'`, `'x' || id = 'a'`, `id -> id = 'a'`.
 BEFORE, AFTER = ("", "(", "AND", "OR", "NOT"), ("", ")", "AND", "OR")
-# Each parenthesis takes a few calls.
+# Each parenthesis takes a few nested calls.
 MAX_DEPTH = 100
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "==": "=="}
 EQUAL = ("=", "==")
@@ -37,7 +37,7 @@ ID = re.compile(r"(\d{1,20})-\d+")
 TIME = re.compile(r"(\d{4}-\d\d-\d\d)([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?)?")
 NUMBER = re.compile(r"\s*[+-]?\d+(\.\d*)?\s*")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# What is expected of a text that a column is compared with.
+# The expected form of a text that is compared with a column.
 EXAMPLES = {
     "id": "the ID of an entry, such as '1700000000000-0'",
     "ms": "milliseconds since 1970, such as 1700000000000",
@@ -47,8 +47,11 @@ EXAMPLES = {
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`kind`: string, quoted, word, number, fraction or sign; `text`: without quotation marks;
-    `place`: where it begins in the condition."""
+    """A token of a condition.
+
+    `kind`: string, quoted, word, number, fraction or sign; `text`: without quotation marks;
+    `place`: its index in the condition.
+    """
 
     kind: str
     text: str
@@ -60,21 +63,21 @@ class Token:
 
     @property
     def keyword(self) -> str:
-        """A word in upper case; empty for what is no word."""
+        """The word in upper case; empty if the token is no word."""
         return self.text.upper() if self.kind == "word" else ""
 
 
 class UnreadableLiteral(ValueError):
-    """A text that is compared with a column and is none of its values; a sentence."""
+    """A text that is compared with a column cannot be its value; the message is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How names and literals are read.
 
-    `zone`: of times that name none; None if it is not known. `prefix`: what the names of the
-    columns `id`, `ms` and `ts` begin with. `instant`: Unix ms of a time that is not written as ISO
-    8601, None for a text that is no time; without it, any text may be one. `unit`: of the IDs.
+    `zone`: that of times without one, None if unknown. `prefix`: the prefix of the columns `id`,
+    `ms` and `ts`. `instant`: returns the Unix ms of a time that is not in ISO 8601, None if it is
+    no time; without it, any text may be one. `unit`: the unit of the IDs.
     """
 
     zone: tzinfo | None
@@ -83,36 +86,36 @@ class Reading:
     unit: str = MS
 
     def column(self, name: Token) -> str:
-        """`id`, `ms`, `ts` or another name; empty if it is none, or lacks the prefix."""
+        """Return `id`, `ms`, `ts` or another name; empty for no name, or without the prefix."""
         is_ours = name.is_name and name.text.startswith(self.prefix)
         return name.text[len(self.prefix) :] if is_ours else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """First halves of IDs, both included; None: open."""
+    """The first halves of the first and last ID, both included; None means open."""
 
     first_ms: int | None = None
     last_ms: int | None = None
 
 
 def quoted_name(name: str) -> str:
-    """In backticks, as Spark's SQL has names of all characters."""
+    """Return a name in backticks, which may have any characters in Spark's SQL."""
     return f"`{name.replace('`', '``')}`"
 
 
 def names_in(condition: str, names: Iterable[str]) -> list[str]:
-    """Those of `names` that a condition may use: all of them if that is not certain."""
+    """Return those of `names` that a condition may use; all of them if that is uncertain."""
     found = tokens(condition)
     used = None if found is None else {each.text.lower() for each in found if each.is_name}
     return [name for name in names if used is None or name.lower() in used]
 
 
 def bounds(condition: str, reading: Reading) -> Bounds:
-    """The range of time outside of which the condition is true for no entry.
+    """Return a range of time outside of which the condition is true for no entry.
 
-    Raises UnreadableLiteral: a comparison with such a text is true for no entry, or an error only
-    when the condition is applied.
+    Raises UnreadableLiteral: otherwise such a comparison would match nothing, or fail only when the
+    condition is applied.
     """
     found = tokens(condition)
     if found is None:
@@ -125,11 +128,12 @@ def bounds(condition: str, reading: Reading) -> Bounds:
 
 
 def tokens(condition: str, *, double_quotes: bool = False) -> list[Token] | None:
-    """None for what is not known well enough: escapes, exponents, other quotes, comments; and for
-    what is too deep.
+    """Split a condition into tokens.
 
-    `double_quotes`: true if it is certain that they enclose a string; a setting of Spark makes them
-    enclose a name.
+    None for syntax that is not supported: escapes, exponents, other quotes, comments, deep nesting.
+
+    `double_quotes`: true if they certainly enclose a string; a setting of Spark makes them enclose
+    a name.
     """
     found: list[Token] = []
     place = depth = 0
@@ -151,7 +155,7 @@ def tokens(condition: str, *, double_quotes: bool = False) -> list[Token] | None
 
 
 def _bounds(found: Sequence[Token], reading: Reading) -> Iterator[Bounds]:
-    """Those of each comparison that says something."""
+    """Return the bounds of each usable comparison."""
     parts: list[list[Token]] = [[]]
     depth = 0
     for token in found:
@@ -184,7 +188,7 @@ def _is_enclosed(found: Sequence[Token]) -> bool:
 
 
 def _comparison(found: Sequence[Token], reading: Reading) -> Bounds:
-    """Open bounds for whatever is no comparison of such a column with a literal."""
+    """Return the bounds of a comparison; open ones for any other term."""
     signs = [place for place, each in enumerate(found) if each.kind == "sign"]
     if len(signs) != 1 or found[signs[0]].text not in FLIPPED:
         return Bounds()
@@ -209,7 +213,7 @@ def _comparison(found: Sequence[Token], reading: Reading) -> Bounds:
 
 
 def _milliseconds(column: str, literal: Sequence[Token], reading: Reading) -> int | None:
-    """The millisecond that a literal lies in; None for any other literal."""
+    """Return the millisecond of a literal; None for any other literal."""
     *types, value = literal or [Token("", "")]
     kinds = [each.keyword for each in types]
     if column == "ms" and not types and value.kind == "number":
@@ -241,7 +245,7 @@ def _instant(text: str, reading: Reading, *, is_date: bool) -> int | None:
 
 
 def _check_literals(found: Sequence[Token], reading: Reading) -> None:
-    """Of comparisons of a column with a text, wherever they stand. Raises UnreadableLiteral."""
+    """Check all comparisons of a column with a text. Raises UnreadableLiteral."""
     end = Token("", "")
     around = [end, *found, end]
     for before, left, sign, right, after in zip(

@@ -1,4 +1,4 @@
-"""Which streams a query reads: those that are named, or those whose names match a pattern."""
+"""Finds the streams that a query reads, by name or by pattern."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCAN_COUNT = 1000
 
 
 class StreamMissing(Exception):
-    """A stream that is named is not there, misspelt most likely; or the key is no stream."""
+    """A named stream does not exist, and is probably misspelt; or the key is no stream."""
 
 
 class Selection(Protocol):
@@ -35,9 +35,9 @@ class Selection(Protocol):
 def streams_to_read(
     connection: Connection, chosen: Selection, *, one_is_enough: bool = False
 ) -> list[str]:
-    """Where a read begins. Raises StreamMissing if that is not wanted otherwise.
+    """Return the streams to read. Raises StreamMissing unless missing ones are allowed.
 
-    `one_is_enough`: a partition is there when it has its first entry.
+    `one_is_enough`: one existing stream suffices: a partition exists from its first entry on.
     """
     if chosen.fail_if_missing:
         remedy = "option failIfMissing=false reads it once it is there"
@@ -52,12 +52,12 @@ def streams_to_read(
 def check_there(
     connection: Connection, *names: str, remedy: str = "--allow-missing goes on without it"
 ) -> None:
-    """`remedy`: what to do about a stream that is missing. Raises StreamMissing, ServerError."""
+    """Raises StreamMissing, with `remedy` as advice, and ServerError."""
     check_kinds(connection, kinds_of(connection, names), remedy)
 
 
 def check_kinds(connection: Connection, kinds: Mapping[str, str], remedy: str) -> None:
-    """`kinds`: what TYPE has said of keys that must be streams. Raises StreamMissing."""
+    """Raises StreamMissing. `kinds`: the replies to TYPE of keys that must be streams."""
     where = public_url(connection.url)
     missing = [name for name, kind in kinds.items() if kind == "none"]
     if missing:
@@ -69,12 +69,12 @@ def check_kinds(connection: Connection, kinds: Mapping[str, str], remedy: str) -
 
 
 def none_fits(url: str, pattern: str) -> str:
-    """The sentence for a pattern that finds nothing."""
+    """Return the message for a pattern that matches nothing."""
     return f"no stream at {public_url(url)} fits {pattern}"
 
 
 def kinds_of(connection: Connection, names: Sequence[str]) -> dict[str, str]:
-    """What TYPE says of keys: `stream`, `none` for one that is not there. Raises ServerError."""
+    """Return the replies to TYPE of keys; `none` for a missing one. Raises ServerError."""
     replies = connection.call_all([("TYPE", name) for name in names])
     for reply in replies:
         if isinstance(reply, ServerError):
@@ -83,7 +83,7 @@ def kinds_of(connection: Connection, names: Sequence[str]) -> dict[str, str]:
 
 
 def find_streams(connection: Connection, names: tuple[str, ...], pattern: str | None) -> list[str]:
-    """The names in order, then others that fit a pattern, a glob as in KEYS.
+    """Return the names in order, then others that match a pattern, a glob as in KEYS.
 
     SCAN does not block the server.
     """
@@ -93,7 +93,7 @@ def find_streams(connection: Connection, names: tuple[str, ...], pattern: str | 
 
 @lru_cache(maxsize=1000)
 def glob(pattern: str) -> re.Pattern[str]:
-    """A pattern of names as the server has them: `*`, `?`, `[a-c]`, `[^x]`, and `\\` before one."""
+    """Compile a glob of the server: `*`, `?`, `[a-c]`, `[^x]`, and `\\` to escape."""
     parts = re.findall(r"\\.|\[\^?(?:\\.|[^\]])*\]|.", pattern, re.DOTALL)
     found = []
     for part in parts:
@@ -110,7 +110,7 @@ def glob(pattern: str) -> re.Pattern[str]:
 def _matching(connection: Connection, pattern: str) -> set[str]:
     keys: set[bytes] = set()
     nodes = connection.nodes()
-    # Twice in a cluster: a key may move to a node after that was scanned.
+    # Twice in a cluster: a key may move to another node during the scan.
     for node in nodes * min(len(nodes), 2):
         keys |= _scanned(node, pattern)
     found: set[str] = set()

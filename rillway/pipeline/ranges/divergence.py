@@ -1,22 +1,24 @@
-"""Detects that a stream has another history than the one that was read: the histories diverged.
+"""Detects divergence: a stream has another history than the one that was read.
 
 A failover loses the last entries, a key is deleted and created again, an older copy is restored.
-Then an ID that was reached says nothing: new entries may stand below it. So a position has anchors,
-entries up to it by ID and hash, and a batch begins with a look at the last of them. It has diverged
+Then a position by ID alone is useless: new entries may have lower IDs. So a position has anchors,
+entries up to it by ID and hash, and a batch begins by checking the last of them. The history has
+diverged
 
 - if the stream ends before the position, or has had fewer entries than had been counted;
 - if an anchor's ID has another entry;
-- if an entry that is no anchor stands among the last ten, which were all anchors;
-- if the last anchor is missing and nothing was removed from the stream since it was there;
-- if nothing up to the position is left, and fewer entries were removed than had been counted.
+- if an entry that is no anchor is among the last ten, which were all anchors;
+- if the last anchor is missing and nothing was removed from the stream since it was seen;
+- if no entry up to the position is left, and fewer entries were removed than had been counted.
 
-An anchor that was trimmed or deleted proves nothing. Not noticed: a failover that lost ten entries
-or more, if others were removed since, and all entries that came in below the position have IDs
-below the last ten; and one after which a producer adds the last anchor again, ID and bytes.
+An anchor that was trimmed or deleted proves nothing. Two cases are not detected: a failover that
+lost ten entries or more, if others were removed since and all new entries below the position have
+IDs below the last ten; and one after which a producer adds the last anchor again, with ID and
+bytes.
 
-The cost, for each stream that has something new, and of all streams in one pipeline: to check a
-position, one entry is read; to make the anchors of the next, up to ten, and two single ones. Only
-if the last anchor is missing, the others are read.
+The cost for each stream with new entries, in one pipeline for all streams: one entry is read to
+check a position; up to ten and two single ones are read for the anchors of the next position. The
+other anchors are read only if the last one is missing.
 """
 
 from __future__ import annotations
@@ -32,13 +34,13 @@ from rillway.pipeline.wire.connection import Connection, Reply, ServerError, Wor
 from rillway.pipeline.wire.facts import StreamFacts, all_facts
 from rillway.pipeline.wire.ids import format_id, parse_id
 
-# All of the last entries are anchors, so that one which is not among them is a new one.
+# All of the last entries are anchors, so that a new one among them is recognised.
 RECENT = 10
-# About how far back others are.
+# The approximate distances of the others.
 FARTHER = (100, 1000)
-# Spark compares and stores offsets as text: 64 bits are enough to notice another entry.
+# Spark compares and stores offsets as text: 64 bits of a hash suffice.
 HASH_DIGITS = 16
-# Requests that are sent at once, each for one entry or ten.
+# The number of requests sent at once, each for one entry or ten.
 PIPELINE = 500
 
 
@@ -46,8 +48,8 @@ PIPELINE = 500
 class Evidence:
     """The evidence of a stream's history up to a position: hashes by ID.
 
-    `last`: the ID of the last entry that is there now, None if there is none; `found`: that entry,
-    and those anchors that were looked for and are there; `facts`: not older than these.
+    `last`: the ID of the present last entry, None if there is none; `found`: that entry, and the
+    anchors that were requested and exist; `facts`: not older than these.
     """
 
     facts: StreamFacts
@@ -58,7 +60,7 @@ class Evidence:
 def divergence(position: Position, seen: Evidence) -> str | None:
     """Return a known difference of the history from the one read up to `position`, or None.
 
-    `seen` must have looked for all anchors, unless the first one is there with its hash.
+    All anchors must have been requested for `seen`, unless the first one has its hash.
     """
     facts = seen.facts
     if (ends := regress(position, facts)) is not None:
@@ -74,7 +76,7 @@ def divergence(position: Position, seen: Evidence) -> str | None:
     recent = [anchor.id for anchor in position.anchors if anchor.back <= RECENT]
     if seen.last is not None and seen.last >= recent[-1]:
         if seen.last in recent:
-            return None  # those after it were deleted or lost, and none came in between
+            return None  # entries after it were deleted or lost, and none were added in between
         return f"the entry {format_id(seen.last)} came in after {format_id(last.id)}"
     gone = f"the entry {format_id(last.id)} is gone"
     if position.removed is not None and facts.trimmed <= position.removed:
@@ -85,7 +87,7 @@ def divergence(position: Position, seen: Evidence) -> str | None:
 
 
 def last_in_common(position: Position, seen: Evidence) -> Anchor | None:
-    """The last anchor that is there, before the first one that is not the entry that was read."""
+    """Return the last anchor that both histories have."""
     found: Anchor | None = None
     for anchor in reversed(tuple(position.anchors)):
         if (digest := seen.found.get(anchor.id)) == anchor.hash:
@@ -98,9 +100,9 @@ def last_in_common(position: Position, seen: Evidence) -> Anchor | None:
 def checked(
     connection: Connection, policy: LossPolicy, start: Offset, facts: Mapping[str, StreamFacts]
 ) -> Offset:
-    """Where to read on in each stream: after `start`, or where a history has parted from it.
+    """Return where to continue in each stream: after `start`, or from a divergence on.
 
-    Raises DataLost where entries are lost, and where histories diverged.
+    Raises DataLost if entries are lost, or histories diverged.
     """
     seen = _look(connection, start, facts)
     return {name: _checked(policy, name, start[name], seen[name]) for name in start}
@@ -126,7 +128,7 @@ def _checked(policy: LossPolicy, stream: str, position: Position, seen: Evidence
 def check_ends(
     connection: Connection, policy: LossPolicy, end: Offset, facts: Mapping[str, StreamFacts]
 ) -> None:
-    """Check that the streams still have what was planned to be read. Raises DataLost."""
+    """Check that the streams still have the planned ranges. Raises DataLost."""
     seen = _look(connection, end, facts)
     for name, position in end.items():
         if (reason := divergence(position, seen[name])) is not None:
@@ -140,7 +142,7 @@ def check_ends(
 def anchored(
     connection: Connection, start: Offset, end: Offset, facts: Mapping[str, StreamFacts]
 ) -> Offset:
-    """The ends of a batch with their anchors. `start`: where it begins, as it was checked."""
+    """Return the ends of a batch with their anchors. `start`: its checked beginning."""
     moved = {
         name: start.get(name) or beginning(facts[name])
         for name, position in end.items()
@@ -178,10 +180,10 @@ def _joined(
     before: Sequence[Anchor],
     added: int,
 ) -> Anchors:
-    """The last ones, then one for each distance: of those in between the one farthest back.
+    """Join the last entries and one anchor for each distance, the farthest one in between.
 
-    One that is still farther back stays if it is where the batch begins. `before`: the anchors of
-    that; `added`: about how many entries the batch has.
+    An anchor still farther back stays if the batch begins there. `before`: the anchors of the
+    beginning; `added`: the approximate number of entries in the batch.
     """
     kept = [Anchor(entry_id, digest, back) for back, (entry_id, digest) in enumerate(recent, 1)]
     oldest = kept[-1].id if kept else None
@@ -209,13 +211,13 @@ def _added(start: Position, end: Position, facts: StreamFacts) -> int:
 
 
 def _recent_request(stream: str, start: Position, end: Position) -> Sequence[Word]:
-    """The last entries; none that `start` has as anchors."""
+    """Return the request for the last entries, without the anchors of `start`."""
     least = format_id(start.id + 1) if start.anchors and start.id < end.id else "-"
     return ("XREVRANGE", stream, format_id(end.id), least, "COUNT", RECENT)
 
 
 def _far_ids(start: Position, end: Position, facts: StreamFacts) -> list[int]:
-    """Where entries are looked for that are farther back: as if all had come at one rate."""
+    """Estimate the IDs of entries that are farther back, assuming a constant rate."""
     added, first = _added(start, end, facts), max(start.id, facts.first_id)
     span = max(end.id - first, 0)
     return [end.id - span * back // added for back in FARTHER if back < added]
@@ -227,7 +229,7 @@ def _far_ids(start: Position, end: Position, facts: StreamFacts) -> list[int]:
 def _look(
     connection: Connection, positions: Offset, facts: Mapping[str, StreamFacts]
 ) -> dict[str, Evidence]:
-    """Return the evidence of each stream. Reads one entry per stream, more of one that differs."""
+    """Return the evidence of each stream. Reads one entry for each, more if it differs."""
     names = [
         name for name, each in positions.items() if each.anchors and not facts[name].is_missing
     ]
@@ -252,7 +254,7 @@ def _look(
         name: [entry for _ in positions[name].anchors for entry in next(found_again)]
         for name in doubtful
     }
-    # Asked for last: what was deleted or trimmed before an anchor was looked for is counted.
+    # Requested last, so that they count all that was removed before an anchor was read.
     now = all_facts(connection, doubtful)
     for name in doubtful:
         found = dict(others[name]) | dict(seen[name].found)
@@ -263,7 +265,7 @@ def _look(
 def _entries(
     connection: Connection, requests: Sequence[Sequence[Word]]
 ) -> list[list[tuple[int, str]]]:
-    """ID and hash of the entries in the replies to XRANGE and XREVRANGE. Raises ServerError.
+    """Return IDs and hashes of the entries in replies. Raises ServerError.
 
     A reply is dropped before the next is read: entries may be large.
     """

@@ -1,17 +1,17 @@
 """Detects entries that were removed before they were read, and how many.
 
-Redis says nothing of its own: a range that was trimmed is simply shorter. What can be known is
-known from positions (offsets.py) and from XINFO STREAM (facts.py):
+Redis reports no loss: a trimmed range is simply shorter. Losses are inferred from positions
+(offsets.py) and from XINFO STREAM (facts.py):
 
 - the stream ends before a position that was read, or has had fewer entries: it was deleted and
-  created again, or a replica took over that had not got everything;
+  created again, or an incomplete replica took over;
 - more entries were removed than were read: a trim overtook the reader by exactly that number.
 
 Entries that XDEL removed were removed on purpose and are no loss. Where both happened beyond the
 position, the two cannot be distinguished: that logs a warning, and does not fail.
 
-Not noticed here: a stream that was created again and has meanwhile overtaken the old one, in its
-IDs and in the number of its entries. Where positions have anchors, divergence.py notices it.
+Not detected here: a stream that was created again and has overtaken the old one in IDs and number
+of entries. If positions have anchors, divergence.py detects it.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ from rillway.pipeline.wire.ids import MIN_ID, format_id
 from rillway.plurals import count_of
 
 log = logging.getLogger("rillway.pipeline")
-# Tasks print what they warn of among all that Spark prints; by this it is found.
+# The prefix by which warnings of tasks are found in Spark's output.
 LOG_PREFIX = "rillway: "
 
 
 class DataLost(Exception):
-    """Entries that were to be read no longer exist; the text says which and how many."""
+    """Entries to be read no longer exist; the message says which and how many."""
 
 
 GO_ON = "option failOnDataLoss=false goes on with what is left"
 
 
 class LossPolicy:
-    """`failOnDataLoss`: raise, or warn and go on with what is left. `remedy`: what else can be done
-    when it raises.
+    """What to do about a loss.
 
-    What is warned of is said once, however often it is found.
+    `failOnDataLoss`: raise, or warn and continue with the rest. `remedy`: advice for the error.
+
+    Each warning is logged once.
     """
 
     def __init__(self, *, fails: bool, remedy: str = GO_ON) -> None:
@@ -54,7 +55,7 @@ class LossPolicy:
         self.unclear(text)
 
     def diverged(self, text: str, instead: str) -> None:
-        """Raise DataLost for a diverged history, or log it with `instead`: what is done then."""
+        """Raise DataLost for a diverged history, or log it and `instead`, what is done instead."""
         text = (
             f"{text}: it was created again, or a replica has taken over that had not got everything"
         )
@@ -63,7 +64,7 @@ class LossPolicy:
         self.unclear(f"{text}; {instead}")
 
     def unclear(self, text: str) -> None:
-        """Log, once, what may be a loss or intended."""
+        """Log, once, a removal that may be a loss or intended."""
         if text not in self._told:
             self._told.add(text)
             log.warning("%s%s", LOG_PREFIX, text)
@@ -72,7 +73,7 @@ class LossPolicy:
 def check_start(policy: LossPolicy, stream: str, start: Position, facts: StreamFacts) -> None:
     """Check that everything after `start` is still there. Raises DataLost."""
     if start.id == MIN_ID:
-        return  # "whatever there is" cannot be lost
+        return  # "whatever exists" cannot be lost
     read = read_up_to(stream, start)
     if facts.is_missing:
         policy.lost(f"{read}, but the stream is gone")
@@ -101,7 +102,7 @@ def check_start(policy: LossPolicy, stream: str, start: Position, facts: StreamF
 
 
 def regress(start: Position, facts: StreamFacts) -> str | None:
-    """Where a stream ends that had been read farther; None if it does not end before `start`."""
+    """Return where a stream ends that was read farther; None if it ends after `start`."""
     if facts.last_id >= start.id and (start.n is None or facts.entries_added >= start.n):
         return None
     added = count_of(facts.entries_added, "entry")

@@ -1,15 +1,15 @@
-"""Positions up to which streams were read, and the offsets of a query that are made of them.
+"""Positions up to which streams were read, and the offsets of a query, which consist of them.
 
-An offset of Spark is JSON, `{"orders": {"id": "1700000000000-3", "n": 1204}}`, and Spark compares
-it as text. So the names are sorted and an ID is always written in the same way.
+An offset is JSON, `{"orders": {"id": "1700000000000-3", "n": 1204}}`, and Spark compares it as
+text. So the names are sorted, and an ID is always written in the same way.
 
 `h` and `r` prove that a stream still has the history that was read (divergence.py). An offset that
 a user wrote has neither.
 
-The end of a batch also says how the batch is shared among tasks. Spark keeps it in its log before
-it plans the batch, and plans from it again after a crash: the tasks are then the same ones,
-whatever was deleted or trimmed meanwhile. The same holds for a batch that reads entries again:
-`after` is where it begins instead of at the position from which Spark has it begin.
+The end of a batch also records how the batch is shared among tasks. Spark logs it before it plans
+the batch, and plans from it again after a crash: the tasks are then the same, whatever was deleted
+or trimmed meanwhile. So does a batch that reads entries again: it begins at `after`, not at the
+position that Spark passes.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ ANCHORS = re.compile(r"(?:\d+-\d+ \d+ [0-9a-f]+(?:,(?!$)|$))*")
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """Entries up to a position, the last one first, as text: `120-0 1 9f86d081,119-0 2 60303ae2`.
+    """The anchors of a position, the last one first, as text: `120-0 1 9f86d081,119-0 2 60303ae2`.
 
-    The text is taken apart only where it is needed: Spark hands the offsets of thousands of streams
-    over several times for each batch. Each has its ID, how far back it is, and its hash.
+    Each has its ID, its distance from the end, and its hash. The text is parsed only when needed:
+    Spark passes the offsets of thousands of streams several times for each batch.
     """
 
     text: str = ""
@@ -43,7 +43,7 @@ class Anchors:
 
     @property
     def last(self) -> Anchor:
-        """The first one of the text. There must be one."""
+        """The first anchor of the text, which must not be empty."""
         return _anchor(self.text.partition(",")[0])
 
     def __bool__(self) -> bool:
@@ -60,15 +60,15 @@ def _anchor(text: str) -> Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The last ID that is included, and how many entries were ever added up to it.
+    """The last included ID, and the number of entries ever added up to it.
 
-    `n` is None where that is not known: after a start by ID or time, or where entries between
-    others had been deleted before they were counted. `cuts`: the IDs with which further tasks of
-    the batch that ends here begin; `opens`: its first entries are a task of their own, and do not
-    share the one of the stream before; `after`: the batch reads again what came after this ID.
+    `n` is None if that is unknown: after a start by ID or time, or if entries were deleted before
+    they were counted. `cuts`: the first IDs of further tasks of the batch that ends here; `opens`:
+    its first entries are a task of their own, and do not share that of the previous stream;
+    `after`: the batch reads entries after this ID again.
 
-    `anchors`: what proves the history; `removed`: how many entries had been removed from the
-    stream, by XDEL or a trim, while the last of them was there.
+    `anchors`: the proof of the history; `removed`: the number of entries removed by XDEL or trims
+    while the last anchor existed.
     """
 
     id: int = MIN_ID
@@ -94,7 +94,7 @@ class Position:
         return content | ({} if self.removed is None else {"r": self.removed})
 
     def alone(self) -> Position:
-        """Return the position without what describes a batch."""
+        """Return the position without the attributes of a batch."""
         if not self.cuts and not self.opens and self.after is None:
             return self
         return replace(self, cuts=(), opens=False, after=None)
@@ -104,11 +104,11 @@ BEGINNING = Position()
 
 
 def beginning(facts: StreamFacts) -> Position:
-    """Whatever there is. It is counted from the first entry if that is still there."""
+    """Return the position before all entries, counted if the first one still exists."""
     return Position(MIN_ID, 0 if not facts.trimmed else None)
 
 
-# By the stream's name. A stream that is not named was not read from yet.
+# Positions by stream; a stream that is not named has not been read yet.
 Offset: TypeAlias = dict[str, Position]
 
 
@@ -118,7 +118,7 @@ def to_json(offset: Mapping[str, Position]) -> dict[str, Any]:
 
 
 def from_json(value: Mapping[str, Any] | str) -> Offset:
-    """Raises ValueError for what is no offset. A bare ID as a position is taken, `{"s": "5-0"}`."""
+    """Parse an offset; a position may be a bare ID, `{"s": "5-0"}`. Raises ValueError."""
     content = json.loads(value) if isinstance(value, str) else value
     if not isinstance(content, Mapping):
         raise ValueError('expected {"stream": "ID", ...}')

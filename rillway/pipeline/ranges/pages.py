@@ -1,8 +1,8 @@
 """Sizes of pages: the number of entries to ask for at once, within a limit of bytes.
 
-Servers count entries, not bytes, so the first page is small, and the next ones follow from the
-size of the last one. A reply that is still far too long, because large entries come after small
-ones, is not read to its end: its entries are requested again in smaller pages.
+Servers count entries, not bytes, so the first page is small, and the size of each page determines
+the next one. A reply that is still far too long, because large entries follow small ones, is not
+read to its end: its entries are requested again in smaller pages.
 """
 
 from __future__ import annotations
@@ -33,5 +33,5 @@ class PageSize:
             self.count = max(min(self._most, fits, self.count * GROWTH), 1)
 
     def shrink(self) -> None:
-        """After a reply that was too long."""
+        """Shrink after a reply that was too long."""
         self.count = max(self.count // GROWTH, 1)

@@ -1,9 +1,9 @@
-"""Which IDs to read: the end of a batch under a limit, and slices of a range for several tasks.
+"""Plans which IDs to read: the end of a batch under a limit, and slices of a range for tasks.
 
-A range is cut once, and the cuts are kept (offsets.py): to cut it again later could give others,
-as entries are deleted and trimmed meanwhile. The server is never asked for more than a page at
-once, of entries and of bytes. Where it has XSPLIT (Rillway), slices hold equally many entries; else
-they are cut by ID, which is by time.
+A range is cut once, and the cuts are stored (offsets.py): later cuts could differ after deletions
+and trims. The server is never asked for more than a page of entries and bytes at once. If it has
+XSPLIT (Rillway), slices have equal numbers of entries; otherwise they are cut by ID, that is, by
+time.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from rillway.pipeline.wire.facts import StreamFacts
 from rillway.pipeline.wire.ids import format_id, parse_id
 
 XSPLIT = "XSPLIT"
-# Spark writes the cuts of a batch down, so there must not be too many.
+# Spark stores the cuts of a batch, so their number is limited.
 MAX_SLICES = 1000
 SAMPLED_ENTRIES = 10
 EVERYTHING = 2**63 - 1
-# What an entry costs on the wire besides its own bytes: headers and line ends of its parts.
+# The bytes of an entry on the wire besides its own: headers and line ends.
 ENTRY_OVERHEAD_BYTES, WORD_OVERHEAD_BYTES = 30, 6
 
 
@@ -45,7 +45,7 @@ class Range:
     end: int
 
     def split(self, cuts: Sequence[int]) -> list[Range]:
-        """The ranges between cuts; a cut is the first ID after it."""
+        """Return the ranges between cuts; a cut is the first ID after it."""
         ends = [*(cut - 1 for cut in cuts), self.end]
         return [
             Range(self.stream, after, end)
@@ -59,7 +59,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The work of one task: `first` was there when this was planned, `last` is only a bound.
+    """The work of one task: `first` existed when this was planned, `last` is only a bound.
 
     `entries`: the number of entries, if the server counted them.
     """
@@ -83,23 +83,23 @@ class Planner:
         return self._capabilities.has_command(XSPLIT)
 
     def place(self, stream: str) -> object:
-        """What is the same for streams that are on one node of a cluster."""
+        """Return a value that is the same for all streams of one node."""
         return self._connection.place(stream)
 
     # -- slices -----------------------------------------------------------------------------------
 
     def slices(self, wanted: Range, *, estimate: int, every: int) -> list[Slice]:
-        """The entries of a range, in order; none if there are none. See `cuts`."""
+        """Return slices with the entries of a range, in order; none if it is empty. See `cuts`."""
         cuts = self.cuts(wanted, estimate=estimate, every=every)
         return [found for found in self.found(wanted.split(cuts)) if found is not None]
 
     def cuts(
         self, wanted: Range, *, estimate: int, every: int, minimum: int = 1
     ) -> tuple[int, ...]:
-        """Where to cut a range: the first IDs of all slices but the first one.
+        """Return where to cut a range: the first IDs of all slices but the first one.
 
-        `estimate`: about how many entries it has; `every`: how many a slice is to hold; `minimum`:
-        the least number of slices, if there are as many entries.
+        `estimate`: the approximate number of entries; `every`: the wanted entries of a slice;
+        `minimum`: the least number of slices, if there are that many entries.
         """
         every = max(min(every, ceil(estimate / minimum)), ceil(estimate / MAX_SLICES), 1)
         if estimate <= every:
@@ -109,7 +109,7 @@ class Planner:
         return self._cuts_by_id(wanted, ceil(estimate / every))
 
     def found(self, ranges: Sequence[Range]) -> list[Slice | None]:
-        """Return the part of each range that is there now, or None, from one pipeline."""
+        """Return the part of each range that exists now, or None, from one pipeline."""
         if self.counts:
             requests = [_split_request(wanted, EVERYTHING) for wanted in ranges]
         else:
@@ -131,7 +131,7 @@ class Planner:
         return [(parse_id(first), parse_id(last), length) for first, last, length in reply]
 
     def _cuts_by_id(self, wanted: Range, number: int) -> tuple[int, ...]:
-        """IDs at equal distances, and the entries that come next to them."""
+        """Return the first entries at or after IDs at equal distances."""
         first = self._first(wanted)
         if first is None:
             return ()
@@ -158,9 +158,9 @@ class Planner:
         return [found.entries or 0 if found else 0 for found in self.found(ranges)]
 
     def reach(self, wanted: Range, *, estimate: int, entries: int) -> int:
-        """Up to which ID a range has about so many entries, exactly so if the server counts them.
+        """Return the ID up to which a range has this number of entries, exact if the server counts.
 
-        `estimate`: about how many the whole range has.
+        `estimate`: the approximate number in the whole range.
         """
         if entries >= estimate:
             return wanted.end
@@ -175,7 +175,7 @@ class Planner:
         """Return the last ID within the limits, and the number of entries up to it.
 
         At least one entry, if there is one and `max_entries` is not 0: an entry above `max_bytes`
-        would hold up everything else. Bytes are those that the server sends.
+        would block everything else. Bytes are counted as the server sends them.
         """
         if max_entries == 0:
             return after, 0
@@ -217,7 +217,7 @@ class Planner:
         return max((entry_bytes(flat) for _, flat in page), default=0)
 
     def _page(self, wanted: Range, size: PageSize) -> Reply | None:
-        """The first page of a range; None if it had too many bytes: `size` is less then."""
+        """Return the first page of a range; None, with `size` reduced, if it was too long."""
         link, began = self._connection.of(wanted.stream), time.monotonic()
         while True:
             before = link.received_bytes
@@ -249,27 +249,27 @@ def _found(wanted: Range, reply: Reply) -> Slice | None:
 
 
 def entry_bytes(flat: list[bytes]) -> int:
-    """About how many bytes an entry takes on the wire."""
+    """Return the approximate bytes of an entry on the wire."""
     return ENTRY_OVERHEAD_BYTES + WORD_OVERHEAD_BYTES * len(flat) + sum(map(len, flat))
 
 
 def backlog(after: int, n: int | None, facts: StreamFacts) -> int:
-    """About how many entries a stream has after a position; exact where `n` is known."""
+    """Return the approximate number of entries after a position; exact if `n` is known."""
     if facts.last_id <= after or not facts.length:
         return 0
     if n is not None and facts.entries_added >= n:
         return min(facts.entries_added - n, facts.length)
     if after < facts.first_id:
         return facts.length
-    # As if they had come at one rate.
+    # Assumes a constant rate.
     span = facts.last_id - facts.first_id
     return max(facts.length * (facts.last_id - after) // span, 1) if span else 1
 
 
 def shares(limit: int, backlogs: Mapping[str, int]) -> dict[str, int]:
-    """A limit shared in proportion to what each stream has; what is left goes by the rests.
+    """Share a limit in proportion to what each stream has; the remainder goes by the fractions.
 
-    Never more than `limit` in all, and for no stream more than it has.
+    The sum is at most `limit`, and each share at most what the stream has.
     """
     total = sum(backlogs.values())
     if total <= limit:

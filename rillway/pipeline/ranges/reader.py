@@ -1,10 +1,10 @@
-"""Reading a range of a stream, page by page: complete, or known not to be.
+"""Reads a range of a stream page by page, and detects if it is incomplete.
 
-The next page is requested before the current one is returned, so the server works while the
-caller does. Each page begins with the last entry of the one before: as long as that is there, no
-trim has come between the two.
+The next page is requested before the current one is returned, so server and caller work in
+parallel. Each page begins with the last entry of the previous one: if that still exists, no trim
+came between the two.
 
-Leaves out: deciding what to read (plan.py). No Spark here.
+plan.py decides what to read. Uses no Spark.
 """
 
 from __future__ import annotations
@@ -39,10 +39,9 @@ MODE_DECODERS = {FIELDS_MODE: fields_decoder, MAP_MODE: map_decoder}
 
 @dataclass(slots=True)
 class SliceReader:
-    """Reads a slice once. `entries` counts what it has handed out.
+    """Reads a slice once. `entries`: the number returned so far.
 
-    `page_bytes`: about how many bytes the page has that was handed out last; `repeats`: requests
-    that were repeated.
+    `page_bytes`: the approximate size of the last page; `repeats`: the number of repeated requests.
     """
 
     connection: Connection
@@ -53,11 +52,11 @@ class SliceReader:
     page_bytes: int = 0
     received_bytes: int = 0
     repeats: int = 0
-    # IDs that were there and are not any more, where a page was to begin.
+    # IDs at which a page was to begin, and which no longer exist.
     gaps: list[int] = field(default_factory=list)
 
     def pages(self) -> Iterator[list[RawEntry]]:
-        """The entries in order. Raises DataLost at the end if some were trimmed meanwhile."""
+        """Yield the entries in order. Raises DataLost at the end if some were trimmed meanwhile."""
         size = PageSize(self.page_size)
         expected = self.slice.first
         node, began = self.connection.of(self.slice.stream), time.monotonic()
@@ -85,11 +84,11 @@ class SliceReader:
             if not page or parse_id(page[0][0]) != expected:
                 self.gaps.append(expected)
             elif self.entries:
-                del page[0]  # the page before had it
+                del page[0]  # the previous page had it
             asked_for = 0
             if has_more:
                 expected = parse_id(page[-1][0])
-                # The last one once more, and as many after it.
+                # The last one again, and as many after it.
                 asked_for = self._request(node, expected, size.count + 1)
             self.entries += len(page)
             if page:
@@ -104,7 +103,7 @@ class SliceReader:
     def batches(
         self, decode: Decoder, rows: int = BATCH_ROWS, max_bytes: int = BATCH_BYTES
     ) -> Iterator[pa.RecordBatch]:
-        """As decoded_pages, of this slice alone."""
+        """Yield the batches of this slice; see decoded_pages."""
         return decoded_pages([self], decode, rows, max_bytes)
 
     def _check(self) -> None:
@@ -118,7 +117,7 @@ class SliceReader:
         if missing is not None and planned is not None:
             some = f"{missing:,} of {count_of(planned, 'entry')}"
         text = f"{self.slice.stream}: {some} {bounds}"
-        # Trims take the first entries; XDEL says up to where it has taken some.
+        # Trims remove the first entries; XDEL records the greatest ID it removed.
         if self.gaps and facts.max_deleted_id < self.gaps[-1]:
             now = f"begins at {format_id(facts.first_id)}" if facts.length else "is empty"
             self.policy.lost(f"{text} had been trimmed before they were read; the stream {now} now")
@@ -132,10 +131,10 @@ def decoded_pages(
     rows: int = BATCH_ROWS,
     max_bytes: int = BATCH_BYTES,
 ) -> Iterator[pa.RecordBatch]:
-    """Pages of slices put together to batches of at least `rows` or half of `max_bytes`.
+    """Join pages of slices to batches of at least `rows` entries or half of `max_bytes`.
 
-    To decode the few entries of each of many streams by themselves would take as long as to read
-    them. A batch has about `max_bytes` at most, or one entry. Raises DataLost after each slice.
+    Decoding a few entries at a time, from many streams, would take as long as reading them. A batch
+    has about `max_bytes` at most, or one entry. Raises DataLost after each slice.
     """
     held = _Held(decode, max_bytes)
     for reader in readers:
@@ -149,7 +148,7 @@ def decoded_pages(
 
 @dataclass(slots=True)
 class _Held:
-    """Pages that are not decoded yet, with the streams that they are of."""
+    """Pages that are not decoded yet, with their streams."""
 
     decode: Decoder
     max_bytes: int
@@ -174,7 +173,7 @@ class _Held:
             yield self.decode(self.entries[begin:end], streams.slice(begin, end - begin))
 
     def _cuts(self) -> Iterator[int]:
-        """Not by number alone: one entry may be as large as all others."""
+        """Cut by bytes, not by number alone: one entry may be as large as all others."""
         if self.size_bytes <= self.max_bytes:
             return
         size = 0
@@ -196,7 +195,7 @@ def read_batches(
     page_size: int = PAGE_SIZE,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[pa.RecordBatch]:
-    """A range of IDs, both included, as Arrow batches, without Spark.
+    """Read a range of IDs, both included, as Arrow batches, without Spark.
 
     `mode`: `fields` or `map`. Raises DataLost if a part was trimmed while it was read.
     """

@@ -1,9 +1,9 @@
-"""Sharing a batch among tasks: large streams are cut, small ones share a task.
+"""Shares a batch among tasks: large streams are cut, small ones share a task.
 
-What a task reads is a list of slices, in the order of their streams' names and IDs. The ends of a
-batch say where the tasks begin (offsets.py), so that a batch which is planned again has the same
-tasks; a task of which nothing is left is still there, and empty. Exactly-once writes rely on that:
-they know a task by its number.
+A task reads a list of slices, ordered by stream and ID. The ends of a batch record where the tasks
+begin (offsets.py), so a batch that is planned again has the same tasks; a task whose entries were
+all removed remains, and is empty. Exactly-once writes rely on that: they identify a task by its
+number.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rillway.pipeline.wire.facts import StreamFacts
 
 Task: TypeAlias = tuple[Slice, ...]
 
-# What a slice costs in a task of several, in entries: a request that is waited for.
+# The cost of one more slice in a task, in entries: a round trip.
 SLICE_COST = 100
 
 
@@ -34,8 +34,8 @@ def share(
 ) -> Offset:
     """Return `end` with cuts that share its batch among tasks of about `every` entries.
 
-    `start` has all streams that `end` has. `minimum`: the least number of tasks per stream,
-    if it has that many entries.
+    `start` has all streams of `end`. `minimum`: the least number of tasks for each stream, if it
+    has that many entries.
     """
     shared: Offset = {name: position.alone() for name, position in end.items()}
     ranges = _ranges(start, end)
@@ -47,7 +47,7 @@ def share(
         cost = SLICE_COST + (0 if cuts else estimate)
         opens = minimum > 1 or bool(cuts) or cost > room
         room = (0 if cuts else every - cost) if opens else room - cost
-        # That the first one opens a task needs no mention.
+        # The first one always opens a task.
         shared[name] = replace(shared[name], cuts=cuts, opens=opens and place > 0)
     return shared
 
@@ -59,7 +59,7 @@ def tasks(
     facts: Mapping[str, StreamFacts],
     policy: LossPolicy,
 ) -> list[Task]:
-    """Return the slices that are there now, by task. The start and the end were checked before.
+    """Return the present slices by task. The start and the end were checked before.
 
     Raises DataLost if fewer entries are there than were added.
     """
@@ -83,7 +83,7 @@ def tasks(
 
 
 def _ranges(start: Offset, end: Offset) -> dict[str, Range]:
-    """Return the ranges of the streams that have something to be read, by name."""
+    """Return the ranges of the streams that have something to read, by name."""
     return {
         name: Range(name, start[name].id, last.id)
         for name, last in end.items()

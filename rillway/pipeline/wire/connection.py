@@ -43,9 +43,7 @@ class ConnectionLost(Exception):
 
 
 class NodeAway(ConnectionLost):
-    """A node of a cluster does not answer, or no node has a slot. All its keys have the same
-    message.
-    """
+    """A node of a cluster does not answer, or no node has a slot. The message names no key."""
 
 
 def has_error(replies: Iterable[Reply]) -> bool:
