@@ -39,7 +39,7 @@ APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-17s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # -- set-up ---------------------------------------------------------------------------------------
 
@@ -188,7 +188,7 @@ test archive-spark browser-test cluster-crash cluster-test compat crash failover
 # Tests run what users run: modules come from .run/compiled, only tests from here. That takes a safe
 # path, and no pythonpath. Where Python's bytecode is not kept, each process would make its own.
 PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --hypothesis-profile=$(PROFILE)
-COMPILED_FIRST = PYTHONSAFEPATH=1 PYTHONPATH=$(COMPILED):$(CURDIR)
+COMPILED_FIRST = env PYTHONSAFEPATH=1 PYTHONPATH=$(COMPILED):$(CURDIR)
 PYTEST_COMPILED = $(COMPILED_FIRST) $(PYTEST) -o pythonpath=
 
 .PHONY: test
@@ -196,9 +196,10 @@ test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus shells system
 	@$(COMPILED_FIRST) $(BIN)/python -c 'import server.requests.dispatch as it; assert it.__file__.endswith(".so"), it'
 	@$(PYTEST_COMPILED) -n $(JOBS) $(ARGS)
 
-# In a fresh clone pytest rewrites each module of the tests: once, not in each of JOBS processes.
+# In a fresh clone pytest rewrites each module of the tests: once, not in each of JOBS processes. What
+# cannot be collected is shown by the run.
 $(RUN)/.collected: | $(VENV)/.dev compiled
-	@$(PYTEST_COMPILED) --collect-only -qq >/dev/null
+	@ls -d tests/*/ | xargs -n 12 -P 2 $(PYTEST_COMPILED) --collect-only -qq >/dev/null || true
 	@touch $@
 
 # In .ci/run what looks inside of modules, and what shows within a minute that interpreted modules do

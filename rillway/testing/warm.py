@@ -1,7 +1,6 @@
 """The test process's side of launcher.py: one launcher for all servers, started with the first.
 
-It ends with this process. A fork of this process starts one of its own. Rillway's own tests have a
-launcher for each tree from which they take servers.
+It ends with this process. A fork of this process starts one of its own.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class LauncherFailed(Exception):
 class Launcher:
     """A process that has imported the server, and forks."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path = IMPORT_ROOT) -> None:
         """`root`: the folder from which it imports `rillway`."""
         self.owner = os.getpid()
         self._lock = threading.Lock()
@@ -122,17 +121,16 @@ class WarmProcess:
 
 
 _lock = threading.Lock()
-_launchers: dict[Path, Launcher] = {}
+_launcher: Launcher | None = None
 
 
-def start(
-    arguments: list[str], *, folder: Path, log: Path, temporary: bool, root: Path = IMPORT_ROOT
-) -> WarmProcess:
+def start(arguments: list[str], *, folder: Path, log: Path, temporary: bool) -> WarmProcess:
     """A process that runs `rillway serve` in a folder. Raises LauncherFailed."""
+    global _launcher
     with _lock:
-        launcher = _launchers.get(root)
-        if launcher is None or not launcher.is_usable:
-            launcher = _launchers[root] = Launcher(root)
+        if _launcher is None or not _launcher.is_usable:
+            _launcher = Launcher()
+        launcher = _launcher
     how = {"folder": str(folder), "log": str(log), "temporary": temporary}
     return WarmProcess(launcher, arguments, **how)
 

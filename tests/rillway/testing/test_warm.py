@@ -81,7 +81,7 @@ def test_servers_end_with_the_launcher_and_the_next_one_has_another(tmp_path: Pa
         assert wait_until_gone(process.pid, deadline_seconds=5)
         assert server.state == "exit status -9"
         server.start()
-        assert facts(server) and warm._launchers[warm.IMPORT_ROOT] is not launcher
+        assert facts(server) and warm._launcher is not launcher
 
 
 def test_a_launcher_that_cannot_import_the_server_says_why(
@@ -91,7 +91,7 @@ def test_a_launcher_that_cannot_import_the_server_says_why(
     broken.write_text("import there_is_no_such_module")
     monkeypatch.setattr(warm, "LAUNCHER", broken)
     with pytest.raises(LauncherFailed, match="there_is_no_such_module"):
-        WarmProcess(Launcher(warm.IMPORT_ROOT), [])
+        WarmProcess(Launcher(), [])
 
 
 def test_a_fork_asks_nothing_of_its_parents_launcher() -> None:

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ ROOT = Path(__file__).resolve().parents[3]
 # The folder in which the servers of the tests start, and from which Python takes their modules:
 # `make test` serves from .run/compiled.
 SERVED = Path(os.environ.get("SERVED", ROOT))
+# Not that of rillway.testing, which tests kill.
+_launcher: warm.Launcher | None = None
+_LOCK = threading.Lock()
 READY_SECONDS = 15.0
 POLL_SECONDS = 0.01
 PORT_LINE = re.compile(r"\bport (\d+) on\b")
@@ -160,8 +164,12 @@ def start_of(kind: str) -> Callable[..., RunningServer]:
 
 def begin_rillway(log: Path, *words: str) -> warm.WarmProcess:
     """The process of a Rillway from SERVED, which does not answer yet."""
+    global _launcher
+    with _LOCK:
+        if _launcher is None or not _launcher.is_usable:
+            _launcher = warm.Launcher(SERVED)
     log.touch()  # read before the server has opened it
-    return warm.start([*words], folder=SERVED, log=log, temporary=False, root=SERVED)
+    return warm.WarmProcess(_launcher, [*words], folder=str(SERVED), log=str(log), temporary=False)
 
 
 def _announced_port(server: RunningServer, seconds: float) -> int:
