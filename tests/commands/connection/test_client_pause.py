@@ -39,7 +39,10 @@ def test_a_pause_of_all_holds_reads_back_too(server: InProcessServer) -> None:
 
 def test_a_pause_of_writes_does_not_end_a_pause_of_all(server: InProcessServer) -> None:
     client, reader = server.connect(), server.connect()
-    client.pipeline(("CLIENT", "PAUSE", 1000), ("CLIENT", "PAUSE", 10, "WRITE"))
+    # By itself, the second request would wait for the end of the first pause.
+    client.pipeline(
+        ("MULTI",), ("CLIENT", "PAUSE", 1000), ("CLIENT", "PAUSE", 10, "WRITE"), ("EXEC",)
+    )
     assert reader.execute("PING") == b""
     server.advance(999)
     assert reader.received() == b""
