@@ -174,7 +174,6 @@ COMPILED = (
     "commands/sorted_sets/zscore.py",
     "commands/core/stats.py",
     "commands/streams/add.py",
-    "commands/streams/trim.py",
     "commands/streams/groups/delivery.py",
     "commands/streams/groups/read_group.py",
     "commands/streams/groups/pending.py",

@@ -71,7 +71,7 @@ def result_array(results: list[int]) -> bytes:
 def xdel(client: Client, argv: Request) -> bytes:
     """Integer: the number of entries removed. Source: Redis 7.4."""
     key = argv[1]
-    stream = client.lookup_stream_for_write(key)
+    stream: Stream | None = client.lookup_stream_for_write(key)
     if stream is None:
         return replies.ZERO
     ids = parse_all(argv[2:])
@@ -92,7 +92,7 @@ def xdelex(client: Client, argv: Request) -> bytes:
     """
     key = argv[1]
     references, ids = parse_deletion(argv, 2)
-    stream = client.lookup_stream_for_write(key)
+    stream: Stream | None = client.lookup_stream_for_write(key)
     if stream is None:
         return result_array([NOT_FOUND] * len(ids))
     chosen = ordered = ascending(ids)

@@ -103,7 +103,7 @@ def xidmprecord(client: Client, argv: Request) -> bytes:
     if not iid:
         raise ReplyError(errors.RECORD_WITHOUT_IID)
     entry_id = parse_strict(text)
-    stream = client.lookup_stream_for_write(key)
+    stream: Stream | None = client.lookup_stream_for_write(key)
     if stream is None:
         raise ReplyError(errors.NO_SUCH_KEY)
     if entry_id not in stream:

@@ -55,7 +55,7 @@ def limited(length: int, count: int) -> int:
 def entries_part(stream: Stream, count: int) -> Part:
     """The first `count` entries of the stream (0: all), as an array."""
     if is_long(stream, MIN_ID, MAX_ID, count or -1):
-        return LongRange(stream.snapshot(MIN_ID, MAX_ID, count or -1), replies.array_header)
+        return LongRange(stream.snapshot(MIN_ID, MAX_ID, count or -1))
     length, chunks = stream.range(MIN_ID, MAX_ID, count or -1)
     return b"".join([replies.array_header(length), *chunks])
 
@@ -179,7 +179,7 @@ container("XINFO")
 
 def _stream_at(client: Client, key: bytes) -> Stream:
     """The stream to describe. Raises WRONGTYPE, or that there is no key."""
-    stream = client.lookup_stream(key)
+    stream: Stream | None = client.lookup_stream(key)
     if stream is None:
         raise ReplyError(errors.NO_SUCH_KEY)
     return stream

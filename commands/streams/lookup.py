@@ -24,7 +24,7 @@ def find_group(client: Client, key: bytes, name: bytes) -> tuple[Stream, Group]:
 
     Raises WRONGTYPE, and NOGROUP if there is no key or no group.
     """
-    stream = client.lookup_stream(key)
+    stream: Stream | None = client.lookup_stream(key)
     group = None if stream is None else stream.groups.get(name)
     if stream is None or group is None:
         raise errors.no_key_or_group(key, name)

@@ -14,6 +14,5 @@ cdef int _PLUS
 cdef EntryIDs _IDS
 cdef PlainID _PLAIN_ID
 
-@cython.locals(start=entry_id_t)
-cdef bytes _few_to_end(Client client, Request argv)
+cpdef object entries_from(Stream stream, entry_id_t start, Py_ssize_t count, bytes header)
 cdef entry_id_t _first_id(bytes text)

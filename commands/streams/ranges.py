@@ -17,7 +17,7 @@ milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -32,7 +32,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.entries.entry_id import EntryID, EntryIDs, PlainID, format_id, make_id
+from storage.entries.entry_id import MAX_ID, EntryID, EntryIDs, PlainID, format_id, make_id
 from storage.nodes.range_snapshot import RangeSnapshot
 from storage.redis_format.listpack_size import plain_integer
 from storage.stream import Stream
@@ -51,41 +51,49 @@ _PLAIN_ID = PlainID()
 @command("XRANGE", arity=-4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def xrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of entries; a null array for a COUNT that is not positive. Source: Redis 7.4."""
-    reply: bytes | None
-    if argv.count == 6 and argv.is_byte(3, _PLUS):
-        reply = _few_to_end(client, argv)
-        if reply is not None:  # 1.2 us a request instead of 3.0
-            argv.mark_quick(len(reply))
-            return reply
-    start, end = parse_range_start(argv[2]), parse_range_end(argv[3])
-    count = _parse_count(argv)
-    stream: Stream | None = client.lookup_stream(argv[1])
+    start = _first_id(argv.word(2))
+    is_to_end: cython.bint = argv.is_byte(3, _PLUS)
+    end = MAX_ID if is_to_end else parse_range_end(argv.word(3))
+    count: cython.Py_ssize_t = _parse_count(argv)
+    stream: Stream | None = client.lookup_stream(argv.word(1))
     if stream is None or count == 0:
         return _nothing(client, stream)
-    if is_long(stream, start, end, count):
-        snapshot = stream.snapshot(start, end, count)
-        return long_reply([LongRange(snapshot, replies.array_header)])
-    length, chunks = stream.range(start, end, count)
-    reply = b"*%d\r\n" % length + (chunks[0] if len(chunks) == 1 else b"".join(chunks))
-    argv.mark_quick(len(reply))
-    return reply
-
-
-@cython.cfunc
-def _few_to_end(client: Client, argv: Request) -> bytes | None:
-    """The reply with a few entries up to the end of the stream; None for another COUNT."""
-    start = _first_id(argv.word(2))
-    count: cython.Py_ssize_t = _count_of(argv.word(4), argv.word(5))
-    if count <= 0 or count > _FEW_ENTRIES:
-        return None
-    stream: Stream | None = client.lookup_stream(argv.word(1))
-    if stream is None:
+    part: bytes | LongRange | None
+    if is_to_end:
+        part = entries_from(stream, start, count, b"")
+    elif is_long(stream, start, end, count):
+        part = LongRange(stream.snapshot(start, end, count))
+    else:
+        length, chunks = stream.range(start, end, count)
+        part = b"".join([replies.array_header(length), *chunks])
+    if part is None:
         return replies.EMPTY_ARRAY
-    ids: EntryIDs = _IDS
-    ids.clear()
-    chunks: list[bytes] = stream.read_from(ids, start, count)
-    header = replies.array_header(ids.count)
-    return header + (chunks[0] if len(chunks) == 1 else b"".join(chunks))
+    if type(part) is bytes:
+        argv.mark_quick(len(part))
+        return part
+    return long_reply([part])
+
+
+def entries_from(
+    stream: Stream, start: EntryID, count: cython.Py_ssize_t, header: bytes
+) -> bytes | LongRange | None:
+    """The first `count` entries from an ID on, as an array after a header; None if there is none.
+
+    A long range is sent in pieces.
+    """
+    if 0 < count <= _FEW_ENTRIES:
+        ids: EntryIDs = _IDS
+        ids.clear()
+        chunks: list[bytes] = stream.read_from(ids, start, count)
+        length: cython.Py_ssize_t = ids.count
+    elif is_long(stream, start, MAX_ID, count):
+        return LongRange(stream.snapshot(start, MAX_ID, count), header)
+    else:
+        length, chunks = stream.range(start, MAX_ID, count)
+    if not length:
+        return None
+    header = header + replies.array_header(length)
+    return header + chunks[0] if len(chunks) == 1 else b"".join((header, *chunks))
 
 
 def _first_id(text: bytes) -> EntryID:
@@ -106,8 +114,7 @@ def xrevrange(client: Client, argv: Request) -> bytes | LongReply:
     if stream is None or count == 0:
         return _nothing(client, stream)
     if is_long(stream, start, end, count):
-        snapshot = stream.snapshot(start, end, count, reverse=True)
-        return long_reply([LongRange(snapshot, replies.array_header)])
+        return long_reply([LongRange(stream.snapshot(start, end, count, reverse=True))])
     length, chunks = stream.reverse_range(end, start, count)
     reply = b"".join([replies.array_header(length), *chunks])
     argv.mark_quick(len(reply))
@@ -124,9 +131,9 @@ def xlen(client: Client, argv: Request) -> bytes:
 
 def _parse_count(argv: Request) -> int:
     """COUNT, given once or more: the last one counts, and one below 0 is 0."""
-    if len(argv) == 4:
+    if argv.count == 4:
         return ALL
-    return _count_of(*argv[4:]) if len(argv) == 6 else _last_count_of(argv[4:])
+    return _count_of(argv.word(4), argv.word(5)) if argv.count == 6 else _last_count_of(argv[4:])
 
 
 @lru_cache(maxsize=1024)
@@ -140,8 +147,7 @@ def _last_count_of(words: list[bytes]) -> int:
     for position in range(0, len(words), 2):
         if words[position].upper() != b"COUNT" or position + 1 == len(words):
             raise ReplyError(errors.SYNTAX)
-        number = parse_int(words[position + 1])
-        count = number if number > 0 else 0
+        count = max(parse_int(words[position + 1]), 0)
     return count
 
 
@@ -165,10 +171,10 @@ PIECE_BYTES = 512 * 1024
 
 @record
 class LongRange:
-    """One range within a reply, after a header with its length."""
+    """One range within a reply, as an array after a header."""
 
     snapshot: RangeSnapshot
-    header: Callable[[int], bytes]
+    header: bytes = b""
 
 
 def is_long(stream: Stream, start: EntryID, end: EntryID, count: int) -> bool:
@@ -199,7 +205,7 @@ def _pieces(parts: Sequence[Part], ranges: list[LongRange]) -> Iterator[bytes]:
             yield b""
     for part in parts:
         if isinstance(part, LongRange):
-            yield part.header(part.snapshot.length)
+            yield part.header + replies.array_header(part.snapshot.length)
             yield from _entries(part.snapshot)
         elif isinstance(part, bytes):
             yield part

@@ -3,15 +3,12 @@
 cimport cython
 
 from commands.core.client cimport Client
-from commands.core.instance cimport Instance
+from commands.streams.ranges cimport entries_from
 from protocol.request cimport Request
-from storage.entries.entry_id cimport entry_id_t, EntryIDs, make_id, PlainID
-from storage.keyspace.database cimport Database
-from storage.redis_format.listpack_size cimport plain_integer
+from storage.entries.entry_id cimport PlainID, entry_id_t, make_id
 from storage.stream cimport Stream
 
 
-cdef EntryIDs _IDS
 cdef PlainID _PLAIN_ID
 
 
@@ -19,11 +16,13 @@ cdef class KnownRead:
     cdef object request
     cdef bytes key
     cdef bint waits
-    cdef bint may_be_few
     cdef Py_ssize_t count
     cdef bytes header_2
     cdef bytes header_3
 
+    cpdef object read(self, Client client, entry_id_t after)
+
 
 @cython.locals(after=entry_id_t)
-cdef bytes _read_few(Client client, Request request, KnownRead known)
+cdef object _read_one(Client client, Request request, KnownRead known)
+cdef entry_id_t _after(Client client, bytes key, bytes text)

@@ -21,7 +21,6 @@ their entries. Entries beyond a cap are not delivered and do not count as delive
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import cython
@@ -32,7 +31,7 @@ from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import BLOCKING, MOVABLE_KEYS, READONLY, KeySpec, command
 from commands.streams.ids import parse_strict
-from commands.streams.ranges import LongRange, is_long, long_reply
+from commands.streams.ranges import LongRange, entries_from, long_reply
 from commands.streams.request_cache import RequestCache
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -40,12 +39,10 @@ from protocol.records import record
 from protocol.request import Request
 from protocol.requests import Argv
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, EntryIDs, PlainID, make_id
-from storage.redis_format.listpack_size import plain_integer
 from storage.stream import Stream
 
 if TYPE_CHECKING:
-    from commands.core.instance import Instance
-    from storage.keyspace.database import Database
+    pass
 
 ALL = -1  # the count of a read that is not limited
 
@@ -185,21 +182,24 @@ def key_positions(argv: Sequence[bytes]) -> list[int]:
 # -- replies -----------------------------------------------------------------------------------
 
 
-def stream_header(key: bytes, length: int, resp: int) -> bytes:
-    """The encoded header before the `length` entries of one stream."""
-    if resp == 3:
-        return b"$%d\r\n%b\r\n*%d\r\n" % (len(key), key, length)
-    return b"*2\r\n$%d\r\n%b\r\n*%d\r\n" % (len(key), key, length)
+def key_header(key: bytes, resp: int) -> bytes:
+    """The header of one stream's part of a reply, before the array of its entries."""
+    return (b"$%d\r\n%b\r\n" if resp == 3 else b"*2\r\n$%d\r\n%b\r\n") % (len(key), key)
 
 
 def open_header(key: bytes, resp: int) -> bytes:
-    """The header of a reply for one stream, up to the number of its entries."""
-    return read_header(1, resp) + stream_header(key, 0, resp).removesuffix(b"0\r\n")
+    """The header of a reply for one stream, before the array of its entries."""
+    return read_header(1, resp) + key_header(key, resp)
 
 
-def read_reply(streams: int, parts: list[bytes], resp: int) -> bytes:
-    """The whole reply: a map in RESP3, an array of pairs in RESP2."""
-    return b"".join([read_header(streams, resp), *parts])
+def read_reply(parts: Sequence[bytes | LongRange], resp: int) -> bytes | LongReply:
+    """The whole reply of the parts of streams: a map in RESP3, an array of pairs in RESP2."""
+    pieces = [read_header(len(parts), resp), *parts]
+    return (
+        long_reply(pieces)
+        if LongRange in map(type, parts)
+        else b"".join(cast("list[bytes]", pieces))
+    )
 
 
 def read_header(streams: int, resp: int) -> bytes:
@@ -267,7 +267,7 @@ class ReplyCaps(NoCaps):
         self._is_empty = True  # of entries; there may be streams whose history is empty
 
     def start_stream(self, key: bytes, resp: int) -> None:
-        self._header_bytes = len(stream_header(key, 0, resp))
+        self._header_bytes = len(key_header(key, resp) + b"*0\r\n")
 
     def admits(self) -> bool:
         return self._entries > 0 and (self._is_empty or self._bytes > self._header_bytes)
@@ -300,11 +300,7 @@ def caps_of(request: ReadRequest) -> NoCaps:
 # -- XREAD -------------------------------------------------------------------------------------
 
 
-# Up to this many entries are answered at once, without a look at how long the range is.
-FEW_ENTRIES = 1000
-
-# Of the request that is executed.
-_IDS = EntryIDs()
+# The ID of the request that is executed.
 _PLAIN_ID = PlainID()
 
 
@@ -312,60 +308,27 @@ _PLAIN_ID = PlainID()
 class KnownRead:
     """A request for one stream without its ID: what requests that are alike share."""
 
-    __slots__ = ("count", "header_2", "header_3", "key", "may_be_few", "request", "waits")
+    __slots__ = ("count", "header_2", "header_3", "key", "request", "waits")
 
     def __init__(self, request: ReadRequest) -> None:
         self.request = request
         self.key = request.keys[0]
         self.waits = request.block_ms is not None
-        self.may_be_few = 0 < request.count <= FEW_ENTRIES and not request.is_capped
         self.count = request.count
         self.header_2, self.header_3 = (open_header(self.key, resp) for resp in (2, 3))
+
+    def read(self, client: Client, after: EntryID) -> bytes | LongReply | None:
+        """The reply with the entries after an ID; None if there is none. Raises WRONGTYPE."""
+        stream: Stream | None = client.lookup_stream(self.key)
+        if stream is None or after >= stream.last_id:
+            return None
+        header: bytes = self.header_3 if client.resp == 3 else self.header_2
+        part = entries_from(stream, after + 1, self.count, header)
+        return part if part is None or type(part) is bytes else long_reply([part])
 
 
 # Requests that were parsed, for all servers of the process.
 _KNOWN: RequestCache[KnownRead] = RequestCache()
-
-
-@cython.cfunc
-def _read_few(client: Client, request: Request, known: KnownRead) -> bytes | None:
-    """The reply with a few entries after a plain ID or a time, or null without BLOCK; else None."""
-    instance: Instance = client.instance
-    db: Database = client.db
-    value = db.values.get(known.key)
-    plain: PlainID = _PLAIN_ID
-    if type(value) is not Stream or (db.expires and known.key in db.expires):
-        return None
-    text = request.word(request.count - 1)
-    ms: cython.longlong = 0
-    if not plain.read(text):
-        ms = plain_integer(text, 0, len(text))
-        if ms <= 0:
-            return None
-    stream: Stream = value
-    after = make_id(ms, 0) if ms else make_id(plain.ms, plain.seq)
-    reply: bytes = replies.NIL_ARRAY[client.resp]
-    if after < stream.last_id:
-        if not known.may_be_few:
-            return None
-        ids: EntryIDs = _IDS
-        ids.clear()
-        chunks = stream.read_from(ids, after + 1, known.count)
-        if not ids.count:
-            return None
-        header = known.header_3 if client.resp == 3 else known.header_2
-        reply = b"".join((header, b"%d\r\n" % ids.count, *chunks))
-    elif known.waits:
-        return None
-    instance.stats.keyspace_hits += 2  # to find the stream, and to read
-    if not stream.has_changed:  # saves a call
-        db.memory.note(stream)  # reading may unpack nodes
-    if instance.reads_touch and not client.no_touch:
-        if instance.counts_accesses:
-            instance.touch(stream)
-        else:  # saves a call
-            stream.access_ms = instance.now_ms
-    return reply
 
 
 @command(
@@ -391,113 +354,114 @@ def xread(client: Client, request: Request) -> bytes | LongReply | Block:
     # Requests for one stream are cached by all arguments but the ID, which differs each time.
     cache, head = _KNOWN, request.head(request.count - 1)
     known: KnownRead | None = cache.get(head)
-    if known is not None:
-        reply = _read_few(client, request, known)
-        if reply is not None:  # 1.2 us a request instead of 4.3
-            request.mark_quick(len(reply))
-            return reply
-    argv = request.words()
-    common = client.instance.feature(BlockedClients).common_block(client, argv[-2], argv)
-    if common is not None and not client.deny_blocking:
-        return common.retry(client) or common
     if known is None:
-        parsed = parse_read_request(argv, client.instance.now_ms, with_group=False)
-        if len(parsed.keys) == 1 and parsed.is_timeless:
-            cache.put(head, KnownRead(parsed))
-    else:
-        parsed = known.request
-    texts = argv[-len(parsed.keys) :]
-    after = [_resolve(client, key, text) for key, text in zip(parsed.keys, texts, strict=True)]
-    read = StreamRead(parsed, after)
-    return read.serve(client) or _nothing(client, read, texts)
+        parsed = parse_read_request(request.words(), client.instance.now_ms, with_group=False)
+        if len(parsed.keys) > 1 or parsed.is_capped:
+            return _read_several(client, parsed)
+        known = KnownRead(parsed)
+        if parsed.is_timeless:
+            cache.put(head, known)
+    return _read_one(client, request, known)
+
+
+def _read_one(client: Client, request: Request, known: KnownRead) -> bytes | LongReply | Block:
+    text = request.word(request.count - 1)
+    after = _after(client, known.key, text)
+    reply = known.read(client, after)
+    if reply is not None:
+        if type(reply) is bytes:
+            request.mark_quick(len(reply))
+        return reply
+    if not known.waits or client.deny_blocking:
+        request.mark_quick(0)
+        return replies.NIL_ARRAY[client.resp]
+    common = client.instance.feature(BlockedClients).common_block(
+        client, known.key, request.words()
+    )
+    if common is not None:
+        return common
+    read = StreamRead(known.request, [None if text == b"+" else after], known)
+    decision = nothing_to_read(client, known.request, read.serve, on_missing_key=False)
+    assert type(decision) is Block
+    # `$` and `+` must be resolved again in each request.
+    decision.is_common = text != b"$" and text != b"+"
+    return decision
+
+
+def _read_several(client: Client, parsed: ReadRequest) -> bytes | LongReply | Block:
+    """The reply to a request for several streams, or with caps."""
+    resolved = [
+        (_after(client, key, text), text == b"+")
+        for key, text in zip(parsed.keys, parsed.ids, strict=True)
+    ]
+    read = StreamRead(parsed, [None if is_newest else after for after, is_newest in resolved])
+    return read.serve(client) or nothing_to_read(client, parsed, read.serve, on_missing_key=False)
+
+
+def _after(client: Client, key: bytes, text: bytes) -> EntryID:
+    """The ID after which to read: for `+` that before the newest entry. Raises ReplyError."""
+    # Redis looks at each key twice: for its type and last ID, and to read.
+    stream: Stream | None = client.lookup_stream(key)
+    plain: PlainID = _PLAIN_ID
+    if plain.read(text):
+        return make_id(plain.ms, plain.seq)
+    if text == b"$":
+        return MIN_ID if stream is None else stream.last_id
+    if text == b"+":
+        return _before_newest(stream)
+    if text == b">":
+        raise ReplyError(errors.XREAD_WITH_NEW)
+    return parse_strict(text)
+
+
+def _before_newest(stream: Stream | None) -> EntryID:
+    return MAX_ID if stream is None or not stream.length else stream.last_live_id - 1
 
 
 class StreamRead:
     """A request of XREAD whose IDs are resolved."""
 
-    __slots__ = ("_after", "request")
+    __slots__ = ("_after", "_known", "_request")
 
-    def __init__(self, request: ReadRequest, after: list[EntryID | None]) -> None:
+    def __init__(
+        self, request: ReadRequest, after: list[EntryID | None], known: KnownRead | None = None
+    ) -> None:
         """`after`: the ID after which to read, for each key; None for its newest entry only."""
-        self.request = request
+        self._request = request
         self._after = after
+        self._known = known  # if it is for one stream
 
     def serve(self, client: Client) -> bytes | LongReply | None:
         """The reply; None if there is nothing to read. Raises WRONGTYPE."""
-        request = self.request
-        if len(request.keys) == 1 and request.max_count == request.max_size == ALL:
-            return self._serve_one(client, request.keys[0], self._after[0])
-        caps = caps_of(request) if request.is_capped else None
+        request, known = self._request, self._known
+        if known is not None and (after := self._after[0]) is not None:
+            return known.read(client, after)
+        caps = caps_of(request)
         parts: list[bytes | LongRange] = []
-        streams = 0
-        has_long_range = False
         for key, after in zip(request.keys, self._after, strict=True):
             stream: Stream | None = client.lookup_stream(key)
-            if stream is None or not stream.length:
-                continue
             if after is None:
-                start = stream.last_live_id
-            elif after < stream.last_id:
-                start = after + 1
-            else:
+                after = _before_newest(stream)
+            if stream is None or after >= stream.last_id:
                 continue
-            if caps is None and is_long(stream, start, MAX_ID, request.count):
-                has_long_range = True
-                streams += 1
-                snapshot = stream.snapshot(start, MAX_ID, request.count)
-                parts.append(LongRange(snapshot, partial(stream_header, key, resp=client.resp)))
-                continue
-            if caps is None:
-                length, chunks = stream.range(start, MAX_ID, request.count)
-            else:
-                caps.start_stream(key, client.resp)
-                if not caps.admits():
-                    break
-                ids = EntryIDs()
-                chunks, size_bytes = caps.read(stream, ids, start, request.count)
-                length = ids.count
-                if length:
-                    caps.spend(length, size_bytes)
-            if length:
-                streams += 1
-                parts.append(stream_header(key, length, client.resp))
-                parts += chunks
-        if has_long_range:
-            return long_reply([read_header(streams, client.resp), *parts])
-        return read_reply(streams, cast("list[bytes]", parts), client.resp) if streams else None
-
-    def _serve_one(
-        self, client: Client, key: bytes, after: EntryID | None
-    ) -> bytes | LongReply | None:
-        """The reply of a request without caps that is for one stream."""
-        stream, count, resp = client.lookup_stream(key), self.request.count, client.resp
-        if stream is None or not stream.length or (after is not None and after >= stream.last_id):
-            return None
-        start = stream.last_live_id if after is None else after + 1
-        if is_long(stream, start, MAX_ID, count):
-            snapshot = stream.snapshot(start, MAX_ID, count)
-            entries = LongRange(snapshot, partial(stream_header, key, resp=resp))
-            return long_reply([read_header(1, resp), entries])
-        length, chunks = stream.range(start, MAX_ID, count)
-        return read_reply(1, [stream_header(key, length, resp), *chunks], resp) if length else None
+            caps.start_stream(key, client.resp)
+            if not caps.admits():
+                break
+            part = _part(stream, after + 1, request.count, key_header(key, client.resp), caps)
+            if part is not None:
+                parts.append(part)
+        return read_reply(parts, client.resp) if parts else None
 
 
-def _nothing(client: Client, read: StreamRead, texts: list[bytes]) -> bytes | Block:
-    """Wait if the request says so and the client may; otherwise null, as after a timeout."""
-    decision = nothing_to_read(client, read.request, read.serve, on_missing_key=False)
-    if type(decision) is Block:
-        # `$` and `+` must be resolved again in each request.
-        decision.is_common = len(texts) == 1 and texts[0] not in (b"$", b"+")
-    return decision
-
-
-def _resolve(client: Client, key: bytes, text: bytes) -> EntryID | None:
-    """The ID after which to read; None for `+`. Raises ReplyError."""
-    stream: Stream | None = client.lookup_stream(key)
-    if text == b"$":
-        return MIN_ID if stream is None else stream.last_id
-    if text == b"+":
+def _part(
+    stream: Stream, start: EntryID, count: int, header: bytes, caps: NoCaps
+) -> bytes | LongRange | None:
+    """One stream's part of a reply, None if it has no entries."""
+    if caps is NO_CAPS:
+        return entries_from(stream, start, count, header)
+    ids = EntryIDs()
+    chunks, size_bytes = caps.read(stream, ids, start, count)
+    if not ids.count:
         return None
-    if text == b">":
-        raise ReplyError(errors.XREAD_WITH_NEW)
-    return parse_strict(text)
+    caps.spend(ids.count, size_bytes)
+    return b"".join([header, replies.array_header(ids.count), *chunks])

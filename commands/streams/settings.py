@@ -85,7 +85,7 @@ def xcfgset(client: Client, argv: Request) -> bytes:
     """
     key = argv[1]
     settings = _parse_settings(argv)
-    stream = client.lookup_stream_for_write(key)
+    stream: Stream | None = client.lookup_stream_for_write(key)
     if stream is None:
         raise ReplyError(errors.NO_SUCH_KEY)
     journal = _journal(client, key, stream, settings)
@@ -198,7 +198,7 @@ def xsetid(client: Client, argv: Request) -> bytes:
         else:
             raise ReplyError(errors.SYNTAX)
 
-    stream = client.lookup_stream_for_write(key)
+    stream: Stream | None = client.lookup_stream_for_write(key)
     if stream is None:
         raise ReplyError(errors.NO_SUCH_KEY)
     # Redis 7.0 takes it, so its append-only files may hold it, and its replicas get it.

@@ -2,14 +2,14 @@
 
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
+from commands.core.writes cimport opened, written
 from protocol cimport replies
 from protocol.request cimport Request
 from storage.keyspace.database cimport Database
 from storage.redis_format.listpack_size cimport plain_integer
 from storage.types.value cimport StringValue
+from storage.types.value cimport Value
 
-
-cdef bytes _set_plainly(Client client, Request request)
 
 cdef long long _LEAST
 cdef long long _GREATEST

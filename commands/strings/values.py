@@ -45,7 +45,11 @@ from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
 from storage.redis_format.listpack_size import plain_integer
-from storage.types.value import EMBEDDED_STRING_BYTES, StringValue
+from storage.types.value import EMBEDDED_STRING_BYTES, StringValue, Value
+
+if not cython.compiled:
+    # Compiled, they are C functions, which the module's C types import.
+    from commands.core.client import opened, written
 
 if TYPE_CHECKING:
     from commands.core.instance import Instance
@@ -154,39 +158,6 @@ class SetOptions:
     lifetime: Lifetime = field(default_factory=Lifetime)
 
 
-@cython.cfunc
-def _set_plainly(client: Client, request: Request) -> bytes | None:
-    """`set_` of a new key or a string that no client waits for or watches; None for other cases."""
-    db: Database = client.db
-    instance: Instance = client.instance
-    key = request.word(1)
-    value = db.values.get(key)
-    if (
-        (value is not None and type(value) is not StringValue)
-        or request.count != 3
-        or (db.expires and key in db.expires)
-        or instance.is_observed
-        or instance.ready_keys.awaited
-    ):
-        return None
-    data = request.word(2)
-    if value is None:
-        db.set(key, StringValue(data, instance.now_ms))
-    else:
-        string: StringValue = value
-        string.data = data
-        string._encoding = None
-        if not string.has_changed:  # saves a call
-            db.memory.note(string)
-        if instance.counts_accesses:
-            instance.touch(string)
-        else:  # saves a call
-            string.access_ms = instance.now_ms
-    instance.dirty += 1
-    request.mark_quick(len(data))
-    return replies.OK
-
-
 def _key_flags(argv: Sequence[bytes]) -> tuple[bytes, ...]:
     """SET only overwrites the key, unless the old string matters."""
     reads = any(word.upper() in (b"GET", *CONDITIONS) for word in argv[3:])
@@ -199,40 +170,31 @@ def _key_flags(argv: Sequence[bytes]) -> tuple[bytes, ...]:
     flags=WRITE | DENYOOM,
     keys=one_varying_key(_key_flags, b"RW", b"ACCESS", b"UPDATE"),
 )
-def set_(client: Client, argv: Request) -> bytes:
+def set_(client: Client, request: Request) -> bytes:
     """OK, or null if the condition does not hold; with GET the old string, or null.
 
     Source: Redis 7.2.
     """
-    reply = _set_plainly(client, argv)
-    if reply is not None:  # 0.19 us a request instead of 1.08
-        return reply
-    key, data = argv[1], argv[2]
-    if len(argv) == 3:
+    key, data = request.word(1), request.word(2)
+    if request.count == 3:
         put(client, key, data)
+        request.mark_quick(len(data))
         return replies.OK
-    options = _parse_set_options(Arguments(argv, 3))
+    options = _parse_set_options(Arguments(request, 3))
     deadline_ms = options.lifetime.deadline_ms(b"set", client.instance.now_ms)
     keep_lifetime = options.lifetime.option == b"KEEPTTL"
     # GET and conditions read, and so they count as a hit or a miss and refuse other types.
     reads = options.return_old or options.condition is not None
-    old = client.lookup_string(key) if reads else client.lookup_for_write(key)
+    old: Value | None = client.lookup_string(key) if reads else client.lookup_for_write(key)
+    content = old.to_bytes() if isinstance(old, StringValue) else None
     refused = options.existence == (b"NX" if old is not None else b"XX")
     if options.condition is not None:
         assert old is None or isinstance(old, StringValue)
         refused = not options.condition.holds(old)
     if not refused:
-        put(
-            client,
-            key,
-            data,
-            deadline_ms=deadline_ms,
-            keep_lifetime=keep_lifetime,
-            is_looked_up=True,
-        )
-        _propagate_set(client, argv[0], key, data, deadline_ms, keep_lifetime)
+        _replace(client, key, old, data, deadline_ms, keep_lifetime)
+        _propagate_set(client, request[0], key, data, deadline_ms, keep_lifetime)
     if options.return_old:
-        content = old.to_bytes() if isinstance(old, StringValue) else None
         return replies.bulk_or_nil(content, client.resp)
     return replies.NIL[client.resp] if refused else replies.OK
 
@@ -261,34 +223,42 @@ def _take_condition(options: SetOptions, word: bytes, arguments: Arguments) -> N
         options.existence = word
 
 
-def put(
+@cython.ccall
+def put(client: Client, key: bytes, data: bytes, deadline_ms: int | None = None) -> None:
+    """Set a key to a new string, notify, and wake waiting clients."""
+    # This counts an access; an expired value is removed first, with its own event.
+    _replace(client, key, opened(client, key), data, deadline_ms, False)
+
+
+@cython.cfunc
+def _replace(
     client: Client,
     key: bytes,
+    old: Value | None,
     data: bytes,
-    *,
-    deadline_ms: int | None = None,
-    keep_lifetime: bool = False,
-    is_looked_up: bool = False,
+    deadline_ms: int | None,
+    keep_lifetime: cython.bint,
 ) -> None:
-    """Set a key to a new string, notify, and wake waiting clients.
-
-    `is_looked_up`: the caller has done that, for whatever the key was.
-    """
-    db, instance = client.db, client.instance
-    if db.expires or instance.counts_accesses:
-        client.lookup_for_write(
-            key
-        )  # counts an access; an expired value is removed first, with its own event
-    instance.store(db, key, StringValue(data, instance.now_ms))
+    """`put` at a key that was looked up: `old` is its value."""
+    db: Database = client.db
+    instance: Instance = client.instance
+    if type(old) is StringValue:
+        string: StringValue = old
+        if not string.has_changed:
+            db.memory.note(string)
+        string.replace(data)
+        string.access_ms = instance.now_ms
+        if instance.is_observed and instance.config.notify_keyspace_events:
+            instance.notify_overwritten(db, key, old, old)
+    else:
+        instance.store(db, key, StringValue(data, instance.now_ms))
     if deadline_ms is not None:
         client.expire_at(db, key, deadline_ms)
     elif db.expires and not keep_lifetime:
         db.persist(key)
-    client.modified(key)
-    if instance.config.notify_keyspace_events:
-        client.notify(notifications.STRING, b"set", key)
-        if deadline_ms is not None:
-            client.notify(notifications.GENERIC, b"expire", key)
+    written(client, key, _EVENTS, b"set")
+    if deadline_ms is not None:
+        client.notify(notifications.GENERIC, b"expire", key)
 
 
 def _propagate_set(
@@ -316,7 +286,7 @@ def setnx(client: Client, argv: Request) -> bytes:
     """Integer: 1 if it was set. Source: Redis 7.2."""
     if client.lookup_for_write(argv[1]) is not None:
         return replies.ZERO
-    put(client, argv[1], argv[2], is_looked_up=True)
+    _replace(client, argv[1], None, argv[2], None, False)
     return replies.ONE
 
 
@@ -335,7 +305,7 @@ def psetex(client: Client, argv: Request) -> bytes:
 def _set_with_lifetime(client: Client, argv: Request, command: bytes, unit_ms: int) -> bytes:
     _, key, amount, data = argv
     deadline_ms = parse_deadline(amount, unit_ms, client.instance.now_ms, command)
-    put(client, key, data, deadline_ms=deadline_ms)
+    put(client, key, data, deadline_ms)
     _propagate_set(client, b"SET", key, data, deadline_ms, keep_lifetime=False)
     return replies.OK
 
@@ -345,9 +315,10 @@ def getset(client: Client, argv: Request) -> bytes:
     """Bulk string, null if there was none. Source: Redis 7.2."""
     _, key, data = argv
     old: StringValue | None = client.lookup_string(key)
-    put(client, key, data, is_looked_up=True)
+    content = None if old is None else old.to_bytes()
+    _replace(client, key, old, data, None, False)
     _propagate_set(client, b"SET", key, data, deadline_ms=None, keep_lifetime=False)
-    return replies.bulk_or_nil(old.to_bytes() if old is not None else None, client.resp)
+    return replies.bulk_or_nil(content, client.resp)
 
 
 @command("MSET", arity=-3, flags=WRITE | DENYOOM, keys=keys_to_end(b"OW", b"UPDATE", step=2))
@@ -407,14 +378,7 @@ def msetex(client: Client, argv: Request) -> bytes:
         return replies.ZERO
     keeps = lifetime.option == b"KEEPTTL"
     for key, data in zip(keys, contents, strict=True):
-        put(
-            client,
-            key,
-            data,
-            deadline_ms=deadline_ms,
-            keep_lifetime=keeps,
-            is_looked_up=True,
-        )
+        _replace(client, key, client.db.values.get(key), data, deadline_ms, keeps)
     words = [b"KEEPTTL"] if keeps else []
     if deadline_ms is not None:
         words = [b"PXAT", b"%d" % deadline_ms]
@@ -487,14 +451,14 @@ def _add(client: Client, argv: Request, increment: cython.longlong) -> bytes:
     reply: bytes = replies.integer(number + increment)
     # The reply has the digits, after a colon and before the end of the line.
     text: cython.p_const_uchar = reply
-    _replace(client, key, value, text[1 : len(reply) - 2], None)
+    _set_number(client, key, value, text[1 : len(reply) - 2], None)
     client.notify(_EVENTS, b"incrby", key)
     argv.mark_quick(0)
     return reply
 
 
 @cython.cfunc
-def _replace(
+def _set_number(
     client: Client, key: bytes, value: StringValue | None, data: bytes, encoding: bytes | None
 ) -> None:
     """Make `data` the string at `key`, which is `value` if it is there."""
@@ -515,7 +479,7 @@ def incrbyfloat(client: Client, argv: Request) -> bytes:
     data = _add_floats(b"0" if value is None else value.to_bytes(), argv[2])
     # Redis keeps the result as text even where it is an integer.
     encoding = b"embstr" if len(data) <= EMBEDDED_STRING_BYTES else b"raw"
-    _replace(client, key, value, data, encoding)
+    _set_number(client, key, value, data, encoding)
     client.notify(_EVENTS, b"incrbyfloat", key)
     client.propagate(b"SET", key, data, b"KEEPTTL")
     return replies.bulk(data)

@@ -13,11 +13,19 @@ another type or is the stream itself, that is counted.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from commands.core import notifications
 from commands.core.client import Client
-from commands.streams.add import append_entry, automatic_id, serve_waiters_first
+from commands.streams.add import (
+    append_entry,
+    automatic_id,
+    created_stream,
+    serve_waiters_first,
+)
 from commands.streams.trim import Trim, default_limit
 from protocol.request import Request
+from storage.entries.entry import encode_fields
 from storage.entries.entry_id import MAX_ID, EntryID, format_id
 from storage.groups.ack_journal import AckJournal, acknowledgement_fields
 from storage.groups.group import Group
@@ -25,7 +33,7 @@ from storage.groups.pending_block import PendingEntry
 from storage.stream import Stream
 
 
-def pending_entries(client: Client, group: Group, ids: list[EntryID]) -> list[PendingEntry]:
+def pending_entries(client: Client, group: Group, ids: Iterable[EntryID]) -> list[PendingEntry]:
     """Those of the entries that are pending, each once, to be written down when they are not."""
     if client.replays:
         return []
@@ -51,14 +59,13 @@ def write_down(
     if target is not None and _may_trim(target, length, journal):
         serve_waiters_first(client, key)
     now_ms = client.instance.now_ms
+    if target is None:
+        target = created_stream(client, key)
     for entry in entries:
-        entry_id = automatic_id(target, now_ms)
+        entry_id = automatic_id(target.last_id, now_ms)
         fields = acknowledgement_fields(argv[1], group, entry, now_ms)
-        append_entry(client, key, target, entry_id, fields)
+        append_entry(client, key, target, entry_id, encode_fields(fields), len(fields))
         client.propagate(b"XADD", key, format_id(entry_id), *fields)
-        if target is None:
-            target = client.lookup_stream_for_write(key)
-    assert target is not None
     if trim.apply(target, client):
         client.notify(notifications.STREAM, b"xtrim", key)
         request = [b"XTRIM", key, b"MAXLEN", b"~", b"%d" % journal.max_length]

@@ -86,7 +86,7 @@ def _parse_options(argv: Request, *, can_create: bool) -> GroupOptions:
 
 def _stream_at(client: Client, key: bytes) -> Stream:
     """The stream of a sub-command that needs one. Raises WRONGTYPE, or that there is no key."""
-    stream = client.lookup_stream_for_write(key)
+    stream: Stream | None = client.lookup_stream_for_write(key)
     if stream is None:
         raise ReplyError(errors.XGROUP_NO_KEY)
     return stream
@@ -102,7 +102,7 @@ def xgroup_create(client: Client, argv: Request) -> bytes:
     """OK. A request that fails creates no stream either. Source: Redis 7.4."""
     options = _parse_options(argv, can_create=True)
     key, name = argv[2], argv[3]
-    stream = client.lookup_stream_for_write(key)
+    stream: Stream | None = client.lookup_stream_for_write(key)
     if stream is None and not options.mkstream:
         raise ReplyError(errors.XGROUP_NO_KEY)
     if len(argv) > 8:  # options that are given twice, so often that Redis loses patience

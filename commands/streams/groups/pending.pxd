@@ -3,20 +3,17 @@
 cimport cython
 
 from commands.core.client cimport Client
-from commands.core.instance cimport Instance
+from commands.streams.groups.delivery cimport group_changed
 from protocol.request cimport Request
 from storage.append_only.request_writer cimport RequestWriter
 from storage.entries.entry_id cimport entry_id_t, EntryIDs
 from storage.groups.group cimport Group
 from storage.groups.pending_block cimport Block, Owner, _numbers
-from storage.keyspace.database cimport Database
 from storage.stream cimport Stream
 
 
 cdef EntryIDs _IDS
 cdef Py_ssize_t _MOST_WORDS
-
-cdef bytes _acknowledge_plain(Client client, Request request)
 
 cdef Py_ssize_t _TIME
 cdef Py_ssize_t _STATE

@@ -31,6 +31,7 @@ from commands.streams.ids import (
     parse_all,
     parse_range_end,
     parse_range_start,
+    parse_strict,
     without_repeats,
 )
 from commands.streams.lookup import find_group
@@ -54,69 +55,40 @@ from storage.groups.pending_list import PendingList
 from storage.stream import Stream
 
 if TYPE_CHECKING:
-    from commands.core.instance import Instance
-    from storage.keyspace.database import Database
+    pass
 
 # Of the request that is executed.
 _IDS = EntryIDs()
+# An acknowledgement with more words may take long.
 _MOST_WORDS: cython.Py_ssize_t = 100
 
 
-@cython.cfunc
-def _acknowledge_plain(client: Client, request: Request) -> bytes | None:
-    """`xack` of a few IDs with both numbers, without a journal; None for other cases."""
-    instance: Instance = client.instance
-    db: Database = client.db
+@command("XACK", arity=-4, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
+def xack(client: Client, request: Request) -> bytes:
+    """Integer: the number of entries that were pending.
+
+    Without the key or the group that is 0, whatever the IDs are. Source: Redis 7.4.
+    """
     key = request.word(1)
-    value = db.values.get(key)
-    if type(value) is not Stream or instance.is_observed or (db.expires and key in db.expires):
-        return None
-    stream: Stream = value
-    group: Group | None = stream.groups.get(request.word(2))
-    if group is None or stream.ack_journal is not None or request.count > _MOST_WORDS:
-        return None
+    stream: Stream | None = client.lookup_stream(key)
+    group: Group | None = None if stream is None else stream.groups.get(request.word(2))
+    if stream is None or group is None:
+        return replies.ZERO
     ids: EntryIDs = _IDS
     ids.clear()
     index: cython.Py_ssize_t
     for index in range(3, request.count):
         if not ids.add_plain(request.word(index)):
-            return None
-    instance.stats.keyspace_hits += 1
-    if not stream.has_changed:  # saves a call
-        db.memory.note(stream)
-    if not client.no_touch:
-        if instance.counts_accesses:
-            instance.touch(stream)
-        else:  # saves a call
-            stream.access_ms = instance.now_ms
-    acknowledged: cython.Py_ssize_t = group.acknowledge_all(ids)
-    instance.dirty += acknowledged
-    request.mark_quick(0)
-    return replies.integer(acknowledged)
-
-
-@command("XACK", arity=-4, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
-def xack(client: Client, argv: Request) -> bytes:
-    """Integer: the number of entries that were pending.
-
-    Without the key or the group that is 0, whatever the IDs are. Source: Redis 7.4.
-    """
-    reply = _acknowledge_plain(client, argv)
-    if reply is not None:  # XREADGROUP with XACK takes 2.8 us instead of 3.3
-        return reply
-    key = argv[1]
-    stream: Stream | None = client.lookup_stream(key)
-    group = None if stream is None else stream.groups.get(argv[2])
-    if stream is None or group is None:
-        return replies.ZERO
-    ids = parse_all(argv[3:])
+            ids.add(parse_strict(request.word(index)))
     journal = stream.ack_journal
     written_down = [] if journal is None else pending_entries(client, group, ids)
-    acknowledged = group.acknowledge_all(EntryIDs.of(ids))
+    acknowledged: cython.Py_ssize_t = group.acknowledge_all(ids)
     if acknowledged:
         group_changed(client, key, acknowledged)
     if journal is not None:
-        write_down(client, argv, group, journal, written_down)
+        write_down(client, request, group, journal, written_down)
+    elif request.count <= _MOST_WORDS:
+        request.mark_quick(0)
     return replies.integer(acknowledged)
 
 

@@ -1,12 +1,18 @@
 # The C types of commands/streams/groups/read_group.py.
 
+cimport cython
+
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
+from commands.streams.groups.delivery cimport (
+    group_changed, propagate_delivery, propagate_position, seen_consumer,
+)
 from protocol.request cimport Request
+from storage.entries.entry_id cimport entry_id_t
 from storage.entries.entry_id cimport EntryIDs
-from storage.groups.group cimport Consumer, DeliveryLatency, Group
+from storage.groups.group cimport Consumer, DeliveryLatency
+from storage.groups.group cimport Group
 from storage.groups.lag cimport advance_group
-from storage.keyspace.database cimport Database
 from storage.stream cimport Stream
 
 
@@ -16,16 +22,25 @@ cdef EntryIDs _IDS
 cdef class GroupRead:
     cdef list _after
     cdef object _request
-    cdef bint _is_plain
-    cdef bint is_small
+    cdef bytes _header_2
+    cdef bytes _header_3
+    cdef bint is_plain
     cdef bint is_timeless
-    cdef object key
-    cdef object group
-    cdef object consumer
-    cdef object count
-    cdef object header_2
-    cdef object header_3
+    cdef Py_ssize_t streams
+    cdef bytes key
+    cdef bytes group
+    cdef bytes consumer
+    cdef Py_ssize_t count
+    cdef bint noack
+
+    cpdef object serve(self, Client client)
+    @cython.locals(start=entry_id_t)
+    cdef object _new_entries(
+        self, Client client, bytes header, bytes key, Stream stream, Group group, object caps
+    )
+    cdef _deliver(
+        self, Client client, bytes key, Stream stream, Group group, Consumer consumer, EntryIDs ids
+    )
 
 
-cdef _count_latency(Instance instance, Group group, EntryIDs ids)
-cdef bytes _read_few(Client client, GroupRead read)
+cdef Stream _stream_to_read(Client client, bytes key, bytes name)

@@ -17,9 +17,8 @@ to nothing to find that there is none.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 import cython
 
@@ -44,16 +43,15 @@ from commands.streams.read import (
     NoCaps,
     ReadRequest,
     caps_of,
+    key_header,
     key_positions,
     nothing_to_read,
     open_header,
     parse_read_request,
-    read_header,
     read_reply,
-    stream_header,
 )
 from commands.streams.request_cache import RequestCache
-from protocol import errors
+from protocol import errors, replies
 from protocol.request import Request
 from protocol.requests import Argv
 from storage.entries.entry_id import MAX_ID, EntryID, EntryIDs
@@ -65,7 +63,6 @@ from storage.stream import Stream
 if TYPE_CHECKING:
     from commands.core.instance import Instance
     from storage.groups.group import DeliveryLatency
-    from storage.keyspace.database import Database
 
 # A client that waits looks for entries this often at most, unless it knows when one is due.
 MIN_WAKE_MS = 10
@@ -165,56 +162,6 @@ FEW_ENTRIES = 1000
 _IDS = EntryIDs()
 
 
-@cython.cfunc
-def _count_latency(instance: Instance, group: Group, ids: EntryIDs) -> None:
-    """Count how long the entries waited, which are delivered for the first time."""
-    latency: DeliveryLatency = instance.stats.delivery_latency
-    latency.observe(ids, instance.now_ms)
-    if group.delivery_latency is not None:
-        group.delivery_latency.observe(ids, instance.now_ms)
-
-
-@cython.cfunc
-def _read_few(client: Client, read: GroupRead) -> bytes | None:
-    """The reply with a few new entries; None, and nothing is done, in other cases."""
-    instance: Instance = client.instance
-    db: Database = client.db
-    value = db.values.get(read.key)
-    if not read.is_small or type(value) is not Stream or instance.is_observed:
-        return None
-    stream: Stream = value
-    group: Group | None = stream.groups.get(read.group)
-    if group is None or (db.expires and read.key in db.expires):
-        return None
-    consumer: Consumer | None = group.consumers.get(read.consumer)
-    if consumer is None or group.last_delivered_id >= stream.last_id:
-        return None
-    ids: EntryIDs = _IDS
-    ids.clear()
-    chunks = stream.read_from(ids, group.last_delivered_id + 1, read.count)
-    if not ids.count:
-        return None
-    now_ms: cython.longlong = instance.now_ms
-    instance.stats.keyspace_hits += 2  # as for cached requests
-    if not stream.has_changed:  # saves a call
-        db.memory.note(stream)
-    if not client.no_touch:
-        if instance.counts_accesses:
-            instance.touch(stream)
-        else:  # saves a call
-            stream.access_ms = instance.now_ms
-    instance.dirty += 1
-    consumer.seen_ms = consumer.active_ms = now_ms
-    advance_group(stream, group, ids)
-    group.deliver(consumer, ids, now_ms)
-    _count_latency(instance, group, ids)
-    if instance.propagation.sinks:
-        propagate_delivery(client, read.key, group, consumer, ids, now_ms)
-        propagate_position(client, read.key, group)
-    header = read.header_3 if client.resp == 3 else read.header_2
-    return b"".join((header, b"%d\r\n" % ids.count, *chunks))
-
-
 @command(
     "XREADGROUP",
     arity=-7,
@@ -243,14 +190,12 @@ def xreadgroup(client: Client, request: Request) -> bytes | Block | LongReply:
         if read.is_timeless:
             _KNOWN.put(identity, read)
         return read.serve(client)
-    reply = _read_few(client, read)
-    if reply is not None:  # 4.4 us a request instead of 6.2
-        request.mark_quick(len(reply))
-        return reply
+    reply = read.serve(client)
     # Redis looks at each key twice as well: for its group, and to read.
-    found = read.find(client)
-    client.instance.stats.keyspace_hits += len(found)
-    return read.serve(client, found)
+    client.instance.stats.keyspace_hits += read.streams
+    if read.is_plain and type(reply) is bytes:
+        request.mark_quick(len(reply))
+    return reply
 
 
 def _parse(client: Client, argv: Argv) -> GroupRead:
@@ -258,7 +203,7 @@ def _parse(client: Client, argv: Argv) -> GroupRead:
     request = parse_read_request(argv, client.instance.now_ms, with_group=True)
     after: list[EntryID] = []
     for key, text in zip(request.keys, request.ids, strict=True):
-        find_group_to_read(client, key, request.group)
+        _stream_to_read(client, key, request.group)
         after.append(_resolve(text))
     return GroupRead(request, after)
 
@@ -272,26 +217,18 @@ def _resolve(text: bytes) -> EntryID:
     return parse_strict(text)
 
 
-def find_group_to_read(client: Client, key: bytes, name: bytes) -> tuple[Stream, Group]:
-    """A stream and its group. Raises WRONGTYPE, and NOGROUP if there is no key or no group."""
-    stream: Stream | None = client.lookup_stream(
-        key
-    )  # a read, as far as hits and misses are concerned
-    group = None if stream is None else stream.groups.get(name)
-    if stream is None or group is None:
+@cython.cfunc
+def _stream_to_read(client: Client, key: bytes, name: bytes) -> Stream:
+    """A stream with a group. Raises WRONGTYPE, and NOGROUP if there is no key or no group."""
+    # A read, as far as hits and misses are concerned.
+    stream: Stream | None = client.lookup_stream(key)
+    if stream is None or name not in stream.groups:
         raise errors.no_group_for_read(key, name)
-    return stream, group
+    return stream
 
 
-# A part of the reply: bytes, or a range of very many entries, which are sent in pieces.
-Parts: TypeAlias = "list[bytes | LongRange]"
-
-
-def _reply(client: Client, streams: int, parts: Parts) -> bytes | LongReply:
-    """The whole reply."""
-    if LongRange in map(type, parts):
-        return long_reply([read_header(streams, client.resp), *parts])
-    return read_reply(streams, cast("list[bytes]", parts), client.resp)
+# One stream's part of the reply: bytes, or a range of very many entries, which are sent in pieces.
+Part: TypeAlias = "bytes | LongRange"
 
 
 @cython.cclass
@@ -299,8 +236,8 @@ class GroupRead:
     """A request of XREADGROUP whose IDs are resolved. Requests that are alike share one."""
 
     __slots__ = (
-        "_after", "_is_plain", "_request", "consumer", "count", "group", "header_2", "header_3",
-        "is_small", "is_timeless", "key",
+        "_after", "_header_2", "_header_3", "_request", "consumer", "count", "group", "is_plain",
+        "is_timeless", "key", "noack", "streams",
     )  # fmt: skip
 
     def __init__(self, request: ReadRequest, after: list[EntryID]) -> None:
@@ -309,40 +246,34 @@ class GroupRead:
         self._after = after
         self.is_timeless = request.is_timeless
         # New entries of one stream, which is what most consumers ask for.
-        self._is_plain = after == [NEW] and request.min_idle_ms is None and not request.is_capped
-        # A few of them: what `_read_few` takes, and what it needs for that.
-        self.is_small = self._is_plain and not request.noack and 0 < request.count <= FEW_ENTRIES
-        self.key, self.count = request.keys[0], request.count
+        self.is_plain = after == [NEW] and request.min_idle_ms is None and not request.is_capped
+        self.streams = len(request.keys)
+        self.key, self.count, self.noack = request.keys[0], request.count, request.noack
         self.group, self.consumer = request.group, request.consumer
-        self.header_2, self.header_3 = (open_header(self.key, resp) for resp in (2, 3))
+        self._header_2, self._header_3 = (open_header(self.key, resp) for resp in (2, 3))
 
-    def find(self, client: Client) -> list[tuple[Stream, Group]]:
-        """The streams and their groups. Raises WRONGTYPE and NOGROUP."""
-        name = self._request.group
-        return [find_group_to_read(client, key, name) for key in self._request.keys]
-
-    def serve(
-        self, client: Client, found: list[tuple[Stream, Group]] | None = None
-    ) -> bytes | Block | LongReply:
+    def serve(self, client: Client) -> bytes | Block | LongReply:
         """The reply, or the decision to wait for it. Raises WRONGTYPE and NOGROUP."""
-        request = self._request
-        # All of them are looked up before one is served: a delivery must not end in an error.
-        found = found or self.find(client)
-        if self._is_plain:
-            stream, group = found[0]
-            parts = self._new_entries(client, request.keys[0], stream, group, NO_CAPS)
-            if parts:
-                return _reply(client, 1, parts)
-            wake_ms = None
+        request, wake_ms = self._request, None
+        if self.is_plain:
+            stream: Stream = _stream_to_read(client, self.key, self.group)
+            header = self._header_3 if client.resp == 3 else self._header_2
+            group = stream.groups[self.group]
+            part = self._new_entries(client, header, self.key, stream, group, NO_CAPS)
+            if part is not None:
+                return part if type(part) is bytes else long_reply([part])
         else:
-            parts, streams, claims = self._read_all(client, found)
-            if streams:
-                return _reply(client, streams, parts)
-            wake_ms = self._wake_ms(client.instance.now_ms, found) if claims else None
+            # All of them are looked up before one is served: a delivery must not end in an error.
+            streams = [_stream_to_read(client, key, self.group) for key in request.keys]
+            parts, claims = self._read_all(client, streams)
+            if parts:
+                return read_reply(parts, client.resp)
+            if claims:
+                wake_ms = self._wake_ms(client.instance.now_ms, streams)
         decision = nothing_to_read(
             client, request, self.serve, on_missing_key=True, wake_ms=wake_ms
         )
-        if type(decision) is Block and self._is_plain:
+        if type(decision) is Block and self.is_plain:
             decision.finds_nothing = self.finds_nothing
         return decision
 
@@ -362,63 +293,68 @@ class GroupRead:
         consumer.seen_ms = client.instance.now_ms
         return True
 
-    def _read_all(
-        self, client: Client, found: list[tuple[Stream, Group]]
-    ) -> tuple[Parts, int, bool]:
-        """Read each stream: the parts of the reply, the number of streams, whether CLAIM
-        applied.
-        """
+    def _read_all(self, client: Client, streams: list[Stream]) -> tuple[list[Part], bool]:
+        """Read each stream: the parts of the reply, and whether CLAIM applied."""
         request = self._request
         caps = caps_of(request)
         claims = request.min_idle_ms is not None
-        parts: Parts = []
-        streams = 0
-        for key, after, (stream, group) in zip(request.keys, self._after, found, strict=True):
+        parts: list[Part] = []
+        for key, after, stream in zip(request.keys, self._after, streams, strict=True):
             caps.start_stream(key, client.resp)
             if not caps.admits():
                 break
+            group, header = stream.groups[self.group], key_header(key, client.resp)
+            part: Part | None
             if after != NEW:
-                part = self._history(client, key, stream, group, after, caps)
+                part = self._history(client, header, key, stream, group, after, caps)
                 claims = False  # as in Redis, for the streams that follow
             elif claims:
-                part = self._claimed_and_new(client, key, stream, group, caps)
+                part = self._claimed_and_new(client, header, key, stream, group, caps)
             else:
-                part = self._new_entries(client, key, stream, group, caps)
-            if part:
-                streams += 1
-                parts += part
-        return parts, streams, claims
+                part = self._new_entries(client, header, key, stream, group, caps)
+            if part is not None:
+                parts.append(part)
+        return parts, claims
 
     # -- new entries ---------------------------------------------------------------------------
 
+    @cython.cfunc
     def _new_entries(
-        self, client: Client, key: bytes, stream: Stream, group: Group, caps: NoCaps
-    ) -> Parts:
-        """Deliver what no consumer of the group was given yet; its part of the reply, if any."""
-        request = self._request
-        ids = EntryIDs()
-        is_in_pieces = False
-        start = group.last_delivered_id + 1  # if there is such an ID
+        self,
+        client: Client,
+        header: bytes,
+        key: bytes,
+        stream: Stream,
+        group: Group,
+        caps: NoCaps,
+    ) -> Part | None:
+        """Deliver what no consumer of the group was given yet; None if there is nothing."""
+        ids: EntryIDs = _IDS
+        ids.clear()
+        chunks: list[bytes] | None = None  # of the reply, unless it is sent in pieces
+        size_bytes = 0
         if group.last_delivered_id < stream.last_id:
-            if not 0 < request.count <= FEW_ENTRIES and caps is NO_CAPS:
-                is_in_pieces = is_long(stream, start, MAX_ID, request.count)
-            if is_in_pieces:
-                ids = stream.ids(start, MAX_ID, request.count)
+            start = group.last_delivered_id + 1
+            if caps is not NO_CAPS:
+                chunks, size_bytes = caps.read(stream, ids, start, self.count)
+            elif 0 < self.count <= FEW_ENTRIES or not is_long(stream, start, MAX_ID, self.count):
+                chunks = stream.read_from(ids, start, self.count)
             else:
-                chunks, size_bytes = caps.read(stream, ids, start, request.count)
-        is_created = request.consumer not in group.consumers
-        consumer = seen_consumer(client, key, group, request.consumer)
-        if is_created and (request.noack or not ids.count):
+                ids = stream.ids(start, MAX_ID, self.count)
+        is_created = self.consumer not in group.consumers
+        consumer: Consumer = seen_consumer(client, key, group, self.consumer)
+        if is_created and (self.noack or not ids.count):
             propagate_consumer(client, key, group, consumer)
         if not ids.count:
-            return []
+            return None
         self._deliver(client, key, stream, group, consumer, ids)
-        if is_in_pieces:
-            entries = stream.snapshot(start, MAX_ID, request.count)
-            return [LongRange(entries, partial(stream_header, key, resp=client.resp))]
+        if chunks is None:
+            return LongRange(stream.snapshot(start, MAX_ID, self.count), header)
+        header = header + replies.array_header(ids.count)
         caps.spend(ids.count, size_bytes)
-        return [stream_header(key, ids.count, client.resp), *chunks]
+        return header + chunks[0] if len(chunks) == 1 else b"".join((header, *chunks))
 
+    @cython.cfunc
     def _deliver(
         self,
         client: Client,
@@ -429,23 +365,33 @@ class GroupRead:
         ids: EntryIDs,
     ) -> None:
         """Note that the consumer is given the next entries of the stream, and propagate it."""
+        instance: Instance = client.instance
+        now_ms: cython.longlong = instance.now_ms
         advance_group(stream, group, ids)
-        _count_latency(client.instance, group, ids)
+        latency: DeliveryLatency = instance.stats.delivery_latency
+        latency.observe(ids, now_ms)
+        if group.delivery_latency is not None:
+            group.delivery_latency.observe(ids, now_ms)
         group_changed(client, key)
-        if not self._request.noack:
-            now_ms = client.instance.now_ms
+        if not self.noack:
             group.deliver(consumer, ids, now_ms)
             consumer.active_ms = now_ms
-            if client.instance.propagation.sinks:
+            if instance.propagation.sinks:
                 propagate_delivery(client, key, group, consumer, ids, now_ms)
         propagate_position(client, key, group)
 
     # -- CLAIM ---------------------------------------------------------------------------------
 
     def _claimed_and_new(
-        self, client: Client, key: bytes, stream: Stream, group: Group, caps: NoCaps
-    ) -> Parts:
-        """Claim what is pending for long, then deliver new entries; the part of the reply."""
+        self,
+        client: Client,
+        header: bytes,
+        key: bytes,
+        stream: Stream,
+        group: Group,
+        caps: NoCaps,
+    ) -> Part | None:
+        """Claim what is pending for long, then deliver new entries; None if there is nothing."""
         request = self._request
         is_created = request.consumer not in group.consumers
         consumer = seen_consumer(client, key, group, request.consumer)
@@ -468,26 +414,28 @@ class GroupRead:
         if ids.count:
             self._deliver(client, key, stream, group, consumer, ids)
         if not turn.count:
-            return []
-        return [stream_header(key, turn.count, client.resp), *turn.pieces]
+            return None
+        return b"".join([header, replies.array_header(turn.count), *turn.pieces])
 
-    def _wake_ms(self, now_ms: int, found: list[tuple[Stream, Group]]) -> int:
+    def _wake_ms(self, now_ms: int, streams: list[Stream]) -> int:
         """When something may be claimable, if nothing but time passes."""
         min_idle_ms = self._request.min_idle_ms
         assert min_idle_ms is not None
-        return min(next_claimable_ms(group, now_ms, min_idle_ms) for _, group in found)
+        groups = [stream.groups[self.group] for stream in streams]
+        return min(next_claimable_ms(group, now_ms, min_idle_ms) for group in groups)
 
     # -- history -------------------------------------------------------------------------------
 
     def _history(
         self,
         client: Client,
+        header: bytes,
         key: bytes,
         stream: Stream,
         group: Group,
         after: EntryID,
         caps: NoCaps,
-    ) -> Parts:
+    ) -> bytes:
         """The consumer's pending entries after an ID: the part of the reply, never empty.
 
         The new times and counts are not propagated, as in Redis. An entry whose content was deleted
@@ -513,7 +461,7 @@ class GroupRead:
         group.claim_all(delivered, consumer, client.instance.now_ms, deliveries=1)
         if not entries:
             caps.spend(0, 0)
-        return [stream_header(key, len(entries), client.resp), *entries]
+        return b"".join([header, replies.array_header(len(entries)), *entries])
 
 
 # Requests that were parsed, for all servers of the process.
