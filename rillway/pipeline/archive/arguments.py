@@ -81,52 +81,53 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--pattern",
         metavar="GLOB",
-        help="all streams whose names match, new ones in each round; goes with --stream",
+        help="all streams whose names match, including new ones in each round; combines with "
+        "--stream",
     )
     _add_place(parser, is_required=False)
     add_url(parser)
     when = parser.add_mutually_exclusive_group()
     when.add_argument("--once", action="store_true", help="one round (default)")
     when.add_argument(
-        "--every", type=interval, metavar="TIME", help="a round each 5m, until a signal comes"
+        "--every", type=interval, metavar="TIME", help="a round every 5m, until a signal arrives"
     )
     parser.add_argument(
         "--keep",
         type=duration,
         default=DEFAULT_KEEP,
         metavar="TIME",
-        help="leave so much of the stream's newest time in memory although it is archived "
+        help="keep this much recent history in the stream even when archived "
         "(default: %(default)s)",
     )
-    parser.add_argument("--no-trim", action="store_true", help="only archive")
+    parser.add_argument("--no-trim", action="store_true", help="archive without trimming")
     parser.add_argument(
         "--ignore-group",
         action="append",
         default=[],
         metavar="G",
-        help="trim what this group has not read or acknowledged; may be repeated",
+        help="trim entries that this group has not read or acknowledged; may be repeated",
     )
     parser.add_argument(
         "--group-max-idle",
         type=duration,
         metavar="TIME",
-        help="the same for each group whose consumers have all been inactive for this long",
+        help="ignore each group whose consumers have all been inactive for this long",
     )
     parser.add_argument(
         "--accept-loss",
         action="store_true",
-        help="go on although others trimmed entries before they could be archived",
+        help="continue although others trimmed entries before they were archived",
     )
     parser.add_argument(
         "--new-epoch",
         action="store_true",
-        help="where a stream is refused because it is not the one that was archived: archive it as "
-        "a history of its own, beside the old one",
+        help="if a stream is refused because it is not the one that was archived, archive it as a "
+        "separate history",
     )
     parser.add_argument(
         "--new-archive",
         action="store_true",
-        help="make an archive although the streams say that there was one at --to",
+        help="create an archive although the streams show that there was one at --to",
     )
     add_allow_missing(parser)
     parser.add_argument(
@@ -134,50 +135,49 @@ def make_parser() -> Parser:
         type=from_one,
         default=BATCH_ENTRIES,
         metavar="N",
-        help="entries that are committed at once (default: %(default)s)",
+        help="the number of entries in one commit (default: %(default)s)",
     )
     parser.add_argument(
         "--batch-bytes",
         type=size_in_bytes,
         default=BATCH_BYTES,
         metavar="SIZE",
-        help="the same in bytes, as the server sends them (default: 1gb)",
+        help="their size as the server sends them (default: 1gb)",
     )
     _add_partition_by(parser)
     parser.add_argument(
         "--id-unit",
         choices=UNITS,
-        help="what the IDs of new streams are: Unix milliseconds, microseconds or nanoseconds, or "
-        "no times, such as snowflakes; kept with the archive (default: as the first ones look)",
+        help="the unit of the IDs of new streams: Unix milliseconds, microseconds or nanoseconds, "
+        "or none if IDs are not times, such as snowflakes; stored in the archive (default: "
+        "inferred from the first IDs)",
     )
     parser.add_argument(
         "--lease",
         type=duration,
         default="30s",
         metavar="TIME",
-        help="how long an archiver that was killed keeps others away (default: %(default)s)",
+        help="how long a killed archiver excludes others (default: %(default)s)",
     )
     parser.add_argument(
         "--engine",
         choices=("spark", "local"),
         default="local",
-        help="this process writes the files, or Spark's tasks do, which pays for many streams on a "
+        help="write files in this process, or in Spark tasks, which pays for many streams on a "
         "cluster (default: %(default)s)",
     )
     _add_iceberg(parser, is_required=False)
     parser.add_argument(
         "--no-compact",
         action="store_true",
-        help="do not merge small files after a round, for which it takes a quarter of its time",
+        help="do not merge small files after a round, which takes up to a quarter of its time",
     )
-    parser.add_argument(
-        "--json", action="store_true", help="a JSON object for each round, instead of lines"
-    )
+    parser.add_argument("--json", action="store_true", help="print a JSON object for each round")
     parser.add_argument(
         "--metrics-file",
         type=Path,
         metavar="FILE.prom",
-        help="write metrics of the rounds there, for the textfile collector of Prometheus's "
+        help="write metrics of the rounds to a file, for the textfile collector of Prometheus's "
         "node_exporter",
     )
     _add_columns(parser)
@@ -190,31 +190,31 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATTERN=COLUMNS",
-        help="typed columns of the streams that fit: 'orders:*=customer STRING, amount "
-        "DECIMAL(10,2)'; kept with the archive; may be repeated",
+        help="typed columns of the streams that match: 'orders:*=customer STRING, amount "
+        "DECIMAL(10,2)'; stored in the archive; may be repeated",
     )
     parser.add_argument(
-        "--schema-file", type=Path, metavar="FILE", help="the same, and more, as YAML"
+        "--schema-file", type=Path, metavar="FILE", help="the schema, with more options, as YAML"
     )
     parser.add_argument(
         "--case-sensitive",
         action="store_true",
-        help="fields have the columns of their exact names only",
+        help="match field names to columns case-sensitively",
     )
     parser.add_argument(
         "--infer",
         type=from_one,
         metavar="N",
-        help="archive nothing: propose a schema by the newest N entries of each stream, and write "
-        "it to --schema-file",
+        help="archive nothing: propose a schema from the newest N entries of each stream, and "
+        "write it to --schema-file",
     )
 
 
 def compact_parser() -> Parser:
     parser = Parser(
         "archive compact",
-        "Merge the small files of each day, or whatever the archive is cut by; an archiver may run "
-        "meanwhile.",
+        "Merge the small files of each day (or month or year, if the archive is partitioned by "
+        "that). An archiver may run meanwhile.",
     )
     _add_place(parser)
     _add_target_size(parser)
@@ -227,8 +227,8 @@ def compact_parser() -> Parser:
 def backfill_parser() -> Parser:
     parser = Parser(
         "archive backfill",
-        "Give older rows the columns that the archive has now, or add entries of a backup that are "
-        "from before it began; an archiver may run meanwhile.",
+        "Give older rows the present columns of the archive, or add entries of a backup that "
+        "precede the archive. An archiver may run meanwhile.",
     )
     _add_table(parser)
     which = parser.add_mutually_exclusive_group(required=True)
@@ -237,13 +237,13 @@ def backfill_parser() -> Parser:
         "--from",
         dest="origin",
         metavar="FILE.rdb|PATH",
-        help="a snapshot of Redis or Rillway, or another archive: what it has of each stream from "
-        "before the first archived entry",
+        help="a snapshot of Redis or Rillway, or another archive: its entries that precede the "
+        "first archived one of each stream",
     )
     parser.add_argument(
         "--skip-archived",
         action="store_true",
-        help="with --from: leave out what it has from the first archived entry on, if it has that",
+        help="with --from: skip entries from the first archived one on, if the backup has that",
     )
     _add_needless_url(parser)
     return parser
@@ -252,8 +252,8 @@ def backfill_parser() -> Parser:
 def expire_parser() -> Parser:
     parser = Parser(
         "archive expire",
-        "Remove old rows from the archive, of whole days, in UTC and by their IDs, or of the "
-        "months or years by which it is cut.",
+        "Remove old rows from the archive: whole days in UTC, by their IDs, or the months or years "
+        "that the archive is partitioned by.",
     )
     _add_table(parser)
     which = parser.add_mutually_exclusive_group(required=True)
@@ -271,7 +271,8 @@ def expire_parser() -> Parser:
 
 def status_parser() -> Parser:
     parser = Parser(
-        "archive status", "What is archived, how much is not yet, and what holds up or is refused."
+        "archive status",
+        "Show what is archived, the lag, groups that hold up trims, and refused streams.",
     )
     _add_table(parser)
     add_url(parser)
@@ -282,7 +283,7 @@ def status_parser() -> Parser:
 def epochs_parser() -> Parser:
     parser = Parser(
         "archive epochs",
-        "The histories of each stream: which one parted from which, where and why.",
+        "List the histories of each stream: where and why they diverged.",
     )
     _add_table(parser)
     parser.add_argument("--json", action="store_true", help="a JSON object for each epoch")
@@ -293,15 +294,15 @@ def epochs_parser() -> Parser:
 def iceberg_parser() -> Parser:
     parser = Parser(
         "archive iceberg",
-        "Bring the mirror of an archive in an Iceberg catalogue up to date, or make it; archivers "
-        "may run meanwhile.",
+        "Update the mirror of an archive in an Iceberg catalogue, or create it. Archivers may run "
+        "meanwhile.",
     )
     _add_place(parser)
     _add_iceberg(parser, is_required=True)
     parser.add_argument(
         "--rebuild",
         action="store_true",
-        help="take the mirror out of the catalogue before, and make it again from all files",
+        help="drop the mirror first, and create it again from all files",
     )
     _add_needless_url(parser)
     return parser
@@ -310,8 +311,8 @@ def iceberg_parser() -> Parser:
 def forget_parser() -> Parser:
     parser = Parser(
         "archive forget",
-        "Remove an archive's groups from the streams of a server, so that they hold up no trims: "
-        "of an archive that is gone, or that is to be continued no more.",
+        "Remove an archive's groups from the streams of a server, so that they no longer hold up "
+        "trims: for an archive that was lost or is no longer used.",
     )
     _add_table(parser)
     add_url(parser)
@@ -321,45 +322,47 @@ def forget_parser() -> Parser:
 def verify_parser() -> Parser:
     parser = Parser(
         "archive verify",
-        "Check the archive: its log, what it knows of the streams, and each file by its size and "
-        "footer. A line for each finding; exits with 1 if there is one.",
+        "Check the archive: its log, its records of the streams, and the size and footer of each "
+        "file. Prints a line for each finding; exits with 1 if there is one.",
     )
     _add_place(parser)
     parser.add_argument(
         "--deep",
         action="store_true",
-        help="read all rows as well: each entry once, in order, the last ones unchanged",
+        help="also read all rows: each entry must be there once, in order, the last ones unchanged",
     )
     parser.add_argument(
         "--url",
         type=server_url,
-        help="compare what is in memory and archived as well, at this server",
+        help="also compare the archived entries that are in memory at this server",
     )
-    parser.add_argument("--json", action="store_true", help="an object for each finding, and one")
+    parser.add_argument(
+        "--json", action="store_true", help="a JSON object for each finding, and one of totals"
+    )
     return parser
 
 
 def repair_parser() -> Parser:
     parser = Parser(
         "archive repair",
-        "Put right what `archive verify` finds: a damaged log or checkpoint, a lost state. What is "
-        "damaged is moved to _rillway/damaged, and never deleted. An archiver may run meanwhile.",
+        "Repair what `archive verify` finds: a damaged log or checkpoint, a lost state. Damaged "
+        "files are moved to _rillway/damaged, never deleted. An archiver may run meanwhile.",
     )
     _add_place(parser)
     parser.add_argument(
         "--drop-files",
         action="store_true",
-        help="take files that are gone or damaged out of the table; their rows are lost",
+        help="remove missing or damaged files from the table; their rows are lost",
     )
     parser.add_argument(
         "--deep",
         action="store_true",
-        help="read all rows, to find files that are damaged although their footers are not",
+        help="read all rows, to find damage that the footers do not show",
     )
     parser.add_argument(
         "--go-back",
         action="store_true",
-        help="give up all versions of the log from a damaged one on that cannot be made again",
+        help="give up all versions of the log from a damaged one on that cannot be rebuilt",
     )
     _add_needless_url(parser)
     return parser
@@ -368,16 +371,15 @@ def repair_parser() -> Parser:
 def upkeep_parser() -> Parser:
     parser = Parser(
         "archive upkeep",
-        "What an archive needs from time to time: look at each file, merge small ones, remove rows "
-        "that are older than it keeps them, delete what nothing names any more, tidy up the log. "
-        "An archiver may run meanwhile.",
+        "Run the regular upkeep: check each file, merge small ones, remove expired rows, delete "
+        "unused files, tidy up the log. An archiver may run meanwhile.",
     )
     _add_place(parser)
     parser.add_argument(
         "--expire-after",
         type=duration,
         metavar="TIME",
-        help="how long rows are kept, such as 90d, and 0s for ever; kept with the archive",
+        help="how long rows are kept, such as 90d, or 0s for ever; stored in the archive",
     )
     _add_target_size(parser)
     _add_vacuum(parser)
@@ -385,7 +387,7 @@ def upkeep_parser() -> Parser:
     return parser
 
 
-# Beside the archiver itself.
+# The jobs besides archiving itself.
 JOBS = {
     "backfill": backfill_parser,
     "compact": compact_parser,
@@ -426,8 +428,8 @@ def _add_iceberg(parser: argparse.ArgumentParser, *, is_required: bool) -> None:
         required=is_required,
         type=catalogue_uri,
         metavar="URI",
-        help="a catalogue of Iceberg, such as sqlite:////data/catalogue.db, that shows the archive "
-        "as well",
+        help="an Iceberg catalogue with a mirror of the archive, such as "
+        "sqlite:////data/catalogue.db",
     )
     parser.add_argument(
         "--iceberg-table",
@@ -442,8 +444,8 @@ def _add_partition_by(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--partition-by",
         choices=PERIODS,
-        help="a file holds entries of one day, month or year, in UTC, or of any time; kept with "
-        "the archive (default: what it has, and a day at first)",
+        help="the period of a file: one day, month or year in UTC, or all time; stored in the "
+        "archive (default: unchanged, and a day at first)",
     )
 
 
@@ -453,13 +455,13 @@ def _add_target_size(parser: argparse.ArgumentParser) -> None:
         type=size_in_bytes,
         default=TARGET_BYTES,
         metavar="SIZE",
-        help="how large a file is to become at most (default: 256mb)",
+        help="the maximum size of a merged file (default: 256mb)",
     )
 
 
 def _add_needless_url(parser: argparse.ArgumentParser) -> None:
-    """So that it may be given to all jobs alike."""
-    parser.add_argument("--url", type=server_url, help="not needed: the server is not asked")
+    """Accept --url, so that it may be passed to all jobs alike."""
+    parser.add_argument("--url", type=server_url, help="ignored: this job does not use the server")
 
 
 def _add_vacuum(parser: argparse.ArgumentParser) -> None:
@@ -468,22 +470,22 @@ def _add_vacuum(parser: argparse.ArgumentParser) -> None:
         type=duration,
         default=float(VACUUM_AFTER_HOURS * 3600),
         metavar="TIME",
-        help="delete files that nothing has named for at least this long; a reader may have opened "
-        "the table before (default: 7d)",
+        help="delete files that were replaced at least this long ago, when no reader can have them "
+        "open (default: 7d)",
     )
 
 
 def stream_name(text: str) -> str:
-    """A key in UTF-8, as the table's columns have it."""
+    """Return a stream's key, which must be UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no UTF-8, and cannot be archived") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not UTF-8, so cannot be archived") from None
     return text
 
 
 def catalogue_uri(text: str) -> str:
-    """Of which kind it is, pyiceberg decides."""
+    """Return the URI of a catalogue; pyiceberg decides its kind."""
     if "://" not in text:
         raise argparse.ArgumentTypeError(
             f"expected a URI such as sqlite:////data/catalogue.db, not {text!r}"
@@ -492,7 +494,7 @@ def catalogue_uri(text: str) -> str:
 
 
 def table_name(text: str) -> str:
-    """With its namespace."""
+    """Return the name of a table with its namespace."""
     if len(text.split(".")) < 2 or not all(text.split(".")):
         raise argparse.ArgumentTypeError(f"expected a name such as sales.orders, not {text!r}")
     return text

@@ -1,10 +1,10 @@
-"""`rillway archive`: streams go to a table of Parquet files, and then out of memory.
+"""`rillway archive`: moves entries from streams to a table of Parquet files and trims the streams.
 
 Standard output has a line for each stream at the end of a round, or an object with `--json`; with
---every, streams of which nothing was archived or trimmed are one line a minute. Progress, and what
-holds up a trim, goes to standard error, there once a minute as well. Exits with 0 when it is done,
-or was ended in --every by a signal; 1 if it cannot go on, 2 for a bad argument, 128 + N if signal N
-came before all was archived. It may be started again at any time, whatever ended it.
+--every, idle streams share one line a minute. Progress, and groups that hold up trims, go to
+standard error, with --every once a minute. Exits with 0 when it is done, or a signal ended --every;
+1 if it cannot continue, 2 for a bad argument, 128 + N if signal N arrived before everything was
+archived. It may be started again at any time, whatever ended it.
 """
 
 from __future__ import annotations
@@ -75,10 +75,9 @@ EXPECTED_ERRORS = (
     ServerError,
     StreamMissing,
 )
-# What a later round of --every may find mended: OSError and StoreFailed are a full disk, a folder
-# without rights, an object store that is busy or where credentials have expired;
-# of errors of the server, those of a failover: it is a replica now, has none yet, or is about to
-# begin.
+# Errors after which --every continues, as they may pass. OSError and StoreFailed: a full disk,
+# missing permissions, a busy object store, expired credentials. ServerError: those of a failover,
+# as the server is a replica, has too few replicas, or is loading.
 PASSING_ERRORS = (ConnectionLost, EngineFailed, OSError, ServerError, StoreFailed)
 PASSING_CODES = (
     *("READONLY", "NOREPLICAS", "MASTERDOWN", "LOADING"),
@@ -87,12 +86,12 @@ PASSING_CODES = (
 
 
 def passes(error: Exception) -> bool:
-    """Return True if a later round may find mended what a round has failed with."""
+    """Return True if the error of a round may be gone in a later round."""
     return not isinstance(error, ServerError) or error.code in PASSING_CODES
 
 
 def main(arguments: list[str]) -> int:
-    """Archive, compact, expire, or print the status. Returns the exit status."""
+    """Run a job of `rillway archive`. Returns the exit status."""
     job, options = parse_options(arguments)
     try:
         return JOBS[job](options)
@@ -111,7 +110,7 @@ def main(arguments: list[str]) -> int:
 
 
 def archive_main(options: argparse.Namespace) -> int:
-    """One round, or one after the other until a signal comes."""
+    """Run one round, or rounds until a signal arrives. Returns the exit status."""
     if options.infer is not None:
         return infer_main(options)
     request = columns_request(options)
@@ -131,12 +130,12 @@ def archive_main(options: argparse.Namespace) -> int:
         accepts_loss=options.accept_loss,
         opens_new_epoch=options.new_epoch,
         allows_missing=options.allow_missing,
-        # What a pattern has found may be deleted a moment later.
+        # Streams that a pattern found may have been deleted since.
         required=None if options.pattern is None else frozenset(options.stream),
         lease_ms=max(round(options.lease * 1000), 1),
         id_unit=options.id_unit,
     )
-    # Spark sets a handler of signals of its own, so it comes before ours.
+    # Spark sets its own signal handler, so ours must be set later.
     with open_engine(options.engine) as engine, Interruption() as interruption:
         rounds = _Rounds(engine, settings, request, options, interruption)
         if options.every is None:
@@ -159,7 +158,7 @@ def archive_main(options: argparse.Namespace) -> int:
 
 @contextmanager
 def open_engine(name: str) -> Iterator[Engine]:
-    """`spark` or `local`. Raises PipelineUnavailable."""
+    """Open the engine `spark` or `local`. Raises PipelineUnavailable."""
     if name == "local":
         yield LocalEngine()
         return
@@ -171,8 +170,10 @@ def open_engine(name: str) -> Iterator[Engine]:
 
 
 class _Rounds:
-    """Rounds of an archiver, one after the other. `has_failed`: in the last one streams were left
-    out, or the mirror lags; `was_cut_short`: True if a signal came before all was archived.
+    """The rounds of an archiver.
+
+    `has_failed`: True if streams were left out of the last one, or the mirror lags;
+    `was_cut_short`: True if a signal arrived before everything was archived.
     """
 
     def __init__(
@@ -199,7 +200,7 @@ class _Rounds:
         self.was_cut_short = False
         self._has_left_out = False
         self._said = Said()
-        self._told: set[str] = set()
+        self._noted: set[str] = set()
 
     @cached_property
     def _archiver(self) -> Archiver:
@@ -207,7 +208,7 @@ class _Rounds:
 
     @cached_property
     def _table(self) -> ArchiveTable:
-        """Opened by the first round that can: before it is made, the streams are looked at."""
+        """The table, opened by the first round; a new one is refused if streams have markers."""
         options = self._options
         store = place_of(options.to, options.storage_options)
         if not options.new_archive and not is_table(store):
@@ -222,7 +223,7 @@ class _Rounds:
             set_columns(table, self._request)
             if table.columns.columns != before and table.files():
                 complain(
-                    "note: rows that are archived already have the new columns after "
+                    "note: rows that are archived already get the new columns by "
                     f"`rillway archive backfill --columns --to {table.store}`"
                 )
         if options.iceberg is not None:
@@ -235,7 +236,7 @@ class _Rounds:
         return self._has_left_out or (self._follower is not None and self._follower.failed)
 
     def run(self) -> None:
-        """Raises EXPECTED_ERRORS."""
+        """Run a round. Raises EXPECTED_ERRORS."""
         self._has_left_out = False
         watch, began, began_ms = Stopwatch(), time.monotonic(), time.time_ns() // 1_000_000
         try:
@@ -261,10 +262,10 @@ class _Rounds:
         self._record(Round(began_ms, seconds, watch.by_phase, outcome))
 
     def _archived(self, watch: Stopwatch) -> RoundOutcome:
-        """Raises EXPECTED_ERRORS."""
+        """Archive and print notes. Raises EXPECTED_ERRORS."""
         archiver = self._archiver
         streams = self._streams()
-        self._look_at_patterns(streams)
+        self._note_patterns(streams)
         what = streams[0] if len(streams) == 1 else count_of(len(streams), "stream")
         with Progress(f"archiving {what}") as progress:
             hooks = Hooks(
@@ -296,7 +297,7 @@ class _Rounds:
         return [*report.notes, f"{fixed}, which --id-unit does not change"]
 
     def complain(self, text: str, about: object = None) -> None:
-        """A line on standard error, once a minute. `about`: by which it is known again."""
+        """Print a line on standard error, once a minute. `about`: identifies it in later rounds."""
         if self._said.lets(about or text):
             complain(text)
 
@@ -321,7 +322,7 @@ class _Rounds:
             self.complain(text, about)
 
     def _record(self, one: Round) -> None:
-        """For programs."""
+        """Report a round to programs: as JSON, and in the metrics file."""
         if self._is_json:
             print(json.dumps(as_json(one)), flush=True)
         if self._metrics is not None:
@@ -331,7 +332,7 @@ class _Rounds:
                 self.complain(f"no metrics are written: {error}")
 
     def _keep_up(self, seconds: float) -> None:
-        """For a quarter of the time at most."""
+        """Compact for up to a quarter of the time; `seconds`: duration of the round."""
         try:
             compact_due(self._table, seconds / 3)
             self._table.tidy()
@@ -339,20 +340,20 @@ class _Rounds:
             self.complain(f"not compacted: {error}", "compact")
 
     def _elsewhere(self, outcome: RoundOutcome) -> list[str]:
-        """A sentence for each named stream that is in another database; they are told as well."""
+        """Print and return a sentence for each named stream that is in another database."""
         reports = outcome.reports.values()
         missing = [one.stream for one in reports if one.is_missing and one.stream in self._names]
         if not missing or self._settings.allows_missing:
             return []
         with connect(self._settings.url) as connection:
-            told = (in_other_database(self._table, connection, name) for name in missing)
-            found = [text for text in told if text]
+            texts = (in_other_database(self._table, connection, name) for name in missing)
+            found = [text for text in texts if text]
         for text in found:
             self.complain(text)
         return found
 
     def _gone(self, outcome: RoundOutcome) -> dict[tuple[str, str], str]:
-        """What to say of groups that hold up trims for an archive that is gone."""
+        """Return sentences about groups of lost archives that hold up trims."""
         groups = {
             report.stream: [one.group for one in report.holdups if archive_of(one.group)]
             for report in outcome.reports.values()
@@ -370,23 +371,23 @@ class _Rounds:
         with connect(self._settings.url) as connection:
             connection.leave_out()
             found = find_streams(connection, tuple(self._names), self._pattern)
-            # Of a node that is away, those that are archived are known.
+            # Of a node that does not answer, only archived streams are known.
             known = filter(fits, self._table.streams() if connection.left_out else ())
             return list(
                 dict.fromkeys([*self._names, *sorted({*found, *away_of(connection, known)})])
             )
 
-    def _look_at_patterns(self, streams: Sequence[str]) -> None:
-        """One that finds nothing may be misspelt, or its streams come later: it is told once."""
+    def _note_patterns(self, streams: Sequence[str]) -> None:
+        """Print a note, once, about a pattern without streams: it may be misspelt."""
         text = ""
         if self._pattern is not None and not streams:
             text = none_fits(self._settings.url, self._pattern)
         elif self._request is not None:
             patterns = ", ".join(self._table.columns.unused_patterns(streams))
             text = patterns and f"no stream of this round has the columns of {patterns}"
-        if text and text not in self._told:
+        if text and text not in self._noted:
             complain(f"note: {text}")
-            self._told.add(text)
+            self._noted.add(text)
 
 
 def complain(text: str) -> None:
@@ -397,7 +398,7 @@ def complain(text: str) -> None:
 
 
 def iceberg_main(options: argparse.Namespace) -> int:
-    """Bring the mirror up to date."""
+    """Update the mirror. Returns the exit status."""
     mirror = open_mirror(
         place_of(options.to, options.storage_options), options.iceberg, options.iceberg_table
     )
@@ -415,7 +416,7 @@ def iceberg_main(options: argparse.Namespace) -> int:
 
 
 def status_main(options: argparse.Namespace) -> int:
-    """Print where each stream is. Returns the exit status."""
+    """Print the status of each stream. Returns the exit status."""
     table = ArchiveTable.open(options.to, options.storage_options)
     damaged = dict(check_files(table.store, table.files()))
     sound = [file for file in table.files() if file not in damaged]
@@ -427,7 +428,7 @@ def status_main(options: argparse.Namespace) -> int:
         elsewhere = [in_other_database(table, connection, name) for name in missing]
         away = away_of(connection, streams)
         for marker in read_markers(connection, [name for name in streams if name not in away]):
-            # Where this one was before it was moved, the next round of an archiver mends.
+            # If this archive was moved, the next round of an archiver corrects its location.
             is_other = archive_of(marker.group) != table.group
             if is_other and (text := marker.gone_sentence(options.url)):
                 complain(text)
@@ -451,7 +452,7 @@ def status_main(options: argparse.Namespace) -> int:
 
 
 def epochs_main(options: argparse.Namespace) -> int:
-    """The histories that the archive has of each stream."""
+    """Print the histories of each stream. Returns the exit status."""
     table = ArchiveTable.open(options.to, options.storage_options)
     counted = extents(table.store, table.files())
     unknown = [stream for stream in options.stream or () if table.record(stream) is None]
@@ -469,7 +470,7 @@ def epochs_main(options: argparse.Namespace) -> int:
 
 
 def epoch_line(content: Mapping[str, Any]) -> str:
-    """One epoch for people."""
+    """Return an epoch in one line."""
     moment = datetime.fromtimestamp(content["began_ms"] / 1000, UTC)
     began = f"{moment:%Y-%m-%d %H:%M:%S} UTC" if content["began_ms"] else "at an unknown time"
     branch = ""

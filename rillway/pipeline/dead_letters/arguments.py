@@ -31,34 +31,39 @@ def make_parser() -> Parser:
         metavar="TIME",
         help="and were last delivered at least this long ago, such as 10m (default: any time)",
     )
-    parser.add_argument("--to", metavar="STREAM", help="where they go")
+    parser.add_argument("--to", metavar="STREAM", help="the stream of dead letters")
     parser.add_argument(
         "--partitions",
         type=from_one,
         metavar="N",
-        help="instead of --to: all N partitions of the stream, each with its own dead letters, "
-        "orders:dead:{3} of orders:{3}",
+        help="instead of --to: all N partitions of the stream, each with its own dead letters: "
+        "orders:dead:{3} for orders:{3}",
     )
     parser.add_argument(
         "--back",
         action="store_true",
-        help="the other way: send the dead letters in --to that came from --stream back to it",
+        help="the reverse: send the dead letters in --to that came from --stream back to it",
     )
     parser.add_argument(
         "--drop-missing",
         action="store_true",
         help="acknowledge entries that were deleted or trimmed while they were pending",
     )
-    parser.add_argument("--dry-run", action="store_true", help="show them, and move nothing")
     parser.add_argument(
-        "--every", type=interval, metavar="TIME", help="again and again, such as 5m (default: once)"
+        "--dry-run", action="store_true", help="show the entries without moving them"
+    )
+    parser.add_argument(
+        "--every",
+        type=interval,
+        metavar="TIME",
+        help="repeat every 5m, for example (default: run once)",
     )
     add_url(parser)
     return parser
 
 
 def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
+    """Parse arguments. Exits with status 2 if they are wrong."""
     parser = make_parser()
     options = parser.parse_args(arguments)
     if (options.to is None) == (options.partitions is None):

@@ -1,10 +1,10 @@
-"""`rillway dead-letters`: entries that were delivered too often move to another stream.
+"""`rillway dead-letters`: moves entries that were delivered too often to another stream.
 
-Standard output has one line for each group at the end of each round (with --dry-run, a table), in
---every once a minute as long as nothing is moved; progress, and what is lost, goes to standard
-error. Exits with 0 when it is done, or has ended in
---every as it was told; 1 if it cannot go on, 2 for a bad argument, 128 + N if signal N came before
-all was done. It may be started again at any time, whatever ended it. Needs no Spark.
+Standard output has one line for each group at the end of each round (with --dry-run, a table); with
+--every, once a minute while nothing is moved. Progress and losses go to standard error. Exits with
+0 when it is done, or a signal ended --every; 1 if it cannot continue, 2 for a bad argument, 128 + N
+if signal N arrived before everything was done. It may be started again at any time, whatever ended
+it. Needs no Spark.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from rillway.text import text_table
 
 EXPECTED_ERRORS = (ConnectionLost, MoveFailed, ServerError, StreamMissing)
 SHOWN_IDS = 10
-# Some of a few partitions may have had no entry yet.
-FEWEST_LOOKED_AT = 16
+# The least number of partitions to check: some of a few may have had no entry yet.
+FEWEST_CHECKED = 16
 
 
 def main(arguments: list[str]) -> int:
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace, interruption: Interruption) -> int:
 
 
 def run_round(options: argparse.Namespace, interruption: Interruption, said: Said) -> int:
-    """Each group of each partition once. Raises ServerError, ConnectionLost, MoveFailed."""
+    """Process each group of each partition. Raises ServerError, ConnectionLost, MoveFailed."""
     total = 0
     with connect(options.url) as servers:
         routes = routes_there(servers, options, said)
@@ -101,15 +101,15 @@ def done_by(options: argparse.Namespace) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A stream, or a partition of one, and where its dead letters are."""
+    """A stream, or a partition of one, and the stream of its dead letters."""
 
     stream: str
     to: str
-    is_partition: bool = False  # of many: those without dead letters are not mentioned
+    is_partition: bool = False  # those without dead letters are not mentioned
 
 
 def routes_there(servers: Connection, options: argparse.Namespace, said: Said) -> list[Route]:
-    """The stream, or those partitions that have had entries. Raises StreamMissing, MoveFailed."""
+    """Return the stream, or the existing partitions. Raises StreamMissing, MoveFailed."""
     if options.partitions is None:
         check_there(servers, options.stream, remedy="")
         if servers.slot(options.stream) != servers.slot(options.to):
@@ -129,13 +129,13 @@ def routes_there(servers: Connection, options: argparse.Namespace, said: Said) -
 
 
 def left_out(servers: Connection, names: Partitions) -> str:
-    """Partitions that are there beyond the number that was given; empty if there are none.
+    """Return a sentence about existing partitions beyond the given number; empty if none.
 
-    They are looked for up to twice that number, and on if there are any, not among all 16,384.
-    Raises ServerError.
+    Checks up to twice that number, and further while it finds some, instead of all 16,384. Raises
+    ServerError.
     """
     there: list[str] = []
-    looked_at, number = names.partitions, max(2 * names.partitions, FEWEST_LOOKED_AT)
+    looked_at, number = names.partitions, max(2 * names.partitions, FEWEST_CHECKED)
     while looked_at < MOST_PARTITIONS:
         others = [names.stream(p) for p in range(looked_at, min(number, MOST_PARTITIONS))]
         found = [name for name, kind in kinds_of(servers, others).items() if kind == "stream"]
@@ -150,7 +150,7 @@ def left_out(servers: Connection, names: Partitions) -> str:
 
 
 def check_groups(servers: Connection, routes: Sequence[Route], groups: Sequence[str]) -> None:
-    """Each group is in a partition at least. Raises MoveFailed."""
+    """Check that each group exists in at least one partition. Raises MoveFailed."""
     missing = set(groups)
     for route in routes:
         if not missing:
@@ -167,12 +167,12 @@ def run_route(
     interruption: Interruption,
     said: Said,
 ) -> int | None:
-    """How many entries were moved, or would be; None if a signal came before all were."""
+    """Return how many entries were, or would be, moved; None if a signal arrived before the end."""
     connection = servers.of(route.stream)
     if options.back:
         return send_back(connection, route, options.group or (), interruption, said)
     groups = options.group or group_names(connection, route.stream)
-    if route.is_partition:  # a group is in a partition when its first consumer has come there
+    if route.is_partition:  # a partition lacks a group until its first consumer reads there
         groups = [name for name in group_names(connection, route.stream) if name in groups]
     elif not groups:
         show(f"{route.stream}: no groups", said, is_news=False)
@@ -249,7 +249,7 @@ def summary(report: Report, to: str) -> str:
 
 
 def loss(report: Report) -> str:
-    """Which entries no longer exist."""
+    """Return a sentence about entries that no longer exist."""
     shown = ", ".join(map(format_id, report.missing[:SHOWN_IDS]))
     more = (
         f" and {len(report.missing) - SHOWN_IDS:,} more" if len(report.missing) > SHOWN_IDS else ""
@@ -261,7 +261,7 @@ def loss(report: Report) -> str:
 
 
 def show_group(mover: Mover, route: Route, group: str, said: Said) -> int:
-    """--dry-run. Returns the number of dead letters."""
+    """Print the dead letters of a group, for --dry-run. Returns their number."""
     letters = [letter for found in mover.find(group) for letter in found]
     if letters or not route.is_partition:
         show(

@@ -1,23 +1,22 @@
-"""Moving entries that were delivered too often to another stream, each of them once.
+"""Moves entries that were delivered too often to another stream, each exactly once.
 
 An entry is copied and acknowledged in one transaction, so a mover that is killed has done both or
-neither, and the next one goes on. Of an entry that is there no more only its ID is left: it is
-reported, and stays pending unless it is to be dropped.
+neither, and the next one continues. If an entry was deleted, only its ID is left: it is reported,
+and stays pending unless the user wants it dropped.
 
-Who else may act at the same time, and what becomes of it:
+Concurrent actions of others:
 
-- Another mover into the same stream: the transaction watches that stream, and what is to be moved
-  is looked at under the watch. One of the two moves an entry; the other begins again and does not
-  find it any more.
-- A consumer that acknowledges an entry after that look: XACK answers 0, and the copy is deleted
-  again. (A mover that is killed right then leaves the copy of an entry that was done. Redis cannot
-  exclude it: XACK fails no watch.)
-- A consumer that claims an entry after that look: the entry is moved. It had been delivered too
-  often before and is so all the more; the consumer's XACK will answer 0.
-- Somebody puts another type in the place of the dead letters: the watch notices; nothing is
+- Another mover into the same stream: the transaction watches that stream, and entries are read
+  under the watch. One mover moves an entry; the other starts again and no longer finds it.
+- A consumer acknowledges an entry after that read: XACK returns 0, and the copy is deleted. (A
+  mover that is killed right then leaves the copy of an entry that was processed. Redis cannot
+  prevent that, as XACK does not fail a WATCH.)
+- A consumer claims an entry after that read: the entry is moved, as one more delivery does not
+  change that there were too many. The consumer's XACK will return 0.
+- A client replaces the stream of dead letters by another type: the watch notices, so nothing is
   acknowledged that was not copied.
 
-No script: there are servers that allow none, and a transaction does.
+Transactions are used instead of scripts, because some servers allow none.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ from rillway.pipeline.wire.pending import (
     server_time_ms,
 )
 
-# As many entries go into one transaction.
+# The number of entries in one transaction.
 CHUNK_ENTRIES = 100
-# As often is a chunk begun again because others write to the dead letters all the time.
+# The number of attempts for a chunk while others write to the dead letters.
 MAX_ATTEMPTS = 50
 
 
@@ -55,7 +54,7 @@ class Rules:
     min_idle_ms: int = 0
 
     def apply_to(self, entry: PendingEntry) -> bool:
-        """An entry that was given back (XNACK) waits for anyone, so it is idle."""
+        """Return True for a dead entry. A released entry (XNACK) counts as idle."""
         if entry.deliveries <= self.more_than:
             return False
         return entry.idle_ms is None or entry.idle_ms >= self.min_idle_ms
@@ -66,11 +65,11 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """An entry that is dead. `fields` are flat; None if the entry was deleted."""
+    """A dead entry. `fields`: alternating names and values; None if the entry was deleted."""
 
     entry: PendingEntry
     fields: list[bytes] | None
-    delivered_ms: int | None  # the last time; None if it was given back
+    delivered_ms: int | None  # the last time; None if it was released
 
 
 @dataclass(slots=True)
@@ -87,7 +86,7 @@ class Report:
 
 
 class Mover:
-    """Moves what is dead from the groups of one stream to the stream `to`."""
+    """Moves dead entries of the groups of one stream to the stream `to`."""
 
     def __init__(
         self,
@@ -107,28 +106,28 @@ class Mover:
         self._chunk_entries, self._page_size = chunk_entries, page_size
 
     def find(self, group: str) -> Iterator[list[DeadLetter]]:
-        """Yield in order the entries that would be moved now, in batches. Raises ServerError."""
+        """Yield batches of the entries that would be moved now, in order. Raises ServerError."""
         for ids in self._candidates(group):
             yield self._look_at(group, ids)
 
     def move(self, group: str, report: Report) -> Iterator[int]:
-        """Move everything that is dead; yields how many entries each step has dealt with.
+        """Move all dead entries; yields the number of entries that each step has processed.
 
-        To stop between two steps loses nothing. `report` has what was done up to there. Raises
-        ServerError, MoveFailed.
+        Stopping between two steps is safe; `report` is up to date then. Raises ServerError,
+        MoveFailed.
         """
         for ids in self._candidates(group):
             yield self._move_chunk(group, ids, report)
 
     def move_entries(self, group: str, ids: Sequence[int], report: Report) -> None:
-        """Move those of the entries that the rules apply to. Raises ServerError, MoveFailed."""
+        """Move entries that the rules apply to. Raises ServerError, MoveFailed."""
         for start in range(0, len(ids), self._chunk_entries):
             self._move_chunk(group, ids[start : start + self._chunk_entries], report)
 
     def _candidates(self, group: str) -> Iterator[list[int]]:
-        """IDs of what is dead, as many as go into one transaction."""
+        """Yield the IDs of dead entries, in groups for one transaction each."""
         found: list[int] = []
-        # Without IDLE, to which entries that were given back would not look idle everywhere.
+        # Without IDLE, because not all servers treat released entries as idle.
         for page in read_pending(
             self._connection, PendingSlice(self._stream, group), page_size=self._page_size
         ):
@@ -140,7 +139,7 @@ class Mover:
             yield found
 
     def _look_at(self, group: str, ids: Sequence[int]) -> list[DeadLetter]:
-        """Those of the entries that are (still) dead, with what is in them."""
+        """Return the entries that are still dead, with their fields."""
         names = [format_id(entry_id) for entry_id in ids]
         replies = self._connection.call_all(
             [("XPENDING", self._stream, group, name, name, 1) for name in names]
@@ -167,12 +166,12 @@ class Mover:
             if replies is not None:
                 self._account(letters, replies, report)
                 return len(letters)
-        raise MoveFailed(f"{self._to} is written to all the time: nothing can be moved there")
+        raise MoveFailed(f"{self._to}: gave up, because others kept writing to it")
 
     def _watch_target(self) -> None:
-        """From here on a change of the dead letters is noticed; they can take more entries.
+        """Watch the stream of dead letters, and check that it accepts more entries.
 
-        Commands of a transaction that fail are not undone, so no XADD of ours may fail.
+        A failing command does not undo a transaction, so none of its XADDs may fail.
         """
         self._connection.call("WATCH", self._to)
         kind = self._connection.call("TYPE", self._to)
@@ -185,7 +184,7 @@ class Mover:
                 raise MoveFailed(f"{self._to} has no IDs left")
 
     def _transact(self, group: str, letters: Sequence[DeadLetter]) -> list[Reply] | None:
-        """The replies of the transaction, see _requests; None if it was not run."""
+        """Run the transaction; return its replies, None if the watch failed."""
         requests = [one for letter in letters for one in self._requests(group, letter)]
         replies = self._connection.call_all([("MULTI",), *requests, ("EXEC",)])
         try:
@@ -194,14 +193,14 @@ class Mover:
             raise MoveFailed(str(refused)) from None
 
     def _requests(self, group: str, letter: DeadLetter) -> list[Sequence[Word]]:
-        """Copy and acknowledge; of what is missing, only the latter, if at all."""
+        """Return the requests that copy and acknowledge an entry; a missing one is not copied."""
         acknowledge = ("XACK", self._stream, group, format_id(letter.entry.id))
         if letter.fields is not None:
             return [("XADD", self._to, "*", *self._words(group, letter)), acknowledge]
         return [acknowledge] if self._drops_missing else []
 
     def _words(self, group: str, letter: DeadLetter) -> list[bytes]:
-        """The dead letter's fields."""
+        """Return the dead letter's fields."""
         assert letter.fields is not None
         return dead_letter(
             letter.fields,
@@ -217,7 +216,7 @@ class Mover:
     def _account(
         self, letters: Sequence[DeadLetter], replies: Sequence[Reply], report: Report
     ) -> None:
-        """Note what was done, and delete copies of what another client has acknowledged."""
+        """Update the report, and delete copies of entries that a consumer acknowledged."""
         failed = [reply for reply in replies if isinstance(reply, ServerError)]
         if failed:
             raise MoveFailed(str(failed[0]))

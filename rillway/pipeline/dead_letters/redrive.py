@@ -1,7 +1,7 @@
-"""Dead letters on their way back: each is added to its stream again, and deleted, in one step.
+"""Sends dead letters back: each is added to its stream again and deleted, atomically.
 
-A script does both, so a redrive that is killed has done both or neither, and two at the same time
-send each dead letter once. The stream has a new entry then, which all of its groups get.
+A script does both, so a redrive that is killed has done both or neither, and concurrent redrives
+send each dead letter once. All groups of the stream receive the new entry.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from rillway.pipeline.wire.ids import format_id, parse_id
 
 PAGE_ENTRIES = 100
 
-# KEYS: the dead letters, the stream. ARGV: the dead letter's ID, the fields. XADD comes first:
-# where it is refused, the script ends and nothing is deleted.
+# KEYS: the dead letters, the stream. ARGV: the dead letter's ID, the fields. XADD comes first: if
+# it fails, the script ends and nothing is deleted.
 SEND = """
 if #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]) == 0 then return 0 end
 redis.call('XADD', KEYS[2], '*', unpack(ARGV, 2))
@@ -28,9 +28,9 @@ def redrive(
 ) -> Iterator[int]:
     """Send the dead letters in `dead` that came from `stream` back to it, in order.
 
-    With `groups`, only theirs. Yields how many entries each step has sent; to stop between two
-    steps loses nothing. Entries without fields of their own, which no stream can take, stay. What
-    is added meanwhile is not looked at. Raises ServerError, for example where `stream` is no
+    With `groups`, only theirs. Yields the number of entries that each step has sent; stopping
+    between two steps is safe. Entries without fields of their own stay, because no stream accepts
+    them. Entries added meanwhile are ignored. Raises ServerError, for example if `stream` is not a
     stream.
     """
     names = {group.encode() for group in groups}
@@ -46,7 +46,7 @@ def redrive(
 
 
 def redrive_entry(connection: Connection, dead: str, stream: str, entry_id: str) -> bool:
-    """Send one dead letter back; return False if it is not there. Raises ServerError."""
+    """Send one dead letter back; return False if it does not exist. Raises ServerError."""
     entries = connection.call("XRANGE", dead, entry_id, entry_id)
     return bool(entries) and _send(connection, dead, stream, entries[0], set()) == 1
 
@@ -54,7 +54,7 @@ def redrive_entry(connection: Connection, dead: str, stream: str, entry_id: str)
 def _send(
     connection: Connection, dead: str, stream: str, entry: Reply, groups: Collection[bytes]
 ) -> int:
-    """1 if the entry came from the stream, and from one of the groups if any is named; else 0."""
+    """Send an entry back if it came from the stream and a given group; return 0 or 1."""
     entry_id, flat = entry
     origin = dict(zip(flat[::2], flat[1::2], strict=True))
     is_wanted = not groups or origin.get(GROUP) in groups

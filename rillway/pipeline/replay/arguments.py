@@ -16,7 +16,7 @@ from rillway.pipeline.archive.limits import ALL, CURRENT, EPOCH_CHOICES
 
 
 def factor(text: str) -> float:
-    """`10x`, or `10`."""
+    """Parse a factor: `10x` or `10`."""
     return positive(text.strip().lower().removesuffix("x"))
 
 
@@ -24,13 +24,13 @@ def make_parser() -> Parser:
     parser = Parser(
         "replay",
         "Write entries of an archive to a stream, in order and each once. Started "
-        "again with the same arguments, it goes on where it was.",
+        "again with the same arguments, it continues where it stopped.",
     )
     parser.add_argument(
         "--from-archive", required=True, metavar="PATH", help="the folder of the archive"
     )
     parser.add_argument("--stream", required=True, help="the stream that was archived")
-    parser.add_argument("--into", required=True, metavar="STREAM", help="where the entries go")
+    parser.add_argument("--into", required=True, metavar="STREAM", help="the stream to write to")
     add_url(parser)
     add_storage_options(parser)
     add_range(parser)
@@ -39,19 +39,19 @@ def make_parser() -> Parser:
         "--speed",
         type=factor,
         metavar="10x",
-        help="keep the gaps between entries, 10 times as short",
+        help="keep the gaps between entries, but 10 times shorter",
     )
     pace.add_argument("--rate", type=positive, metavar="N", help="N entries a second")
     parser.add_argument(
         "--keep-ids",
         action="store_true",
-        help="with their IDs: into a stream of its own only (default: the server makes new ones)",
+        help="keep the IDs; needs a stream that nothing else writes to (default: new IDs)",
     )
     parser.add_argument(
         "--epochs",
         choices=EPOCH_CHOICES,
-        help="where the archived history has parted, in a failover for one: each epoch after the "
-        "other, or what leads to the present one (default: all; current with --keep-ids)",
+        help="if the archived history has diverged, for example in a failover: all epochs in "
+        "sequence, or the line of the current one (default: all; current with --keep-ids)",
     )
     parser.add_argument(
         "--origin",
@@ -59,17 +59,17 @@ def make_parser() -> Parser:
         help="add the fields _orig_stream and _orig_id to each entry",
     )
     parser.add_argument(
-        "--append", action="store_true", help="write after what a stream has already"
+        "--append", action="store_true", help="write after the entries that the stream has"
     )
     return parser
 
 
 def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
+    """Parse arguments. Exits with status 2 if they are wrong."""
     parser = make_parser()
     options = parser.parse_args(with_relative_times(arguments))
     if options.keep_ids and options.append:
-        parser.error("--keep-ids needs a stream of its own: it does not go with --append")
+        parser.error("--keep-ids needs a stream of its own: it cannot be used with --append")
     if options.keep_ids and options.epochs == ALL:
         parser.error("--keep-ids takes --epochs current: the IDs of all epochs do not ascend")
     options.epochs = options.epochs or (CURRENT if options.keep_ids else ALL)

@@ -1,8 +1,8 @@
-"""`rillway replay`: entries of an archive go into a stream, at their old pace or another.
+"""`rillway replay`: writes archived entries to a stream, at their original pace or another.
 
-It may be started again at any time with the same arguments: it goes on where it was, and does
-nothing when all is there. Exits with 0, 1 if it cannot go on, 2 for a bad argument, 128 + N if
-signal N came before all was replayed.
+It may be started again at any time with the same arguments: it continues where it stopped, and does
+nothing when all entries are written. Exits with 0; 1 if it cannot continue, 2 for a bad argument,
+128 + N if signal N arrived before all were written.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EXPECTED_ERRORS = (
 
 
 def main(arguments: list[str]) -> int:
-    """Replay. Returns the exit status."""
+    """Run `rillway replay`. Returns the exit status."""
     options = parse_options(arguments)
     try:
         return run(options)
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Replay what is left to replay, and say what was done."""
+    """Replay the rest, and print a summary. Returns the exit status."""
     table = ArchiveTable.open(options.from_archive, options.storage_options)
     if table.end(options.stream) is None:
         raise ArchiveError(f"{options.from_archive}: {options.stream} is not archived there")
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
     if done.last_id != MIN_ID:
         parts.append(f"replayed up to {format_id(done.last_id)}")
     if not done.is_complete:
-        parts.append("interrupted: start it again to go on")
+        parts.append("interrupted: start it again to continue")
     print(f"{options.into}: " + "; ".join(parts))
     return 0 if done.is_complete else interruption.exit_status
 

@@ -1,10 +1,10 @@
-"""The ledger of a replay: a string key with its progress, set together with what was written.
+"""The ledger of a replay: a string key with its progress, updated together with each write.
 
-It is named after the stream that is written to, so that two replays into one stream find each
-other, and holds what is replayed, how, and up to which ID. Each chunk of entries is one transaction
-with the ledger's next value, and is only run if the ledger has not changed since
-(wire/watched_key.py). In a cluster both are in one slot: while that moves nothing is written, and
-then the replay goes on at the node that has it.
+It is named after the target stream, so that two replays into one stream find each other, and holds
+the source, the parameters, and the last ID that was replayed. Each chunk of entries is one
+transaction with the ledger's next value, and only runs if the ledger has not changed meanwhile
+(wire/watched_key.py). In a cluster both keys are in one slot; while that moves nothing is written,
+and then the replay continues on the new node.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PREFIX = "__replay:"
 
 
 class ReplayRefused(Exception):
-    """The replay would corrupt what is there; the text says how, and what can be done."""
+    """The replay would corrupt the target stream; the text says how, and what to do."""
 
 
 WORDS = {
@@ -49,15 +49,18 @@ class Plan:
     epochs: str = ALL
 
     def differences(self, other: Plan) -> list[str]:
-        """Return the parameters that differ, in words of the command line."""
+        """Return the parameters that differ, by the names of their options."""
         mine, theirs = asdict(self), asdict(other)
         return [word for name, word in WORDS.items() if mine[name] != theirs[name]]
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`at`: the last ID of the archive that is replayed, in `epoch`; `rows`: how many;
-    `last_written`: the last ID in the stream that was written."""
+    """The progress of a replay.
+
+    `at`, `epoch`: the last archived ID that was replayed; `rows`: the number of entries;
+    `last_written`: the last ID written to the target stream.
+    """
 
     at: int = MIN_ID
     rows: int = 0
@@ -66,7 +69,7 @@ class Progress:
 
 
 def key_of(connection: Connection, into: str) -> str:
-    """In a cluster, a key in the stream's slot."""
+    """Return the ledger's key; in a cluster it is in the stream's slot."""
     is_single = connection.slot(into) is None
     return f"{PREFIX}{{{into}}}" if is_single else beside(PREFIX, into)
 
@@ -89,7 +92,7 @@ def encode(plan: Plan, progress: Progress) -> bytes:
 
 
 def decode(text: bytes) -> tuple[Plan, Progress]:
-    """Raises ReplayRefused for a key that holds something else."""
+    """Parse a ledger. Raises ReplayRefused if the key holds something else."""
     try:
         content = json.loads(text)
         keeps_ids = content["ids"] == "keep"
@@ -105,25 +108,25 @@ def decode(text: bytes) -> tuple[Plan, Progress]:
         epoch = int(content["epoch"])
         return plan, Progress(parse_id(content["at"]), int(content["rows"]), last, epoch)
     except (ValueError, KeyError, TypeError):
-        raise ReplayRefused("the replay's ledger holds something that no replay wrote") from None
+        raise ReplayRefused("the replay's ledger was not written by a replay") from None
 
 
 class Ledger:
-    """The ledger of one replay, watched from when it is looked at until the next chunk is written.
+    """The ledger of one replay, under WATCH from each read until the next write.
 
-    With kept IDs the stream is watched as well: it must hold what was replayed and nothing else.
-    `groups`: those that the stream has.
+    With kept IDs the target stream is watched as well: it must contain nothing but replayed
+    entries. `groups`: the consumer groups of the target.
     """
 
     def __init__(self, connection: Connection, into: str, plan: Plan, *, appends: bool) -> None:
-        """`appends`: others may have written to the stream. Raises ReplayRefused, ServerError."""
+        """`appends`: the target may have other entries. Raises ReplayRefused, ServerError."""
         self.key = key_of(connection, into)
         self._into = into
         self._plan = plan
         self.progress = Progress()
         self.groups: list[str] = []
         self._has_begun = False
-        self._last_id = MIN_ID  # of the stream that is written to, 0 if it is missing
+        self._last_id = MIN_ID  # of the target, 0 if it is missing
         self._key = WatchedKey(
             connection,
             self.key,
@@ -136,16 +139,18 @@ class Ledger:
         if self._key.value is not None:
             self._go_on(self._key.value)
         elif self._last_id != MIN_ID and (plan.keeps_ids or not appends):
-            hint = "" if plan.keeps_ids else ", or --append to write after what is there"
-            raise ReplayRefused(f"{into} exists, and no replay made it: use another stream{hint}")
+            hint = "" if plan.keeps_ids else ", or --append to write after its entries"
+            raise ReplayRefused(
+                f"{into} exists, but no replay created it: use another stream{hint}"
+            )
 
     def _go_on(self, stored: bytes) -> None:
         before, self.progress = decode(stored)
         different = self._plan.differences(before)
-        again = f"delete {self._into} and {self.key} to begin again"
+        again = f"delete {self._into} and {self.key} to start again"
         if different:
             raise ReplayRefused(
-                f"{self._into} was begun by another replay, with another {', '.join(different)}: "
+                f"{self._into} was started by another replay, with another {', '.join(different)}: "
                 f"use another stream, or {again}"
             )
         if self._last_id == MIN_ID and self.progress.rows:
@@ -155,10 +160,10 @@ class Ledger:
     def write(
         self, requests: bytes | memoryview, rows: int, epoch: int, at: int, last_written: int
     ) -> None:
-        """Add a chunk and record it, or do neither. Raises ReplayRefused.
+        """Add a chunk and record it, atomically. Raises ReplayRefused.
 
-        `epoch`, `at`: of its last entry in the archive; `last_written`: the last ID that the chunk
-        has in the stream, with kept IDs.
+        `epoch`, `at`: the position of its last entry in the archive; `last_written`: its last ID in
+        the target, if IDs are kept.
         """
         reached = Progress(at, self.progress.rows + rows, last_written, epoch)
         try:
@@ -171,7 +176,7 @@ class Ledger:
         self.progress = reached
 
     def finish(self) -> None:
-        """Receive what is still on its way."""
+        """Receive outstanding replies."""
         self._key.look()
         self._key.close()
 
@@ -190,6 +195,6 @@ class Ledger:
         if self._plan.keeps_ids and self._last_id != self.progress.last_written:
             raise ReplayRefused(
                 f"{self._into} ends at {format_id(self._last_id)} and not at "
-                f"{format_id(self.progress.last_written)}, where the replay had come: another "
+                f"{format_id(self.progress.last_written)}, where the replay stopped: another "
                 "client has written to it"
             )

@@ -1,4 +1,4 @@
-"""From the archive into a stream: in order, at a pace, each entry once however often it is run."""
+"""Replays archived entries into a stream: in order, at a pace, each once even if run repeatedly."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ORIGIN_STREAM, ORIGIN_ID = b"_orig_stream", b"_orig_id"
 
 @dataclass(slots=True)
 class Replayed:
-    """The outcome of a replay. `before`: the number of entries that earlier runs had written."""
+    """The outcome of a replay. `before`: the number of entries that earlier runs wrote."""
 
     rows: int = 0
     before: int = 0
@@ -46,7 +46,7 @@ def wait_uninterrupted(seconds: float) -> bool:
 
 @dataclass(slots=True)
 class Hooks:
-    """Callbacks: progress, and how to wait; `wait` returns whether to stop."""
+    """Callbacks for progress and waiting; `wait` returns True to stop."""
 
     planned: Callable[[int], None] = lambda rows: None
     advanced: Callable[[int], None] = lambda rows: None
@@ -74,14 +74,16 @@ class Replayer:
         self._url, self._table, self._stream, self._into = url, table, stream, into
         self._keeps_ids, self._marks_origin = keeps_ids, marks_origin
         self._appends = appends
-        # With kept IDs they have to ascend.
+        # Kept IDs have to ascend.
         self._epochs = epochs or (CURRENT if keeps_ids else ALL)
         self._pace = pace or AtOnce()
         self._hooks = hooks or Hooks()
 
     def run(self, first: int = MIN_ID, last: int = MAX_ID) -> Replayed:
-        """Entries from `first` to `last`, both included. Raises ReplayRefused, ArchiveError,
-        ServerError and ConnectionLost; what was written until then stays, and is not written again.
+        """Replay the entries from `first` to `last`, both included.
+
+        Raises ReplayRefused, ArchiveError, ServerError and ConnectionLost; entries written by then
+        stay, and are not written again.
         """
         plan = Plan(
             self._table.id,
@@ -130,14 +132,14 @@ class Replayer:
         line = dict(line_of(state.epochs, state.present.number))
         if progress.at > line.get(progress.epoch, MIN_ID):
             raise ReplayRefused(
-                f"{self._stream} has parted from what was replayed into {self._into} until now, "
+                f"{self._stream} has diverged from what was replayed into {self._into}, "
                 f"before {format_id(progress.at)}: use another stream"
             )
 
     def _replay(
         self, batch: pa.RecordBatch, epoch: int, ledger: Ledger, done: Replayed, began: float
     ) -> bool:
-        """One batch at its pace; False if it was interrupted."""
+        """Write a batch at its pace; False if it was interrupted."""
         hooks, pace = self._hooks, self._pace
         times_ms = self._times_ms(batch)
         position = 0
@@ -163,12 +165,12 @@ class Replayer:
         return True
 
     def _times_ms(self, batch: pa.RecordBatch) -> list[float]:
-        """When entries were made; 0 where an ID is no time. Raises ReplayRefused."""
+        """Return the times of entries in ms; 0 if an ID is not a time. Raises ReplayRefused."""
         times = batch.column("ts")
         if times.null_count and isinstance(self._pace, Speed):
             raise ReplayRefused(
-                f"{self._stream}: {unit_text(self._table.unit(self._stream))}, which --speed takes "
-                "the gaps from: use --rate"
+                f"{self._stream}: {unit_text(self._table.unit(self._stream))}, from which --speed "
+                "takes the gaps: use --rate"
             )
         return [(time or 0) / 1000 for time in times.cast(pa.int64()).to_pylist()]
 
@@ -179,7 +181,7 @@ class Replayer:
 
 
 def with_origin(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The entries with two more fields: the stream and the ID that they had."""
+    """Return entries with two more fields: their original stream and ID."""
     rows = zip(
         batch.column("fields").to_pylist(),
         batch.column("stream").to_pylist(),
@@ -199,9 +201,9 @@ def with_origin(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(list(columns.values()), schema=batch.schema)
 
 
-# So that a signal is noticed while there is nothing to write.
+# Limits the wait, so that a signal is noticed.
 MAX_WAIT_SECONDS = 0.25
-# What is due in less than that is waited for as long: fractions of a second are not exact.
+# The shortest wait: fractions of a second are not exact.
 MIN_WAIT_SECONDS = 0.001
 
 
@@ -242,7 +244,7 @@ class Rate:
 
 @dataclass(slots=True)
 class Speed:
-    """The gaps between the entries' times, `factor` times as short."""
+    """A pace that keeps the gaps between entries, `factor` times shorter."""
 
     factor: float
     first_ms: float | None = None

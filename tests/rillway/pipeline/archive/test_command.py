@@ -449,7 +449,7 @@ def test_a_name_that_is_no_utf_8_is_refused(capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit) as ended:
         parse_options(["--stream", name, "--to", "p"])
     assert ended.value.code == 2
-    assert "is no UTF-8" in capsys.readouterr().err
+    assert "is not UTF-8" in capsys.readouterr().err
 
 
 def test_a_stream_that_is_named_twice_is_archived_once() -> None:

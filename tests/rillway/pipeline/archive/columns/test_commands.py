@@ -88,7 +88,7 @@ def test_older_rows_are_backfilled(
     assert main([*words, *place, *schema]) == 0
     assert capsys.readouterr().err == (
         f"rillway archive: writes to {words[3]}\n"
-        "rillway archive: note: rows that are archived already have the new columns after "
+        "rillway archive: note: rows that are archived already get the new columns by "
         f"`rillway archive backfill --columns --to {place[1]}`\n"
     )
     assert main([*words, *place, *schema]) == 0
