@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import redis
 
 from rillway.console.data.link import Link
-from rillway.pipeline.dead_letters.mover import MoveFailed, Mover, Report, Rules
+from rillway.pipeline.dead_letters.mover import MoveFailed, Mover, MoveReport, Rules
 from rillway.pipeline.dead_letters.redrive import redrive_entry
 from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError
 from rillway.pipeline.wire.ids import format_id, parse_id
@@ -98,7 +98,7 @@ async def dead_letter(
 
     def move() -> Outcome:
         with pipeline_connection(link.url(db)) as connection:
-            report = Report(stream, group_name)
+            report = MoveReport(stream, group_name)
             mover = Mover(connection, stream, target, ByHand())
             mover.move_entries(group_name, [parse_id(one) for one in ids], report)
             return sorted_out(ids, set(map(format_id, report.moved_ids)))

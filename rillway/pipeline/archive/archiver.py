@@ -200,7 +200,7 @@ class _Round:
         self.outcome = RoundOutcome({name: StreamReport(name) for name in names})
 
     def run(self) -> None:
-        """Raises what Archiver.round raises."""
+        """Run the round. Raises what Archiver.round raises."""
         for _ in range(MAX_ATTEMPTS):
             self._stages.move(self._stages.at(Stage.CHANGED), Event.RETRIED)
             self._table.refresh()
@@ -333,8 +333,10 @@ class _Round:
     def _stream(
         self, name: str, before: StreamRecord | None, found: Recognised, unit: str | None
     ) -> RoundStream:
-        """Raises DataLost if entries are missing after the archived end, and ArchiveError for IDs
-        that Parquet cannot hold.
+        """Return a recognised stream with the range to archive.
+
+        Raises DataLost if entries are missing after the archived end, and ArchiveError for IDs that
+        Parquet cannot hold.
         """
         policy, facts = self._policies[name], found.seen.facts
         if ms_of(facts.last_id) > INT64_MAX:

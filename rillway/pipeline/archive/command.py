@@ -86,7 +86,7 @@ PASSING_CODES = (
 
 
 def passes(error: Exception) -> bool:
-    """Return True if the error of a round may be gone in a later round."""
+    """Return True if a later round may succeed in spite of the error of this one."""
     return not isinstance(error, ServerError) or error.code in PASSING_CODES
 
 

@@ -129,12 +129,12 @@ class Holdup:
 
     @property
     def reason(self) -> str:
-        """`pending` or `unread`."""
+        """The kind of the first needed entry: `pending` or `unread`."""
         return "pending" if self.is_pending else "unread"
 
     @property
     def label(self) -> str:
-        """`billing:pending` or `billing:unread`, for logs."""
+        """The group and the reason for logs, such as `billing:pending`."""
         return f"{self.group}:{self.reason}"
 
     def sentence(self) -> str:

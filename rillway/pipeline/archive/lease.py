@@ -213,7 +213,7 @@ class Leases:
         return False
 
     def _call_all(self, requests: Sequence[Sequence[Word]]) -> list[object]:
-        """Raises ServerError."""
+        """Run requests and return their replies. Raises ServerError."""
         replies = self._connection.call_all(requests)
         for reply in replies:
             if isinstance(reply, ServerError):

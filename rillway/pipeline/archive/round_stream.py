@@ -26,9 +26,9 @@ from rillway.plurals import count_of
 class RoundStream:
     """A recognised stream.
 
-    `before`: what the table knew when it was recognised, or by the last commit; `record`: what the
-    next commit is to say; `start`, `end`: the range to archive; `anchor`: the last archived entry
-    that is live; `needs_commit`: True if `record` has to be committed even without new entries;
+    `before`: the record in the table when it was recognised, or after the last commit; `record`:
+    the one to commit next; `start`, `end`: the range to archive; `anchor`: the last archived entry
+    that is live; `needs_commit`: True if `record` must be committed even without new entries;
     `counted`: the number of entries archived since `start`.
     """
 
@@ -100,7 +100,7 @@ class RoundStream:
         )
 
     def archived(self, marker: str, group: str) -> Archived:
-        """What a trim has to know."""
+        """Return what a trim needs: the archived end, with marker and anchor."""
         return Archived(marker, self.at.id, self.anchor, group, self.record.unit or MS)
 
     # -- a batch ----------------------------------------------------------------------------------
@@ -151,9 +151,9 @@ class RoundStream:
             )
 
     def committed(self, step: Step, known: StreamRecord | None, marker: str) -> MarkerMove | None:
-        """Go on from a commit. Returns the move of the marker that has to follow, if any.
+        """Update the stream after a commit. Returns the move of the marker that follows, if any.
 
-        `known`: what the table knows of the stream now.
+        `known`: the stream's record in the table now.
         """
         before = self.record
         self.before, self.record = known, known or step.record

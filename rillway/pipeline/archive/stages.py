@@ -22,7 +22,7 @@ from enum import Enum, auto
 
 
 class Stage(Enum):
-    """Where a stream stands in a round."""
+    """The stage of a stream in a round."""
 
     UNRECOGNISED = auto()
     READING = auto()
@@ -34,7 +34,7 @@ class Stage(Enum):
 
 
 class Event(Enum):
-    """What happened to a stream."""
+    """An event that moves a stream to another stage."""
 
     HAS_ENTRIES = auto()  # recognised, with entries to archive
     HAS_NONE_LEFT = auto()  # recognised without new entries, or the last ones are committed

@@ -61,8 +61,8 @@ from rillway.pipeline.archive.identity.epochs import (
     line_of,
 )
 from rillway.pipeline.archive.identity.state_files import (
+    StateCommit,
     StateUnreadable,
-    Written,
     read_records,
     remove_old,
     write_records,
@@ -413,7 +413,7 @@ class ArchiveTable:
         Raises ArchiveError, after removing the files: no commit can name them then.
         """
         added = None if files is None else tuple(files)
-        written = Written(self.id, self.version + 1, self.state_number, added)
+        written = StateCommit(self.id, self.version + 1, self.state_number, added)
         try:
             number = write_records(self.store, records, written)
         except OSError as error:

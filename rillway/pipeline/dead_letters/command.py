@@ -21,7 +21,7 @@ from rillway.command_line.output import name_target
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.progress import Progress, Said
 from rillway.pipeline.dead_letters.arguments import parse_options
-from rillway.pipeline.dead_letters.mover import DeadLetter, MoveFailed, Mover, Report, Rules
+from rillway.pipeline.dead_letters.mover import DeadLetter, MoveFailed, Mover, MoveReport, Rules
 from rillway.pipeline.dead_letters.redrive import redrive
 from rillway.pipeline.ranges.discovery import StreamMissing, check_kinds, check_there, kinds_of
 from rillway.pipeline.wire.cluster import connect
@@ -185,7 +185,7 @@ def run_route(
         if options.dry_run:
             total += show_group(mover, route, group, said)
             continue
-        report = Report(route.stream, group)
+        report = MoveReport(route.stream, group)
         if not move_group(mover, report, route, interruption, said):
             return None
         total += report.moved
@@ -215,7 +215,7 @@ def send_back(
 
 
 def move_group(
-    mover: Mover, report: Report, route: Route, interruption: Interruption, said: Said
+    mover: Mover, report: MoveReport, route: Route, interruption: Interruption, said: Said
 ) -> bool:
     """Move the dead letters of a group and print a summary; return False if interrupted."""
     is_complete = True
@@ -230,13 +230,13 @@ def move_group(
         finally:
             if report.missing and said.lets(loss(report)):
                 progress.note(loss(report))
-            if report != Report(report.stream, report.group) or not route.is_partition:
+            if report != MoveReport(report.stream, report.group) or not route.is_partition:
                 has_changed = report.moved or report.dropped or report.taken_back
                 show(summary(report, route.to), said, is_news=bool(has_changed))
     return is_complete
 
 
-def summary(report: Report, to: str) -> str:
+def summary(report: MoveReport, to: str) -> str:
     """Return a summary of a report in one line."""
     parts = [f"{report.moved:,} moved to {to}"]
     if report.missing:
@@ -248,7 +248,7 @@ def summary(report: Report, to: str) -> str:
     return f"{report.stream}/{report.group}: " + "; ".join(parts)
 
 
-def loss(report: Report) -> str:
+def loss(report: MoveReport) -> str:
     """Return a sentence about entries that no longer exist."""
     shown = ", ".join(map(format_id, report.missing[:SHOWN_IDS]))
     more = (

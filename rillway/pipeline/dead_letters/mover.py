@@ -48,7 +48,7 @@ class MoveFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Which entries are dead: delivered more than `more_than` times, and idle long enough."""
+    """The rules for dead entries: delivered more than `more_than` times, and idle long enough."""
 
     more_than: int
     min_idle_ms: int = 0
@@ -73,7 +73,7 @@ class DeadLetter:
 
 
 @dataclass(slots=True)
-class Report:
+class MoveReport:
     """The outcome of moving the dead letters of one group. The lists hold IDs."""
 
     stream: str
@@ -110,7 +110,7 @@ class Mover:
         for ids in self._candidates(group):
             yield self._look_at(group, ids)
 
-    def move(self, group: str, report: Report) -> Iterator[int]:
+    def move(self, group: str, report: MoveReport) -> Iterator[int]:
         """Move all dead entries; yields the number of entries that each step has processed.
 
         Stopping between two steps is safe; `report` is up to date then. Raises ServerError,
@@ -119,7 +119,7 @@ class Mover:
         for ids in self._candidates(group):
             yield self._move_chunk(group, ids, report)
 
-    def move_entries(self, group: str, ids: Sequence[int], report: Report) -> None:
+    def move_entries(self, group: str, ids: Sequence[int], report: MoveReport) -> None:
         """Move entries that the rules apply to. Raises ServerError, MoveFailed."""
         for start in range(0, len(ids), self._chunk_entries):
             self._move_chunk(group, ids[start : start + self._chunk_entries], report)
@@ -158,7 +158,7 @@ class Mover:
 
     # -- moving -----------------------------------------------------------------------------------
 
-    def _move_chunk(self, group: str, ids: Sequence[int], report: Report) -> int:
+    def _move_chunk(self, group: str, ids: Sequence[int], report: MoveReport) -> int:
         for _ in range(MAX_ATTEMPTS):
             self._watch_target()
             letters = self._look_at(group, ids)
@@ -214,7 +214,7 @@ class Mover:
         )
 
     def _account(
-        self, letters: Sequence[DeadLetter], replies: Sequence[Reply], report: Report
+        self, letters: Sequence[DeadLetter], replies: Sequence[Reply], report: MoveReport
     ) -> None:
         """Update the report, and delete copies of entries that a consumer acknowledged."""
         failed = [reply for reply in replies if isinstance(reply, ServerError)]

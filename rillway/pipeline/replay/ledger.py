@@ -38,7 +38,7 @@ WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReplayPlan:
     """The parameters of a replay, which must be the same when it is run again."""
 
     table: str  # the archive's own ID
@@ -48,14 +48,14 @@ class Plan:
     marks_origin: bool
     epochs: str = ALL
 
-    def differences(self, other: Plan) -> list[str]:
+    def differences(self, other: ReplayPlan) -> list[str]:
         """Return the parameters that differ, by the names of their options."""
         mine, theirs = asdict(self), asdict(other)
         return [word for name, word in WORDS.items() if mine[name] != theirs[name]]
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ReplayProgress:
     """The progress of a replay.
 
     `at`, `epoch`: the last archived ID that was replayed; `rows`: the number of entries;
@@ -74,7 +74,7 @@ def key_of(connection: Connection, into: str) -> str:
     return f"{PREFIX}{{{into}}}" if is_single else beside(PREFIX, into)
 
 
-def encode(plan: Plan, progress: Progress) -> bytes:
+def encode(plan: ReplayPlan, progress: ReplayProgress) -> bytes:
     content = {
         "table": plan.table,
         "stream": plan.stream,
@@ -91,12 +91,12 @@ def encode(plan: Plan, progress: Progress) -> bytes:
     return json.dumps(content, sort_keys=True).encode()
 
 
-def decode(text: bytes) -> tuple[Plan, Progress]:
+def decode(text: bytes) -> tuple[ReplayPlan, ReplayProgress]:
     """Parse a ledger. Raises ReplayRefused if the key holds something else."""
     try:
         content = json.loads(text)
         keeps_ids = content["ids"] == "keep"
-        plan = Plan(
+        plan = ReplayPlan(
             content["table"],
             content["stream"],
             parse_id(content["from"]),
@@ -106,7 +106,7 @@ def decode(text: bytes) -> tuple[Plan, Progress]:
         )
         last = parse_id(content.get("last", "0-0"))
         epoch = int(content["epoch"])
-        return plan, Progress(parse_id(content["at"]), int(content["rows"]), last, epoch)
+        return plan, ReplayProgress(parse_id(content["at"]), int(content["rows"]), last, epoch)
     except (ValueError, KeyError, TypeError):
         raise ReplayRefused("the replay's ledger was not written by a replay") from None
 
@@ -118,12 +118,14 @@ class Ledger:
     entries. `groups`: the consumer groups of the target.
     """
 
-    def __init__(self, connection: Connection, into: str, plan: Plan, *, appends: bool) -> None:
+    def __init__(
+        self, connection: Connection, into: str, plan: ReplayPlan, *, appends: bool
+    ) -> None:
         """`appends`: the target may have other entries. Raises ReplayRefused, ServerError."""
         self.key = key_of(connection, into)
         self._into = into
         self._plan = plan
-        self.progress = Progress()
+        self.progress = ReplayProgress()
         self.groups: list[str] = []
         self._has_begun = False
         self._last_id = MIN_ID  # of the target, 0 if it is missing
@@ -165,7 +167,7 @@ class Ledger:
         `epoch`, `at`: the position of its last entry in the archive; `last_written`: its last ID in
         the target, if IDs are kept.
         """
-        reached = Progress(at, self.progress.rows + rows, last_written, epoch)
+        reached = ReplayProgress(at, self.progress.rows + rows, last_written, epoch)
         try:
             replies = self._key.transact([requests], rows, encode(self._plan, reached))
             for reply in replies:

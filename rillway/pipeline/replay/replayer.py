@@ -21,7 +21,7 @@ from rillway.pipeline.archive.table import ArchiveTable
 from rillway.pipeline.arrow.collector import paused_collector
 from rillway.pipeline.arrow.encoder import Encoder, data_of
 from rillway.pipeline.arrow.schema import PAIRS
-from rillway.pipeline.replay.ledger import Ledger, Plan, Progress, ReplayRefused
+from rillway.pipeline.replay.ledger import Ledger, ReplayPlan, ReplayProgress, ReplayRefused
 from rillway.pipeline.wire.cluster import connect
 from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, format_id, unit_text
 
@@ -85,7 +85,7 @@ class Replayer:
         Raises ReplayRefused, ArchiveError, ServerError and ConnectionLost; entries written by then
         stay, and are not written again.
         """
-        plan = Plan(
+        plan = ReplayPlan(
             self._table.id,
             self._stream,
             first,
@@ -112,7 +112,7 @@ class Replayer:
             done.last_id = ledger.progress.at
             return done
 
-    def _rows(self, progress: Progress, first: int, last: int) -> StreamRows:
+    def _rows(self, progress: ReplayProgress, first: int, last: int) -> StreamRows:
         """Return what is left to replay. Raises ReplayRefused, ArchiveError."""
         state = self._table.state(self._stream)
         if self._epochs == CURRENT and state is not None and progress.rows:
@@ -128,7 +128,7 @@ class Replayer:
         ]
         return replace(rows, segments=[part for part in segments if not part.is_empty])
 
-    def _check_line(self, state: StreamState, progress: Progress) -> None:
+    def _check_line(self, state: StreamState, progress: ReplayProgress) -> None:
         line = dict(line_of(state.epochs, state.present.number))
         if progress.at > line.get(progress.epoch, MIN_ID):
             raise ReplayRefused(

@@ -124,7 +124,7 @@ class RowEncoder:
             )
 
     def encoded(self, parts: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """`parts`: whole entries, those of one stream in each."""
+        """Yield rows with typed columns. `parts`: whole entries, one stream in each."""
         columns = replace(self.table.columns, fails=False)
         if not columns:
             yield from parts
@@ -187,14 +187,14 @@ class _File:
         )
 
     def _rows(self, encoder: RowEncoder) -> Iterator[pa.RecordBatch]:
-        """Raises ArchiveError, EntryUnreadable."""
+        """Yield the rows for the new file. Raises ArchiveError, EntryUnreadable."""
         with open_file(self.table.store, self.file) as parquet:
             groups = range(parquet.metadata.num_row_groups)
             for batch in bounded_batches(parquet, groups):
                 yield from encoder.encoded([self._entries(part) for part in by_stream(batch)])
 
     def _entries(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Raises ArchiveError."""
+        """Return rows of one stream as entries. Raises ArchiveError."""
         try:
             return entries_of(self.table, batch)
         except RowDamaged as error:

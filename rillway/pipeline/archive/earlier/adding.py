@@ -37,7 +37,7 @@ from rillway.pipeline.wire.ids import MAX_ID, MIN_ID, format_id, parse_id
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Where the present history of a stream begins in an archive."""
+    """The beginning of a stream's present history in an archive."""
 
     epoch: int
     first: Anchor
@@ -141,7 +141,7 @@ class _Job:
         self.advanced(len(batch))
 
     def _commit(self, files: Sequence[ArchivedFile], encoder: RowEncoder) -> None:
-        """Raises ArchiveError."""
+        """Commit the new files. Raises ArchiveError."""
         table = self.table
         note = {
             "rillway.operation": "backfill",

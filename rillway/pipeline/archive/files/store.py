@@ -64,7 +64,7 @@ class Store:
 
     @property
     def folder(self) -> Path | None:
-        """None for an object store."""
+        """The folder; None for an object store."""
         return None if URI.match(self.uri) else Path(self.uri)
 
     @property

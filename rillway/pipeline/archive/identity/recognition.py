@@ -93,7 +93,11 @@ class Recognised:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """`opens_new`: `--new-epoch`; `source_is_known`: another stream proves the server."""
+    """The rules of recognition.
+
+    `opens_new`: open an epoch instead of refusing; `source_is_known`: another stream has proven the
+    identity of the server.
+    """
 
     opens_new: bool = False
     source_is_known: bool = False

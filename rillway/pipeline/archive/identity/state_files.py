@@ -76,7 +76,7 @@ class StateUnreadable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class StateCommit:
     """The commit that a state was written for.
 
     `before`: the previous state of the table; `files`: those that the commit adds, None if it also
@@ -93,7 +93,7 @@ def path_of(number: int) -> str:
     return f"{FOLDER}/{PREFIX}{number:016x}{SUFFIX}"
 
 
-def write_records(store: Store, records: Mapping[str, StreamRecord], written: Written) -> int:
+def write_records(store: Store, records: Mapping[str, StreamRecord], written: StateCommit) -> int:
     """Write a state file; return the number by which a commit names it. Raises OSError."""
     number = secrets.randbits(BITS)
     rows = [{"stream": stream, **to_row(records[stream])} for stream in sorted(records)]
@@ -110,7 +110,7 @@ def write_records(store: Store, records: Mapping[str, StreamRecord], written: Wr
     return number
 
 
-def _as_metadata(written: Written) -> dict[str, str]:
+def _as_metadata(written: StateCommit) -> dict[str, str]:
     files = None if written.files is None else list(map(as_json, written.files))
     return {
         "rillway.table": written.table,
@@ -137,7 +137,7 @@ def read_records(store: Store, number: int) -> dict[str, StreamRecord]:
         ) from None
 
 
-def read_written(store: Store, number: int) -> Written | None:
+def read_commit(store: Store, number: int) -> StateCommit | None:
     """Return the commit that a state was written for; None if the file is unreadable.
 
     Raises StoreFailed.
@@ -147,7 +147,7 @@ def read_written(store: Store, number: int) -> Written | None:
         added = json.loads(found[b"rillway.files"])
         files = None if added is None else tuple(map(from_json, added))
         table, version = found[b"rillway.table"].decode(), int(found[b"rillway.version"])
-        return Written(table, version, json.loads(found[b"rillway.before"]), files)
+        return StateCommit(table, version, json.loads(found[b"rillway.before"]), files)
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         check_answered(store, path_of(number), error)
         return None

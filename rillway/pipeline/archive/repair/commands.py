@@ -1,7 +1,7 @@
 """`rillway archive verify` and `rillway archive repair`.
 
-Verify prints a line for each finding and exits with 1 if there is one. Repair prints what it has
-done; on standard error what is still damaged, and exits with 1 then.
+Verify prints a line for each finding and exits with 1 if there is one. Repair prints what it did;
+what is still damaged goes to standard error, and the exit status is 1 then.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ def verify_main(options: argparse.Namespace) -> int:
 
 
 def _verified(store: Store, options: argparse.Namespace) -> tuple[list[Finding], dict[str, Any]]:
-    """Raises ArchiveError, OSError, ServerError, ConnectionLost."""
+    """Return the findings, and facts about the table if it can be opened.
+
+    Raises ArchiveError, OSError, ServerError, ConnectionLost.
+    """
     try:
         delta = open_delta(store)
     except LogDamaged as error:

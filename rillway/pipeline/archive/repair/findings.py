@@ -22,7 +22,7 @@ from rillway.pipeline.archive.files.store import (
     check_answered,
     reason_of,
 )
-from rillway.pipeline.archive.identity.state_files import path_of, read_written
+from rillway.pipeline.archive.identity.state_files import path_of, read_commit
 from rillway.pipeline.archive.table import ArchiveTable
 from rillway.plurals import count_of
 
@@ -57,7 +57,7 @@ def check_state(table: ArchiveTable) -> list[Finding]:
     if number is None:
         text = "no commit names a state, although there are files"
         return [Finding(STATE, str(table.store), text)] if table.files() else []
-    written = read_written(table.store, number)
+    written = read_commit(table.store, number)
     try:
         is_unknown = bool(table.files()) and not table.records
     except StoreFailed:

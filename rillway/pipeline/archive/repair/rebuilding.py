@@ -24,8 +24,8 @@ from rillway.pipeline.archive.identity.epochs import Epoch, StreamRecord, Stream
 from rillway.pipeline.archive.identity.state_files import (
     StateUnreadable,
     numbers,
+    read_commit,
     read_records,
-    read_written,
 )
 from rillway.pipeline.archive.repair.rows import Run
 from rillway.pipeline.archive.table import ArchiveTable
@@ -63,7 +63,7 @@ def latest_state(table: ArchiveTable) -> tuple[dict[str, StreamRecord], int | No
     """Return the latest readable state of a commit of the log, and its version."""
     candidates = []
     for number in numbers(table.store):
-        written = read_written(table.store, number)
+        written = read_commit(table.store, number)
         if written and written.table == table.id and written.version <= table.version:
             candidates.append((written.version, number))
     for version, number in sorted(candidates, reverse=True):

@@ -34,7 +34,7 @@ from rillway.pipeline.archive.files.log_files import (
 )
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.store import LogDamaged, Store, StoreFailed
-from rillway.pipeline.archive.identity.state_files import FOLDER, numbers, read_written
+from rillway.pipeline.archive.identity.state_files import FOLDER, numbers, read_commit
 from rillway.pipeline.archive.repair.findings import (
     check_state,
     file_damage,
@@ -181,7 +181,7 @@ def _written_for(
     intact.
     """
     number = _state_of(store, log, version)
-    written = None if number is None else read_written(store, number)
+    written = None if number is None else read_commit(store, number)
     if number is None or written is None or written.files is None:
         return None
     if any(file_damage(store, file) for file in written.files):
@@ -199,12 +199,12 @@ def _state_of(store: Store, log: LogFiles, version: int) -> int | None:
     later = (_named_state(store, other) for other in log.versions if other > version)
     number = next((found for found in later if found is not None), None)
     if number is None:
-        every = ((other, read_written(store, other)) for other in numbers(store))
+        every = ((other, read_commit(store, other)) for other in numbers(store))
         found = {o: w.version for o, w in every if w and version <= w.version <= log.last}
         last = [other for other, its in found.items() if its == max(found.values())]
         number = last[0] if len(last) == 1 else None
     while number is not None:
-        written = read_written(store, number)
+        written = read_commit(store, number)
         if written is None or written.version < version:
             return None
         if written.version == version:
@@ -259,7 +259,7 @@ def _aside(store: Store, path: str) -> str:
 def _repair_table(
     table: ArchiveTable, outcome: Repaired, *, drops_files: bool, reads_rows: bool
 ) -> None:
-    """Raises ArchiveError, OSError."""
+    """Repair the table: files and state. Raises ArchiveError, OSError."""
     reasons: dict[ArchivedFile, str] = {}  # of all checked files, which never change
     for _ in range(MAX_COMMIT_ATTEMPTS):
         try:

@@ -58,7 +58,7 @@ def expire(
 def _expire(
     table: ArchiveTable, streams: frozenset[str] | None, before_ms: int, done: Upkeep
 ) -> None:
-    """Raises ArchiveError, CommitConflict."""
+    """Make one attempt to expire rows. Raises ArchiveError, CommitConflict."""
     gone: dict[tuple[str, int], Extent] = {}
     old: list[ArchivedFile] = []
     kept: list[ArchivedFile] = []

@@ -12,7 +12,7 @@ import redis
 
 from rillway.pipeline.cli.interruption import Interruption
 from rillway.pipeline.dead_letters.command import loss, main, summary
-from rillway.pipeline.dead_letters.mover import Report
+from rillway.pipeline.dead_letters.mover import MoveReport
 from rillway.pipeline.wire.connection import Connection
 from rillway.pipeline.wire.ids import make_id
 from rillway.testing.processes import RillwayCluster
@@ -175,7 +175,9 @@ def test_a_stream_that_is_missing_is_an_error(
 
 
 def test_a_report_says_all_there_is() -> None:
-    report = Report("s", "g", 1200, [make_id(n) for n in range(1, 13)], dropped=12, taken_back=2)
+    report = MoveReport(
+        "s", "g", 1200, [make_id(n) for n in range(1, 13)], dropped=12, taken_back=2
+    )
     assert summary(report, "dead") == (
         "s/g: 1,200 moved to dead; 12 lost; 12 of them acknowledged; "
         "2 acknowledged by a consumer just then, and not moved"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rillway.dead_letter import NAMES
-from rillway.pipeline.dead_letters.mover import MoveFailed, Mover, Report, Rules
+from rillway.pipeline.dead_letters.mover import MoveFailed, Mover, MoveReport, Rules
 from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError, Word
 from rillway.pipeline.wire.ids import format_id, make_id
 from tests.rillway.pipeline.group_scene import deliver_again, pending_ids, pending_stream
@@ -55,8 +55,8 @@ def mover(link: Connection, rules: Rules = RULES, to: str = "dead", **options: A
     return Mover(link, "s", to, rules, **options)
 
 
-def move(moving: Mover, group: str = "g") -> Report:
-    report = Report("s", group)
+def move(moving: Mover, group: str = "g") -> MoveReport:
+    report = MoveReport("s", group)
     for _ in moving.move(group, report):
         pass
     return report
@@ -88,11 +88,11 @@ def stream(link: Connection) -> Connection:
 
 
 def test_what_was_delivered_too_often_is_moved_and_acknowledged(stream: Connection) -> None:
-    assert move(mover(stream)) == Report("s", "g", moved=3)
+    assert move(mover(stream)) == MoveReport("s", "g", moved=3)
     assert dead_ids(stream) == ["2-0", "5-0", "9-0"]
     assert pending_ids(stream) == ["1-0", "3-0", "4-0", "6-0", "7-0", "8-0", "10-0"]
     assert len(stream_ids(stream, "s")) == 10
-    assert move(mover(stream)) == Report("s", "g")
+    assert move(mover(stream)) == MoveReport("s", "g")
 
 
 def test_a_dead_letter_has_its_fields_as_they_were_and_then_its_origin(link: Connection) -> None:
@@ -152,7 +152,7 @@ def test_each_group_is_by_itself(stream: Connection) -> None:
 
 
 def test_entries_that_are_named_are_moved_if_the_rules_apply_to_them(stream: Connection) -> None:
-    report = Report("s", "g")
+    report = MoveReport("s", "g")
     mover(stream, chunk_entries=2).move_entries(
         "g", [make_id(number) for number in (1, 2, 5, 9, 77)], report
     )
@@ -165,7 +165,7 @@ def test_the_size_of_a_transaction_does_not_matter(link: Connection, chunk_entri
     pending_stream(link, count=25)
     deliver_again(link, [f"{number}-0" for number in range(1, 26, 2)], 9)
     moving = mover(link, chunk_entries=chunk_entries, page_size=4)
-    report = Report("s", "g")
+    report = MoveReport("s", "g")
     steps = list(moving.move("g", report))
     assert report.moved == sum(steps) == 13 and max(steps) <= chunk_entries
     assert dead_ids(link) == [f"{number}-0" for number in range(1, 26, 2)]
@@ -184,15 +184,15 @@ def test_a_dry_look_changes_nothing(stream: Connection) -> None:
 
 def test_an_entry_that_is_gone_is_reported_and_stays_pending(stream: Connection) -> None:
     stream.call("XDEL", "s", "5-0")
-    expected = Report("s", "g", moved=2, missing=[make_id(5)])
+    expected = MoveReport("s", "g", moved=2, missing=[make_id(5)])
     assert move(mover(stream)) == expected
     assert "5-0" in pending_ids(stream)
-    assert move(mover(stream)) == Report("s", "g", missing=[make_id(5)])
+    assert move(mover(stream)) == MoveReport("s", "g", missing=[make_id(5)])
 
 
 def test_an_entry_that_is_gone_is_acknowledged_if_that_is_wanted(stream: Connection) -> None:
     stream.call("XDEL", "s", "5-0")
-    expected = Report("s", "g", moved=2, missing=[make_id(5)], dropped=1)
+    expected = MoveReport("s", "g", moved=2, missing=[make_id(5)], dropped=1)
     assert move(mover(stream, drops_missing=True)) == expected
     assert dead_ids(stream) == ["2-0", "9-0"]
     assert "5-0" not in pending_ids(stream)
@@ -203,7 +203,7 @@ def test_an_entry_that_is_gone_is_acknowledged_if_that_is_wanted(stream: Connect
 
 def test_what_a_consumer_acknowledges_at_the_last_moment_is_not_kept(stream: Connection) -> None:
     meddled = Meddled(stream.url, lambda: stream.call("XACK", "s", "g", "5-0"))
-    assert move(mover(meddled)) == Report("s", "g", moved=2, taken_back=1)
+    assert move(mover(meddled)) == MoveReport("s", "g", moved=2, taken_back=1)
     assert dead_ids(stream) == ["2-0", "9-0"]
 
 
@@ -217,28 +217,28 @@ def test_what_a_consumer_claims_at_the_last_moment_is_moved(stream: Connection) 
 
 def test_what_was_acknowledged_before_the_look_is_not_touched(stream: Connection) -> None:
     moving = mover(stream, chunk_entries=1)
-    report = Report("s", "g")
+    report = MoveReport("s", "g")
     steps = moving.move("g", report)
     next(steps)
     stream.call("XACK", "s", "g", "5-0")
     deliver_again(stream, ["9-0"], 1)
     assert list(steps) == [0, 0]
-    assert report == Report("s", "g", moved=1)
+    assert report == MoveReport("s", "g", moved=1)
     assert dead_ids(stream) == ["2-0"]
 
 
 def test_of_two_movers_one_moves_each_entry(stream: Connection) -> None:
-    others: list[Report] = []
+    others: list[MoveReport] = []
     meddled = Meddled(stream.url, lambda: others.append(move(mover(stream))))
-    assert move(mover(meddled)) == Report("s", "g")
-    assert others == [Report("s", "g", moved=3)]
+    assert move(mover(meddled)) == MoveReport("s", "g")
+    assert others == [MoveReport("s", "g", moved=3)]
     assert dead_ids(stream) == ["2-0", "5-0", "9-0"]
 
 
 def test_of_two_movers_to_different_streams_one_keeps_each_entry(stream: Connection) -> None:
-    others: list[Report] = []
+    others: list[MoveReport] = []
     meddled = Meddled(stream.url, lambda: others.append(move(mover(stream, to="elsewhere"))))
-    assert move(mover(meddled)) == Report("s", "g", taken_back=3)
+    assert move(mover(meddled)) == MoveReport("s", "g", taken_back=3)
     assert (others[0].moved, dead_ids(stream), len(dead_ids(stream, "elsewhere"))) == (3, [], 3)
 
 

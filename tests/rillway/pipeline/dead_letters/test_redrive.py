@@ -6,7 +6,7 @@ import pytest
 
 from rillway.pipeline.dead_letters import redrive
 from rillway.pipeline.dead_letters.command import main
-from rillway.pipeline.dead_letters.mover import Mover, Report, Rules
+from rillway.pipeline.dead_letters.mover import Mover, MoveReport, Rules
 from rillway.pipeline.wire.connection import Connection, ServerError
 from tests.rillway.pipeline.group_scene import pending_stream
 from tests.rillway.pipeline.scene import stream_ids
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.integration
 def dead(link: Connection) -> Connection:
     """All five entries of `s` are dead letters of group `g`; one comes from elsewhere."""
     pending_stream(link, count=5)
-    for _ in Mover(link, "s", "dead", Rules(0)).move("g", Report("s", "g")):
+    for _ in Mover(link, "s", "dead", Rules(0)).move("g", MoveReport("s", "g")):
         pass
     link.call("XADD", "dead", "*", "n", "other", "rillway-stream", "other", "rillway-group", "g")
     link.call("XTRIM", "s", "MAXLEN", 0)

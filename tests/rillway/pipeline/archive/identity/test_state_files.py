@@ -10,8 +10,8 @@ import pytest
 from rillway.pipeline.archive.identity import state_files
 from rillway.pipeline.archive.identity.epochs import Epoch, Source, StreamRecord, StreamState
 from rillway.pipeline.archive.identity.state_files import (
+    StateCommit,
     StateUnreadable,
-    Written,
     path_of,
     read_records,
     remove_old,
@@ -35,7 +35,7 @@ FULL = StreamRecord(
     expired={1: 3, 2: -1},
 )
 
-WRITTEN = Written("a-table", version=1)
+WRITTEN = StateCommit("a-table", version=1)
 
 
 def test_what_is_known_is_read_by_the_number_that_writing_gave(table: ArchiveTable) -> None:

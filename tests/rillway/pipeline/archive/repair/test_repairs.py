@@ -9,7 +9,7 @@ import pytest
 
 from rillway.pipeline.archive.files.parquet_files import ArchivedFile
 from rillway.pipeline.archive.files.store import LogDamaged, Store, store_of
-from rillway.pipeline.archive.identity.state_files import Written, write_records
+from rillway.pipeline.archive.identity.state_files import StateCommit, write_records
 from rillway.pipeline.archive.repair import repairs
 from rillway.pipeline.archive.repair.findings import check_table, file_damage
 from rillway.pipeline.archive.repair.repairs import repair
@@ -157,7 +157,7 @@ def test_a_state_that_has_lost_to_a_compaction_makes_no_version_again(root: Path
     compact(table, vacuum_after_hours=None)
     last = table.version
     # As an archiver writes one before it finds that version 7 is taken.
-    write_records(table.store, table.records, Written(table.id, LAST + 1))
+    write_records(table.store, table.records, StateCommit(table.id, LAST + 1))
     cut(log(root, LAST + 1))
     outcome = repair(store_of(root))
     assert f"--go-back gives up versions {LAST + 1} to {last}" in outcome.left[0]
@@ -315,7 +315,7 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, step: str, action: Callable[[], 
 
 
 LOOKS = "open_delta", "read_log"
-WRITES = "read_written", "_write_version", "sync_log"
+WRITES = "read_commit", "_write_version", "sync_log"
 
 
 @pytest.mark.parametrize(
