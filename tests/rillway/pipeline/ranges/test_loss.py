@@ -35,6 +35,11 @@ def test_a_trim_ahead_of_the_reader_is_told_with_its_number() -> None:
         check_start(FAILS, "s", at(30, 30), TRIMMED)
 
 
+def test_the_loss_of_a_single_entry_is_one() -> None:
+    with pytest.raises(DataLost, match="1 entry between the two had been trimmed"):
+        check_start(FAILS, "s", at(39, 39), TRIMMED)
+
+
 def test_without_a_count_a_trim_may_be_a_loss() -> None:
     with pytest.raises(DataLost, match="lost 40 entries in all: some of them may"):
         check_start(FAILS, "s", at(30, None), TRIMMED)
