@@ -22,7 +22,6 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import NoReturn, cast
 
 from commands.config.configuration import Configuration
-from commands.config.redaction import without_bytes
 from server import user_files
 from server.allocator import FreeMemory
 from server.config_file import ConfigurationError, Line, apply_lines, quote
@@ -31,7 +30,8 @@ from server.inprocess.memory_files import MemoryFiles
 from server.inprocess.memory_network import MemoryPipe
 from server.log_file import LEVELS
 from server.loop.connection import Connection
-from server.loop.service import Service, resident_bytes
+from server.loop.server import Server
+from server.loop.service import LoopEnvironment, Service, resident_bytes
 from server.persistence.append_only.sync_thread import Job
 from server.persistence.children import Children
 from server.persistence.files import Files
@@ -72,30 +72,51 @@ def start(
     return server
 
 
+class EmbeddedEnvironment(LoopEnvironment):
+    """A loop that servers share, files in memory, and a log that is kept."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, config: Configuration) -> None:
+        super().__init__(loop)
+        self.log_lines: deque[str] = deque(maxlen=LOG_LINES)
+        self._config = config
+        self._files = MemoryFiles()
+
+    def log(self, level: str, message: str) -> None:
+        """Keep the line."""
+        if LEVELS[level] >= LEVELS[self._config.loglevel]:
+            self.log_lines.append(message)
+
+    def files(self) -> Files:
+        """None yet."""
+        return self._files
+
+    def children(self, server: Server) -> Children:
+        """They save at once."""
+        return InProcessChildren(self._files)
+
+    def syncer(self, server: Server) -> _AtOnce:
+        """It syncs at once."""
+        return _AtOnce()
+
+    def outside(self, server: Server) -> Outside:
+        """Sockets to a primary; pipes in memory."""
+        return _Outside(self.loop, server.begin_event, server.cycle.wake, lambda: None)
+
+    def free_memory(self) -> FreeMemory:
+        """The user's process keeps its memory."""
+        return FreeMemory(resident_bytes, lambda: None, lambda: None)
+
+
 class EmbeddedService(Service):
     """One server; several may share a loop, and then share its thread."""
 
     def __init__(self, config: Configuration, loop: asyncio.AbstractEventLoop) -> None:
-        self.log_lines: deque[str] = deque(maxlen=LOG_LINES)
-        super().__init__(config, None, loop)
+        environment = EmbeddedEnvironment(loop, config)
+        self.log_lines = environment.log_lines
+        super().__init__(config, None, loop, environment)
         self.door, self._inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._inside.setblocking(False)
         self._tasks: set[asyncio.Task[None]] = set()
-
-    def _open_files(self) -> Files:
-        return MemoryFiles()
-
-    def _make_children(self) -> Children:
-        return InProcessChildren(self._files)
-
-    def _make_syncer(self) -> _AtOnce:
-        return _AtOnce()
-
-    def _look_outside(self) -> Outside:
-        return _Outside(self.loop, self._begin_event, self.cycle.wake, lambda: None)
-
-    def _find_free_memory(self) -> FreeMemory:
-        return FreeMemory(resident_bytes, lambda: None, lambda: None)
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -127,10 +148,7 @@ class EmbeddedService(Service):
         await super().leave()
 
     def _end(self, save: bool | None, force: bool) -> bool:
-        if not self.persistence.shut_down(save=save, force=force):
-            return False
-        self._stop()
-        return True
+        return Server._end(self, save, force)
 
     def fatal(self, message: str) -> NoReturn:
         """End the server, not the process."""
@@ -171,14 +189,6 @@ class EmbeddedService(Service):
     def _apply_to_process(self, names: list[str]) -> None:
         if refused := REFUSED & set(names):
             raise ValueError(f"'{min(refused)}' has no effect here: no port and no process")
-
-    def log(self, level: str, message: str) -> None:
-        """Keep the line."""
-        config = self.instance.config
-        if LEVELS[level] >= LEVELS[config.loglevel]:
-            self.log_lines.append(
-                without_bytes(message) if config.hide_user_data_from_log else message
-            )
 
 
 class _Connection(Connection):

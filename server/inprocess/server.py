@@ -24,17 +24,13 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
-from signal import SIGTERM
 from typing import NoReturn, Self
 
 from commands.acl.access_control import AccessControl
 from commands.config.configuration import Configuration
-from commands.config.redaction import without_bytes
-from commands.connection.client_memory import ClientMemory
 from commands.core.blocked_clients import Block
 from commands.core.client import Client, Clients
 from commands.core.host import ProcessFacts
-from commands.core.instance import Instance
 from commands.core.propagation import Sink, units_in
 from commands.core.services import MigrationOrder, Services
 from protocol import replies
@@ -45,19 +41,11 @@ from server.config_file import split_words
 from server.inprocess.children import InProcessChildren
 from server.inprocess.memory_files import MemoryFiles
 from server.inprocess.memory_network import Network
-from server.loop.cron import (
-    count_memory,
-    expire_fields,
-    expire_keys,
-    forget_idempotent_ids,
-)
-from server.loop.cycle import EventLoopCycle
+from server.loop.server import Environment, Server, Timer
 from server.persistence.append_only.sync_thread import ManualSyncer
-from server.persistence.persistence import Persistence
-from server.replication.replication import Replication
-from server.requests.dispatch import NEVER_NS, Dispatcher
+from server.replication.network import Outside
+from server.requests.dispatch import NEVER_NS
 from server.requests.session import Session
-from server.shutdown import Ending
 
 Word = str | bytes | int
 
@@ -83,8 +71,109 @@ class NoWayOut:
         raise ReplyError(b"IOERR error or timeout connecting to the client")
 
 
-class InProcessServer:
-    """An instance with a manual clock and seeded randomness."""
+class ManualEnvironment(Environment):
+    """A manual clock, seeded chance, files in memory, and callbacks that run at a tick."""
+
+    grain_ms = 0  # the clock is exact
+
+    def __init__(self, files: MemoryFiles, now_ms: int, seed: int) -> None:
+        self.unix_ms = now_ms
+        self.seed = seed
+        self.random = random.Random(seed)
+        self.clock_step_us = self.clock_us_passed = 0
+        self.log_lines: list[tuple[str, str]] = []
+        self._files = files
+        self._callbacks: list[Callable[[], None]] = []
+        self.call_soon = lambda callback: self._callbacks.append(callback)
+        self.call_later = self._call_at_tick
+        self.end_cycle_soon = lambda callback: None  # the test ends each cycle
+
+    def now_ms(self) -> int:
+        """The manual clock."""
+        return self.unix_ms
+
+    def now_us(self) -> int:
+        """The manual clock; each call advances it by `clock_step_us`."""
+        self.clock_us_passed += self.clock_step_us
+        return self.unix_ms * 1000 + self.clock_us_passed
+
+    def elapsed_us(self) -> int:
+        """The manual clock."""
+        return self.unix_ms * 1000
+
+    def sleep(self, seconds: float) -> None:
+        """Move the clock."""
+        self.unix_ms += int(seconds * 1000)
+
+    def random_below(self, limit: int) -> int:
+        """Seeded."""
+        return self.random.randrange(limit)
+
+    def random_hex(self, digits: int) -> str:
+        """Seeded."""
+        return "".join(self.random.choice("0123456789abcdef") for _ in range(digits))
+
+    def log(self, level: str, message: str) -> None:
+        """Record the line for the test."""
+        self.log_lines.append((level, message))
+        if level == "warning":
+            LOGGER.warning(message)
+
+    def _call_at_tick(self, _: float, callback: Callable[[], None]) -> Timer:
+        """A pause is shorter than the time between two ticks."""
+        self._callbacks.append(callback)
+        return _Callback(self._callbacks, callback)
+
+    def run_callbacks(self) -> None:
+        """Run what waits for this tick; what that asks for waits for the next one."""
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+    def write(self, client: Client) -> None:
+        """Give the client its output."""
+        connection = client.transport
+        assert isinstance(connection, InProcessClient)
+        connection.write()
+
+    def files(self) -> MemoryFiles:
+        """Those of the test."""
+        return self._files
+
+    def children(self, server: Server) -> InProcessChildren:
+        """They save at once, or when the test says so."""
+        return InProcessChildren(self._files)
+
+    def syncer(self, server: Server) -> ManualSyncer:
+        """It syncs at a tick, or when the test says so."""
+        return ManualSyncer()
+
+    def outside(self, server: Server) -> Outside:
+        """The test's network."""
+        assert isinstance(server, InProcessServer)
+        return server.network.outside_of(server)
+
+
+class _Callback:
+    """A callback that waits for a tick."""
+
+    def __init__(self, callbacks: list[Callable[[], None]], callback: Callable[[], None]) -> None:
+        self._callbacks, self._callback = callbacks, callback
+
+    def cancel(self) -> None:
+        """Do not call it."""
+        if self._callback in self._callbacks:
+            self._callbacks.remove(self._callback)
+
+
+class InProcessServer(Server):
+    """A server that a test runs by hand."""
+
+    environment: ManualEnvironment
+    files: MemoryFiles
+    children: InProcessChildren
+    snapshot_children: InProcessChildren
+    syncer: ManualSyncer
 
     def __init__(self, now_ms: int = 1_700_000_000_000, seed: int = 0, **directives: str) -> None:
         self._begin(MemoryFiles(), now_ms, seed, directives, Network())
@@ -120,36 +209,45 @@ class InProcessServer:
         directives: dict[str, str],
         network: Network,
     ) -> None:
-        self.network = network
-        self.now_ms = now_ms
-        self._seed, self._directives = seed, directives
-        self.random = random.Random(seed)
-        self.clock_step_us = self.clock_us_passed = 0
-        self.log_lines: list[tuple[str, str]] = []
+        self.network, self._directives = network, directives
+        self.environment = environment = ManualEnvironment(files, now_ms, seed)
+        self.random = environment.random
+        self.log_lines = environment.log_lines
         self.supervisor_states: list[str] = []
-        self.shutdown_requested = self._is_interrupted = False
+        self.shutdown_requested = False
+        self.syncs_are_held = False  # if not, jobs of the syncer run at each tick
         config = Configuration()
         config.set("save", [""])  # a test that wants save points says so
         for name, text in directives.items():
             for line in text.split("\n"):
                 config.set(name.replace("_", "-"), split_words(line) or [line])
-        self.instance = Instance(config, self, now_ms)
-        self.dispatcher = Dispatcher(self.instance)
+        super().__init__(config, environment)
         self.dispatcher.turn_ns = NEVER_NS
         self.instance.feature(Services).migration = NoWayOut()
-        self.cycle = EventLoopCycle(
-            self.dispatcher, lambda _: None, self._write, lambda: self.now_ms
-        )
-        self.cycle.after.append(self.dispatcher.client_limit.check_after)
-        self.client_memory = self.instance.feature(ClientMemory)
         self._first_db = 0
         self._batches: list[tuple[int, bytes]] = []
         self._propagated: list[tuple[int, list[Argv]]] = []
-        self._make_durable(files)
-        self._make_replicated()
         user_files.load_users(self.instance)
         self._load()
         self.instance.propagation.sinks.append(Sink(self._begin_batch, self._take_batch))
+
+    @property
+    def now_ms(self) -> int:
+        """The manual clock."""
+        return self.environment.unix_ms
+
+    @now_ms.setter
+    def now_ms(self, now_ms: int) -> None:
+        self.environment.unix_ms = now_ms
+
+    @property
+    def clock_step_us(self) -> int:
+        """How much each reading of the clock advances it."""
+        return self.environment.clock_step_us
+
+    @clock_step_us.setter
+    def clock_step_us(self, step_us: int) -> None:
+        self.environment.clock_step_us = step_us
 
     def _begin_batch(self, db_index: int) -> None:
         self._first_db = db_index
@@ -166,41 +264,11 @@ class InProcessServer:
             self._propagated += units_in(db_index, wire)
         return self._propagated
 
-    def _make_durable(self, files: MemoryFiles) -> None:
-        self.files = files
-        self.children = InProcessChildren(files)
-        self.syncer = ManualSyncer()
-        self.syncs_are_held = False  # if not, jobs of the syncer run at each tick
-        self.persistence = Persistence(
-            self.dispatcher, files, self.children, self.syncer, self.fatal
-        )
-        self.cycle.before_output.append(self.persistence.flush)
-
-    def _make_replicated(self) -> None:
-        self.snapshot_children = InProcessChildren(self.files)
-        self.replication = Replication(
-            self.dispatcher,
-            self.network.outside_of(self),
-            self.snapshot_children,
-            self.files,
-            self._send,
-        )
-        self.cycle.before_output.append(self.replication.flush)
-        self.ending = Ending(
-            self.instance,
-            self.replication,
-            self._end,
-        )
-
     def _load(self) -> None:
         for _ in self.persistence.load():
             pass
         self.persistence.open()
         self.replication.open()
-
-    def _send(self, client: Client, data: bytes) -> None:
-        client.output.append(data)
-        self.cycle.add_output(client)
 
     def fatal(self, message: str) -> NoReturn:
         """The process would end: the test sees `ServerDied`."""
@@ -212,7 +280,7 @@ class InProcessServer:
         `files`: its files, e.g. `server.files.crash()`; by default all that was written.
         """
         files = files or self.files.kill()
-        return self.on_files(files, self.now_ms, self._seed, **self._directives)
+        return self.on_files(files, self.now_ms, self.environment.seed, **self._directives)
 
     def connect(self) -> InProcessClient:
         """A new client."""
@@ -224,29 +292,13 @@ class InProcessServer:
         self.tick()
 
     def tick(self) -> None:
-        """One cycle without input."""
-        self.dispatcher.start_batch(self.now_ms)
-        self.dispatcher.waiters.retry_due(self.now_ms)
-        self.dispatcher.waiters.expire(self.now_ms)
-        self.dispatcher.admission.end_pause_when_over()
-        if not self.instance.is_cron_paused:
-            self._run_cron()
-        self.instance.background_work.finish()
-        self.finish_cycle()
-
-    def _run_cron(self) -> None:
-        expire_fields(self.instance, limit=1000)
-        expire_keys(self.instance, limit=1000)
-        forget_idempotent_ids(self.instance, limit=1000)
-        count_memory(self.instance)
-        self.dispatcher.memory_limit.check()
-        if not self.syncs_are_held:
+        """What the timers of a server do within a tenth of a second, and the end of the cycle."""
+        self._on_alarm()
+        if not (self.syncs_are_held or self.instance.is_cron_paused):
             self.syncer.wait()
-        self.persistence.tick()
-        self.replication.tick()
-        if self.ending.due_signal:
-            self._end_for_signal()
-        self.ending.tick()
+        self._work_periodically()
+        self.environment.run_callbacks()
+        self.finish_cycle()
 
     @property
     def port(self) -> int:
@@ -266,75 +318,15 @@ class InProcessServer:
             self.cycle.go_on()
             self.cycle.finish()
 
-    def _write(self, client: Client) -> None:
-        connection = client.transport
-        assert isinstance(connection, InProcessClient)
-        connection.buffer += b"".join(client.output)
-        client.output.clear()
-        self.client_memory.note(client)
-        if client.close_after_reply:
-            connection.abort()
-
     # -- Host ----------------------------------------------------------------------------------
-
-    def clock_us(self) -> int:
-        """The manual clock; each call advances it by `clock_step_us`."""
-        self.clock_us_passed += self.clock_step_us
-        return self.now_ms * 1000 + self.clock_us_passed
-
-    def is_interrupted(self) -> bool:
-        """Return True if the test has called `interrupt`, and no cycle has handled it."""
-        return self._is_interrupted
 
     def interrupt(self) -> None:
         """A signal to end the server arrives, in the middle of whatever runs."""
         self._is_interrupted = True
 
-    def handle_signal(self) -> None:
-        """Handle the signal of `interrupt` as the event loop does."""
-        self._is_interrupted = False
-        self.ending.signal = SIGTERM
-        if not self.instance.is_cron_paused:
-            self._end_for_signal()
-
-    def _end_for_signal(self) -> None:
-        self.dispatcher.end_script()
-        if not self.begin_shutdown(save=None, now=False, force=False):
-            self.shut_down(save=None, force=False)
-
-    def random_below(self, limit: int) -> int:
-        """Seeded."""
-        return self.random.randrange(limit)
-
-    def random_hex(self, digits: int) -> str:
-        """Seeded."""
-        return "".join(self.random.choice("0123456789abcdef") for _ in range(digits))
-
-    def resume_postponed(self) -> None:
-        """CLIENT UNPAUSE."""
-        self.dispatcher.admission.resume_postponed()
-
-    def pause(self, seconds: float) -> None:
-        """DEBUG SLEEP moves the clock."""
-        self.now_ms += int(seconds * 1000)
-
-    def begin_shutdown(self, *, save: bool | None, now: bool, force: bool) -> bool:
-        """Wait for replicas to catch up, then end. False if there is nothing to wait for."""
-        return self.ending.begin(save=save, now=now, force=force)
-
-    def abort_shutdown(self) -> bool:
-        """Cancel a shutdown that waits (SHUTDOWN ABORT); False if none does."""
-        return self.ending.abort()
-
-    def shut_down(self, *, save: bool | None, force: bool) -> bool:
-        """Save, and record the shutdown for the test (SHUTDOWN); False if saving fails."""
-        return self.ending.finish(save=save, force=force)
-
     def _end(self, save: bool | None, force: bool) -> bool:
         """Record the shutdown for the test, if saving succeeds."""
-        self.shutdown_requested = self.persistence.shut_down(
-            save=save, force=force, is_signal=bool(self.ending.signal)
-        )
+        self.shutdown_requested = super()._end(save, force)
         return self.shutdown_requested
 
     def facts(self) -> ProcessFacts:
@@ -348,45 +340,9 @@ class InProcessServer:
             listeners=[("tcp", "127.0.0.1", 6379)], event_loop="none",
         )  # fmt: skip
 
-    def purge_memory(self) -> None:
-        """Nothing to give back."""
-
-    def apply_config(self, names: list[str]) -> None:
-        """Only the files and replication depend on the configuration."""
-        for name in names:
-            self.persistence.apply_config(name)
-            self.replication.apply_config(name)
-
     def tell_supervisor(self, state: str) -> None:
         """Keep what systemd would be told."""
         self.supervisor_states.append(state)
-
-    def rewrite_config(self) -> None:
-        """Refuse: there is no file."""
-        raise ValueError("The server is running without a config file")
-
-    def read_acl_file(self) -> bytes:
-        """The content of the ACL file, in memory."""
-        return user_files.read_file(self.files, self.instance.config)
-
-    def write_acl_file(self, text: bytes) -> None:
-        """Replace the ACL file, in memory."""
-        user_files.write_file(self.files, self.instance.config, text)
-
-    def resume(self) -> None:
-        """Nothing: the cycle that runs handles it."""
-
-    def log(self, level: str, message: str) -> None:
-        """Record the line for the test."""
-        if self.instance.config.hide_user_data_from_log:
-            message = without_bytes(message)
-        self.log_lines.append((level, message))
-        if level == "warning":
-            LOGGER.warning(message)
-
-    def log_bounded(self, level: str, kind: str, message: str) -> None:
-        """Record each line."""
-        self.log(level, message)
 
 
 class InProcessClient:
@@ -426,10 +382,18 @@ class InProcessClient:
         """Send raw bytes without ending the cycle."""
         server = self.server
         server.dispatcher.start_batch(server.now_ms)
-        if not self.closed:
+        if not self.closed and not server.cycle.is_stopped:
             self.session.receive(data)
             server.client_memory.note(self.state)
             server.cycle.touch(self.state)
+
+    def write(self) -> None:
+        """Take the client's output (the cycle's last step)."""
+        self.buffer += b"".join(self.state.output)
+        self.state.output.clear()
+        self.server.client_memory.note(self.state)
+        if self.state.close_after_reply:
+            self.abort()
 
     def received(self) -> bytes:
         """Return the bytes that the client received since the last call."""

@@ -1,6 +1,6 @@
 """Periodic work: active expiry, idle clients, deadlines, sampled rates, old idempotent IDs.
 
-Pure functions over an instance; server/loop/service.py calls them from timers.
+Pure functions over an instance; server/loop/server.py calls them from a timer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The server process: listeners, timers, signals, and the services that commands use.
+"""The server process: listeners, connections, signals, and what else a process has.
 
-`Service` implements `commands.core.host.Host` over the event loop and the operating system's clock
-and randomness. It owns the instance, the dispatcher, the cycle and the connections.
+`Service` is a `Server` (server/loop/server.py) over the event loop.
 """
 
 from __future__ import annotations
@@ -21,45 +20,26 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 from commands.acl.access_control import AccessControl
 from commands.config.configuration import Configuration
-from commands.config.redaction import without_bytes
-from commands.core.blocked_clients import BlockedClients
-from commands.core.client import Client, Clients
-from commands.core.gates import GATE_BUSY
+from commands.core.client import Clients
 from commands.core.host import REDIS_VERSION, RILLWAY_VERSION, ProcessFacts
-from commands.core.instance import Instance
 from commands.eviction.memory_use import MemoryUse
 from protocol.cutter import IS_COMPILED
 from server import allocator, clock, user_files
-from server.bounded_log import BoundedLog
 from server.config_file import rewrite_configuration
 from server.log_file import LEVELS, set_log_format
 from server.loop.closings import Closings
 from server.loop.connection import Connection, write_output
-from server.loop.cron import (
-    close_idle_clients,
-    count_memory,
-    expire_fields,
-    expire_keys,
-    forget_idempotent_ids,
-)
-from server.loop.cycle import EventLoopCycle
 from server.loop.listeners import Listeners
-from server.loop.long_replies import LongReplies
-from server.loop.scheduler import BackgroundScheduler
+from server.loop.server import Environment, Server
 from server.migration import Migrations
 from server.open_access import exposure_warning
 from server.persistence.append_only.sync_thread import Syncer, ThreadSyncer
 from server.persistence.children import Children, ForkedChildren
 from server.persistence.files import Files, OsFiles
 from server.persistence.loading.loader import LoadFailed
-from server.persistence.persistence import Persistence
 from server.process import notify_systemd
 from server.replication.network import Outside
-from server.replication.replication import Replication
 from server.replication.sockets import Sockets
-from server.requests.dispatch import Dispatcher
-from server.requests.session import request_limits
-from server.shutdown import Ending
 from server.tls.contexts import TlsError
 from server.tls.credentials import Credentials
 from server.tls.handshakes import Handshakes
@@ -69,49 +49,96 @@ if TYPE_CHECKING:
     from server.cluster.host.runner import ClusterRunner
     from server.metrics.endpoint import MetricsEndpoint
 
+LOGGER = logging.getLogger("rillway")
 # The thresholds of Python's garbage collector. It looks at the 10,000 newest objects in half a
 # millisecond, at the 60,000 newest in 3 ms, and never at all of them, which would take a second for
 # ten million. Long-lived objects break their reference cycles themselves: streams and groups
 # (Stream.release, Group.disband), connections (Connection.connection_lost).
 GC_THRESHOLDS = (10_000, 5, 1_000_000_000)
-# Keys per database that one pass of active expiry removes: well under 10 ms.
-EXPIRE_LIMIT = 1000
-# Producers whose old idempotent IDs one pass drops: about a millisecond.
-FORGET_LIMIT = 1000
 # With less room for data than this under `maxmemory`, the log warns.
 ROOM_BYTES = 16 * 1024**2
 NO_LISTENER = "Unable to listen on this port. Check server logs."
 # Directives that say where the endpoint for Prometheus listens.
 METRICS_LISTENERS = {"metrics-port", "metrics-bind", "metrics-tls"}
-# Between two turns of eviction that no request causes.
-EVICTION_PAUSE_S = 0.001
 
 
-class Service:
+class LoopEnvironment(Environment):
+    """The real clock and chance, an event loop, and connections over sockets."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.call_later = loop.call_later
+        self.call_soon = self.end_cycle_soon = loop.call_soon
+
+    now_ms = staticmethod(clock.now_ms)
+    now_us = staticmethod(clock.now_us)
+    elapsed_us = staticmethod(clock.elapsed_us)
+    write = staticmethod(write_output)
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep."""
+        time.sleep(seconds)
+
+    def random_below(self, limit: int) -> int:
+        """From the system's source of randomness."""
+        import secrets  # it loads OpenSSL: not at the start
+
+        return secrets.randbelow(limit)
+
+    def random_hex(self, digits: int) -> str:
+        """From the system's source of randomness."""
+        return os.urandom((digits + 1) // 2).hex()[:digits]
+
+
+class ProcessEnvironment(LoopEnvironment):
+    """What a server process has to itself: files, children, a thread that syncs, the log."""
+
+    def log(self, level: str, message: str) -> None:
+        """Write to the process's log."""
+        LOGGER.log(LEVELS[level], message)
+
+    def files(self) -> Files:
+        """Those of the operating system."""
+        return OsFiles()
+
+    def children(self, server: Server) -> Children:
+        """Forks. A child reads each node once."""
+        return ForkedChildren(server.files, server.instance.entry_cache.disable)
+
+    def syncer(self, server: Server) -> Syncer:
+        """A thread, which wakes the loop when a job is done."""
+        return ThreadSyncer(lambda: self.loop.call_soon_threadsafe(server.cycle.wake))
+
+    def outside(self, server: Server) -> Outside:
+        """Sockets; encrypted, as the server's credentials for its primary say."""
+        assert isinstance(server, Service)
+        credentials = server.credentials
+        return Sockets(
+            self.loop, server.begin_event, server.cycle.wake, lambda: credentials.for_primary
+        )
+
+    def free_memory(self) -> allocator.FreeMemory:
+        """That of the C library."""
+        return allocator.FreeMemory(resident_bytes)
+
+
+class Service(Server):
     """One server process."""
 
     def __init__(
-        self, config: Configuration, config_file: str | None, loop: asyncio.AbstractEventLoop
+        self,
+        config: Configuration,
+        config_file: str | None,
+        loop: asyncio.AbstractEventLoop,
+        environment: LoopEnvironment | None = None,
     ) -> None:
         self.config_file = config_file or ""
         self.supervisor = "no"  # under whose supervision the process runs
         self.loop = loop
-        self.logger = logging.getLogger("rillway")
-        self._bounded_log = BoundedLog(self.log)
-        self.instance: Instance = Instance(config, self, clock.now_ms())
-        self.dispatcher: Dispatcher = Dispatcher(self.instance)
-        self.cycle: EventLoopCycle = EventLoopCycle(self.dispatcher, loop.call_soon, write_output)
-        self._closings = Closings(loop.call_soon)
-        self.long_replies = LongReplies(self.dispatcher, self.cycle, loop.call_soon, clock.now_ms)
-        self.dispatcher.send_in_pieces = self.long_replies.begin
-        self.cycle.after.append(self.dispatcher.client_limit.check_after)
-        self.cycle.after.append(self._arm_timer)
-        self._free_memory = self._find_free_memory()
-        self.background_scheduler = BackgroundScheduler(
-            self.instance, loop.call_soon, loop.call_later, self._free_memory
-        )
-        self.cycle.after.append(self.background_scheduler.schedule_if_needed)
         self.credentials = Credentials(config, self.log)
+        super().__init__(config, environment or ProcessEnvironment(loop))
+        self.dispatcher.send_in_pieces = self.long_replies.begin
+        self._closings = Closings(loop.call_soon)
         self.handshakes = Handshakes(
             loop,
             lambda: self.credentials.for_clients,
@@ -127,50 +154,8 @@ class Service:
         self._metrics: MetricsEndpoint | None = None  # once it is asked for
         self._cluster: ClusterRunner | None = None  # in cluster mode
         self._stopped = asyncio.Event()
-        self._is_interrupted = False
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_ms: int | None = None
-        self._files = files = self._open_files()
-        self.persistence = Persistence(
-            self.dispatcher, files, self._make_children(), self._make_syncer(), self.fatal
-        )
-        self.cycle.before_output.append(self.persistence.flush)
-        self.dispatcher.script_runs.schedule = loop.call_soon
-        self.replication = Replication(
-            self.dispatcher,
-            self._look_outside(),
-            self._make_children(),
-            files,
-            self._send,
-        )
-        self.cycle.before_output.append(self.replication.flush)
-        self.cycle.after.append(self._go_on_sending)
-        self.migrations = Migrations(self.dispatcher, loop, self._begin_event, self.cycle.wake)
-        self.ending = Ending(
-            self.instance,
-            self.replication,
-            self._end,
-        )
+        self.migrations = Migrations(self.dispatcher, loop, self.begin_event, self.cycle.wake)
         self._startup_resident_bytes = 0
-
-    # -- what the process gives: server/inprocess/embedded.py has other ones -------------------
-
-    def _open_files(self) -> Files:
-        return OsFiles()
-
-    def _make_children(self) -> Children:
-        # A child reads each node once.
-        return ForkedChildren(self._files, self.instance.entry_cache.disable)
-
-    def _make_syncer(self) -> Syncer:
-        return ThreadSyncer(self._wake)
-
-    def _look_outside(self) -> Outside:
-        encryption = lambda: self.credentials.for_primary  # noqa: E731
-        return Sockets(self.loop, self._begin_event, self.cycle.wake, encryption)
-
-    def _find_free_memory(self) -> allocator.FreeMemory:
-        return allocator.FreeMemory(resident_bytes)
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -209,7 +194,7 @@ class Service:
             self.dispatcher,
             self.loop,
             self.credentials,
-            self._begin_event,
+            self.begin_event,
             self.cycle.wake,
             self.fatal,
         )
@@ -265,6 +250,7 @@ class Service:
             for line in str(error).splitlines():
                 self.log("warning", line)
             self.cycle.stop()
+            self.is_ending = True
             self._stopped.set()
             return False
         finally:
@@ -276,11 +262,6 @@ class Service:
         # All objects so far are long-lived: garbage collections need not look at them again.
         gc.freeze()
         return True
-
-    @property
-    def is_ending(self) -> bool:
-        """True if the server has stopped serving."""
-        return self._stopped.is_set()
 
     async def run(self) -> None:
         """Serve until SHUTDOWN or a signal; then close everything."""
@@ -302,7 +283,7 @@ class Service:
         await self.listeners.close()
         if self.instance.config.pidfile:
             _remove(self.instance.config.pidfile)
-        self._files.release()
+        self.files.release()
         for client in list(self.instance.feature(Clients).by_id.values()):
             connection = client.transport
             if isinstance(connection, Connection):
@@ -357,61 +338,26 @@ class Service:
         self._is_interrupted = True
 
     def _on_signal(self, number: int) -> None:
-        self._is_interrupted = False
         if number == signal.SIGINT and self.ending.signal:
             self._insist()
         if self.instance.persistence.loading:
             self.log("warning", "Received shutdown signal during loading, exiting now.")
         else:
             self.log("warning", f"Received {signal.Signals(number).name} scheduling shutdown...")
-        self.ending.signal = number
-        if not self.instance.is_cron_paused:
-            self._end_for_signal(number)
-
-    def _end_for_signal(self, number: int) -> None:
-        config = self.instance.config
-        is_interrupt = number == signal.SIGINT
-        options = config.shutdown_on_sigint if is_interrupt else config.shutdown_on_sigterm
-        save = True if "save" in options else False if "nosave" in options else None
-        self.dispatcher.start_batch(clock.now_ms())
-        if self.dispatcher.end_script():
-            # The requests of this cycle run first: they are answered, and their changes are saved.
-            self.cycle.finish()
-        now, force = "now" in options, "force" in options
-        if not self.begin_shutdown(save=save, now=now, force=force):
-            self.shut_down(save=save, force=force)
-
-    def begin_shutdown(self, *, save: bool | None, now: bool, force: bool) -> bool:
-        """Wait for replicas to catch up, then end. False if there is nothing to wait for."""
-        return self.ending.begin(save=save, now=now, force=force)
-
-    def abort_shutdown(self) -> bool:
-        """Cancel a shutdown that waits (SHUTDOWN ABORT); False if none does."""
-        return self.ending.abort()
-
-    def shut_down(self, *, save: bool | None, force: bool) -> bool:
-        """Write everything to disk and end (SHUTDOWN); False if the write fails."""
-        return self.ending.finish(save=save, force=force)
+        self.handle_signal(number)
 
     def _end(self, save: bool | None, force: bool) -> bool:
         """Save and sync everything, and end `run`. False if that fails."""
         signal.signal(signal.SIGINT, self._on_insistence)
         try:
-            is_signal = bool(self.ending.signal)
-            if not self.persistence.shut_down(save=save, force=force, is_signal=is_signal):
-                return False
+            return super()._end(save, force)
         finally:
             self._watch_signals()
-        self._stop()
-        return True
 
     def _stop(self) -> None:
         """End `run`: everything is saved."""
         self.migrations.stop()
-        self.replication.stop()
-        self.cycle.stop()
-        self.background_scheduler.stop()
-        self.long_replies.stop()
+        super()._stop()
         self._stopped.set()
 
     def _on_insistence(self, number: int, frame: object) -> None:
@@ -431,7 +377,7 @@ class Service:
     def _exit(self) -> NoReturn:
         if self.instance.config.pidfile:
             _remove(self.instance.config.pidfile)
-        self._files.release()
+        self.files.release()
         os._exit(1)
 
     # -- listeners -----------------------------------------------------------------------------
@@ -463,122 +409,10 @@ class Service:
             if not self.is_ending:
                 self.loop.call_later(1 / self.instance.config.hz, self._tick)
 
-    def _work_periodically(self) -> None:
-        self.dispatcher.start_batch(clock.now_ms())
-        instance = self.instance
-        traffic = instance.replication.input_bytes, instance.replication.output_bytes
-        instance.stats.sample(instance.now_ms, traffic)
-        self._bounded_log.tick(clock.elapsed_us())
-        if instance.gates & GATE_BUSY or instance.is_cron_paused:
-            return  # a script runs: no data changes, and none is saved
-        if not instance.persistence.loading:
-            expire_fields(instance, EXPIRE_LIMIT)
-            expire_keys(instance, EXPIRE_LIMIT)
-            forget_idempotent_ids(instance, FORGET_LIMIT)
-            count_memory(instance)
-            self._keep_limit()
-            self.background_scheduler.tick()
-        self.persistence.tick()
-        self.replication.tick()
-        self.credentials.reload_if_due(instance.now_ms)
-        if due := self.ending.due_signal:
-            self._end_for_signal(due)
-        self.ending.tick()
-        if self.is_ending:
-            return
-        close_idle_clients(instance)
-        self.dispatcher.admission.end_pause_when_over()
-        self.cycle.wake()
-
-    def _keep_limit(self) -> None:
-        """Evict keys while there are more than the memory limit allows, a few at a time."""
-        limit = self.dispatcher.memory_limit
-        limit.check()
-        if limit.is_behind and not self.is_ending:
-            self.loop.call_later(EVICTION_PAUSE_S, self._evict_more)
-
-    def _evict_more(self) -> None:
-        if not self.is_ending:
-            self.dispatcher.start_batch(clock.now_ms())
-            self._keep_limit()
-            self.cycle.wake()
-
-    def _on_room(self) -> None:
-        """A client has read most of what was sent: long replies and snapshots may go on."""
-        self.long_replies.schedule_if_needed()
-        self.replication.send_more()
-        self.cycle.wake()
-
-    def _go_on_sending(self) -> None:
-        """A replica whose bytes have left at once gets more of its snapshot in the next cycle."""
-        if self.replication.can_send():
-            self.cycle.wake()
-
-    def _arm_timer(self) -> None:
-        """Set the timer to the earliest deadline or retry time of a blocked client."""
-        alarm_ms = self.instance.feature(BlockedClients).next_alarm_ms()
-        if alarm_ms == self._timer_ms:
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        self._timer_ms = alarm_ms
-        if alarm_ms is not None:
-            # At the end of that millisecond: as in Redis, no client is answered before its timeout
-            # has passed in full.
-            delay_s = max(0, alarm_ms + 1 - clock.now_ms()) / 1000
-            self._timer = self.loop.call_later(delay_s, self._on_alarm)
-
-    def _on_alarm(self) -> None:
-        self._timer = self._timer_ms = None
-        if self.is_ending or self.instance.gates & GATE_BUSY:
-            return
-        self.dispatcher.start_batch(clock.now_ms())
-        self.dispatcher.waiters.retry_due(self.instance.now_ms)
-        self.dispatcher.waiters.expire(self.instance.now_ms - 1)
-        self.cycle.wake()
+    def _renew_credentials(self) -> None:
+        self.credentials.reload_if_due(self.instance.now_ms)
 
     # -- Host ----------------------------------------------------------------------------------
-
-    def clock_us(self) -> int:
-        """Unix time in microseconds."""
-        return clock.now_us()
-
-    def is_interrupted(self) -> bool:
-        """Return True if a signal to end came. Python runs its signal handlers before the call."""
-        return self._is_interrupted
-
-    def random_below(self, limit: int) -> int:
-        """A random integer in [0, limit)."""
-        import secrets  # it loads OpenSSL: not at the start
-
-        return secrets.randbelow(limit)
-
-    def random_hex(self, digits: int) -> str:
-        """Random lower-case hexadecimal digits."""
-        return os.urandom((digits + 1) // 2).hex()[:digits]
-
-    def _wake(self) -> None:
-        """Wake the loop from another thread: a background job is done."""
-        self.loop.call_soon_threadsafe(self.cycle.wake)
-
-    def _begin_event(self) -> None:
-        """Begin a batch for an event that is not a client's request."""
-        self.dispatcher.start_batch(clock.now_ms())
-
-    def _send(self, client: Client, data: bytes) -> None:
-        """Send to a replica; also while the cycle is ending."""
-        client.output.append(data)
-        self.cycle.add_output(client)
-
-    def resume_postponed(self) -> None:
-        """CLIENT PAUSE ended."""
-        self.dispatcher.admission.resume_postponed()
-        self.cycle.wake()
-
-    def pause(self, seconds: float) -> None:
-        """DEBUG SLEEP."""
-        time.sleep(seconds)
 
     def facts(self) -> ProcessFacts:
         """Ask the operating system."""
@@ -611,18 +445,7 @@ class Service:
     def purge_memory(self) -> None:
         """MEMORY PURGE: collect garbage, then let the C library return what is free."""
         gc.collect()
-        self._free_memory.give_back()
-
-    def apply_config(self, names: list[str]) -> None:
-        """Apply changed directives. Raises ValueError; see Host."""
-        self._apply_to_process(names)
-        config = self.instance.config
-        if "proto-max-bulk-len" in names or "client-query-buffer-limit" in names:
-            for session in self.cycle.sessions.values():
-                session.limit(request_limits(config))
-        for name in names:
-            self.persistence.apply_config(name)
-            self.replication.apply_config(name)
+        self.free_memory.give_back()
 
     def _apply_to_process(self, names: list[str]) -> None:
         """Apply the directives on listeners, files and the log."""
@@ -646,7 +469,7 @@ class Service:
         if "log-format" in names:
             set_log_format(config)
         if "loglevel" in names:
-            self.logger.setLevel(LEVELS[config.loglevel])
+            LOGGER.setLevel(LEVELS[config.loglevel])
         if self._cluster is not None:
             self._cluster.apply_config()
 
@@ -682,14 +505,6 @@ class Service:
         lines = user_files.config_lines(self.instance)
         rewrite_configuration(self.config_file, config, lines)
 
-    def read_acl_file(self) -> bytes:
-        """The content of the ACL file. Raises OSError."""
-        return user_files.read_file(self._files, self.instance.config)
-
-    def write_acl_file(self, text: bytes) -> None:
-        """Replace the ACL file. Raises OSError."""
-        user_files.write_file(self._files, self.instance.config, text)
-
     def tell_supervisor(self, state: str) -> None:
         """Tell systemd what the process does, if that started it."""
         if self.supervisor == "systemd":
@@ -700,20 +515,6 @@ class Service:
         waits = self.instance.replication.is_replica
         suffix = " in read-only mode. Waiting for MASTER <-> REPLICA sync" if waits else ""
         self.tell_supervisor(f"STATUS=Ready to accept connections{suffix}\nREADY=1")
-
-    def resume(self) -> None:
-        """A script is done: end the cycle, with the work that waited for it, and arm the timer."""
-        self.cycle.wake()
-
-    def log(self, level: str, message: str) -> None:
-        """Write to the log."""
-        if self.instance.config.hide_user_data_from_log:
-            message = without_bytes(message)
-        self.logger.log(LEVELS[level], message)
-
-    def log_bounded(self, level: str, kind: str, message: str) -> None:
-        """Write a line that clients can cause at will, or count it."""
-        self._bounded_log.add(level, kind, message, clock.elapsed_us())
 
 
 def _remove(path: str) -> None:

@@ -3,7 +3,6 @@
 from storage.keyspace.ordered_index cimport OrderedIndex
 from storage.keyspace.memory_count cimport MemoryCount
 from storage.memory cimport bytes_object_bytes
-from storage.stream cimport Stream
 from storage.types.value cimport Value
 
 

@@ -43,6 +43,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "rillway/pipeline/spark/frames.py": "jvm/test_stream_frame.py, jvm/test_oldest_spark.py",
     "rillway/pipeline/replay/command.py": "test_replayer.py beside it",
     "rillway/pipeline/replay/ledger.py": "test_replayer.py beside it",
+    "server/loop/server.py": "every test of a command runs on it, by server/inprocess/server.py",
     "server/loop/connection.py": "tests/integration/test_connections.py, over real sockets",
     "server/inprocess/children.py": "the double by which test_saves.py works",
     "server/inprocess/server.py": "every test of a command runs on it",

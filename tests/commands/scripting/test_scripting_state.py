@@ -142,10 +142,10 @@ def test_a_library_that_has_paused_is_loaded_and_propagated_once(
 def looks(server: InProcessServer, client: InProcessClient, script: str) -> int:
     """How often a script checks the clock, if each check seems to come late."""
     client.execute("CONFIG", "SET", "busy-reply-threshold", 0)
-    server.clock_step_us, server.clock_us_passed = 1_000_000, 0
+    server.clock_step_us, server.environment.clock_us_passed = 1_000_000, 0
     assert not client.execute("EVAL", script, 0).startswith(b"-")
     server.clock_step_us = 0
-    return server.clock_us_passed // 1_000_000
+    return server.environment.clock_us_passed // 1_000_000
 
 
 @pytest.mark.parametrize(
@@ -173,13 +173,13 @@ def test_the_more_memory_a_busy_script_uses_the_sooner_the_clock_is_checked(
     client.execute("CONFIG", "SET", "busy-reply-threshold", 1)
 
     def looks_of_loop(kbytes: int) -> int:
-        server.clock_step_us, server.clock_us_passed = 400, 0
+        server.clock_step_us, server.environment.clock_us_passed = 400, 0
         script = f"local s = string.rep('x', {kbytes} * 1024) for i = 1, 100000 do end return #s"
         client.execute("EVAL", script, 0)
         while server.dispatcher.script_runs.paused is not None:
             server.dispatcher.script_runs.go_on()
         server.finish_cycle()
-        return server.clock_us_passed // 400
+        return server.environment.clock_us_passed // 400
 
     few, many, most = looks_of_loop(1), looks_of_loop(1024), looks_of_loop(20 * 1024)
     assert many > 3 * few and most > 10 * many
