@@ -181,7 +181,6 @@ COMPILED = (
     "commands/streams/read.py",
     "commands/transactions/transaction.py",
     "commands/strings/values.py",
-    "server/clock.py",
     "server/persistence/append_only/writer.py",
     "server/loop/connection.py",
     "server/requests/admission.py",

@@ -1,22 +1,18 @@
 """Clocks of the process: Unix time and elapsed time.
 
 Commands get their time from `Dispatcher.start_batch`, which is given `now_ms` once per batch.
-`elapsed_us` measures how long background work takes. The dispatcher and
-server/requests/script_runs.py read `perf_counter_ns` themselves: for them a call through this
-module would be too slow.
+`elapsed_us` measures how long background work takes. Connections, the dispatcher and script runs
+read the system's clocks themselves: for them a call through this module would be too slow.
 """
 
 from __future__ import annotations
 
 from time import perf_counter_ns, time_ns
 
-import cython
-
 
 def now_ms() -> int:
     """Unix time in milliseconds."""
-    ns: cython.longlong = time_ns()
-    return ns // 1_000_000
+    return time_ns() // 1_000_000
 
 
 def now_us() -> int:

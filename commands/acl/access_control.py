@@ -151,7 +151,7 @@ class AccessControl:
         if client is caller:
             client.close_after_reply = True
         else:
-            client.transport.abort()
+            client.connection.abort()
 
     # -- changes -------------------------------------------------------------------------------
 

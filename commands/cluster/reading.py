@@ -41,7 +41,7 @@ def cluster_info(client: Client, argv: Request) -> bytes:
 @command("CLUSTER NODES", arity=2, flags=STALE)
 def cluster_nodes(client: Client, argv: Request) -> bytes:
     """A line for each node that is known. Source: Redis 8.2."""
-    text = node_of(client).nodes_text(client.transport.is_encrypted())
+    text = node_of(client).nodes_text(client.connection.is_encrypted())
     return replies.verbatim(text.encode(), client.resp)
 
 
@@ -58,7 +58,7 @@ def cluster_slaves(client: Client, argv: Request) -> bytes:
 
 
 def _replicas(client: Client, node_id: bytes) -> bytes:
-    lines = node_of(client).replica_lines(node_id, client.transport.is_encrypted())
+    lines = node_of(client).replica_lines(node_id, client.connection.is_encrypted())
     return replies.bulk_array([line.encode() for line in lines])
 
 
@@ -129,7 +129,7 @@ def _endpoint(client: Client, node: Peer) -> bytes:
     return replies.array(
         [
             replies.bulk_or_nil(None if endpoint is None else endpoint.encode(), client.resp),
-            replies.integer(node_of(client).client_port(node, client.transport.is_encrypted())),
+            replies.integer(node_of(client).client_port(node, client.connection.is_encrypted())),
             replies.bulk(node.id.encode()),
             replies.mapping([replies.bulk(word) for word in others], client.resp),
         ]

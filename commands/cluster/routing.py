@@ -184,7 +184,7 @@ class _Check:
 
     def _redirection(self, kind: bytes, to: Peer) -> RoutingError:
         endpoint = endpoint_of(to, self._config.cluster_preferred_endpoint_type)
-        port = self._node.client_port(to, self._client.transport.is_encrypted())
+        port = self._node.client_port(to, self._client.connection.is_encrypted())
         return errors.redirection(kind, self._slot, endpoint or "", port)
 
 

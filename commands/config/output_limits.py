@@ -47,7 +47,7 @@ def output_room_bytes(client: Client) -> int | None:
     hard_bytes = output_limit(client).hard_bytes
     if not hard_bytes:
         return None
-    return hard_bytes - client.transport.unsent_bytes()
+    return hard_bytes - client.connection.unsent_bytes()
 
 
 def drop_for_output(client: Client) -> None:
@@ -57,4 +57,4 @@ def drop_for_output(client: Client) -> None:
     reason = "output buffer limit"
     line = f"{reason}: closing {client.address.decode()}"
     instance.host.log_bounded("warning", reason, line)
-    client.transport.abort()
+    client.connection.abort()

@@ -37,7 +37,7 @@ class _Filter:
             and self.type in (None, client_type(client))
             and self.user in (None, client.user)
             and self.address in (None, client.address)
-            and self.local_address in (None, client.transport.local_address)
+            and self.local_address in (None, client.connection.local_address)
             and (self.min_age_s is None or age_s >= self.min_age_s)
             and not (self.skips_caller and client is caller)
         )
@@ -96,4 +96,4 @@ def _close(victim: Client, caller: Client) -> None:
     if victim is caller:
         victim.close_after_reply = True
     else:
-        victim.transport.abort()
+        victim.connection.abort()

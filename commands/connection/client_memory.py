@@ -175,7 +175,7 @@ def words_bytes(words: Iterable[bytes]) -> int:
 
 def output_bytes(client: Client) -> int:
     """The memory of the replies and messages that a client has not taken (CLIENT LIST: omem)."""
-    size: cython.Py_ssize_t = client.transport.unsent_bytes()
+    size: cython.Py_ssize_t = client.connection.unsent_bytes()
     for part in client.output:
         size += len(part)
     if client.long_reply is not None:

@@ -38,7 +38,7 @@ cdef class Client:
     cdef public Py_ssize_t counted_bytes
     cdef public long counted_as
     cdef public Py_ssize_t named_bytes
-    cdef public object transport
+    cdef public object connection
     cdef public long subscriptions
     cdef public bytes address
     cdef public long long created_ms

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 import cython
 
-from commands.core.host import DETACHED, Transport
+from commands.core.host import DETACHED, Connection
 from commands.core.instance import Instance
 from commands.core.long_reply import LongReply
 from protocol import errors
@@ -41,12 +41,12 @@ class Client:
 
     __slots__ = (
         "_features", "address", "authenticated", "backlog_bytes", "batched_requests", "batches",
-        "close_after_reply", "closed", "commands", "counted_as", "counted_bytes", "created_ms",
-        "db", "deny_blocking", "gates", "has_asked", "id", "instance", "is_asking", "is_blocked",
-        "last_command", "last_interaction_ms", "long_reply", "name", "named_bytes",
+        "close_after_reply", "closed", "commands", "connection", "counted_as", "counted_bytes",
+        "created_ms", "db", "deny_blocking", "gates", "has_asked", "id", "instance", "is_asking",
+        "is_blocked", "last_command", "last_interaction_ms", "long_reply", "name", "named_bytes",
         "net_input_bytes", "net_output_bytes", "no_evict", "no_touch", "output", "postponed",
         "propagates", "query_buffer_bytes", "queued_bytes", "reads", "reads_replica", "replays",
-        "replicated_offset", "reply_mode", "resp", "subscriptions", "transport", "user",
+        "replicated_offset", "reply_mode", "resp", "subscriptions", "user",
         "write_offset",
     )  # fmt: skip
 
@@ -59,7 +59,7 @@ class Client:
         self.gates = 0
         # connection
         self.address = b""  # "127.0.0.1:1234", "" for a client without a connection
-        self.transport: Transport = DETACHED
+        self.connection: Connection = DETACHED
         self.created_ms = instance.now_ms
         self.last_interaction_ms = instance.now_ms
         self.query_buffer_bytes = 0  # received, and not parsed
@@ -302,7 +302,7 @@ class Client:
             self.long_reply.queued_messages.append(data)
             return
         self.output.append(data)
-        self.transport.send_soon()
+        self.connection.send_soon()
 
 
 # -- writes ------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 `Host` is the clock, chance, files and the log. The server implements it with the event loop and the
 disk; unit tests and the in-process server implement it in memory. Code in `commands/` has no other
-access to the process. `Transport` is the connection of one client.
+access to the process. `Connection` is the connection of one client.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Host(Protocol):
         """
 
 
-class Transport(Protocol):
+class Connection(Protocol):
     """A client's connection."""
 
     local_address: bytes  # as `Client.address`
@@ -164,7 +164,7 @@ class Transport(Protocol):
 
 
 class Detached:
-    """The transport of a client without a connection: a file is replayed, a script runs."""
+    """The connection of a client that has none: a file is replayed, a script runs."""
 
     def __init__(self) -> None:
         self.local_address = b""

@@ -3,9 +3,6 @@
 from storage.append_only.request_writer cimport RequestWriter
 
 
-cdef Py_ssize_t _BATCH_BYTES
-
-
 cdef class Propagation:
     cdef public list sinks
     cdef public long long units

@@ -74,8 +74,6 @@ def decoded(wire: bytes) -> list[Argv]:
 TO_NONE, TO_FILE, TO_REPLICAS, TO_ALL = range(4)
 _MULTI = encode_request([b"MULTI"])
 _EXEC = encode_request([b"EXEC"])
-# Sinks get a longer batch before the cycle ends: so the buffer stays in the processor's cache.
-_BATCH_BYTES: cython.Py_ssize_t = 64 * 1024
 
 
 class _Part:
@@ -238,7 +236,8 @@ class Propagation:
             self._db_before = self._db
             self.units += 1
             self._count()
-            if self._start > _BATCH_BYTES:
+            # Before the cycle ends: so the buffer stays in the processor's cache.
+            if self._start > 64 * 1024:
                 self.hand_over()
 
     @cython.cfunc

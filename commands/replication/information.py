@@ -105,7 +105,7 @@ def buffers(instance: Instance) -> Iterator[Field]:
     """Fields of the memory section. Replicas share the buffer of the backlog."""
     backlog = instance.replication.backlog
     waiting = sum(
-        client.transport.unsent_bytes() + replica.held_bytes
+        client.connection.unsent_bytes() + replica.held_bytes
         for client, replica in instance.feature(ReplicaTable).replicas.items()
     )
     held = 0 if backlog is None else backlog.length

@@ -8,7 +8,7 @@ from commands.core.client import Client
 def is_local(client: Client) -> bool:
     """Return True for a client on this machine: a Unix socket, the loopback, or no connection."""
     address = client.address
-    return client.transport.unix_socket or not address or address.startswith((b"127.", b"[::1]:"))
+    return client.connection.unix_socket or not address or address.startswith((b"127.", b"[::1]:"))
 
 
 def is_allowed(setting: str, client: Client) -> bool:

@@ -59,7 +59,7 @@ def feed_monitors(instance: Instance, client: Client, argv: Argv) -> None:
 
 
 def _origin(client: Client) -> bytes:
-    if client.transport.unix_socket:
+    if client.connection.unix_socket:
         return b"unix:" + client.instance.config.unixsocket.encode("utf-8", "surrogateescape")
     return client.address
 

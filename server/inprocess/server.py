@@ -132,7 +132,7 @@ class ManualEnvironment(Environment):
 
     def write(self, client: Client) -> None:
         """Give the client its output."""
-        connection = client.transport
+        connection = client.connection
         assert isinstance(connection, InProcessClient)
         connection.write()
 
@@ -357,7 +357,7 @@ class InProcessClient:
         self.unix_socket = False
         self.unsent = 0  # bytes that the peer has not taken
         self.state = server.instance.feature(Clients).new()
-        self.state.transport = self
+        self.state.connection = self
         self.state.address = b"127.0.0.1:%d" % (10000 + self.state.id)
         self.local_address = b"127.0.0.1:6379"
         server.instance.feature(AccessControl).admit(self.state)
@@ -404,7 +404,7 @@ class InProcessClient:
         """Close the peer's side."""
         self.abort()
 
-    # -- Transport -----------------------------------------------------------------------------
+    # -- Connection ----------------------------------------------------------------------------
 
     def is_encrypted(self) -> bool:
         """False."""

@@ -5,7 +5,6 @@ from commands.connection.client_memory cimport ClientMemory
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from commands.core.stats cimport Stats
-from server.clock cimport now_ms
 from server.requests.dispatch cimport Dispatcher
 from server.loop.cycle cimport EventLoopCycle
 from server.requests.session cimport Session

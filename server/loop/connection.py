@@ -12,6 +12,7 @@ import asyncio
 import select
 import socket
 from collections.abc import Callable
+from time import time_ns
 from typing import cast
 
 import cython
@@ -24,7 +25,6 @@ from commands.core.host import DETACHED
 from commands.core.instance import Instance
 from commands.core.stats import Stats
 from protocol import replies
-from server.clock import now_ms
 from server.loop.closings import Closings
 from server.loop.cycle import EventLoopCycle
 from server.requests.dispatch import Dispatcher
@@ -87,12 +87,12 @@ class Connection:
         """A client has connected: register it, or refuse it with Redis's texts."""
         self.transport = cast("asyncio.Transport", transport)
         instance = self._instance
-        instance.now_ms = now_ms()
+        instance.now_ms = time_ns() // 1_000_000
         instance.stats.connections_received += 1
         client = instance.feature(Clients).new()
         self.client = client
         self._identify()
-        client.transport = self
+        client.connection = self
         instance.feature(AccessControl).admit(client)
         if instance.config.tls_auth_clients_user != "off":
             self._log_in_by_certificate(instance.config.tls_auth_clients_user)
@@ -110,7 +110,8 @@ class Connection:
         client, cycle, stats = self.client, self._cycle, self._stats
         if client.closed or cycle.is_stopped:
             return
-        self._dispatcher.start_input(now_ms())
+        now_ns: cython.longlong = time_ns()
+        self._dispatcher.start_input(now_ns // 1_000_000)
         stats.reads_processed += 1
         stats.net_input_bytes += len(data)
         self.session.receive(data)
@@ -150,7 +151,7 @@ class Connection:
         """The socket is closed."""
         self.close()
         # This breaks a reference cycle, so that no collection is needed.
-        self.client.transport = DETACHED
+        self.client.connection = DETACHED
 
     # -- the server's side ---------------------------------------------------------------------
 
@@ -331,7 +332,7 @@ class Connection:
 
 def write_output(client: Client) -> None:
     """Send a client's output: the cycle's last step."""
-    connection = client.transport
+    connection = client.connection
     if isinstance(connection, Connection):
         connection.write()
 

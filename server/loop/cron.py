@@ -117,4 +117,4 @@ def close_idle_clients(instance: Instance) -> None:
             or client.gates & (GATE_MONITOR | GATE_REPLICA | GATE_PRIMARY)
         )
         if not spared and instance.now_ms - client.last_interaction_ms > timeout_ms:
-            client.transport.abort()
+            client.connection.abort()

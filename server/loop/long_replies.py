@@ -85,7 +85,7 @@ class LongReplies:
         for client in list(self._waiting):
             if client.long_reply is None:
                 del self._waiting[client]
-            elif client.transport.unsent_bytes() < MAX_UNSENT_BYTES:
+            elif client.connection.unsent_bytes() < MAX_UNSENT_BYTES:
                 del self._waiting[client]
                 return client
         return None
@@ -110,6 +110,6 @@ class LongReplies:
         """A bug, or damaged data. What was sent cannot be taken back: the connection is closed."""
         wire = self._dispatcher.fail_long_reply(client, reply, error)
         if reply.is_begun:
-            client.transport.abort()
+            client.connection.abort()
         else:
             client.output.append(wire)

@@ -285,7 +285,7 @@ class Service(Server):
             _remove(self.instance.config.pidfile)
         self.files.release()
         for client in list(self.instance.feature(Clients).by_id.values()):
-            connection = client.transport
+            connection = client.connection
             if isinstance(connection, Connection):
                 connection.write()
                 connection.close()

@@ -75,7 +75,7 @@ class ClientLimit:
         instance.stats.evicted_clients += 1
         line = f"Evicting client: {logged_client(client)}"
         instance.host.log_bounded("notice", "Evicting client", line)
-        client.transport.abort()
+        client.connection.abort()
 
 
 def limit_bytes(value: int, maxmemory: int) -> int:

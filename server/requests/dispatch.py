@@ -432,7 +432,7 @@ class Dispatcher(Runner):
             # Cross-protocol scripting: a browser was made to send this. What follows must not run.
             line = f"HTTP request from {client.address.decode()}: closed"
             self.instance.host.log_bounded("warning", "HTTP request", line)
-            client.transport.abort()
+            client.connection.abort()
         else:
             self.reject(client, None, errors.unknown_command(request.words()))
 

@@ -296,7 +296,7 @@ class Session:
         client = self.client
         line = f"{reason}: closing {client.address.decode()}"
         client.instance.host.log_bounded("warning", reason, line)
-        client.transport.abort()
+        client.connection.abort()
 
 
 def _piece_end(unread: bytearray, most: int) -> int:

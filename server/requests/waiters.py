@@ -91,7 +91,7 @@ class Waiters:
         if position is None:
             position = len(client.output)
         self._runner.answer(client, reply, position)
-        client.transport.send_soon()
+        client.connection.send_soon()
         self._turns.resume(client)
 
     def end(self, client: Client, reply: bytes) -> None:
@@ -226,9 +226,9 @@ class Waiters:
         if refusal is None and block.finds_nothing is not None and block.finds_nothing(client):
             return block
         takes = command.flags & WRITE
-        if takes and client.transport.peer_is_gone():
+        if takes and client.connection.peer_is_gone():
             # No entry of a group and no element is delivered to a client that has left.
-            client.transport.abort()
+            client.connection.abort()
             return None
         if refusal is not None and takes:
             # As in Redis, nothing is delivered whose delivery cannot be made durable.

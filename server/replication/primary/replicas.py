@@ -46,7 +46,7 @@ class Replicas:
             raise ReplyError(errors.SYNC_WHILE_FAILING_OVER)
         if state.is_replica and not state.is_link_up:
             raise ReplyError(errors.NO_MASTER_LINK)
-        if client.output or client.transport.unsent_bytes():
+        if client.output or client.connection.unsent_bytes():
             raise ReplyError(errors.SYNC_PENDING_OUTPUT)
         replica = self._table.announced.get(client)
         self._check_replica(replica or Replica(client))
@@ -88,7 +88,7 @@ class Replicas:
         replica.heard_ms = self._instance.now_ms
         self._log(f"Replica {replica.name} asks for synchronization")
         client.gates |= GATE_REPLICA
-        client.transport.set_delay(is_allowed=self._config.repl_disable_tcp_nodelay)
+        client.connection.set_delay(is_allowed=self._config.repl_disable_tcp_nodelay)
         self._table.replicas[client] = replica
         self._alone_since_ms = UNKNOWN
         self._feed.flush()  # to the replicas that were attached before
@@ -167,7 +167,7 @@ class Replicas:
     def disconnect_all(self) -> None:
         """Disconnect all: the replication ID has changed. They reconnect, and ask by the old ID."""
         for client in list(self._table.replicas):
-            client.transport.abort()
+            client.connection.abort()
 
     def tick(self) -> None:
         """Called several times a second."""
@@ -197,7 +197,7 @@ class Replicas:
                 self._log(
                     f"Disconnecting timedout replica (streaming sync): {replica.name}", "warning"
                 )
-                replica.client.transport.abort()
+                replica.client.connection.abort()
 
     def _forget_history_when_alone(self) -> None:
         """Drop the backlog and the history after `repl-backlog-ttl` seconds without replicas."""

@@ -289,7 +289,7 @@ class Transfers:
     def _room(self, replica: Replica) -> int:
         """Return the number of bytes that may still wait for a replica; negative if none may."""
         client = replica.client
-        unsent_bytes = client.transport.unsent_bytes() + sum(map(len, client.output))
+        unsent_bytes = client.connection.unsent_bytes() + sum(map(len, client.output))
         return HIGH_WATER_BYTES - unsent_bytes
 
     def can_send(self) -> bool:
@@ -325,7 +325,7 @@ class Transfers:
         if not ending.succeeded:
             self._log_failure(run, ending)
             for replica in replicas:
-                replica.client.transport.abort()
+                replica.client.connection.abort()
             self._discard(run.path)
         elif run.path:
             self._begin_sending(run, replicas)
@@ -359,7 +359,7 @@ class Transfers:
                 f"SYNC failed. Can't open/stat DB after BGSAVE: {run.path}: {error.strerror}",
             )
             for replica in replicas:
-                replica.client.transport.abort()
+                replica.client.connection.abort()
             return
         finally:
             self._discard(run.path)  # transfers that have it open go on reading it
@@ -463,10 +463,10 @@ class Transfers:
         if has_passed(self._config.repl_timeout * 1000, run.progress_ms, instance.now_ms):
             slowest = max(
                 _alive(run.replicas),
-                key=lambda replica: replica.client.transport.unsent_bytes(),
+                key=lambda replica: replica.client.connection.unsent_bytes(),
             )
             self._log("warning", f"Disconnecting timedout replica (full sync): {slowest.name}")
-            slowest.client.transport.abort()
+            slowest.client.connection.abort()
 
     def _drop_slow(self) -> None:
         """Disconnect replicas whose held stream exceeds the output buffer limit."""
@@ -474,7 +474,7 @@ class Transfers:
             limit = output_limit(replica.client)
             if replica.holds and 0 < limit.hard_bytes < replica.held_bytes:
                 self._log("warning", "A replica is too slow to receive its snapshot: closed")
-                replica.client.transport.abort()
+                replica.client.connection.abort()
 
     def stop(self) -> None:
         """The server ends."""

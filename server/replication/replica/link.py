@@ -522,7 +522,7 @@ class Link:
     def _begin_following(self, stream_db: int) -> None:
         instance, facts, now_ms = self._instance, self._facts, self._instance.now_ms
         client = instance.feature(Clients).new()
-        client.transport = transport = LinkTransport(self)
+        client.connection = transport = LinkTransport(self)
         client.address, transport.local_address, transport.fd = self._addresses
         client.db = instance.databases[stream_db]
         self._following = Following(

@@ -42,7 +42,7 @@ def refuse_reply_to_replica(client: Client, reply: bytes) -> None:
     if reply.startswith(b"-"):
         instance.stats.unexpected_error_replies += 1
         _log_error(client, reply, "master", "replica")
-    client.transport.abort()
+    client.connection.abort()
 
 
 def _log_error(client: Client, reply: bytes, sender: str, receiver: str) -> None:

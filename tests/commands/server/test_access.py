@@ -28,7 +28,7 @@ def test_a_client_is_local_by_its_address(address: bytes, local: bool) -> None:
 
 def test_a_unix_socket_is_local() -> None:
     client = InProcessServer().connect().state
-    client.address, client.transport.unix_socket = b"/run/rillway.sock:0", True
+    client.address, client.connection.unix_socket = b"/run/rillway.sock:0", True
     assert is_local(client)
 
 
