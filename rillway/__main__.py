@@ -39,7 +39,7 @@ running server."""
 
 
 def application(module: str) -> Any:
-    """A module of the server's code, which has a private name in the user's environment."""
+    """Import a module of the server's code, which has a private name in the user's environment."""
     return importlib.import_module(f"rillway.app.{module}")
 
 
@@ -100,7 +100,7 @@ def completion(arguments: list[str]) -> int:
 
 
 def directives() -> dict[str, Sequence[str]]:
-    """The options of `serve`, with their values where these are few."""
+    """Return the options of `serve`, with their values if these are few."""
     known = application("commands.config.configuration").DIRECTIVES
     return {name: found.kind.choices for name, found in known.items() if not found.hidden}
 
@@ -161,7 +161,7 @@ def usage() -> str:
 
 
 def unknown(name: str) -> str:
-    """What is said of a sub-command that does not exist: the nearest one, or the list."""
+    """Return the message about an unknown sub-command: the nearest name, or the list."""
     from rillway.command_line.parser import did_you_mean
 
     suggestion = did_you_mean(name, SUBCOMMANDS)
@@ -169,7 +169,7 @@ def unknown(name: str) -> str:
 
 
 def as_program(arguments: list[str]) -> int | None:
-    """What the program `rillway` does. A reader that closes its output ends it, but no server."""
+    """Run the program `rillway`. It ends when a reader closes its output, except for servers."""
     if arguments[:1] == ["serve"] or sys.stdout is None:
         return main(arguments)
     from rillway.command_line.output import flushed, pipe_output

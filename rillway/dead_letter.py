@@ -1,8 +1,8 @@
-"""The one format of dead letters: an entry that could not be handled, and where it came from.
+"""The format of dead letters: an entry that could not be handled, and its origin.
 
-A dead letter has the entry's own fields, as they were, and after them those that are named here.
-`rillway consume`, `rillway.consumer.Consumer` and `rillway dead-letters` write it, and the last one
-reads it to send entries back.
+A dead letter has the entry's own fields, unchanged, followed by those named here. `rillway
+consume`, `rillway.consumer.Consumer` and `rillway dead-letters` write it, and the last one reads it
+to send entries back.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def dead_letter(
     delivered_ms: int | None,
     error: str,
 ) -> list[bytes]:
-    """The flat fields of a dead letter; `fields` are the entry's own.
+    """Return the flat fields of a dead letter; `fields` are the entry's own.
 
     `consumer` is empty, and `delivered_ms` (Unix time) None, for an entry that was given back. If
     the entry has been a dead letter before, its earlier origin is left out.
     """
     delivered = "" if delivered_ms is None else str(delivered_ms)
-    # Names of files and JSON bring half characters into the texts of errors.
+    # Names of files and JSON may bring lone surrogates into the texts of errors.
     error_bytes = error.encode(errors="backslashreplace")
     values = (
         stream.encode(), group.encode(), consumer, entry_id.encode(),
@@ -43,6 +43,6 @@ def dead_letter(
 
 
 def own_fields(fields: Sequence[bytes]) -> list[bytes]:
-    """Flat fields without those that a dead letter adds."""
+    """Return flat fields without those that a dead letter adds."""
     pairs = zip(fields[::2], fields[1::2], strict=True)
     return [word for name, value in pairs if name not in NAMES for word in (name, value)]

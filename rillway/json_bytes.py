@@ -1,4 +1,4 @@
-"""Bytes of any kind in JSON: text where they are UTF-8, {"base64": ...} where they are not."""
+"""Bytes in JSON: text if they are UTF-8, otherwise {"base64": ...}."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ JsonText: TypeAlias = str | dict[str, str]
 
 
 def to_json(data: bytes) -> JsonText:
-    """The text, or {"base64": ...}."""
+    """Return the text, or {"base64": ...}."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -18,7 +18,7 @@ def to_json(data: bytes) -> JsonText:
 
 
 def from_json(value: object) -> bytes:
-    """The inverse. Raises ValueError."""
+    """Return the bytes of `to_json`'s result. Raises ValueError."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, dict) and value.keys() == {"base64"} and isinstance(value["base64"], str):

@@ -1,6 +1,6 @@
 """Public names of a package that are imported when they are first used.
 
-So that importing one module of a package (its arguments, for --help) does not import all of it.
+Importing one module of a package, such as its arguments for --help, then does not import all of it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 
 def lazy(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """A package's `__getattr__`. `homes`: the module of each name."""
+    """Return a package's `__getattr__`. `homes`: the module of each name."""
 
     def get(name: str) -> object:
         if name in homes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 UNKNOWN = "-"
-# The units of the long notation, with how many of the unit before them they have.
+# The units of the long notation, each with its multiple of the previous one.
 TIME_UNITS = (("s", 1), ("min", 60), ("h", 60), ("d", 24))
 BYTE_UNITS = ("B", "KB", "MB", "GB", "TB")
 SCALES = ("", "k", "M", "G", "T")

@@ -1,9 +1,8 @@
 """Streams in partitions, for redis-py: one client or a cluster's, sync or asyncio.
 
-`PartitionedStream("orders", partitions=16)` says what the partitions are called, and which key has
-which; `on(client)` adds, reads and acknowledges. `rillway.consumer.Consumer` takes one in place of
-a stream's name. They work against Rillway and against Redis from 7.0 on. See
-docs/reference/client.md.
+`PartitionedStream("orders", partitions=16)` names the partitions and maps keys to them;
+`on(client)` adds, reads and acknowledges. `rillway.consumer.Consumer` accepts one in place of a
+stream's name. They work with Rillway and with Redis from 7.0 on. See docs/reference/client.md.
 """
 
 from __future__ import annotations

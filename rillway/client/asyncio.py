@@ -1,6 +1,6 @@
 """A stream in partitions, by redis.asyncio.Redis or redis.asyncio.RedisCluster.
 
-The coroutines do what their namesakes in sync.py do.
+The coroutines are those of sync.py.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class AsyncPerformer:
-    """Carries out operations."""
+    """Runs operations."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -56,7 +56,7 @@ class AsyncPerformer:
                 replies = await self._send(step)
 
     async def _send(self, requests: list[Request]) -> list[Any]:
-        """The replies; those of one node are asked for together. Errors of servers are replies."""
+        """Return the replies, from one pipeline for each node. Errors of servers are replies."""
         if len(requests) == 1 and not self._is_cluster:
             return [await self._send_one(requests[0])]
         if self._is_cluster:
@@ -83,10 +83,10 @@ class AsyncPerformer:
             return refusal
 
     async def _send_to(self, decision: Decision, request: Request) -> Any:
-        """The reply of the node that another one named.
+        """Return the reply of the node that another one named.
 
-        redis-py's asyncio client follows MOVED, and learns from it. ASKING it may send on another
-        connection than the request (8.1), so here both go to the node together.
+        redis-py's asyncio client follows MOVED. After ASK it may send ASKING and the request on
+        different connections (8.1), so both are sent here in one pipeline.
         """
         try:
             node = self._client.get_node(*decision.address)
@@ -100,7 +100,7 @@ class AsyncPerformer:
             return refusal
 
     def _target(self, request: Request) -> dict[str, Any]:
-        """The node of an XREADGROUP, for whose keys redis-py would ask a node each time."""
+        """Return the node of an XREADGROUP: redis-py would ask a node for its keys each time."""
         if not self._is_cluster or request[0] != "XREADGROUP":
             return {}
         return {"target_nodes": self._client.get_node_from_key(request[-2])}

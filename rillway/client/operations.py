@@ -1,4 +1,4 @@
-"""What a client of a stream in partitions asks for, without I/O: requests out, replies in.
+"""The operations of a client of a stream in partitions, without I/O: requests out, replies in.
 
 An operation is a generator. It yields a list of requests, is sent their replies, and returns its
 result; sync.py and asyncio.py carry it out. It may also yield a number: seconds to wait.
@@ -24,7 +24,7 @@ Operation: TypeAlias = Generator[list[Request] | float, list[Any], T]
 
 # How many entries are sent or read at once.
 PAGE = 1000
-# A read that finds nothing asks again after a pause, which grows while nothing comes.
+# A read that finds nothing repeats after a pause, which grows while nothing comes.
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.001, 0.02
 
 
@@ -68,7 +68,7 @@ def add_many(
 
 
 def xadd(stream: Partitions, key: Key, fields: Fields, options: AddOptions) -> Request:
-    """The words of XADD. Raises ValueError as `with_key` does."""
+    """Return the words of XADD. Raises ValueError like `with_key`."""
     words: list[Any] = ["XADD", stream.stream(stream.partition(key))]
     if options.get("nomkstream"):
         words.append("NOMKSTREAM")
@@ -89,7 +89,7 @@ def xadd(stream: Partitions, key: Key, fields: Fields, options: AddOptions) -> R
 
 
 def with_key(stream: Partitions, key: Key, fields: Fields) -> dict[Any, Any]:
-    """The fields, and the field of the key first if the stream has one.
+    """Return the fields, with the field of the key first if the stream has one.
 
     Raises ValueError if there are no fields, or if the field of the key holds another one.
     """
@@ -113,7 +113,7 @@ def length(stream: Partitions) -> Operation[int]:
 def history(
     stream: Partitions, key: Key, start: str, end: str, count: int | None
 ) -> Operation[list[Entry]]:
-    """The entries of a key's partition in their order; those of the key only, if they carry it."""
+    """Return the entries of a key's partition in order; those of the key only, if they carry it."""
     partition = stream.partition(key)
     found: list[Entry] = []
     while True:
@@ -138,7 +138,7 @@ def has_key(stream: Partitions, key: Key, entry: Entry) -> bool:
 
 
 class GroupOperations:
-    """What one consumer of a group asks for."""
+    """The operations of one consumer of a group."""
 
     def __init__(self, stream: Partitions, group: str, consumer: str) -> None:
         self.stream = stream
@@ -238,7 +238,7 @@ def is_interruption(reply: Any) -> bool:
 
 
 def read_entries(reply: Any) -> Iterator[tuple[Any, dict[Any, Any]]]:
-    """The entries in redis-py's reply of XREADGROUP for one stream.
+    """Yield the entries in redis-py's reply to XREADGROUP for one stream.
 
     RESP2: [[name, entries]]; RESP3: {name: [entries]}, or {name: entries}.
     """

@@ -1,4 +1,4 @@
-"""`PartitionedStream`: what users name a stream in partitions by, and bind to a client."""
+"""`PartitionedStream`: the public name of a stream in partitions, to be bound to a client."""
 
 from __future__ import annotations
 

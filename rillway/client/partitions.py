@@ -1,8 +1,8 @@
-"""A stream in partitions: which key has which partition, and what the partitions are called.
+"""A stream in partitions: the mapping of keys to partitions, and the names of the partitions.
 
 Partition p of `orders` is the stream `orders:{p}`, and its dead letters are `orders:dead:{p}`. The
-braces are those of Redis Cluster: each partition is in the slot of its number, and what belongs to
-it is in the same slot. An entry with key k goes to partition CRC16-XMODEM(k) modulo the number of
+braces are hash tags of Redis Cluster: each partition is in the slot of its number, with everything
+that belongs to it. An entry with key k goes to partition CRC16-XMODEM(k) modulo the number of
 partitions, with all 16 bits of the checksum; braces in k have no meaning. So all entries of a key
 are in one stream, in their order.
 
@@ -40,7 +40,7 @@ class Partitions:
         return crc_hqx(key.encode() if isinstance(key, str) else key, 0) % self.partitions
 
     def stream(self, partition: int) -> str:
-        """The stream that a partition is: `orders:{3}`."""
+        """The stream of a partition: `orders:{3}`."""
         return f"{self.name}:{{{partition}}}"
 
     def dead_letters(self, partition: int) -> str:
@@ -52,7 +52,7 @@ class Partitions:
         return f"{self.name}:owner:{group}:{{{partition}}}"
 
     def consumers(self, group: str) -> str:
-        """The sorted set of the consumers of a group that are alive, by when they last said so."""
+        """The sorted set of a group's live consumers, by the time of their last heartbeat."""
         return f"{self.name}:consumers:{group}"
 
     @property

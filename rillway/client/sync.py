@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Performer:
-    """Carries out operations."""
+    """Runs operations."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -52,7 +52,7 @@ class Performer:
                 replies = self._send(step)
 
     def _send(self, requests: list[Request]) -> list[Any]:
-        """The replies; those of one node are asked for together. Errors of servers are replies."""
+        """Return the replies, from one pipeline for each node. Errors of servers are replies."""
         if len(requests) == 1:
             return [self._send_one(requests[0])]
         with self._client.pipeline(transaction=False) as pipeline:
@@ -71,7 +71,7 @@ class Performer:
             return refusal
 
     def _target(self, request: Request) -> dict[str, Any]:
-        """The node of an XREADGROUP, for whose keys redis-py would ask a node each time."""
+        """Return the node of an XREADGROUP: redis-py would ask a node for its keys each time."""
         if not self._is_cluster or request[0] != "XREADGROUP":
             return {}
         return {"target_nodes": self._client.get_node_from_key(request[-2])}

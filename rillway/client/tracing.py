@@ -1,9 +1,9 @@
 """Spans of what is added, by OpenTelemetry, and their contexts in the entries.
 
-An entry carries the context of its span as W3C's fields `traceparent` and, if there is one,
-`tracestate`: last, in lower case. A field of that name that the user gave stays. The contexts of
-spans that are not sampled are left out, since no trace is recorded for them. The consumer's
-span is the child of that span (rillway/consumer/tracing.py).
+An entry carries the context of its span in W3C's fields `traceparent` and, if there is one,
+`tracestate`, after all others and in lower case. A field of that name given by the user stays. The
+contexts of spans that are not sampled are left out, since no trace is recorded for them. The
+consumer's span is the child of that span (rillway/consumer/tracing.py).
 
 Needs the extra `otel`, which is the API alone; the application brings the SDK and configures it.
 
@@ -49,7 +49,7 @@ class Adding:
 
 
 class Tracing:
-    """What one bound stream reports."""
+    """The spans of one bound stream."""
 
     def __init__(self, stream: str, *, inject_always: bool) -> None:
         self._stream = stream
@@ -95,13 +95,13 @@ class Tracing:
                 raise
 
     def with_context(self, fields: Mapping[Any, Any]) -> dict[Any, Any]:
-        """The fields, and after them the context of the span that is current."""
+        """Return the fields, followed by the context of the current span."""
         sampled = trace.get_current_span().get_span_context().trace_flags.sampled
         carrier: dict[str, str] = {}
         if fields and (sampled or self._inject_always):
             _propagator.inject(carrier)
         given = {name.decode() if isinstance(name, bytes) else name for name in fields}
-        if "traceparent" in given:  # the user's context is whole: no half of another one
+        if "traceparent" in given:  # the user's context is complete: nothing is added to it
             return dict(fields)
         return {**fields, **{name: carrier[name] for name in carrier if name not in given}}
 

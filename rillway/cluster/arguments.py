@@ -48,13 +48,13 @@ def make_parser() -> Parser:
 
 
 class StartParser(Parser):
-    """A parser that says where the options of the nodes go."""
+    """A parser that explains where options of the nodes belong."""
 
     def _instead_of(self, name: str) -> str:
         return super()._instead_of(name) or f" Those of the nodes follow --: -- {name}"
 
     def error(self, message: str) -> NoReturn:
-        """A number alone is that of the nodes."""
+        """Suggest --nodes for a number alone."""
         found = re.fullmatch(r"unrecognized arguments: (\d+)", message)
         super().error(f"{message}. Did you mean --nodes {found[1]}?" if found else message)
 
@@ -62,10 +62,10 @@ class StartParser(Parser):
 def start_parser() -> Parser:
     parser = StartParser(
         "cluster start",
-        "Make a cluster, or start the nodes of one again that do not run. It returns when all "
-        "slots are served; the nodes run on in the background.",
+        "Create a cluster, or restart its nodes that do not run. It returns when all slots are "
+        "served; the nodes run in the background.",
         usage="rillway cluster start --nodes N [OPTION ...] [-- DIRECTIVES]",
-        epilog="What follows -- is given to all nodes, as rillway serve takes it: a file, "
+        epilog="The words after -- are passed to rillway serve on all nodes: a file, "
         "--appendfsync always, --requirepass. Each node has an append-only file. Fewer than three "
         "primaries spread the keys as well, but no replica takes over when one fails: that needs "
         "a majority. On a folder that has a cluster, --nodes and --port may be left out.",
@@ -83,7 +83,7 @@ def start_parser() -> Parser:
         "--port",
         type=whole_number(1, MAX_PORT),
         metavar="PORT",
-        help=f"the first node's; the others have the next ones, and the bus these and 10,000 "
+        help=f"the port of the first node; the others have the next ones, the bus each plus 10,000 "
         f"(default: {DEFAULT_PORT})",
     )
     return _with_folder(parser)
@@ -104,8 +104,8 @@ def add_parser() -> Parser:
         Parser(
             "cluster add",
             "Start one more primary, with as many replicas as the others were given, and move "
-            "its share of the slots to it, while clients go on. If it is cut, run it again: it "
-            "goes on where it was.",
+            "its share of the slots to it, while clients continue. After an interruption, run it "
+            "again: it continues where it stopped.",
         )
     )
 
@@ -113,8 +113,9 @@ def add_parser() -> Parser:
 def remove_parser() -> Parser:
     parser = Parser(
         "cluster remove",
-        "Move the slots of a primary to the others, while clients go on, and end it with its "
-        "replicas; or end a replica. If it is cut, run it again: it goes on where it was.",
+        "Move the slots of a primary to the others, while clients continue, and stop it with its "
+        "replicas; or stop a replica. After an interruption, run it again: it continues where it "
+        "stopped.",
     )
     parser.add_argument(
         "node", metavar="NODE", help="its port, its address or its ID, as status shows them"
@@ -124,7 +125,7 @@ def remove_parser() -> Parser:
 
 def stop_parser() -> Parser:
     return _with_folder(
-        Parser("cluster stop", "End all nodes cleanly. Their files stay, for the next start.")
+        Parser("cluster stop", "Stop all nodes cleanly. Their files stay for the next start.")
     )
 
 

@@ -1,6 +1,6 @@
 """`rillway cluster start|status|add|remove|stop`.
 
-Exits with 0 if it is done and the cluster is sound, 1 if not, 2 for wrong arguments.
+Exits with 0 if the job is done and the cluster is sound, 1 if not, 2 for wrong arguments.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
 
 
 def start(options: argparse.Namespace) -> int:
-    """Make the cluster of the folder, or start those of its nodes that do not run."""
+    """Create the cluster of the folder, or start its nodes that do not run."""
     folder = ClusterFolder(options.dir)
     wish = Wish(options.nodes, options.replicas, options.port, checked_options(options.options))
     if folder.plan is None and wish.primaries is None:
@@ -53,7 +53,7 @@ def start(options: argparse.Namespace) -> int:
 
 
 def say(line: str) -> None:
-    """Print at once: what follows may take its time."""
+    """Print at once: the next step may take long."""
     print(line, flush=True)
 
 
@@ -74,7 +74,7 @@ def status(options: argparse.Namespace) -> int:
 
 
 def add(options: argparse.Namespace) -> int:
-    """One more primary, with its share of the slots."""
+    """Add a primary, with its share of the slots."""
     folder = ClusterFolder(options.dir)
     folder.existing()
     with folder.locked():
@@ -83,7 +83,7 @@ def add(options: argparse.Namespace) -> int:
 
 
 def remove(options: argparse.Namespace) -> int:
-    """One node less; its slots go to the others."""
+    """Remove a node; its slots go to the others."""
     folder = ClusterFolder(options.dir)
     folder.existing()
     with folder.locked():
@@ -92,7 +92,7 @@ def remove(options: argparse.Namespace) -> int:
 
 
 def stop(options: argparse.Namespace) -> int:
-    """End all nodes, and say which ended."""
+    """Stop all nodes, and print which ended."""
     folder = ClusterFolder(options.dir)
     folder.existing()
     with folder.locked():

@@ -1,8 +1,8 @@
 """Makes a cluster of nodes that run: divides the slots, introduces the nodes, places replicas.
 
-As redis-cli does it, but each node is introduced to each other, so that none has to hear of another
-from a third: three nodes agree within half a second. What is done already is left out, so a
-creation that was cut can be begun again.
+Works like redis-cli, except that every node is introduced to every other, without waiting for
+gossip: three nodes agree within half a second. Steps that are done are skipped, so an interrupted
+creation can be repeated.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ AGREEMENT_SECONDS = 60.0
 
 
 def divided(primaries: int) -> list[tuple[int, int]]:
-    """The first and the last slot of each primary."""
+    """Return the first and the last slot of each primary."""
     ends = [round(SLOT_COUNT * number / primaries) for number in range(primaries + 1)]
     return [(first, end - 1) for first, end in pairwise(ends)]
 
 
 def create(members: Sequence[Member], primaries: int) -> None:
-    """Make a cluster; the first `primaries` members get slots, the others follow these in turn.
+    """Create a cluster; the first `primaries` members get slots, the others replicate them in turn.
 
-    Returns when all serve, and all replicas have their primaries' data. Raises ClusterFailed.
+    Returns when all serve and all replicas are synchronised. Raises ClusterFailed.
     """
     for number, (member, (first, last)) in enumerate(
         zip(members, divided(primaries), strict=False)
@@ -32,7 +32,7 @@ def create(members: Sequence[Member], primaries: int) -> None:
         nodes = member.nodes()
         me = member.myself()
         if len(nodes) == 1 and not me.epoch:
-            # Two nodes with one epoch would have to settle which of them is the newer.
+            # Two nodes with the same epoch would have to resolve the conflict.
             member.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
         if not me.slots:
             member.ask("CLUSTER", "ADDSLOTSRANGE", first, last)
@@ -43,14 +43,14 @@ def create(members: Sequence[Member], primaries: int) -> None:
 
 
 def introduce(members: Sequence[Member]) -> None:
-    """Have each know all others. Raises ClusterFailed."""
+    """Introduce each member to all others. Raises ClusterFailed."""
     for number, member in enumerate(members):
         meet(member, members[:number])
     patiently(members, lambda: all(knows(each, members) for each in members))
 
 
 def meet(member: Member, others: Sequence[Member]) -> None:
-    """Begin to introduce a member to those of the others that it does not know."""
+    """Start the introduction of a member to others that it does not know."""
     known = {node.id for node in member.nodes()}
     for other in others:
         if other.id not in known:
@@ -63,19 +63,19 @@ def knows(member: Member, others: Sequence[Member]) -> bool:
 
 
 def follow(replica: Member, primary: Member) -> None:
-    """Make a member the replica of another, unless it is one."""
+    """Make a member the replica of another, unless it is one already."""
     if replica.myself().is_primary:
         replica.ask("CLUSTER", "REPLICATE", primary.id)
 
 
 def wait_for_agreement(members: Sequence[Member]) -> None:
-    """Return when all slots are served by all members' view. Raises ClusterFailed."""
+    """Wait until all members agree that all slots are served. Raises ClusterFailed."""
     patiently(members, lambda: agree(members))
     patiently(members, lambda: all(member.is_synchronised() for member in members))
 
 
 def patiently(members: Sequence[Member], holds: Callable[[], bool]) -> None:
-    """Wait until it holds. Raises ClusterFailed."""
+    """Wait until a condition holds. Raises ClusterFailed."""
 
     def sentence() -> str:
         unready = [member.address for member in members if not member.is_ok()]
@@ -86,7 +86,7 @@ def patiently(members: Sequence[Member], holds: Callable[[], bool]) -> None:
 
 
 def agree(members: Sequence[Member]) -> bool:
-    """Whether all members serve, know one another, and give the slots to the same nodes."""
+    """Return True if all members serve, know one another, and have the same map of slots."""
     views = [member.nodes() for member in members]
     return (
         len({division(view) for view in views}) == 1
@@ -99,5 +99,5 @@ def agree(members: Sequence[Member]) -> bool:
 def division(
     nodes: Sequence[Node],
 ) -> frozenset[tuple[str, str | None, tuple[tuple[int, int], ...]]]:
-    """Who has which slots, and who follows whom."""
+    """Return the slots of each primary, and the primary of each replica."""
     return frozenset((node.id, node.primary_id, node.slots) for node in nodes)

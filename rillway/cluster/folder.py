@@ -1,4 +1,4 @@
-"""The folder of a cluster: what it was started with, and a folder for each node.
+"""The folder of a cluster: its plan, and a folder for each node.
 
 cluster.json   the ports of its nodes, and the options that all of them are started with
 lock           held by the `rillway cluster` that changes something
@@ -22,7 +22,7 @@ from rillway.cluster.process import NodeProcess
 
 FILE = "cluster.json"
 FORMAT = 1
-# All nodes have the same options, so none may name something that a node has for itself.
+# All nodes have the same options, so none may name a resource of a single node.
 RESERVED = (
     *("port", "dir", "cluster-enabled", "cluster-config-file", "cluster-port", "logfile"),
     *("tls-port", "unixsocket", "metrics-port", "pidfile", "daemonize"),
@@ -31,10 +31,12 @@ RESERVED = (
 
 @dataclass
 class Plan:
-    """What cluster.json has. `ports`: of the primaries first, then of their replicas, then those
-    that were added. `adding` and `removing`: of nodes that `add` has begun to take in, and `remove`
-    to take out; they are not among `ports`. `first_port`: with which the cluster was made, also if
-    that node is gone."""
+    """The content of cluster.json.
+
+    `ports`: those of the primaries, of their replicas, and of added nodes. `adding` and `removing`:
+    the ports of nodes that `add` or `remove` has begun with, not among `ports`. `first_port`: the
+    first port of the cluster at its creation, even if that node was removed.
+    """
 
     primaries: int
     replicas: int
@@ -47,12 +49,12 @@ class Plan:
 
     @property
     def password(self) -> str:
-        """`requirepass` among the options, or what redis-cli takes from the environment."""
+        """`requirepass` among the options, or the environment's password, as in redis-cli."""
         return option_value(self.options, "requirepass") or os.environ.get("REDISCLI_AUTH", "")
 
 
 class ClusterFolder:
-    """The folder `path`. Raises ClusterFailed if it is there, and not a cluster's."""
+    """The folder `path`. Raises ClusterFailed if it exists and is not a cluster's."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
@@ -60,7 +62,7 @@ class ClusterFolder:
         self.plan = self._read()
 
     def _read(self) -> Plan | None:
-        """What it has; None for a folder that is empty or not there."""
+        """Return the plan; None for a missing or empty folder."""
         try:
             found = json.loads(self._file.read_text())
             if found.pop("format") == FORMAT:
@@ -80,20 +82,20 @@ class ClusterFolder:
             raise ClusterFailed(f"{self._file} is damaged") from None
 
     def existing(self) -> Plan:
-        """The plan. Raises ClusterFailed if there is no cluster."""
+        """Return the plan. Raises ClusterFailed if there is no cluster."""
         if self.plan is None:
             first = self.command("start --nodes 3")
             raise ClusterFailed(f"there is no cluster in {self.path}: {first}")
         return self.plan
 
     def command(self, job: str) -> str:
-        """A command for the user to run, on this folder."""
+        """Return a command on this folder for the user to run."""
         is_default = self.path == DEFAULT_FOLDER.absolute()
         where = "" if is_default else f" --dir {quote(str(self.path))}"
         return f"rillway cluster {job}{where}"
 
     def save(self, plan: Plan) -> None:
-        """Write cluster.json, whole or not at all. Only its owner reads it: it has passwords."""
+        """Write cluster.json atomically. Only its owner can read it: it contains passwords."""
         self.plan = plan
         written = self._file.with_suffix(".new")
         with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
@@ -104,7 +106,7 @@ class ClusterFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Nobody else changes it meanwhile. Makes the folder. Raises ClusterFailed."""
+        """Lock the folder against other commands, and create it. Raises ClusterFailed."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / "lock").open("w")
@@ -124,7 +126,7 @@ class ClusterFolder:
         return NodeProcess(self.path / str(port), port)
 
     def processes(self) -> list[NodeProcess]:
-        """Of all nodes, those that are being added or removed included."""
+        """Return the processes of all nodes, including those being added or removed."""
         plan = self.existing()
         return [self.process(port) for port in (*plan.ports, *plan.adding, *plan.removing)]
 
@@ -132,7 +134,7 @@ class ClusterFolder:
         return Member(port, password=self.existing().password)
 
     def saved_nodes(self, port: int) -> list[Node]:
-        """What the node knew when it last wrote its nodes.conf."""
+        """Return the nodes in a node's nodes.conf."""
         try:
             return parse_nodes((self.path / str(port) / "nodes.conf").read_text())
         except (OSError, ValueError, IndexError):
@@ -140,9 +142,9 @@ class ClusterFolder:
 
 
 def checked_options(options: Sequence[str]) -> list[str]:
-    """The options of the nodes, a file by its whole path. Raises ClusterFailed for reserved ones.
+    """Return the nodes' options, files by absolute path. Raises ClusterFailed for reserved ones.
 
-    With a password, the nodes need it for one another as well.
+    With a password, nodes need it to authenticate with each other.
     """
     checked = list(options)
     for word in checked:
@@ -161,7 +163,7 @@ def checked_options(options: Sequence[str]) -> list[str]:
 
 
 def option_value(options: Sequence[str], name: str) -> str:
-    """The last value of an option, `--name value` or `--name=value`; "" if it is not there."""
+    """Return the last value of an option, `--name value` or `--name=value`; "" if missing."""
     value = ""
     for place, word in enumerate(options):
         if word.lower() == f"--{name}":

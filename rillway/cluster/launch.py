@@ -1,4 +1,4 @@
-"""Starts and stops the nodes of a cluster's folder, takes in one more, and takes one out."""
+"""Starts, stops, adds and removes the nodes of a cluster's folder."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ NO_FAILOVER = (
     "note: there is no failover with fewer than three primaries: when one fails, no majority is "
     "left to vote for a replica"
 )
-# MIGRATE of a large value takes its time.
+# MIGRATE of a large value takes long.
 MOVE_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What the command line asks for; None where it says nothing."""
+    """The request of the command line; None for options that are not given."""
 
     primaries: int | None
     replicas: int | None
@@ -42,7 +42,7 @@ class Wish:
 
 
 class Launch:
-    """Works in a folder that is locked. `say` gets a line for the user."""
+    """Works in a locked folder. `say` prints a line for the user."""
 
     def __init__(self, folder: ClusterFolder, say: Callable[[str], None]) -> None:
         self._folder = folder
@@ -51,7 +51,7 @@ class Launch:
     # -- which nodes ---------------------------------------------------------------------------
 
     def plan(self, wish: Wish, default_port: int) -> None:
-        """Write down the nodes of a new cluster. Raises ClusterFailed if their ports are taken."""
+        """Plan the nodes of a new cluster. Raises ClusterFailed if their ports are taken."""
         assert wish.primaries is not None
         replicas = wish.replicas or 0
         first = wish.port or default_port
@@ -62,7 +62,7 @@ class Launch:
             self._say(NO_FAILOVER)
 
     def check(self, wish: Wish) -> None:
-        """Compare with the cluster that is there; take over other options. Raises ClusterFailed."""
+        """Compare with the existing cluster, and adopt changed options. Raises ClusterFailed."""
         plan = self._folder.existing()
         given = (
             (
@@ -108,7 +108,7 @@ class Launch:
             self._folder.save(plan)
 
     def _started(self, ports: Sequence[int]) -> int:
-        """Start those nodes that do not run, and return their number, when all answer."""
+        """Start nodes that do not run, wait until all answer, and return the number started."""
         plan = self._folder.existing()
         processes = [self._folder.process(port) for port in ports]
         down = [process for process in processes if process.pid is None]
@@ -122,12 +122,12 @@ class Launch:
         return len(down)
 
     def stop(self) -> None:
-        """Send SIGTERM to all nodes and wait for their ends. Raises ClusterFailed."""
+        """Send SIGTERM to all nodes and wait until they have ended. Raises ClusterFailed."""
         if not self._end(self._folder.processes()):
             self._say("no node runs")
 
     def _end(self, processes: Sequence[NodeProcess]) -> int:
-        """End those that run, and return their number."""
+        """Stop the running nodes, and return their number."""
         ended: list[tuple[NodeProcess, int | None]] = []
         for process in processes:
             pid = process.pid
@@ -141,7 +141,7 @@ class Launch:
     # -- one more ------------------------------------------------------------------------------
 
     def add(self) -> None:
-        """Take in a primary and its replicas, or go on with those of before.
+        """Add a primary with its replicas, or continue an interrupted addition.
 
         Raises ClusterFailed.
         """
@@ -158,7 +158,7 @@ class Launch:
         self._started(plan.adding)
         ours = self._members(plan.ports)
         target, *replicas = added = self._members(plan.adding)
-        # Others may have been added by redis-cli. They come first: the new node introduces itself.
+        # Nodes added by redis-cli come first: the new node introduces itself to them.
         members = [*self._others(ours), *ours, *added]
         if not all(knows(member, members) for member in members):
             introduce(members)
@@ -171,7 +171,7 @@ class Launch:
         self._folder.save(plan)
 
     def _whole(self) -> Plan:
-        """The plan of a cluster that was made to the end, and runs. Raises ClusterFailed."""
+        """Return the plan of a complete, running cluster. Raises ClusterFailed."""
         plan = self._folder.existing()
         down = [str(p.port) for p in map(self._folder.process, plan.ports) if p.pid is None]
         if down or not plan.is_created:
@@ -181,7 +181,7 @@ class Launch:
         return plan
 
     def _others(self, ours: Sequence[Member]) -> list[Member]:
-        """The nodes that were not started here, but for those that have failed."""
+        """Return the nodes that were started elsewhere and have not failed."""
         plan = self._folder.existing()
         ids = {member.id for member in ours}
         ids |= {self._folder.member(port).id for port in (*plan.adding, *plan.removing)}
@@ -189,7 +189,7 @@ class Launch:
         return [self._member(node.port, host=node.host, bus_port=node.bus_port) for node in found]
 
     def _move_slots_to(self, target: Member, members: Sequence[Member]) -> None:
-        """The target's share, of all primaries that there are: those of others give as well."""
+        """Move the target's share of the slots to it, from all primaries."""
         what = f"moving slots to {target.address}"
         self._say(f"{what}; clients go on meanwhile")
         nodes = target.nodes()
@@ -202,7 +202,7 @@ class Launch:
     # -- one less ------------------------------------------------------------------------------
 
     def remove(self, name: str) -> None:
-        """Take out a primary with its replicas, or a replica; or go on with the one of before.
+        """Remove a primary with its replicas, or a replica, or continue an interrupted removal.
 
         `name`: its port, address or ID. Raises ClusterFailed.
         """
@@ -229,7 +229,7 @@ class Launch:
         self._folder.save(plan)
 
     def _names(self, port: int) -> list[str]:
-        """How a node may be called that is being removed."""
+        """Return the names by which a node that is being removed may be given."""
         ids = [node.id for node in self._folder.saved_nodes(port) if node.is_myself]
         return [str(port), f"127.0.0.1:{port}", *ids]
 
@@ -258,12 +258,12 @@ class Launch:
         return [self._member(port) for port in ports]
 
     def _member(self, port: int, **address: Any) -> Member:
-        """A connection that waits for a MIGRATE of a large value."""
+        """Return a connection with a timeout long enough for MIGRATE of a large value."""
         password = self._folder.existing().password
         return Member(port, password=password, answer_seconds=MOVE_SECONDS, **address)
 
 
 def _owners(nodes: Sequence[Node], members: Sequence[Member]) -> list[Member]:
-    """The members that are primaries with slots."""
+    """Return the members that are primaries with slots."""
     ids = {node.id for node in nodes if node.is_primary and node.slots}
     return [member for member in members if member.id in ids]

@@ -1,4 +1,4 @@
-"""A node as the others see it, and a connection to a node that asks for that."""
+"""A node as other nodes see it, and a connection to a node."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class ClusterFailed(Exception):
 
 
 class NoPassword(ClusterFailed):
-    """A node asks for a password, and we have none or another."""
+    """A node asks for a password, and none or a wrong one was given."""
 
 
 class NotReady(ClusterFailed):
-    """A node cannot be reached, or answers with an error; perhaps it does better later."""
+    """A node cannot be reached, or answers with an error that may pass."""
 
 
 SLOT_COUNT = 16_384
@@ -37,7 +37,7 @@ FAILED = {"fail", "fail?"}
 
 @dataclass(frozen=True)
 class Node:
-    """A line of CLUSTER NODES, or of nodes.conf. `marks`: slots that move, and to or from whom."""
+    """A line of CLUSTER NODES or nodes.conf. `migrating`, `importing`: the other node by slot."""
 
     id: str
     host: str
@@ -64,7 +64,7 @@ class Node:
 
     @property
     def is_known(self) -> bool:
-        """False while two nodes introduce themselves, and for one without an address."""
+        """False during the handshake of two nodes, and for a node without an address."""
         return not self.flags & {"handshake", "noaddr"}
 
     @property
@@ -81,7 +81,7 @@ class Node:
 
 
 def parse_nodes(text: str) -> list[Node]:
-    """The nodes of a reply to CLUSTER NODES, or of the text of a nodes.conf."""
+    """Parse a reply to CLUSTER NODES, or the text of a nodes.conf."""
     lines = (line.split() for line in text.splitlines())
     return [parse_node(words) for words in lines if words and words[0] != "vars"]
 
@@ -111,7 +111,7 @@ def parse_node(words: Sequence[str]) -> Node:
 
 
 class Member:
-    """A node that runs, and what can be asked of it. Errors are raised as ClusterFailed."""
+    """A connection to a running node. Errors are raised as ClusterFailed."""
 
     def __init__(
         self,
@@ -124,13 +124,13 @@ class Member:
     ) -> None:
         self.host, self.port, self.password = host, port, password
         self.bus_port = bus_port or port + BUS_PORT_OFFSET
-        # An error is shown; whoever calls decides whether it is tried again.
+        # No retries: the caller decides whether to try again.
         self._client: Any = redis.Redis(
             host=host,
             port=port,
             password=password or None,
             decode_responses=True,
-            encoding_errors="surrogateescape",  # the names of keys may be any bytes
+            encoding_errors="surrogateescape",  # names of keys may be any bytes
             socket_timeout=answer_seconds,
             retry=Retry(NoBackoff(), 0),
         )
@@ -140,7 +140,7 @@ class Member:
         return f"{self.host}:{self.port}"
 
     def ask(self, *words: str | int) -> Any:
-        """The reply to a command, as the server sends it."""
+        """Return the reply to a command, as the server sends it."""
         with self._told():
             return self._client.execute_command(*words)
 
@@ -165,7 +165,7 @@ class Member:
             raise NotReady(f"the node {self.address} answers: {error}") from None
 
     def nodes(self) -> list[Node]:
-        """All nodes, as this one sees them."""
+        """Return all nodes, as this one sees them."""
         # Two words, so that redis-py does not parse the reply.
         return parse_nodes(self.ask("CLUSTER", "NODES"))
 
@@ -177,11 +177,11 @@ class Member:
         return next(node for node in self.nodes() if node.is_myself)
 
     def is_ok(self) -> bool:
-        """Whether it serves keys: all slots are covered, and it is with a majority."""
+        """Return True if it serves keys: all slots are covered, and it reaches a majority."""
         return "cluster_state:ok" in self.ask("CLUSTER", "INFO")
 
     def is_synchronised(self) -> bool:
-        """Whether it is a primary, or a replica that has what its primary has."""
+        """Return True for a primary, or a replica that is synchronised."""
         role = self.ask("ROLE")
         return bool(role[0] == "master" or role[3] == "connected")
 
@@ -190,9 +190,9 @@ class Member:
 
 
 def wait_until(holds: Callable[[], bool], seconds: float, otherwise: Callable[[], str]) -> None:
-    """Wait until it holds; a node that is not ready is asked again.
+    """Wait until a condition holds; a node that is not ready is asked again.
 
-    Raises ClusterFailed, with the text of `otherwise`, if it does not hold in time.
+    Raises ClusterFailed with the text of `otherwise` at the deadline.
     """
     reason: NotReady | None = None
 

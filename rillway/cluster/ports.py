@@ -1,4 +1,4 @@
-"""Whether ports are free, before servers are started on them."""
+"""Finds and checks free ports before servers are started on them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from collections.abc import Iterable, Iterator
 from rillway.cluster.arguments import BUS_PORT_OFFSET, MAX_PORT
 from rillway.cluster.member import ClusterFailed
 
-# Below those from which connections have theirs.
+# Below the range of ephemeral ports.
 FIRST_PORT, END_OF_PORTS = 22_000, 32_000
 
 
 def free_port() -> int:
-    """A loopback port on which no program listens, and which Linux gives to no connection.
+    """Return a loopback port that is free, and outside the range of ephemeral ports.
 
-    Another one each time, as it may be some time until a program listens there.
+    A different one each time, because it may take a while until a program listens there.
     """
     return next(port for port in _ports if not is_taken(port))
 
 
 def rotating(first: int, end: int) -> Iterator[int]:
-    """The ports of a range, from a random one on, round and round."""
-    # Tests set the seed of the other generator.
+    """Yield the ports of a range in a cycle, from a random one on."""
+    # Not the default generator, which tests seed.
     start = random.SystemRandom().randrange(end - first)
     return (first + (start + step) % (end - first) for step in itertools.count())
 
@@ -34,9 +34,9 @@ _ports = rotating(FIRST_PORT, END_OF_PORTS)
 
 
 def is_taken(port: int) -> bool:
-    """Whether another program listens on the port. Raises OSError where it is not allowed."""
+    """Return True if another program listens on the port. Raises OSError if it is not allowed."""
     with socket.socket() as probe:
-        # Connections that have ended are no obstacle, as they are none for the server.
+        # Closed connections do not occupy the port, as for the server.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -48,7 +48,7 @@ def is_taken(port: int) -> bool:
 
 
 def check_free(ports: Iterable[int], advice: str) -> None:
-    """Raises ClusterFailed for the ports, or the bus's ports, that are taken."""
+    """Raises ClusterFailed if ports, or the corresponding bus ports, are taken."""
     taken = []
     for port in ports:
         if port > MAX_PORT:

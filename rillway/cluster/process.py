@@ -1,7 +1,7 @@
 """The process of a node: `rillway serve` in a folder, detached from the program that starts it.
 
-The process holds a lock on the file `process` of its folder, which has its ID: the lock is gone
-when the process is, however it ended, and no other process can be taken for it.
+The process holds a lock on the file `process` of its folder, which contains its ID. The lock ends
+with the process, however it ends, so no other process is mistaken for it.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from pathlib import Path
 import rillway
 from rillway.cluster.member import ClusterFailed, Member, wait_until
 
-START_SECONDS = 600.0  # it may have much to load
+START_SECONDS = 600.0  # it may have to load a lot
 STOP_SECONDS = 60.0
 SHOWN_LINES = 5
 # The folder of this package, so that the process imports the same one from any folder.
 IMPORT_ROOT = str(Path(rillway.__file__).parent.parent)
-# What all nodes are given; what the user adds comes later, and wins.
+# Options of all nodes; the user's options follow and override them.
 DIRECTIVES = (
     *("--cluster-enabled", "yes", "--appendonly", "yes"),
-    # A new replica is on the same machine, and is waited for.
+    # Replicas are on the same machine, and `start` waits for them.
     *("--repl-diskless-sync-delay", "0"),
 )
 
 
 class NodeProcess:
-    """A node's folder, and the process that serves from it, if one does."""
+    """A node's folder, and the process that serves it, if there is one."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder, self.port = folder, port
@@ -41,12 +41,12 @@ class NodeProcess:
 
     @property
     def pid(self) -> int | None:
-        """The ID of its process; None if none runs."""
+        """The process ID; None if the node does not run."""
         if self._child is not None and self._child.poll() is None:
             return self._child.pid
         try:
             with self._file.open() as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: others may look too
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: others may check too
                 return None
         except BlockingIOError:
             return int(self._file.read_text() or 0) or None
@@ -54,7 +54,7 @@ class NodeProcess:
             return None
 
     def start(self, options: Sequence[str]) -> None:
-        """Start it. `options`: words for `rillway serve`, of which the first may be a file.
+        """Start the process. `options`: words for `rillway serve`, the first one may be a file.
 
         Returns before the process answers.
         """
@@ -75,12 +75,12 @@ class NodeProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is not for it
+                start_new_session=True,  # Ctrl-C must not reach it
                 pass_fds=[held.fileno()],
             )
 
     def wait_until_it_answers(self, member: Member) -> None:
-        """Raises ClusterFailed if it ends, or does not answer."""
+        """Wait until the node answers. Raises ClusterFailed if it ends or does not answer."""
 
         def answers() -> bool:
             if self.pid is None:
@@ -92,7 +92,7 @@ class NodeProcess:
 
     @property
     def last_words(self) -> str:
-        """The end of its log, for a message."""
+        """Return the end of the log, for a message."""
         try:
             lines = self.log.read_text(errors="replace").splitlines()[-SHOWN_LINES:]
         except FileNotFoundError:
@@ -100,7 +100,7 @@ class NodeProcess:
         return "\n".join((f"The end of its log, {self.log}:", *lines))
 
     def ask_to_end(self) -> bool:
-        """Send SIGTERM. False if it does not run."""
+        """Send SIGTERM; return False if it does not run."""
         pid = self.pid
         if pid is None:
             return False
@@ -108,7 +108,7 @@ class NodeProcess:
         return True
 
     def wait_for_its_end(self) -> None:
-        """Raises ClusterFailed if it still runs after a minute."""
+        """Wait until the process has ended. Raises ClusterFailed if it runs after a minute."""
         wait_until(
             lambda: self.pid is None,
             STOP_SECONDS,

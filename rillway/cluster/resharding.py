@@ -1,8 +1,8 @@
-"""Moves slots, with their keys, to a node: as redis-cli's reshard does it, and it can be cut.
+"""Moves slots with their keys to a node, like redis-cli's reshard; it can be interrupted.
 
-A slot is marked on the target, then on the source; its keys are sent by MIGRATE; then both, and all
-other primaries, are told that it is the target's. What a run that was cut has left is found by
-these marks, and finished first.
+A slot is marked on the target, then on the source; its keys are sent by MIGRATE; then the slot is
+assigned to the target on both and on all other primaries. The marks of an interrupted run are
+found, and its slots finished first.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ MIGRATE_MS = 60_000
 
 
 def fair_share(nodes: Sequence[Node], target_id: str) -> dict[str, list[int]]:
-    """The slots that each primary gives to the target, by their IDs: the last that it has.
+    """Return the slots that each primary gives to the target, by ID: its last ones.
 
-    Those who have most give, until all have the same, but for a rounded-off slot.
+    Primaries with most slots give, until all have the same number, give or take one.
     """
     owners = {node.id: list(node.each_slot()) for node in nodes if node.is_primary and node.slots}
     fair = SLOT_COUNT // len(owners.keys() | {target_id})
@@ -34,9 +34,9 @@ def fair_share(nodes: Sequence[Node], target_id: str) -> dict[str, list[int]]:
 
 
 def parting_shares(nodes: Sequence[Node], source_id: str) -> dict[str, list[int]]:
-    """All slots of the source, divided among the other primaries with slots, by their IDs.
+    """Divide all slots of the source among the other primaries with slots, by ID.
 
-    Those who have least get most, so that all have the same in the end, but for a rounded-off slot.
+    Primaries with fewest slots get most, until all have the same number, give or take one.
     """
     slots = [slot for node in nodes if node.id == source_id for slot in node.each_slot()]
     takers = {node.id: node.slot_count for node in nodes if node.is_primary and node.slots}
@@ -51,7 +51,7 @@ def parting_shares(nodes: Sequence[Node], source_id: str) -> dict[str, list[int]
 
 
 class Resharding:
-    """Moves slots to `target`. `primaries`: all that have slots, the target included."""
+    """Moves slots to `target`. `primaries`: all primaries with slots, and the target."""
 
     def __init__(
         self,
@@ -60,24 +60,24 @@ class Resharding:
         *,
         moved: Callable[[int], None] = lambda number: None,
     ) -> None:
-        """`moved` is called with the number of slots each time that some have moved."""
+        """`moved` is called with the number of slots after each step."""
         self._target = target
         self._primaries = {member.id: member for member in primaries}
         self._moved = moved
 
     def run(self) -> None:
-        """Move a fair share. Raises ClusterFailed; it can be run again."""
+        """Move a fair share. Raises ClusterFailed, and can be repeated."""
         self.finish()
         for source_id, slots in fair_share(self._target.nodes(), self._target.id).items():
             self.take(source_id, slots)
 
     def take(self, source_id: str, slots: Sequence[int]) -> None:
-        """Move slots of one source, some at a time. Raises ClusterFailed."""
+        """Move slots of one source, in steps. Raises ClusterFailed."""
         for first in range(0, len(slots), SLOTS_AT_ONCE):
             self.move(self._source(source_id), slots[first : first + SLOTS_AT_ONCE])
 
     def finish(self) -> None:
-        """Move the slots that a run before has marked."""
+        """Move the slots that an interrupted run has marked."""
         nodes = self._target.nodes()
         owners = {slot: node.id for node in nodes for slot in node.each_slot()}
         marked: dict[str, list[int]] = {}
@@ -86,7 +86,7 @@ class Resharding:
         for source_id, slots in marked.items():
             self.move(self._source(source_id), slots)
         for source in self._primaries.values():
-            # Slots of the target, of which the source may not have heard.
+            # Slots that the target has, which the source may not know yet.
             marks = source.myself().migrating
             self._give([slot for slot in marks if owners.get(slot) == self._target.id], [source])
 
@@ -100,7 +100,7 @@ class Resharding:
         self._moved(len(slots))
 
     def _send_keys(self, source: Member, slots: Sequence[int]) -> None:
-        """Send the keys of slots. A copy at the target is one that was not confirmed: REPLACE."""
+        """Send the keys of slots. REPLACE overwrites copies that were not confirmed."""
         target = self._target
         auth = ("AUTH", target.password) if target.password else ()
         migrate = ("MIGRATE", target.host, target.port, "", 0, MIGRATE_MS, "REPLACE", *auth, "KEYS")
@@ -109,7 +109,7 @@ class Resharding:
             source.ask_all((*migrate, *keys) for keys in found)
 
     def _give(self, slots: Sequence[int], members: Iterable[Member]) -> None:
-        """The target is told first: if the command ends there, it announces it to the others."""
+        """Assign the slot, on the target first: after an interruption the target announces it."""
         for member in members:
             member.ask_all([("CLUSTER", "SETSLOT", s, "NODE", self._target.id) for s in slots])
 
@@ -120,7 +120,7 @@ class Resharding:
 
 
 def leaving_ports(name: str, ours: Sequence[Member]) -> list[int]:
-    """The port of the node with this port, address or ID; of a primary, those of its replicas too.
+    """Return the port of the node with this port, address or ID, and those of its replicas.
 
     `ours`: all nodes that were started here. Raises ClusterFailed if the node cannot leave.
     """
@@ -143,18 +143,19 @@ def leaving_ports(name: str, ours: Sequence[Member]) -> list[int]:
 
 
 def stay_alone(leaving: Sequence[Member]) -> None:
-    """Have a primary that loses its last slot not follow the one that took it: it would load all
-    that this one has, and answer nothing meanwhile.
+    """Keep primaries that lose their last slot from replicating the node that took it.
+
+    Such a replica would load all of that node's data, and answer nothing meanwhile.
     """
     for member in leaving:
         member.ask("CONFIG", "SET", "cluster-allow-replica-migration", "no")
 
 
 def forget(leaving: Sequence[Member], staying: Sequence[Member]) -> None:
-    """Have those that stay forget those that leave, and these become new nodes without data.
+    """Make the staying nodes forget the leaving ones, which become new nodes without data.
 
-    A replica of a primary that leaves, which was not started here, follows another. Raises
-    ClusterFailed; it can be run again.
+    A replica started elsewhere whose primary leaves follows another one. Raises ClusterFailed, and
+    can be repeated.
     """
     ids = [member.id for member in leaving]
     primary = next(member for member in staying if member.myself().slots)

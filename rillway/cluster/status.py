@@ -1,4 +1,4 @@
-"""What a cluster looks like: each node's address, role, slots and process, as lines or as JSON."""
+"""The status of a cluster: each node's address, role, slots and process, as lines or JSON."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from rillway.plurals import count_of
 
 @dataclass(frozen=True)
 class NodeStatus:
-    """A node. `pid`: None if it does not run, or was not started here. `node`: None if no
-    node knows it."""
+    """A node. `pid`: None if it does not run here. `node`: None if no node knows it."""
 
     address: str
     port: int
     is_ours: bool
     pid: int | None
     node: Node | None
-    problem: str = ""  # "" if nothing is wrong with it
+    problem: str = ""  # "" if there is none
 
     @property
     def slots(self) -> str:
-        """`0-5460 5470 (5,462 slots)`, or "" for none."""
+        """The slots: `0-5460 5470 (5,462 slots)`, or "" for none."""
         if self.node is None or not self.node.slots:
             return ""
         ranges = [f"{a}-{b}" if a != b else str(a) for a, b in self.node.slots]
@@ -36,10 +35,10 @@ class NodeStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """All nodes. `problems`: sentences; none if the cluster is sound."""
+    """All nodes. `problems`: sentences; empty if the cluster is sound."""
 
     nodes: tuple[NodeStatus, ...]
-    is_ok: bool  # what all nodes that answer say
+    is_ok: bool  # the state by all nodes that answer
     problems: tuple[str, ...]
 
     @property
@@ -48,13 +47,13 @@ class Status:
 
     @property
     def served(self) -> int:
-        """The slots whose owner answers; the others may not have noticed yet that it does not."""
+        """The number of slots whose owner answers; other nodes may detect a failure later."""
         owners = [each.node for each in self.nodes if each.node and not each.problem]
         return sum(node.slot_count for node in owners)
 
     @property
     def state(self) -> str:
-        """`ok`, `fail` or `stopped`."""
+        """The state: `ok`, `fail` or `stopped`."""
         if not self.is_running:
             return "stopped"
         return "ok" if self.is_ok and self.served == SLOT_COUNT else "fail"
@@ -66,7 +65,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one of our nodes says: all nodes, and whether it serves; or what is wrong with it."""
+    """The answer of a node: all nodes, and whether it serves; or its problem."""
 
     port: int
     pid: int | None
@@ -110,9 +109,9 @@ def _ask(folder: ClusterFolder, process: NodeProcess) -> Answer:
 
 
 def known_nodes(folder: ClusterFolder, views: dict[int, list[Node]]) -> dict[Any, Node]:
-    """The nodes by their ports: each as it sees itself, else as another does.
+    """Return the nodes by port, each as it sees itself, or as another sees it.
 
-    If none runs, from the files. Nodes of others are named by their IDs.
+    If none runs, they are read from files. Nodes started elsewhere have their IDs as names.
     """
     seen = views or {port: folder.saved_nodes(port) for port in folder.existing().ports}
     ports = {node.id: port for port, view in seen.items() for node in view if node.is_myself}
@@ -160,14 +159,14 @@ def _of_plan(folder: ClusterFolder) -> list[str]:
 
 
 def lines(status: Status) -> list[str]:
-    """A line for each node, one for the cluster, and one for each problem."""
+    """Return a line for each node, one for the cluster, and one for each problem."""
     rows = [_row(status.nodes, each) for each in status.nodes]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     shown = [
         "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]])
         for row in rows
     ]
-    problems = status.problems if status.is_running else ()  # that all are down says the sentence
+    problems = status.problems if status.is_running else ()  # the last line says that all are down
     return [*(line.rstrip() for line in shown), _sentence(status), *problems]
 
 
@@ -181,7 +180,7 @@ def _row(nodes: Sequence[NodeStatus], status: NodeStatus) -> tuple[str, str, str
 
 
 def role(nodes: Sequence[NodeStatus], status: NodeStatus) -> str:
-    """`primary`, `replica of 127.0.0.1:7000`, or `new` for a node without slots or primary."""
+    """Return `primary`, `replica of 127.0.0.1:7000`, or `new` for one without slots or primary."""
     if status.node is None:
         return "new"
     if status.node.is_primary:
@@ -200,7 +199,7 @@ def _sentence(status: Status) -> str:
 
 
 def as_json(folder: ClusterFolder, status: Status) -> dict[str, Any]:
-    """`state`: ok, fail, or stopped where no node runs."""
+    """Return the status for JSON. `state`: ok, fail, or stopped if no node runs."""
     return {
         "dir": str(folder.path),
         "state": status.state,

@@ -1,1 +1,1 @@
-"""What all sub-commands of `rillway` share: arguments, errors of usage, completion, colour."""
+"""Shared parts of the sub-commands of `rillway`: arguments, usage errors, output, completion."""

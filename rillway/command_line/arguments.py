@@ -1,4 +1,4 @@
-"""Arguments that several sub-commands take, and the types of arguments: one syntax for all."""
+"""Arguments of several sub-commands, and types of arguments: one syntax for all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ URL_VARIABLE = "RILLWAY_URL"
 
 
 def add_url(parser: argparse.ArgumentParser) -> None:
-    """`url`: that of --url, else that of the variable, else the default."""
+    """Add `url`: the value of --url, of the variable, or the default."""
     parser.add_argument(
         "--url",
         type=server_url,
@@ -34,11 +34,11 @@ def add_url(parser: argparse.ArgumentParser) -> None:
 
 
 class _OfVariable(str):
-    """The text of the environment's variable; argparse reads it where --url is missing."""
+    """The text of the environment variable, which argparse parses if --url is missing."""
 
 
 def add_storage_options(parser: argparse.ArgumentParser) -> None:
-    """`storage_options`: a dict, empty if there are none."""
+    """Add `storage_options`: a dict, empty if there are none."""
     parser.add_argument(
         "--storage-option",
         dest="storage_options",
@@ -46,7 +46,7 @@ def add_storage_options(parser: argparse.ArgumentParser) -> None:
         default={},
         metavar="KEY=VALUE",
         help="an option of the archive's object store, as deltalake takes it: "
-        "aws_endpoint_url=https://host; may be repeated; environment variables work as well",
+        "aws_endpoint_url=https://host; may be repeated; environment variables also work",
     )
 
 
@@ -70,12 +70,12 @@ def add_allow_missing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-missing",
         action="store_true",
-        help="a stream that is not there is no error: it may come later",
+        help="do not fail if a stream is missing: it may be created later",
     )
 
 
 def add_range(parser: argparse.ArgumentParser) -> None:
-    """`first` and `last`: IDs, both included."""
+    """Add `first` and `last`: IDs, both included."""
     parser.add_argument(
         "--from",
         dest="first",
@@ -83,7 +83,7 @@ def add_range(parser: argparse.ArgumentParser) -> None:
         default=MIN_ID,
         metavar="WHEN",
         help="the beginning: 2026-01-31T12:00:00Z (UTC if no zone is given), -1h (an hour ago), "
-        "an ID, or the first half of one: Unix milliseconds mostly (default: the first entry)",
+        "an ID, or its first half, usually Unix milliseconds (default: the first entry)",
     )
     parser.add_argument(
         "--to",
@@ -91,7 +91,7 @@ def add_range(parser: argparse.ArgumentParser) -> None:
         type=last_id,
         default=MAX_ID,
         metavar="WHEN",
-        help="the end: a time that is not included, or an ID that is (default: the last entry)",
+        help="the end: a time (exclusive) or an ID (inclusive) (default: the last entry)",
     )
 
 
@@ -118,7 +118,7 @@ def server_url(text: str) -> str:
 
 
 def _as_url(text: str) -> str:
-    """The URL that is meant by `localhost:9150`, `:9150`, `9150` or a path; empty if none is."""
+    """Return the URL meant by `localhost:9150`, `:9150`, `9150` or a path; empty if none is."""
     scheme, has_scheme, rest = text.rpartition("://")
     if not has_scheme and text.startswith("/"):
         return f"unix://{text}"
@@ -136,17 +136,17 @@ def _without_password(text: str) -> str:
 
 
 def duration(text: str) -> float:
-    """Seconds."""
+    """Parse a duration to seconds."""
     return _argument(parse_duration, text)
 
 
 def interval(text: str) -> float:
-    """Seconds, more than 0."""
+    """Parse a duration above 0 to seconds."""
     return _above_zero(duration(text), "time", text)
 
 
 def size_in_bytes(text: str) -> int:
-    """Bytes, of a size with its unit."""
+    """Parse a size with its unit to bytes."""
     if text.isdecimal():
         raise argparse.ArgumentTypeError(
             f"expected a size with a unit, such as {text}mb or {text}b; not {text!r}"
@@ -155,14 +155,14 @@ def size_in_bytes(text: str) -> int:
 
 
 def first_id(text: str) -> int:
-    """`1700000000000-5` and `1700000000000` are IDs; a time is its first ID."""
+    """Parse `1700000000000-5` and `1700000000000` as IDs; a time as its first ID."""
     if is_id(text) or text.isdecimal():
         return _argument(parse_id, text)
     return TimeID(make_id(_argument(moment, text)))
 
 
 def moment(text: str) -> int:
-    """Unix ms of a time, or of `-1h`: an hour ago, by the clock of this machine."""
+    """Return Unix ms of a time, or of `-1h`: an hour ago, by the clock of this machine."""
     if not text.startswith("-"):
         return parse_time(text)
     return max(round((time.time() - parse_duration(text[1:])) * 1000), 0)
@@ -172,7 +172,7 @@ RELATIVE = re.compile(r"-\d")
 
 
 def with_relative_times(arguments: Sequence[str]) -> list[str]:
-    """`--from -1h` as `--from=-1h`: argparse would take `-1h` for an option."""
+    """Replace `--from -1h` by `--from=-1h`: argparse would take `-1h` for an option."""
     found: list[str] = []
     for argument in arguments:
         if found and found[-1] in ("--from", "--to") and RELATIVE.match(argument):
@@ -183,7 +183,7 @@ def with_relative_times(arguments: Sequence[str]) -> list[str]:
 
 
 def last_id(text: str) -> int:
-    """`1700000000000-5` is an ID; a time, and `1700000000000`, is the last ID before it."""
+    """Parse `1700000000000-5` as an ID; a time or `1700000000000` as the last ID before it."""
     if is_id(text):
         return _argument(parse_id, text)
     last = max(make_id(_argument(moment, text)) - 1, MIN_ID)
@@ -196,7 +196,7 @@ def is_id(text: str) -> bool:
 
 
 def whole_number(minimum: int, maximum: int | None = None) -> Callable[[str], int]:
-    """A type: a number from `minimum` to `maximum`."""
+    """Return an argument type: a number from `minimum` to `maximum`."""
     to = "up" if maximum is None else f"to {maximum:,}"
 
     def number(text: str) -> int:

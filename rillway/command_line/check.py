@@ -7,14 +7,14 @@ import argparse
 from rillway.command_line.parser import Parser
 
 DESCRIPTION = """\
-Look into files of data: append-only files, their manifests (with all files that they name),
-snapshots (RDB). Shows what is in them, and where they are broken. Of a folder: its manifest, or the
-append-only file where there is none, and its snapshots."""
+Inspect data files: append-only files, their manifests (with all files that they name), snapshots
+(RDB). Shows their contents, and where they are broken. For a folder: its manifest, or the
+append-only file if there is none, and its snapshots."""
 
 EPILOG = """\
---fix asks before it cuts anything, and keeps what it cuts in FILE.cut-OFFSET. --yes answers for a
-last request that is not complete, as a crash leaves it, and for nothing else. Stop the server
-first. Exit status: 0 sound, 1 broken, 2 wrong usage, 3 fixed."""
+--fix asks before it cuts anything, and keeps the cut part in FILE.cut-OFFSET. --yes confirms only
+the removal of an incomplete last request, as a crash leaves it. Stop the server first. Exit status:
+0 sound, 1 broken, 2 wrong usage, 3 fixed."""
 
 
 def make_parser() -> Parser:
@@ -27,7 +27,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="a file, or the folder of a server (its `dir`)"
     )
-    parser.add_argument("--fix", action="store_true", help="cut off what is broken, after asking")
+    parser.add_argument("--fix", action="store_true", help="cut off the broken part, after asking")
     parser.add_argument("--yes", action="store_true", help="with --fix: do not ask (see below)")
     parser.add_argument("--json", action="store_true", help="print a JSON document")
     return parser

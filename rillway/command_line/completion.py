@@ -31,7 +31,7 @@ def main(
     return 0
 
 
-# Where the parsers of sub-commands and of their jobs are made, by `make_parser`; `serve` has none.
+# The modules with `make_parser` of each sub-command; `serve` has none.
 PARSERS = {
     "cluster": "rillway.cluster.arguments",
     "check": "rillway.command_line.check",
@@ -47,14 +47,14 @@ PARSERS = {
     "demo": "rillway.demo.arguments",
     "completion": "rillway.command_line.completion",
 }
-FILES = ("check", "serve")  # take files, beside options
+FILES = ("check", "serve")  # take files besides options
 HELP_COLUMNS = 72
 
 
 def commands(
     summaries: Mapping[str, str], directives: Mapping[str, Sequence[str]]
 ) -> list[Command]:
-    """All that can be completed. `summaries`: of the sub-commands, by name."""
+    """Return everything to complete. `summaries`: those of the sub-commands, by name."""
     found = [
         Command("help", "show the help of a sub-command", words=tuple(summaries)),
         Command("version", "show the version"),
@@ -72,7 +72,7 @@ def commands(
 
 
 def serve(summary: str, directives: Mapping[str, Sequence[str]]) -> Command:
-    """`rillway serve`, which has no parser: its options are the directives."""
+    """Describe `rillway serve`, which has no parser: its options are the directives."""
     options = [Option(("--help",), "show how a server is started", None)]
     for name, values in directives.items():
         names = ("--port", "-p") if name == "port" else (f"--{name}",)
@@ -81,7 +81,7 @@ def serve(summary: str, directives: Mapping[str, Sequence[str]]) -> Command:
 
 
 def of_parser(name: str, summary: str, parser: Parser, jobs: Iterable[str]) -> Command:
-    """A sub-command with the options of its parser."""
+    """Describe a sub-command by the options of its parser."""
     options, words = [], list(jobs)
     for action in parser.arguments:
         values = tuple(action.choices or ())

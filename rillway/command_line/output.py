@@ -29,13 +29,13 @@ class PipeOutput(io.FileIO):
         try:
             return super().write(data)  # type: ignore[arg-type]
         except BrokenPipeError:
-            # What is buffered is written again at the end.
+            # The buffer is written again at the end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
             raise SystemExit(STATUS) from None
 
 
 def pipe_output(stream: TextIO) -> TextIO:
-    """A stream with the same descriptor and settings."""
+    """Return a stream with the same descriptor and settings."""
     raw = PipeOutput(stream.fileno(), "w", closefd=False)
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
@@ -46,7 +46,7 @@ def pipe_output(stream: TextIO) -> TextIO:
 
 
 def flushed(run: Callable[[], _Result], stream: TextIO) -> _Result:
-    """Run a command, and write what it has left in the buffer, while errors can still be told."""
+    """Run a command, and flush its output while errors can still be reported."""
     try:
         return run()
     finally:
@@ -63,10 +63,10 @@ def has_colour(stream: TextIO) -> bool:
 
 
 def paint(text: str, colour: str, stream: TextIO) -> str:
-    """The text in a colour, if the stream shows it."""
+    """Return the text in a colour, if the stream shows it."""
     return f"\x1b[{CODES[colour]}m{text}\x1b[0m" if has_colour(stream) else text
 
 
 def name_target(sub_command: str, url: str) -> None:
-    """On standard error: standard output may be data."""
+    """Print the target of a sub-command on standard error: standard output may be data."""
     print(f"rillway {sub_command}: writes to {public_url(url)}", file=sys.stderr)

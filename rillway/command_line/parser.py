@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse, once it is sure that all options are known."""
+        """Parse, after checking that all options are known."""
         words = list(args or ())
         for word in words[: words.index("--") if "--" in words else len(words)]:
             name = word.partition("=")[0]
@@ -58,15 +58,15 @@ class Parser(argparse.ArgumentParser):
         return self._actions
 
     def error(self, message: str) -> NoReturn:
-        """Print the error, in a sentence of its own, and end with status 2."""
+        """Print the error as a sentence, and exit with status 2."""
         self.print_usage(sys.stderr)
         message = EXPECTED.sub(r"\1 takes ", message).removeprefix("argument ")
         self.exit(2, f"{self.prog}: {paint('error:', 'red', sys.stderr)} {message}\n")
 
 
 def did_you_mean(word: str, names: Iterable[str], mark: str = "'") -> str:
-    """ " Did you mean 'serve'?" for the name that is nearest to `word`; "" if none is near."""
-    from difflib import get_close_matches  # for errors only: `serve` must start fast
+    """Return " Did you mean 'serve'?" for the name nearest to `word`; "" if none is near."""
+    from difflib import get_close_matches  # imported for errors only: `serve` must start fast
 
     close = get_close_matches(word, names, n=1)
     return f" Did you mean {mark}{close[0]}{mark}?" if close else ""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Option(NamedTuple):
-    """An option. `values`: what it takes; empty for anything, None for nothing."""
+    """An option. `values`: those that it takes; empty for any value, None for none."""
 
     names: tuple[str, ...]
     help: str
@@ -24,7 +24,7 @@ class Command(NamedTuple):
     name: str
     summary: str
     options: tuple[Option, ...] = ()
-    words: tuple[str, ...] = ()  # that may follow it: jobs, or the name of a shell
+    words: tuple[str, ...] = ()  # words that may follow: jobs, or the name of a shell
     takes_files: bool = False
 
 

@@ -49,21 +49,21 @@ def make_parser() -> Parser:
         "--claim-idle",
         type=interval,
         metavar="TIME",
-        help="claim entries that were idle for this long, such as 60s, and try failed ones again",
+        help="claim entries that were idle for this long, such as 60s, and retry failed ones",
     )
     parser.add_argument(
         "--max-deliveries",
         type=from_one,
         metavar="N",
-        help="move an entry that failed that often to --dead-letter",
+        help="move an entry to --dead-letter after N failed deliveries",
     )
-    parser.add_argument("--dead-letter", metavar="STREAM", help="where such an entry goes")
+    parser.add_argument("--dead-letter", metavar="STREAM", help="the stream for such entries")
     parser.add_argument(
         "--partitions",
         type=from_one,
         metavar="N",
-        help="share the N partitions of the stream with the group's other consumers, in the order "
-        "of each; its dead letters go to STREAM:dead:{PARTITION}",
+        help="share the N partitions of the stream with the group's other consumers, each in its "
+        "order; dead letters go to STREAM:dead:{PARTITION}",
     )
     parser.add_argument(
         "--lease",
@@ -78,7 +78,7 @@ def make_parser() -> Parser:
         action="store_true",
         help="make a span of OpenTelemetry for each entry, and give the command its TRACEPARENT",
     )
-    parser.add_argument("--quiet", action="store_true", help="say nothing but errors")
+    parser.add_argument("--quiet", action="store_true", help="log errors only")
     return parser
 
 

@@ -1,6 +1,6 @@
 """`rillway consume`: a command handles the entries of a stream, one process for each.
 
-Of a stream in partitions, a process for each partition may run at the same time.
+For a stream in partitions, a process for each partition may run at the same time.
 
 The entry is a line of JSON on the command's standard input; exit status 0 acknowledges it. The
 command inherits this program's output; this program's own log goes to standard error.
@@ -142,7 +142,7 @@ class Command:
 
 
 def as_json(entry: Entry) -> bytes:
-    """One line: stream, id, deliveries, fields.
+    """Return one line: stream, id, deliveries, fields.
 
     UTF-8 becomes text. Another value is {"base64": ...}; in a name, other bytes are \\xHH.
     """
@@ -183,7 +183,7 @@ async def report_progress(counts: Counts) -> None:
 
 
 def summary(counts: Counts) -> str:
-    """`12 acknowledged, 1 failed`: all counts that are not zero, and always the acknowledged."""
+    """Return `12 acknowledged, 1 failed`: all counts except zeros, and always the first."""
     numbers = asdict(counts)
     parts = [f"{numbers.pop('acknowledged'):,} acknowledged"]
     parts += [f"{number:,} {name.replace('_', '-')}" for name, number in numbers.items() if number]

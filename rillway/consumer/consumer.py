@@ -1,8 +1,8 @@
 """An asyncio consumer of a group: of one stream, or of its share of a stream's partitions.
 
-One server or a cluster: the consumer finds that out by itself (rillway/consumer/nodes.py). What it
-does with a stream, and guarantees, is in rillway/consumer/worker.py; which partitions it has, in
-rillway/consumer/shares.py.
+The consumer detects by itself if the server is a cluster (rillway/consumer/nodes.py).
+rillway/consumer/worker.py handles a stream, with its guarantees; rillway/consumer/shares.py chooses
+the partitions.
 """
 
 from __future__ import annotations

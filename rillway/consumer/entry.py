@@ -25,7 +25,7 @@ class Entry:
 
     @property
     def fields(self) -> dict[bytes, bytes]:
-        """The values by the names of their fields; of a name that comes twice, the last value."""
+        """The values by field name; the last one of a repeated name."""
         return dict(self.pairs)
 
 
@@ -36,7 +36,7 @@ def id_order(entry_id: str) -> tuple[int, int]:
 
 
 def streams_reply(reply: Any) -> Iterator[tuple[str, list[bytes] | None]]:
-    """ID and flat fields of each entry in a reply of XREADGROUP for one stream.
+    """Yield ID and flat fields of each entry in a reply to XREADGROUP for one stream.
 
     The fields are None if the entry was deleted since it was delivered.
     """
@@ -47,6 +47,6 @@ def streams_reply(reply: Any) -> Iterator[tuple[str, list[bytes] | None]]:
 
 
 def paired(flat: Iterable[bytes]) -> tuple[tuple[bytes, bytes], ...]:
-    """The pairs of a flat list of names and values."""
+    """Return the pairs of a flat list of names and values."""
     words = iter(flat)
     return tuple(zip(words, words, strict=True))

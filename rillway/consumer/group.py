@@ -54,7 +54,7 @@ class Group:
         return await self._nodes.execute(self._stream, *words)
 
     async def _first_id(self) -> str:
-        """The ID after which a missing group begins.
+        """Return the ID after which a missing group begins.
 
         A lost group continues from its last known position, so that it may repeat entries but skips
         none. If the whole stream was lost and created again, that is its beginning.
@@ -114,9 +114,9 @@ class Group:
         return ("XPENDING", self._stream, self._group, entry_id, entry_id, 1, self._consumer)
 
     async def find_idle(self, idle_ms: int, count: int) -> list[tuple[str, int]]:
-        """The first entries, of any consumer, that were idle for that long.
+        """Return the first entries, of any consumer, that were idle for this time.
 
-        As (ID, number of deliveries).
+        They are (ID, number of deliveries).
         """
         reply = await self._execute(
             "XPENDING", self._stream, self._group, "IDLE", idle_ms, "-", "+", count
@@ -124,7 +124,7 @@ class Group:
         return [(entry_id.decode(), int(deliveries)) for entry_id, _, _, deliveries in reply]
 
     async def consumers_with_entries(self) -> list[str]:
-        """The consumers, this one too, that have pending entries."""
+        """Return the consumers, including this one, that have pending entries."""
         reply = await self._execute("XINFO", "CONSUMERS", self._stream, self._group)
         facts = [dict(paired(flat)) for flat in reply]
         return [fact[b"name"].decode() for fact in facts if fact[b"pending"]]
@@ -132,7 +132,7 @@ class Group:
     async def find_pending(
         self, start: str, count: int, of: str | None = None
     ) -> list[tuple[str, str, int]]:
-        """Pending entries from an ID on, of one consumer or all: (ID, consumer, deliveries)."""
+        """Return pending entries from an ID on, of one consumer or all, with their deliveries."""
         owner = () if of is None else (of,)
         request = ("XPENDING", self._stream, self._group, start, "+", count, *owner)
         reply = await self._execute(*request)
@@ -150,12 +150,12 @@ class Group:
         reply = await self._execute(
             "XCLAIM", self._stream, self._group, self._consumer, idle_ms, entry_id
         )
-        for claimed in filter(None, reply):  # no entry, or nil, where it was deleted
+        for claimed in filter(None, reply):  # no entry, or nil, if it was deleted
             return Entry(entry_id, paired(claimed[1]), deliveries + 1, self._stream)
         return None
 
     async def still_owned(self, entry_ids: Sequence[str]) -> list[str]:
-        """The entries that still belong to this consumer."""
+        """Return the entries that still belong to this consumer."""
         requests = [self._pending_request(entry_id) for entry_id in entry_ids]
         replies = await self._nodes.execute_all(self._stream, requests)
         return [entry_id for entry_id, reply in zip(entry_ids, replies, strict=True) if reply]
@@ -201,7 +201,7 @@ class Group:
         return int(acknowledged)
 
     async def _delivered_ms(self, entry_id: str) -> int | None:
-        """When an entry of this consumer was last delivered or renewed; None if not pending."""
+        """Return when an entry was last delivered or renewed; None if it is not pending."""
         requests: list[tuple[Any, ...]] = [self._pending_request(entry_id), ("TIME",)]
         pending, (seconds, microseconds) = await self._nodes.execute_all(self._stream, requests)
         if not pending:

@@ -1,12 +1,12 @@
-"""Requests to the server that has a key: one server, or whichever node of a cluster has its slot.
+"""Sends requests to the server that has a key: a single server, or the node with its slot.
 
 Follows MOVED and ASK, so slots may move while a consumer runs. `refresh` learns the nodes again,
-those of replicas among them, from any node that answers. Replies are as RESP2 has them, unchanged.
+including replicas, from any node that answers. Replies are those of RESP2, unchanged.
 
-redis-py's cluster client is not used, because requests of its users disturb each other (8.1): each
-fifth MOVED closes the connections to all nodes, those of blocked reads too; ASKING goes out on
-whichever connection is free, the request maybe on another; and a read that failed is repeated,
-which hides that the entries of the first reply are pending.
+redis-py's cluster client is not used, because concurrent requests disturb each other (8.1): every
+fifth MOVED closes the connections to all nodes, also those of blocked reads; ASKING and its request
+may be sent on different connections; and a failed read is repeated, which hides that the entries of
+the first reply are pending.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SOCKET_TIMEOUT_SECONDS = 10.0
 
 
 class Nodes:
-    """A client for each node, with connections of its own. Every method raises redis-py's errors.
+    """A redis-py client for each node. Every method raises redis-py's errors.
 
     Without redis-py's retries: a repeated XREADGROUP would hide that the entries of the first, lost
     reply are now in the backlog.
@@ -62,17 +62,17 @@ class Nodes:
         self._clients: dict[Address, Any] = {first: _client(pool)}
         self._class = pool.connection_class
         self._ranges: list[tuple[int, int, Address]] = []
-        self._known: list[Address] = []  # when the ranges were learned
-        self._moved: dict[int, Address] = {}  # seen since the ranges were
+        self._known: list[Address] = []  # those in the ranges
+        self._moved: dict[int, Address] = {}  # since the ranges were learned
         self._is_single = False
 
     @property
     def timeout_seconds(self) -> float:
-        """How long a connection may be silent."""
+        """The timeout of replies."""
         return float(self.options["socket_timeout"] or SOCKET_TIMEOUT_SECONDS)
 
     def are_apart(self, key: str, other: str) -> bool:
-        """Whether two keys are in different slots of a cluster: no transaction has both."""
+        """Return True if two keys are in different slots, so that no transaction can have both."""
         return bool(self._ranges) and key_slot(key.encode()) != key_slot(other.encode())
 
     async def aclose(self) -> None:
@@ -82,9 +82,9 @@ class Nodes:
     # -- which node -------------------------------------------------------------------------------
 
     async def refresh(self) -> None:
-        """Asks nodes, those that have left last, until one says which node has which slots.
+        """Ask nodes for the map of slots until one answers, first those in the present map.
 
-        A server that is no cluster, or forbids the question, has all of them, and is asked once.
+        A server without a cluster, or that refuses the command, has all slots, and is asked once.
         """
         if self._is_single:
             return
@@ -141,21 +141,21 @@ class Nodes:
     # -- requests ---------------------------------------------------------------------------------
 
     async def execute(self, key: str, *words: Any) -> Any:
-        """The reply to one request about a key."""
+        """Return the reply to one request about a key."""
         return (await self._redirected(key, [words], transaction=False))[0]
 
     async def execute_all(self, key: str, requests: Sequence[Request]) -> list[Any]:
-        """The replies to requests about keys of one slot, sent together."""
+        """Return the replies to requests about keys of one slot, sent together."""
         return await self._redirected(key, requests, transaction=False)
 
     async def transaction(self, key: str, requests: Sequence[Request]) -> list[Any]:
-        """The replies to requests about keys of one slot, carried out as one."""
+        """Return the replies to requests about keys of one slot, in one transaction."""
         return await self._redirected(key, requests, transaction=True)
 
     async def _redirected(
         self, key: str, requests: Sequence[Request], *, transaction: bool
     ) -> list[Any]:
-        """Raises ConnectionError if the nodes do not agree about who has the slot."""
+        """Send requests and follow redirections. Raises ConnectionError if the nodes disagree."""
         slot = key_slot(key.encode())
         address, asking = self._address_of(slot), False
         for attempts in itertools.count(1):
@@ -175,7 +175,7 @@ class Nodes:
 
 
 def recognized(error: redis.ResponseError) -> redis.RedisError:
-    """An error with its class, which plain clients of older releases of redis-py do not know."""
+    """Return an error with its class, which plain clients of older redis-py lack."""
     word, _, rest = str(error).partition(" ")
     return WAITING[word](rest) if word in WAITING else error
 
@@ -189,9 +189,9 @@ def _client(pool: redis.asyncio.ConnectionPool) -> Any:
 async def _send(
     client: Any, requests: Sequence[Request], *, transaction: bool, asking: bool
 ) -> list[Any]:
-    """The replies of one node; raises the first that is an error.
+    """Return the replies of one node; raises the first error among them.
 
-    ASKING counts for one request, or for one MULTI with all that follows up to EXEC.
+    ASKING applies to one request, or to one MULTI with everything up to EXEC.
     """
     if len(requests) == 1 and not transaction and not asking:
         return [await client.execute_command(*requests[0])]

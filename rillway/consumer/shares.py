@@ -1,12 +1,12 @@
-"""Which partitions a consumer has: each partition has one consumer at a time, so its order is kept.
+"""Shares partitions among consumers: each has one consumer at a time, which keeps its order.
 
-A consumer says that it is alive in a sorted set, and so learns how many are. It takes its share of
-the partitions, and gives back what it has beyond that. What it has is a key of each partition with
-its name, a lease: another consumer can take the partition when it was given back, or when the
-lease was not renewed. The keys of a lease and of its partition are in one slot; all times are the
-servers'.
+A consumer records a heartbeat in a sorted set, and so learns how many consumers are alive. It takes
+its share of the partitions and gives back the rest. A lease, a key of the partition with the
+consumer's name, marks ownership: another consumer can take the partition after it was given back,
+or when the lease expires. A lease and its partition are in one slot; all times are those of the
+servers.
 
-A consumer that stood still for longer than its lease may be handling one entry of a partition that
+A consumer that stalled for longer than its lease may still be handling an entry of a partition that
 another one has taken. That entry is handled twice.
 """
 
@@ -26,10 +26,10 @@ from rillway.consumer.worker import INTERRUPTIONS, REFUSALS, Handler, Worker, en
 
 T = TypeVar("T")
 
-# How often a lease is renewed, within its time.
+# How often a lease is renewed within its time.
 RENEWALS = 3
-# The part of that time that a request may take. A round has five, one after the other: a node that
-# does not answer must not delay the renewal of leases on others until these are over.
+# The part of that time that a request may take. A round has five requests in sequence: a node that
+# does not answer must not delay the renewal of leases on other nodes until they expire.
 PATIENCE = 1 / 12
 
 # KEYS: the set of consumers. ARGV: the consumer, for how long in ms. Returns how many there are.
@@ -54,7 +54,7 @@ return 0
 
 
 class Shares:
-    """The partitions that one consumer has, and a worker for each."""
+    """The partitions of one consumer, with a worker for each."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Shares:
 
     @property
     def partitions(self) -> list[int]:
-        """The partitions that it has now."""
+        """The present partitions."""
         return sorted(self._running)
 
     def stop(self) -> None:
@@ -87,7 +87,7 @@ class Shares:
         self._stopping.set()
 
     async def run(self, handle: Handler) -> None:
-        """Works on its share until `stop` is called; raises what a worker raises."""
+        """Work on the share until `stop` is called. Raises the workers' errors."""
         try:
             while not self._stopping.is_set():
                 try:
@@ -105,7 +105,7 @@ class Shares:
                 await end(task)
 
     async def _wait(self) -> None:
-        """Until it is time to renew, to stop, or to deal with a worker that has ended."""
+        """Wait until it is time to renew or to stop, or a worker has ended."""
         stopping = asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait(
             {stopping, *self._running.values()},
@@ -116,7 +116,7 @@ class Shares:
         await self._collect()
 
     async def _collect(self) -> None:
-        """Gives back the partitions whose workers have ended."""
+        """Give back the partitions whose workers have ended."""
         for partition in [held for held, task in self._running.items() if task.done()]:
             task = self._running.pop(partition)
             del self._workers[partition], self._renewed[partition]
@@ -153,7 +153,7 @@ class Shares:
             await self._take(share - len(self._running), handle)
 
     async def _renew(self) -> None:
-        """Renews all leases at once; a worker whose lease is lost, or may be, stops."""
+        """Renew all leases together; a worker whose lease is lost, or may be, stops."""
         now = asyncio.get_running_loop().time()
         held = self.partitions
         for partition, renewed in zip(held, await self._hold(held), strict=True):
@@ -163,7 +163,7 @@ class Shares:
                 self._workers[partition].stop()
 
     async def _take(self, number: int, handle: Handler) -> None:
-        """Takes up to a number of partitions that no other consumer has, and begins to work."""
+        """Take up to a number of free partitions, and start their workers."""
         others = [place for place in range(self._stream.partitions) if place not in self._running]
         owners = await asyncio.gather(*map(self._owner, others))
         free = [
@@ -180,7 +180,7 @@ class Shares:
                 self._running[partition] = asyncio.ensure_future(worker.run(handle))
 
     async def _owner(self, partition: int) -> bytes | bool | None:
-        """The consumer that has a partition; False if its node does not answer."""
+        """Return the owner of a partition; False if its node does not answer."""
         key = self._stream.owner(partition, self._group)
         try:
             owner: bytes | None = await self._within(self._nodes.execute(key, "GET", key))
@@ -189,7 +189,7 @@ class Shares:
         return owner
 
     async def _hold(self, partitions: Iterable[int]) -> list[bool | None]:
-        """Whether the leases are this consumer's now; None where a node does not answer."""
+        """Try to hold leases. Return True for each held one, None if a node does not answer."""
 
         async def hold(partition: int) -> bool | None:
             key = self._stream.owner(partition, self._group)
@@ -207,7 +207,7 @@ class Shares:
         return int(await self._within(request))
 
     async def _within(self, request: Awaitable[T]) -> T:
-        """The result. Raises TimeoutError, an OSError, if it takes too long."""
+        """Return the result. Raises TimeoutError, an OSError, if it takes too long."""
         seconds = self._lease_ms / 1000 * PATIENCE
         try:
             async with asyncio.timeout(seconds):

@@ -1,8 +1,8 @@
 """Spans and measurements of a consumer, by OpenTelemetry: one span for each entry that is handled.
 
-A producer that takes part writes its span's context into the entry, as W3C's fields `traceparent`
-and `tracestate`. The span of the first delivery is that span's child, since entries are handled one
-by one; that of a later delivery, by whichever consumer, has a link to it instead.
+A producer with tracing writes its span's context into the entry, in W3C's fields `traceparent` and
+`tracestate`. The span of the first delivery is a child of that span, since entries are handled one
+by one; the span of a later delivery, by any consumer, has a link to it instead.
 
 Needs the extra `otel`, which is the API alone. The application brings the SDK and configures it;
 without one nothing is recorded, and `context_variables` passes the producer's context on.
@@ -24,7 +24,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from rillway.consumer.entry import Entry
 
 SCOPE = "rillway.consumer"
-# Of a duration in seconds, as the conventions say.
+# Buckets of a duration in seconds, as in the conventions.
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
 NAMES = ("traceparent", "tracestate")
 
@@ -32,12 +32,12 @@ _propagator = TraceContextTextMapPropagator()
 
 
 class Tracing:
-    """What one consumer reports."""
+    """The spans and measurements of one consumer."""
 
     def __init__(
         self, *, stream: str, group: str, server: dict[str, Any], partition: int | None = None
     ) -> None:
-        """`server`: the arguments of redis-py's connection, of which host, port and path count."""
+        """`server`: the arguments of redis-py's connection; host, port and path are used."""
         self._stream = stream
         self._attributes: dict[str, str | int] = {
             "messaging.system": "redis",
@@ -64,7 +64,7 @@ class Tracing:
 
     @contextmanager
     def handling(self, entry: Entry) -> Iterator[None]:
-        """The span of one entry, current within the block; an error of the block is its error."""
+        """Make the span of an entry, current in the block; an error of the block is recorded."""
         attributes = self._attributes | {
             "messaging.operation.type": "process",
             "messaging.message.id": entry.id,
@@ -93,7 +93,7 @@ class Tracing:
 
 
 def _origin(entry: Entry) -> tuple[Context, list[trace.Link]]:
-    """The context of an entry's span, and its links: the producer's span is in one of them."""
+    """Return the parent context and the links of a span, one of which has the producer's span."""
     fields = {name.decode("ascii", "replace"): value for name, value in entry.pairs}
     carrier = {name: fields[name].decode("ascii", "replace") for name in NAMES if name in fields}
     producer = _propagator.extract(carrier, Context())
@@ -104,7 +104,7 @@ def _origin(entry: Entry) -> tuple[Context, list[trace.Link]]:
 
 
 def context_variables() -> dict[str, str]:
-    """TRACEPARENT, and TRACESTATE if there is one, of the span that is current."""
+    """Return TRACEPARENT, and TRACESTATE if there is one, of the current span."""
     carrier: dict[str, str] = {}
     _propagator.inject(carrier)
     return {name.upper(): value for name, value in carrier.items()}

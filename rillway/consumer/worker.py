@@ -4,15 +4,14 @@ Guarantees: an entry is acknowledged only after its handler has returned, so eve
 at least once, even if consumers crash. With a delivery limit, an entry that cannot be handled goes
 to the dead-letter stream; no entry is dropped.
 
-An *exclusive* worker has the stream to itself (rillway/consumer/shares.py). It begins with all that
-is pending, whoever had it, in the order of the IDs: so what a dead owner left is handled before
-what was added after it, without a wait. Its reads end before its lease could, so that none of a
-dead owner is given what its successor should get. What others have all the same, because they
-stood still and read too late, it looks for from time to time.
+An *exclusive* worker has the stream to itself (rillway/consumer/shares.py). It begins with all
+pending entries, whoever had them, in the order of their IDs: so the entries of a dead owner are
+handled before later ones, without waiting. Its reads end before its lease can expire, so that a
+dead owner's read receives nothing meant for its successor. From time to time it looks for strays:
+entries that a stalled former owner read too late.
 
-Leaves out: handling several entries at once (run more consumers), and exactly-once processing,
-which a consumer alone cannot guarantee: it may crash after the handler's work is done and before
-the acknowledgement.
+Leaves out concurrent handling (run more consumers), and exactly-once processing, which a consumer
+alone cannot guarantee: it may crash between the handler's work and the acknowledgement.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 Handler: TypeAlias = Callable[[Entry], Awaitable[None]]
 
-# The share of the socket's timeout that a read may block: longer would count as a lost connection.
+# The share of the socket's timeout that a read may block: longer looks like a lost connection.
 LONGEST_BLOCK = 0.5
 # The part of its lease that an exclusive worker's read may block. It was renewed up to a third
 # before the read.
@@ -78,13 +77,13 @@ class Counts:
     acknowledged: int = 0  #: handled, and acknowledged by this consumer
     failed: int = 0  #: handlers that raised
     dead_lettered: int = 0  #: moved to the dead letters
-    lost: int = 0  #: taken over by others before their turn came
-    interruptions: int = 0  #: of the connection, or a group that had to be made again
+    lost: int = 0  #: taken over by others before they were handled
+    interruptions: int = 0  #: lost connections, and groups that had to be created again
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What all workers of a consumer have in common; consumer.py says what each means."""
+    """The settings that all workers of a consumer share; consumer.py explains them."""
 
     group: str
     name: str
@@ -195,7 +194,7 @@ class Worker:
                 await self._give_back()
 
     async def _give_back(self) -> None:
-        """Others can claim at once what was read and not begun."""
+        """Let others claim at once the entries that were read and not begun."""
         owned = await self._group.still_owned([entry.id for entry in self._held])
         if owned and self._claim_idle_ms:
             await self._group.set_idle(owned, self._claim_idle_ms)
@@ -234,14 +233,14 @@ class Worker:
             await self._work_off([entry], handle)
 
     async def _look_for_strays(self, handle: Handler) -> None:
-        """Entries that others were given although this worker has the stream to itself."""
+        """Handle entries that others read although this worker has the stream to itself."""
         for owner in await self._group.consumers_with_entries():
             if owner != self._settings.name:
                 await self._work_off_pending(handle, owner)
         self._next_look = self._now() + self._settings.lease_ms / 1000
 
     async def _work_off_pending(self, handle: Handler, of: str | None = None) -> None:
-        """All that is pending for a consumer, or for any, each claimed just before its turn."""
+        """Handle all entries pending for one consumer or all, each claimed just before."""
         after = "-"
         while found := await self._group.find_pending(after, self._settings.count, of):
             for entry_id, owner, deliveries in found:
@@ -270,11 +269,11 @@ class Worker:
             if entry is not None:
                 self.counts.claimed += 1
                 await self._work_off([entry], handle)
-        if len(found) < self._settings.count:  # else there may be more
+        if len(found) < self._settings.count:  # otherwise there may be more
             self._next_claim = self._now() + idle_ms / 1000 / CLAIMS
 
     async def _read_new(self) -> list[Entry]:
-        """New entries; none if it is time to stop, to claim or to read again."""
+        """Return new entries; none if it is time to stop, to claim or to read again."""
         reading = asyncio.ensure_future(
             self._group.read_new(self._settings.count, self._longest_block())
         )
@@ -326,7 +325,7 @@ class Worker:
         except Exception as error:
             self.counts.failed += 1
             reason = str(error) or type(error).__name__
-            # An ID is that of one entry only in its partition.
+            # IDs are unique within a partition only.
             named = f"{entry.id} of {self._stream}" if self._exclusive else entry.id
             log.warning("%s failed, delivery %d: %s", named, entry.deliveries, reason)
             if self._settings.max_deliveries and entry.deliveries >= self._settings.max_deliveries:
@@ -341,7 +340,7 @@ class Worker:
         """Acknowledges handled entries."""
         if self._done:
             acknowledged = await self._group.acknowledge(self._done)
-            self.counts.acknowledged += acknowledged  # after the wait: other workers count as well
+            self.counts.acknowledged += acknowledged  # after the wait: other workers count, too
             self._done.clear()
 
     async def _bury(self, entry: Entry, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Asking again and again until something holds, or a deadline has passed."""
+"""Polling until a condition holds or a deadline has passed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAUSE_S = 0.02
 
 
 class Clock(Protocol):
-    """What a poll needs of the module `time`."""
+    """The part of the module `time` that a poll needs."""
 
     def monotonic(self) -> float: ...
 

@@ -48,7 +48,7 @@ class Decision(NamedTuple):
 
 
 def decide(text: str, host: str, *, redirections: int = 0, seconds: float = 0.0) -> Decision:
-    """The next step after an error.
+    """Return the next step after an error.
 
     `host`: that of the node which answered, for errors without one. `redirections`, `seconds`: how
     often and for how long the request has been tried.
@@ -67,7 +67,7 @@ def decide(text: str, host: str, *, redirections: int = 0, seconds: float = 0.0)
 
 
 def address_of(name: str, port: str | int, host: str) -> Address:
-    """The address of a node by the name that another one gives it.
+    """Return the address of a node by the name in a reply.
 
     A node that does not know its own name has `host`, by which it was reached.
     """
@@ -80,6 +80,6 @@ def is_redirection(text: str) -> bool:
 
 
 def text_of(error: Exception) -> str:
-    """The text of one of redis-py's errors, as the server sent it."""
+    """Return the text of one of redis-py's errors as the server sent it."""
     code = CLASS_CODES.get(type(error).__name__)
     return f"{code} {error}" if code else str(error)

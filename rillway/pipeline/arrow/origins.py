@@ -66,7 +66,7 @@ class Origins:
         return bool(pc.all(pairs, min_count=0).as_py())
 
     def written(self, mark: Mark) -> tuple[int, int]:
-        """Return how many leading rows are written, and how many of them are of the mark's entry."""
+        """Return how many first rows are written, and how many of them are of the mark's entry."""
         before = _leading(_before(self, mark))
         same = _leading(_same(self.slice(before), mark))
         of_mark = min(same, mark.rows)

@@ -1,4 +1,4 @@
-"""`rillway archive`, for spark-submit: the same arguments, and Spark's tasks write the files."""
+"""`rillway archive` for spark-submit: the same arguments; Spark's tasks write the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts that the jobs share: options of the format, and errors in one line."""
+"""Options of the format and one-line errors, which the jobs share."""
 
 from __future__ import annotations
 

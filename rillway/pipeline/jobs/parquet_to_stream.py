@@ -1,4 +1,4 @@
-"""Rows of Parquet files as entries of a stream, for spark-submit: the format as a sink.
+"""Adds the rows of Parquet files to a stream, for spark-submit: the format as a sink.
 
     parquet_to_stream.py --from PATH --option stream=orders [--option NAME=VALUE ...]
 
@@ -18,11 +18,11 @@ from rillway.plurals import count_of
 
 
 def main(arguments: list[str]) -> int:
-    """Read, write, say how much. Returns the exit status."""
+    """Read, write, and print the number of rows. Returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="parquet_to_stream", description="Add the rows of Parquet files to a stream."
     )
-    parser.add_argument("--from", dest="source", required=True, metavar="PATH", help="a folder")
+    parser.add_argument("--from", dest="source", required=True, metavar="PATH", help="input folder")
     add_options(parser)
     options = parser.parse_args(arguments)
     with one_line_errors("parquet_to_stream") as outcome:

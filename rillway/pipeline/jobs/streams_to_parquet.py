@@ -1,4 +1,4 @@
-"""Entries of streams as a folder of Parquet files, for spark-submit: the format as a source.
+"""Writes the entries of streams to Parquet files, for spark-submit: the format as a source.
 
     streams_to_parquet.py --out PATH --option stream=orders [--option NAME=VALUE ...]
 
@@ -16,16 +16,18 @@ from rillway.pipeline.spark.frames import check_source
 from rillway.pipeline.spark.spark_session import spark_session
 from rillway.plurals import count_of
 
-# Bytes, duplicates and order of the fields, unless schemaMode is among the options.
+# Keeps bytes, duplicates and order of the fields, unless an option sets schemaMode.
 AS_THEY_ARE = {"schemaMode": "fields"}
 
 
 def main(arguments: list[str]) -> int:
-    """Read, write, say how much. Returns the exit status."""
+    """Read, write, and print the number of entries. Returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="streams_to_parquet", description="Write the entries of streams to Parquet files."
     )
-    parser.add_argument("--out", required=True, metavar="PATH", help="a folder that is not there")
+    parser.add_argument(
+        "--out", required=True, metavar="PATH", help="output folder; must not exist yet"
+    )
     add_options(parser)
     options = parser.parse_args(arguments)
     with one_line_errors("streams_to_parquet") as outcome:

@@ -12,13 +12,13 @@ from rillway.command_line.parser import Parser
 def make_parser() -> Parser:
     parser = Parser(
         "lag",
-        "How far consumer groups are behind, how fast they read, and when they will be through.",
+        "How far consumer groups are behind, how fast they read, and when they will catch up.",
     )
     parser.add_argument("--stream", action="append", help="a stream; may be given again")
     parser.add_argument(
         "--pattern",
-        help="all streams whose names match, such as 'orders:*', and those that --stream names "
-        "(default: all, unless some are named)",
+        help="all streams whose names match, such as 'orders:*', besides those of --stream "
+        "(default: all, without --stream)",
     )
     parser.add_argument(
         "--group", action="append", help="a group; may be given again (default: all groups)"
@@ -42,14 +42,14 @@ def make_parser() -> Parser:
         "--oldest-above",
         type=duration,
         metavar="TIME",
-        help="the same if an entry is pending that was added longer ago than this, such as 60s",
+        help="the same if a pending entry is older than TIME, such as 60s",
     )
     parser.add_argument(
         "--json", action="store_true", help="an object for each sample, instead of lines"
     )
     add_url(parser)
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the samples as CSV")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw them at the end")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw a plot at the end")
     return parser
 
 

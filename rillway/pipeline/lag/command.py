@@ -1,7 +1,8 @@
-"""`rillway lag`: how far groups are behind, how fast they read, and when they will be through.
+"""`rillway lag`: how far groups are behind, how fast they read, and when they will catch up.
 
-Any server from Redis 7.0 on. Each sample is a line for each group on standard output; at the end
-comes a table of the whole time. With `--json` each sample is an object instead, and no table comes.
+Works with any server from Redis 7.0 on. Each sample prints a line for each group on standard
+output; a table of the whole time follows at the end. With `--json` each sample is an object,
+without a table.
 
 Exits with 0, also if a signal ended it; 1 if it cannot go on, a limit cannot be checked, or a node
 of a cluster did not answer for the last sample; 2 for a bad argument; 3 if a group is over a limit
@@ -42,7 +43,7 @@ CSV_COLUMNS = (
 
 
 def main(arguments: list[str]) -> int:
-    """Sample until it is enough. Returns the exit status."""
+    """Sample until the end. Returns the exit status."""
     options = parse_options(arguments)
     try:
         with contextlib.ExitStack() as stack:
@@ -67,7 +68,7 @@ def main(arguments: list[str]) -> int:
 
 
 def warn_of_gone(recording: Recording, url: str) -> None:
-    """Groups of archives that are gone look like ones that never catch up."""
+    """Warn of groups of removed archives, which look like groups that never catch up."""
     groups: dict[str, list[str]] = {}
     for stream, group in recording.series:
         if archive_of(group):
@@ -85,7 +86,7 @@ def record(
     file: TextIO | None,
     interruption: Interruption,
 ) -> Recording:
-    """Samples, shown and written as they come, so that nothing is lost with the command."""
+    """Take samples; show and write each at once, so that an interruption loses none."""
     recording = Recording()
     writer = None if file is None else csv.writer(file)
     if writer is not None:
@@ -115,7 +116,7 @@ def show(
     options: argparse.Namespace,
     left_out: Sequence[str],
 ) -> None:
-    """One sample of all groups, as lines or as an object."""
+    """Print a sample of all groups, as lines or as an object."""
     if options.json:
         content = as_json(samples, recording)
         print(json.dumps(content | {"left_out": left_out}), flush=True)
@@ -125,7 +126,7 @@ def show(
 
 
 def as_json(samples: Sequence[GroupSample], recording: Recording) -> dict[str, Any]:
-    """`{"time_ms": ..., "groups": [...]}`; what is unknown is None."""
+    """Return `{"time_ms": ..., "groups": [...]}`; unknown figures are None."""
     groups = []
     for sample in samples:
         recent = recording.series[sample.stream, sample.group].recent
@@ -142,9 +143,9 @@ def as_json(samples: Sequence[GroupSample], recording: Recording) -> dict[str, A
 
 
 def status(recording: Recording, options: argparse.Namespace) -> int:
-    """The exit status, by the last samples; what is over a limit is said on standard error.
+    """Return the exit status by the last samples; print exceeded limits on standard error.
 
-    Raises LagUnknown, also for a group that is named and was not found, and if there is none: a
+    Raises LagUnknown, also for a named group that was not found, and if there are no groups: a
     mistyped pattern must not look like a group that is up to date.
     """
     limits = Limits(options.fail_above, options.oldest_above)
@@ -163,7 +164,7 @@ def status(recording: Recording, options: argparse.Namespace) -> int:
 
 
 def ticks(samples: int | None, every: float, interruption: Interruption) -> Iterator[int]:
-    """One for each sample that is to be taken, `every` seconds; no end if `samples` is None."""
+    """Yield a number for each sample to take, `every` seconds; without end if `samples` is None."""
     number, due = 0, time.monotonic()
     while samples is None or number < samples:
         if number and interruption.wait(max(due - time.monotonic(), 0)):
@@ -173,7 +174,7 @@ def ticks(samples: int | None, every: float, interruption: Interruption) -> Iter
 
 
 def line(sample: GroupSample, series: Series) -> str:
-    """`12:00:05 orders/g: 1,204 behind, 17 pending, 500 read and 300 added a second, ...`"""
+    """Return `12:00:05 orders/g: 1,204 behind, 17 pending, 500 read and 300 added a second, ...`"""
     clock = time.strftime("%H:%M:%S", time.localtime(sample.time_ms / 1000))
     lag = "an unknown number" if sample.lag is None else f"{sample.lag:,}"
     text = f"{clock} {sample.stream}/{sample.group}: {lag} behind, {sample.pending:,} pending"
@@ -187,7 +188,7 @@ def line(sample: GroupSample, series: Series) -> str:
 
 
 def outlook(series: Series) -> str | None:
-    """Return a phrase that says when the lag will be gone, if ever; None if that is too early."""
+    """Return a phrase for when the group will have caught up, if ever; None if it is too early."""
     recent = series.recent
     if recent.lag == 0:
         return "nothing left"
@@ -200,7 +201,7 @@ def outlook(series: Series) -> str | None:
 
 
 def table(recording: Recording) -> str:
-    """The whole time, a row for each group."""
+    """Return a table of the whole time, with a row for each group."""
     rows = []
     for (stream, group), series in sorted(recording.series.items()):
         lags, overall = series.lags, series.overall

@@ -20,9 +20,9 @@ from rillway.text import duration
 
 
 class Samples:
-    """`streams` by name, and all whose names match `pattern`.
+    """Takes samples of `streams`, and of all streams whose names match `pattern`.
 
-    A node that does not answer is asked once more for each sample.
+    A node that does not answer is asked again for each sample.
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class Samples:
 
     @property
     def left_out(self) -> list[str]:
-        """A sentence for each node that did not answer for the last sample."""
+        """A message for each node that did not answer for the last sample."""
         return away_sentences(self._connection.left_out.values(), self._away.values())
 
     def take(self) -> list[GroupSample]:
-        """Raises ConnectionLost of a single server, ServerError."""
+        """Take a sample. Raises ConnectionLost for a single server, ServerError."""
         if not self._finds_first:
             return sample_groups(self._connection, self._sampler)
         try:
@@ -58,8 +58,8 @@ class Samples:
     def _take_found(self) -> list[GroupSample]:
         link = self._connection
         if link.left_out:
-            link.leave_out()  # one may be back
-        # SCAN asks one node; the streams of all may move at any time.
+            link.leave_out()  # a node may be back
+        # SCAN asks one node, and streams may move to other nodes at any time.
         found = set(find_streams(link, self._streams, self._pattern))
         self._known |= found
         self._away = away_of(link, self._known)
@@ -68,12 +68,12 @@ class Samples:
 
 
 class LagUnknown(Exception):
-    """A limit cannot be checked; the text names the group, and says why."""
+    """A limit cannot be checked; the message names the group and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`lag`: entries not delivered; `oldest_s`: age of the oldest pending entry. None: no limit."""
+    """`lag`: undelivered entries; `oldest_s`: age of the oldest pending entry. None: no limit."""
 
     lag: int | None = None
     oldest_s: float | None = None
@@ -83,11 +83,11 @@ class Limits:
         return self.lag is not None or self.oldest_s is not None
 
     def exceeded(self, samples: Iterable[GroupSample]) -> list[str]:
-        """A line for each limit that a group is over. Raises LagUnknown."""
+        """Return a line for each limit that a group exceeds. Raises LagUnknown."""
         return [line for sample in samples for line in self.exceeded_by(sample)]
 
     def exceeded_by(self, sample: GroupSample) -> Iterator[str]:
-        """Raises LagUnknown."""
+        """Yield a line for each limit that the sample exceeds. Raises LagUnknown."""
         name = f"{sample.stream}/{sample.group}"
         if self.lag is not None:
             if sample.lag is None:
@@ -106,7 +106,7 @@ PANELS = {"lag": "not delivered yet, entries", "pending": "not acknowledged yet,
 
 
 def draw(recording: Recording, path: Path, title: str) -> None:
-    """Write a PNG file. Raises PlotUnavailable, OSError."""
+    """Write a plot as a PNG file. Raises PlotUnavailable, OSError."""
     with drawn_figure(path, title, columns=len(PANELS)) as panels:
         for panel, (name, label) in zip(panels, PANELS.items(), strict=True):
             for (stream, group), series in sorted(recording.series.items()):

@@ -1,4 +1,4 @@
-"""Latency: how long entries were pending, and took in all, from a journal of acknowledgements.
+"""Latency: pending and total times of entries, from a journal of acknowledgements.
 
 `journal`        reads the journal, whole or as it grows
 `spark_journal`  the same with Spark

@@ -13,10 +13,10 @@ from rillway.pipeline.wire.ids import MAX_ID
 def make_parser() -> Parser:
     parser = Parser(
         "latency",
-        "How long entries were pending, from delivery to acknowledgement, and how long they took "
-        "from XADD on, from the journal of acknowledgements that Rillway keeps: XCFGSET orders "
-        "ACK-JOURNAL orders:acks. An entry is pending while its handler works, and before that "
-        "while the entries before it in the same batch are handled: with COUNT 1 there are none.",
+        "The times of entries from delivery to acknowledgement (pending) and from XADD to "
+        "acknowledgement (total), from Rillway's journal of acknowledgements: XCFGSET orders "
+        "ACK-JOURNAL orders:acks. An entry is pending while it is handled, and while earlier "
+        "entries of the same batch are; with COUNT 1 there are none.",
     )
     parser.add_argument("--stream", required=True, help="the stream that is acknowledged")
     parser.add_argument(
@@ -31,19 +31,23 @@ def make_parser() -> Parser:
     add_url(parser)
     add_range(parser)
     parser.add_argument(
-        "--follow", action="store_true", help="show what comes in, until Ctrl-C; then all of it"
+        "--follow",
+        action="store_true",
+        help="report new acknowledgements until Ctrl-C, then all of them",
     )
     parser.add_argument(
         "--every",
         type=interval,
         default=2.0,
         metavar="TIME",
-        help="how often --follow shows something (default: 2s)",
+        help="how often --follow reports (default: 2s)",
     )
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table as CSV, too")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw it, too")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table as CSV")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="also draw a plot")
     parser.add_argument(
-        "--spark", action="store_true", help="count with Spark: the same numbers, for millions"
+        "--spark",
+        action="store_true",
+        help="count with Spark: the same numbers, faster for many millions",
     )
     return parser
 

@@ -1,9 +1,8 @@
-"""`rillway latency`: how long entries were pending, and took in all, by group and consumer.
+"""`rillway latency`: pending and total times of entries, by group and consumer.
 
-It reads the journal that Rillway keeps of acknowledgements, from memory and from its archive. The
-tables and histograms go to standard output; progress goes to standard error. Exits with 0 when it
-is done, or was ended in --follow by a signal; 1 if it cannot go on, 2 for a bad argument,
-128 + N after signal N.
+It reads Rillway's journal of acknowledgements, from memory and from its archive. Tables and
+histograms go to standard output, progress to standard error. Exits with 0 when it is done, or when
+a signal ended --follow; 1 if it cannot go on, 2 for a bad argument, 128 + N after signal N.
 """
 
 from __future__ import annotations
@@ -52,11 +51,11 @@ WAIT_MS = 200
 
 
 class CountFailed(Exception):
-    """Spark could not count; the text is one line."""
+    """Spark failed to count; the message is one line."""
 
 
 def main(arguments: list[str]) -> int:
-    """Report once, or follow. Returns the exit status."""
+    """Report once, or follow the journal. Returns the exit status."""
     options = parse_options(arguments)
     try:
         return run(options)
@@ -80,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
             tally = count_by_spark(source, options.first, options.last)
             show(tally, options)
             return 0
-        # Spark sets a handler of signals of its own, so it comes before ours.
+        # Spark sets its own signal handler, so it starts before ours is set.
         interruption = stack.enter_context(Interruption())
         tally = Tally()
         try:
@@ -98,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Which acknowledgements are asked for, and where they are."""
+    """The acknowledgements to count, and where they are stored."""
 
     url: str
     stream: str
@@ -108,7 +107,7 @@ class Source:
 
 
 def _journal(options: argparse.Namespace) -> str:
-    """The key that is named, else the one that the server names. Raises StreamMissing."""
+    """Return the key given by the user or by the server. Raises StreamMissing."""
     with connect(options.url) as connection:
         if options.journal is None:
             return find_journal(connection, options.stream)
@@ -123,7 +122,7 @@ def _journal(options: argparse.Namespace) -> str:
 def count_here(
     source: Source, first: int, last: int, tally: Tally, interruption: Interruption
 ) -> None:
-    """Into `tally`, so that a part is there after an interruption. Raises Interrupted."""
+    """Count into `tally`, which has a part after an interruption. Raises Interrupted."""
     with (
         open_history(source.url, source.journal, source.archive, first, last) as history,
         Progress(f"reading {source.journal}", unit="acknowledgement") as progress,
@@ -137,7 +136,7 @@ def count_here(
 
 
 def count_by_spark(source: Source, first: int, last: int) -> Tally:
-    """Raises CountFailed."""
+    """Count with Spark. Raises CountFailed."""
     spark = spark_session("rillway latency")
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
@@ -158,7 +157,7 @@ def count_by_spark(source: Source, first: int, last: int) -> Tally:
 def follow(
     source: Source, options: argparse.Namespace, tally: Tally, interruption: Interruption
 ) -> None:
-    """A line for each group every so often, until a signal comes."""
+    """Print a line for each group at intervals, until a signal comes."""
     with Connection(url_of(source.url, source.journal)) as connection:
         after = read_facts(connection, source.journal).last_id
         if options.first != MIN_ID:
@@ -185,7 +184,7 @@ def rounds(follower: Follower, every: float, interruption: Interruption) -> Iter
 
 
 def show(tally: Tally, options: argparse.Namespace) -> None:
-    """Into the files that are asked for, and on standard output, which may be closed."""
+    """Write the requested files, then standard output, which may be closed."""
     if options.csv is not None:
         with options.csv.open("w", encoding="utf-8", newline="") as file:
             write_csv(tally, file)

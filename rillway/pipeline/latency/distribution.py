@@ -1,7 +1,7 @@
-"""Times that were counted by the millisecond, and what follows: percentiles and histograms.
+"""Distributions of times, counted by the millisecond: percentiles and histograms.
 
-How often each number of milliseconds occurred is all that is kept. So parts that were counted in
-different places add up exactly, and percentiles are exact, on either engine.
+Only the frequency of each number of milliseconds is kept. So parts counted in different processes
+add up exactly, and percentiles are exact with either engine.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
-# The classes of the histogram: a millisecond each, wider where there are few.
+# The classes of the histogram: a millisecond each, and wider ones for long times.
 BOUNDS_MS = (
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 60_000,
 )  # fmt: skip
-# In thousandths, so that ranks are whole numbers.
+# In thousandths, so that ranks are integers.
 PERCENTILES = {"p50": 500, "p90": 900, "p99": 990, "p99.9": 999}
 
 
 @dataclass(slots=True)
 class Distribution:
-    """Numbers of milliseconds, and how often each occurred."""
+    """Numbers of milliseconds, with the frequency of each."""
 
     counts: Counter[int] = field(default_factory=Counter)
 
@@ -37,7 +37,7 @@ class Distribution:
 
     @property
     def maximum(self) -> int | None:
-        """None if nothing was counted."""
+        """The greatest time; None if nothing was counted."""
         return max(self.counts, default=None)
 
     def percentile(self, per_mille: int) -> int | None:
@@ -54,12 +54,12 @@ class Distribution:
         return found | {"max": self.maximum}
 
     def cumulative(self) -> Iterator[tuple[int, int]]:
-        """(milliseconds, how many took no longer), ascending."""
+        """Yield (milliseconds, number of times that are no longer), ascending."""
         times = sorted(self.counts)
         return zip(times, accumulate(self.counts[ms] for ms in times), strict=True)
 
     def histogram(self) -> Iterator[tuple[int, int | None, int]]:
-        """(from, up to but without, count) in ms, without empty classes; the last has no end."""
+        """Yield (start, end, count) of each class that is not empty, in ms; the last has no end."""
         for lower, upper in pairwise((0, *BOUNDS_MS, None)):
             assert lower is not None
             inside = sum(
@@ -75,9 +75,9 @@ class Distribution:
 class Latencies:
     """The latencies of one group or consumer.
 
-    `pending`: from the last delivery to the acknowledgement; `total`: from the entry's ID to
-    the acknowledgement; `count`: the number of acknowledgements. An entry that was given back
-    before has no last delivery, and an ID need not be a time.
+    `pending`: from the last delivery to the acknowledgement; `total`: from the entry's ID to the
+    acknowledgement; `count`: the number of acknowledgements. An entry that was given back has no
+    last delivery, and an ID need not be a time.
     """
 
     count: int = 0
@@ -92,9 +92,9 @@ class Latencies:
 
 @dataclass(slots=True)
 class Tally:
-    """All that was counted of a journal: latencies by group and consumer.
+    """The counts of a journal: latencies by group and consumer.
 
-    `unreadable`: entries that no server has written into a journal like this.
+    `unreadable`: the number of entries that are not in the format of a journal.
     """
 
     latencies: dict[tuple[str, str], Latencies] = field(default_factory=dict)
@@ -113,13 +113,13 @@ class Tally:
         self.unreadable += other.unreadable
 
     def groups(self) -> dict[str, Latencies]:
-        """All consumers of each group together, by name."""
+        """Return the latencies of each group, all consumers together, by name."""
         found: dict[str, Latencies] = {}
         for (group, _), latencies in sorted(self.latencies.items()):
             found.setdefault(group, Latencies()).merge(latencies)
         return found
 
     def consumers(self, group: str) -> dict[str, Latencies]:
-        """Those of one group, by name."""
+        """Return the latencies of a group's consumers, by name."""
         named = {name: one for (of, name), one in self.latencies.items() if of == group}
         return dict(sorted(named.items()))

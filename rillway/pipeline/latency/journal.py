@@ -1,8 +1,8 @@
-"""A journal's entries, counted: column by column, a million of them within seconds. No Spark.
+"""Counts the entries of a journal, column by column, a million in seconds, without Spark.
 
-The server writes the journal (XCFGSET key ACK-JOURNAL name); its fields are named in the order in
-which they stand there. Other entries are counted as unreadable. A clock that went back makes times
-less than none: they count as 0.
+The server writes the journal (XCFGSET key ACK-JOURNAL name); its fields are listed below in their
+order. Other entries are counted as unreadable. Negative times, after a clock was set back, count as
+0.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from rillway.pipeline.wire.facts import as_map
 from rillway.pipeline.wire.ids import format_id, parse_id
 
 NAMES = ("stream", "group", "consumer", "id", "delivered", "acked", "deliveries")
-# What fits into 64 bits for sure; years beyond the year 30,000,000.
+# A limit that fits into 64 bits, beyond the year 30,000,000.
 NUMBER = r"^[0-9]{1,18}$"
 TIME_ID = r"^[0-9]{1,18}-[0-9]{1,20}$"
 
 
 class NoJournal(Exception):
-    """There is no journal to read; the text says what to do."""
+    """There is no journal to read; the message says what to do."""
 
 
 def find_journal(connection: Connection, stream: str) -> str:
-    """The key of a stream's journal. Raises NoJournal, StreamMissing, ServerError."""
+    """Return the key of a stream's journal. Raises NoJournal, StreamMissing, ServerError."""
     check_there(connection, stream, remedy="--journal reads the journal of one that is gone")
     try:
         key = as_map(connection.call("XINFO", "POLICY", stream)).get(b"ack-journal")
     except ServerError as error:
         if "subcommand" not in str(error).lower():
             raise
-        key = None  # a Redis keeps no journals
+        key = None  # Redis has no journals
     if key is None:
         raise NoJournal(
             f"{stream} has no journal of acknowledgements. Rillway keeps one from when it is told "
@@ -48,15 +48,15 @@ def find_journal(connection: Connection, stream: str) -> str:
 
 
 def journal_name(connection: Connection, stream: str) -> str:
-    """A name for a stream's journal: in a cluster, in the stream's slot."""
+    """Return a name for a stream's journal, in a cluster one in the stream's slot."""
     name = f"{stream}:acks"
     return name if connection.slot(name) == connection.slot(stream) else f"{{{stream}}}:acks"
 
 
 def count(batch: pa.RecordBatch, stream: str, groups: Collection[str] = ()) -> Tally:
-    """The acknowledgements of `stream` among entries of a journal, in the columns of schema.py.
+    """Count the acknowledgements of `stream` in entries of a journal, columns as in schema.py.
 
-    `groups`: those only; empty for all.
+    `groups`: the groups to count; empty for all.
     """
     tally = Tally()
     columns = _columns(batch)
@@ -82,7 +82,7 @@ def count(batch: pa.RecordBatch, stream: str, groups: Collection[str] = ()) -> T
 
 
 def _columns(batch: pa.RecordBatch) -> pa.Table:
-    """The fields as columns, of those entries that have the fields of a journal."""
+    """Return the fields as columns, of entries in the format of a journal."""
     fields = batch.column("fields")
     fields = fields.filter(pc.equal(pc.list_value_length(fields), len(NAMES)))
     names, values = pc.list_flatten(fields).flatten()
@@ -108,7 +108,7 @@ def _texts(values: pa.Array) -> pa.Array:
 
 
 def _id_ms(ids: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The time in an ID; null where it is none that a clock shows."""
+    """Return the times in IDs; null for those that are no clock's."""
     halves = pc.replace_substring_regex(ids, "-.*$", "")
     known = pc.match_substring_regex(ids, TIME_ID)
     return pc.if_else(known, halves, pa.scalar(None, pa.string())).cast(pa.int64())
@@ -119,7 +119,7 @@ def _between(start: pa.ChunkedArray, end: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _rows(table: pa.Table, names: list[str]) -> list[tuple]:  # type: ignore[type-arg]
-    """Each combination of the columns' values that there is, and how often there is."""
+    """Return each distinct combination of the columns' values, and its frequency."""
     counted = table.group_by(names).aggregate([([], "count_all")])
     return list(zip(*(counted[name].to_pylist() for name in [*names, "count_all"]), strict=True))
 
@@ -128,7 +128,7 @@ COUNT = 1000
 
 
 class Follower:
-    """Reads a journal from the entry after `after` on."""
+    """Reads a growing journal, from the entry after `after` on."""
 
     def __init__(
         self, connection: Connection, journal: str, stream: str, groups: Collection[str], after: int

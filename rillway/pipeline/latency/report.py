@@ -1,4 +1,4 @@
-"""Latencies in words: tables, the histogram in the form of the Redis streams tutorial, CSV."""
+"""Reports of latencies: tables, plots, CSV, and the histogram of the Redis streams tutorial."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rillway.pipeline.latency.distribution import PERCENTILES, Distribution, Lat
 from rillway.plurals import count_of
 from rillway.text import text_table
 
-EVERYBODY = "(all)"  # of a group; its consumers stand below
+EVERYBODY = "(all)"  # of a group; its consumers follow below
 NOBODY = "(none)"  # an entry that was given back, and acknowledged nevertheless
 MEASURES = {
     "pending": "from the last delivery to the acknowledgement, with the wait in its batch",
     "total": "from the entry's ID to the acknowledgement",
 }
-# Below the first table. What a handler takes by itself, no server knows.
+# Below the first table: servers do not know the time of a handler alone.
 BATCHES = (
     "Of what XREADGROUP COUNT n delivers at once, the last entry waits for the n - 1 before it:\n"
     "a smaller COUNT makes pending times shorter; with COUNT 1 they are those of the handler alone."
@@ -27,7 +27,7 @@ POINTS = (*PERCENTILES, "max")
 
 
 def lines(tally: Tally, stream: str) -> Iterator[str]:
-    """All of it: a table for each measure, and a histogram for each group."""
+    """Yield the whole report: a table for each measure, and a histogram for each group."""
     named = list(_rows(tally))
     if not named:
         yield f"{stream}: no acknowledgements"
@@ -53,7 +53,7 @@ def lines(tally: Tally, stream: str) -> Iterator[str]:
 
 
 def histogram_lines(distribution: Distribution) -> Iterator[str]:
-    """`Processed between 0 and 1 ms -> 74.11%`, without classes into which nothing fell."""
+    """Yield `Processed between 0 and 1 ms -> 74.11%`, without empty classes."""
     total = distribution.count
     for lower, upper, count in distribution.histogram():
         share = f"{count / total:.2%}"
@@ -64,7 +64,7 @@ def histogram_lines(distribution: Distribution) -> Iterator[str]:
 
 
 def short_lines(tally: Tally, stream: str) -> Iterator[str]:
-    """A line for each group: for what has come in since the last time."""
+    """Yield a line for each group, for the acknowledgements since the last report."""
     for group, latencies in tally.groups().items():
         parts = [f"{stream}/{group}: {latencies.count:,} acknowledged"]
         for measure in MEASURES:
@@ -77,7 +77,7 @@ def short_lines(tally: Tally, stream: str) -> Iterator[str]:
 
 
 def write_csv(tally: Tally, file: TextIO) -> None:
-    """A line for each group and each consumer; empty where nothing is known."""
+    """Write a line for each group and consumer; unknown values are empty."""
     writer = csv.writer(file)
     points = [f"{measure}_{point}_ms" for measure in MEASURES for point in POINTS]
     writer.writerow(["group", "consumer", "count", *points])
@@ -87,7 +87,7 @@ def write_csv(tally: Tally, file: TextIO) -> None:
 
 
 def _rows(tally: Tally) -> Iterator[tuple[str, str, Latencies]]:
-    """Each group, and its consumers."""
+    """Yield each group, then its consumers."""
     for group, together in tally.groups().items():
         yield group, EVERYBODY, together
         for consumer, latencies in tally.consumers(group).items():
@@ -96,7 +96,7 @@ def _rows(tally: Tally) -> Iterator[tuple[str, str, Latencies]]:
 
 # More consumers could not be distinguished.
 MAX_CONSUMERS = 10
-# Where 0 is drawn: the axis is logarithmic, and times are whole milliseconds.
+# The place of 0 on the logarithmic axis; times are whole milliseconds.
 ZERO_MS = 0.5
 
 
@@ -117,7 +117,7 @@ def draw(tally: Tally, path: Path, title: str) -> None:
 
 
 def curves(tally: Tally) -> list[tuple[str, str, Latencies]]:
-    """(label, style of the line, latencies) of each group, and of its consumers if they are few."""
+    """Return (label, line style, latencies) of each group, and of its consumers if they are few."""
     found = []
     for group, together in tally.groups().items():
         found.append((group, "-", together))
@@ -132,5 +132,5 @@ def _curve(panel: Any, label: str, style: str, distribution: Distribution) -> No
     if points:
         times = [max(ms, ZERO_MS) for ms, _ in points]
         shares = [100 * up_to_here / distribution.count for _, up_to_here in points]
-        # From 0 % at the left, so that a single time is seen, too.
+        # From 0 % at the left, so that a single time is visible.
         panel.plot([times[0], *times], [0.0, *shares], style, label=label, drawstyle="steps-post")

@@ -1,7 +1,6 @@
-"""A journal's entries, counted by Spark: for what no single process reads within minutes.
+"""Counts the entries of a large journal with Spark.
 
-The tasks count, and what comes back is as small as the number of different times. The numbers are
-those of journal.py, which says what they mean.
+The tasks count, and return a row for each distinct time. journal.py explains the numbers.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ COUNT, PENDING, TOTAL, UNREADABLE = "count", "pending", "total", "unreadable"
 
 
 def count_with_spark(entries: DataFrame, stream: str, groups: Collection[str] = ()) -> Tally:
-    """`entries` in the columns of schema.py; they are read once. Spark's errors pass through."""
+    """Count `entries`, with the columns of schema.py; reads them once. Raises Spark's errors."""
     from pyspark.sql import functions as sql
 
     wanted = sql.col("stream") == stream
     if groups:
         wanted &= sql.col("group").isin(*groups)
-    # Several for an entry, or none if it is not wanted.
+    # Several rows for an entry, or none if it is not wanted.
     times = (
         sql.when(~_is_readable(), sql.array(_time(UNREADABLE, _unknown())))
         .when(wanted, sql.array(*_times()))
@@ -49,7 +48,7 @@ def count_with_spark(entries: DataFrame, stream: str, groups: Collection[str] = 
 
 
 def _with_values(entries: DataFrame) -> DataFrame:
-    """The names of an entry's fields in `names`, and the value of each in a column of its own."""
+    """Add `names`, the names of an entry's fields, and a column for the value of each."""
     from pyspark.sql import functions as sql
 
     fields = sql.col("fields")
@@ -72,7 +71,7 @@ def _is_readable() -> Column:
 
 
 def _times() -> list[Column]:
-    """Return the values to count of one entry: structs of what is measured and its ms."""
+    """Return the values to count of one entry: structs of a measure and its ms."""
     from pyspark.sql import functions as sql
 
     delivered, acked = (sql.col(name).try_cast("bigint") for name in ("delivered", "acked"))
@@ -99,5 +98,5 @@ def _unknown() -> Column:
 def _between(start: Column, end: Column) -> Column:
     from pyspark.sql import functions as sql
 
-    # greatest() would take 0 where the start is unknown.
+    # greatest() would return 0 for an unknown start.
     return sql.when(start.isNotNull(), sql.greatest(end - start, sql.lit(0)))

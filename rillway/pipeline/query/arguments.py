@@ -22,12 +22,12 @@ FORMATS = ("table", "json", "csv", "parquet")
 def make_parser() -> Parser:
     parser = Parser(
         "query",
-        "Entries of a stream in a range of time, from its archive and from memory: "
-        "each once, also while it is archived and trimmed.",
+        "Entries of a stream in a range of time, from its archive and from memory, each exactly "
+        "once, even during archiving and trims.",
     )
     parser.add_argument("--stream", required=True, help="the key of the stream")
     parser.add_argument(
-        "--archive", metavar="PATH", help="the folder of the archive (default: memory alone)"
+        "--archive", metavar="PATH", help="the folder of the archive (default: memory only)"
     )
     add_storage_options(parser)
     add_url(parser)
@@ -37,14 +37,14 @@ def make_parser() -> Parser:
         "--epochs",
         choices=EPOCH_CHOICES,
         default=ALL,
-        help="where the stream's history has parted, in a failover for one: all that was ever "
-        "archived, or what leads to the present stream (default: %(default)s)",
+        help="if the stream's history has diverged, for example in a failover: all archived "
+        "histories, or only the one that leads to the present stream (default: %(default)s)",
     )
     parser.add_argument(
         "--where",
         metavar="SQL",
         help="a condition in Spark's SQL, on stream, id, ms, seq, ts, epoch, fields (by name, as "
-        "text: \"fields['carrier'] = 'UA'\"), raw (as they are), and the typed columns of the "
+        "text: \"fields['carrier'] = 'UA'\"), raw (unchanged), and the typed columns of the "
         "archive",
     )
     parser.add_argument("--format", choices=FORMATS, default="table", help="(default: %(default)s)")
@@ -53,8 +53,8 @@ def make_parser() -> Parser:
         type=lambda text: text.split(","),
         default=[],
         metavar="A,B",
-        help="the fields or typed columns that are columns of the CSV (default: typed ones, and "
-        "all fields as JSON in one)",
+        help="the fields or typed columns of the CSV (default: all typed columns, and one with "
+        "all fields as JSON)",
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help="(default: standard output)")
     parser.add_argument("--limit", type=from_one, metavar="N", help="the first N entries only")

@@ -142,7 +142,7 @@ class TableOutput:
         return "  ".join([*padded, cells[-1]]) + "\n"
 
     def _left(self, batch: pa.RecordBatch) -> Iterator[list[tuple[bytes, bytes]]]:
-        """Return the fields of each entry that no typed column shows."""
+        """Yield the fields of each entry that no typed column shows."""
         nulls = {name: batch.column(name).is_null().to_pylist() for name in self._typed}
         for row, pairs in enumerate(pairs_of(batch)):
             if self._fields is None:

@@ -155,7 +155,7 @@ def tokens(condition: str, *, double_quotes: bool = False) -> list[Token] | None
 
 
 def _bounds(found: Sequence[Token], reading: Reading) -> Iterator[Bounds]:
-    """Return the bounds of each usable comparison."""
+    """Yield the bounds of each usable comparison."""
     parts: list[list[Token]] = [[]]
     depth = 0
     for token in found:

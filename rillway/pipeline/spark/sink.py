@@ -59,7 +59,7 @@ class _Writer:
         return WrittenEntries(written.entries, written.skipped)
 
     def _ledger(self) -> tuple[str, int, int]:
-        """Return writer, partition and batch, which name the ledger."""
+        """Name the ledger by writer, partition and batch."""
         raise NotImplementedError
 
 

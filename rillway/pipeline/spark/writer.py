@@ -255,7 +255,7 @@ class EntryWriter:
 
 
 def _by_place(streams: pa.Array, place: Callable[[str], object]) -> Iterator[pa.Array | None]:
-    """Return the numbers of the rows of each ledger; None means all."""
+    """Yield the numbers of the rows of each ledger; None means all."""
     by_place: dict[object, list[str]] = {}
     for name in streams.unique().to_pylist():
         by_place.setdefault(place(name), []).append(name)
@@ -267,7 +267,7 @@ def _by_place(streams: pa.Array, place: Callable[[str], object]) -> Iterator[pa.
 
 
 def chunk_bounds(requests: pa.BinaryArray, rows: int) -> Iterator[tuple[int, int]]:
-    """Return where chunks begin and their numbers of rows: at most `rows`, and CHUNK_BYTES.
+    """Yield where chunks begin and their numbers of rows: at most `rows`, and CHUNK_BYTES.
 
     A larger row is a chunk of its own.
     """
