@@ -135,7 +135,7 @@ SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
     ),
     "latency": (
         partial(run, "pipeline.latency"),
-        "how long entries are pending, and take in all: rillway latency --help",
+        "pending and total times of entries: rillway latency --help",
     ),
     "lag": (
         partial(run, "pipeline.lag"),
@@ -143,7 +143,7 @@ SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
     ),
     "console": (
         partial(run, "console"),
-        "a page in the browser that shows it all: rillway console --help",
+        "watch a server in the browser: rillway console --help",
     ),
     "demo": (
         partial(run, "demo"),

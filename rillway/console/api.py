@@ -43,7 +43,7 @@ STATUSES = {
 
 
 class ApiError(Exception):
-    """An answer other than 200."""
+    """A response other than 200."""
 
     def __init__(self, status: int, code: str, text: str) -> None:
         super().__init__(text)
@@ -51,7 +51,7 @@ class ApiError(Exception):
 
 
 class Call:
-    """A request of a viewer who may make it, and its parameters. Raises ApiError for wrong ones."""
+    """An authorised request of a viewer, and its parameters. Raises ApiError for wrong ones."""
 
     def __init__(self, request: Request, session: Session) -> None:
         self.request, self.session = request, session
@@ -78,7 +78,7 @@ class Call:
         return from_path(self.request.path_params["group"])
 
     async def watch(self) -> Watch:
-        """That of the database, with its figures. Raises redis.RedisError."""
+        """Return the watch of the database, with its figures. Raises redis.RedisError."""
         return (await self.console.audience(self.session, self.db)).watch
 
     def text(self, name: str, default: str = "") -> str:
@@ -96,14 +96,14 @@ class Call:
         return max(self.number("limit", PAGE_ENTRIES, MAX_PAGE_ENTRIES), 1)
 
     def span(self) -> str:
-        """Of a history."""
+        """Return the span of a history."""
         span = self.text("span", "5m")
         if span not in SPANS:
             raise ApiError(400, "BAD", f"span: expected one of {', '.join(SPANS)}")
         return span
 
     def id(self, name: str) -> str | None:
-        """An ID of an entry."""
+        """Return the ID of an entry."""
         text = self.text(name)
         try:
             return format_id(parse_id(text)) if text else None
@@ -111,7 +111,7 @@ class Call:
             raise ApiError(400, "BAD", f"{name}: {error}") from None
 
     def bound(self, name: str, default: str) -> str:
-        """`from` and `to`: an ID, or a time such as -1h; a time at the end is not included."""
+        """Return `from` or `to`: an ID, or a time such as -1h, exclusive at the end."""
         text = self.text(name).strip()
         if not text:
             return default
@@ -135,7 +135,7 @@ class Call:
             raise ApiError(400, "BAD", f"ids: {error}") from None
 
     def name(self, name: str) -> bytes:
-        """A name that is not empty."""
+        """Return a name that is not empty."""
         try:
             value = from_json(self.body.get(name))
         except ValueError as error:
@@ -163,7 +163,7 @@ def session_of(request: Request) -> Session | None:
 
 
 def reading(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """The endpoint of a handler that returns JSON, or a Response."""
+    """Return the endpoint of a handler that returns JSON or a Response."""
 
     async def endpoint(request: Request) -> Response:
         try:
@@ -179,7 +179,7 @@ def reading(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
 
 
 def writing(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """The same for a write: it must come from a page of the console. See security.py."""
+    """Return the endpoint of a write, which must come from a page; see security.py."""
 
     async def checked(call: Call) -> Any:
         refusal = refusal_of_write(call.request, call.session)
@@ -207,7 +207,7 @@ async def read_body(request: Request) -> dict[str, Any]:
 
 
 def as_api_error(error: Exception) -> ApiError:
-    """Raises `error` itself if it is a defect of ours."""
+    """Convert an error. Raises `error` itself if it is a defect of the console."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, redis.RedisError | Refused):
@@ -411,7 +411,7 @@ def outcome(found: Outcome) -> dict[str, Any]:
 
 
 async def events(call: Call) -> Response:
-    """Server-sent events of a view; `key` and `group` are percent-encoded twice, as in paths."""
+    """Send the events of a view; `key` and `group` are percent-encoded twice, as in paths."""
     view = view_of(call)
     since = call.request.headers.get("last-event-id") or call.text("since") or None
     if since is not None:
@@ -487,7 +487,7 @@ WRITES: dict[str, Handler] = {
 
 
 def routes(is_read_only: bool) -> Iterable[BaseRoute]:
-    """A console that is read-only has no routes that write."""
+    """Yield the routes; a read-only console has none that write."""
     for path, handler in READS.items():
         yield Route(path, reading(handler), methods=["GET"])
     if not is_read_only:

@@ -1,4 +1,4 @@
-"""The console as an ASGI application: routes, templates, what all answers have in common."""
+"""The console as an ASGI application: routes, templates, common headers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NameConvertor(Convertor[str]):
 
 
 class DatabaseConvertor(IntegerConvertor):
-    """A number that Python converts, and that a server may be asked for."""
+    """A number small enough for Python and for servers."""
 
     regex = "[0-9]{1,9}"
 
@@ -46,7 +46,7 @@ register_url_convertor("db", DatabaseConvertor())
 
 
 def create(console: Console) -> Starlette:
-    """`console` is opened and closed with the application."""
+    """Create the application, which opens and closes `console`."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -82,12 +82,12 @@ async def http_error(request: Request, error: Exception) -> Response:
 
 
 async def disconnected(_: Request, __: Exception) -> Response:
-    """The client left before the end of the body, and reads no answer."""
+    """Answer a client that left before the end of the body."""
     return Response(status_code=400)
 
 
 async def defect(request: Request, _: Exception) -> Response:
-    """The log has the traceback. This answer passes no middleware."""
+    """Answer after a defect, whose traceback is logged. This response passes no middleware."""
     answer = failure(request, 500, "DEFECT", "The console failed; its log says where.")
     answer.headers.update(HEADERS)
     return answer

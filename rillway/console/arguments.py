@@ -26,9 +26,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--port", type=port, default=DEFAULT_PORT, help="0 takes a free one (default: %(default)s)"
     )
-    parser.add_argument(
-        "--read-only", action="store_true", help="show everything, and change nothing"
-    )
+    parser.add_argument("--read-only", action="store_true", help="allow no changes")
     parser.add_argument(
         "--password-file",
         dest="password",
@@ -43,7 +41,7 @@ def make_parser() -> Parser:
         action="append",
         default=[],
         metavar="NAME",
-        help="another name by which browsers may ask for the console; may be given again",
+        help="another host name that browsers may use; may be given again",
     )
     parser.add_argument(
         "--dead-letters",
@@ -56,7 +54,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--insecure",
         action="store_true",
-        help="allow an address that is no loopback one without TLS and a login",
+        help="allow an address other than loopback without TLS and a login",
     )
     return parser
 

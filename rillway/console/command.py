@@ -83,24 +83,24 @@ async def serve(options: argparse.Namespace) -> int:
     scheme = "http" if options.tls_cert is None else "https"
     host = f"[{options.bind}]" if ":" in options.bind else options.bind
     print(f"{scheme}://{host}:{opened.getsockname()[1]}/", flush=True)
-    # Once uvicorn has ended in order, it raises the signal again.
+    # uvicorn raises the signal again after an orderly end.
     signal.signal(signal.SIGTERM, lambda *_: None)
     await uvicorn.Server(config).serve(sockets=[opened])
     return 0
 
 
 def listening_socket(address: str, port: int) -> socket.socket:
-    """Raises OSError."""
+    """Return a listening socket. Raises OSError."""
     (family, *_), *_ = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)
     opened = socket.socket(family, socket.SOCK_STREAM)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     opened.bind((address, port))
-    opened.listen()  # before the address is printed: whoever reads it may connect
+    opened.listen()  # before the address is printed: a reader may connect at once
     return opened
 
 
 def exposure(options: argparse.Namespace, *, is_login: bool) -> str | None:
-    """Why it may not be reached from other machines as it is asked to; None if it may."""
+    """Return why the console must not be reachable from other machines; None if it may be."""
     from rillway.console.security import is_loopback
 
     if options.insecure or is_loopback(options.bind):

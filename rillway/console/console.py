@@ -1,4 +1,4 @@
-"""What all requests of one console share: settings, sessions, watches and their audiences."""
+"""Shared state of all requests of a console: settings, sessions, watches, audiences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLEAN_UP_SECONDS = 60.0
 
 
 class Kind(Enum):
-    """Who may look: see login.py."""
+    """The kinds of access: see login.py."""
 
     OPEN = "open"
     PASSWORD = "password"
@@ -28,8 +28,11 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Settings:
-    """`password` is the console's own. `dead_letters` names streams' streams of dead letters where
-    they are not `<name>:dead`."""
+    """The settings of a console.
+
+    `password` is the console's own. `dead_letters`: the streams of dead letters that are not
+    `<name>:dead`.
+    """
 
     url: str
     password: str | None = None
@@ -43,7 +46,7 @@ class Settings:
 
 
 class Console:
-    """Open it before use; `link` is that of the URL itself."""
+    """A console, to be opened before use. `link` is that of the URL."""
 
     def __init__(
         self,
@@ -79,7 +82,7 @@ class Console:
     # -- sessions ----------------------------------------------------------------------------------
 
     def session(self, secret: str | None) -> Session | None:
-        """The session of a cookie; without logins, all share one."""
+        """Return the session of a cookie; without logins, all share one."""
         return self._shared if self.kind is Kind.OPEN else self.sessions.find(secret)
 
     def is_open(self, session: Session, secret: str | None) -> bool:
@@ -112,7 +115,7 @@ class Console:
     # -- watches -----------------------------------------------------------------------------------
 
     async def audience(self, session: Session, db: int) -> Audience:
-        """The watch of a database, with its figures as soon as there are any.
+        """Return the viewers of a database's watch, once it has figures.
 
         Raises redis.RedisError if there is no such database.
         """
@@ -120,7 +123,7 @@ class Console:
             try:
                 await session.link.call(db, "PING")
             except redis.exceptions.NoPermissionError as error:
-                if "'ping'" not in str(error):  # but SELECT: there may be no such database
+                if "'ping'" not in str(error):  # except by SELECT: the database may not exist
                     raise
             except UNREACHABLE:
                 if db != self.link.default_db:
@@ -156,7 +159,7 @@ class Console:
 
 
 async def kind_of(settings: Settings) -> Kind:
-    """Whether the server asks for a password. Raises redis.RedisError if it cannot be asked."""
+    """Return whether the server asks for a password. Raises redis.RedisError."""
     link = Link(settings.url)
     try:
         await link.call(link.default_db, "PING")

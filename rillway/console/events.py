@@ -1,8 +1,8 @@
 """Server-sent events: the figures of a page once a second, and entries as they arrive.
 
-All viewers of a database share one sampler, all viewers of a stream one XREAD. A viewer that reads
-slowly gets the newest sample, not all of them. Of a busy stream 100 entries a second are shown, the
-newest ones; the others are counted.
+All viewers of a database share one sampler, all viewers of a stream one XREAD. A slow viewer gets
+the newest sample, not all of them. For a busy stream the newest 100 entries a second are shown; the
+others are counted.
 
 Events: `sample`, `entries`, `gone` (the stream), `notice` (for people: the connection).
 """
@@ -30,7 +30,7 @@ PING_SECONDS = 15.0
 QUEUED_EVENTS = 50
 SHOWN_A_SECOND = 100
 BLOCK_MS = 2000
-# Each waits on a connection of its own: some of the link's are left to requests.
+# Each tail blocks a connection: some of the link's must remain for requests.
 MAX_TAILS = CONNECTIONS * 4 // 5
 PAUSE_SECONDS = 0.2
 TOO_MANY_TAILS = (
@@ -39,14 +39,14 @@ TOO_MANY_TAILS = (
 
 
 def encode(event: str, data: object, event_id: str | None = None) -> bytes:
-    """One event as it is sent. JSON has no line breaks of its own."""
+    """Return an event as it is sent. JSON has no line breaks."""
     lines = [f"id: {event_id}"] if event_id else []
     lines += [f"event: {event}", f"data: {json.dumps(data, separators=(',', ':'))}"]
     return ("\n".join(lines) + "\n\n").encode()
 
 
 class Viewer:
-    """One open page: the newest sample, and the other events in order, until they are sent."""
+    """One open page: holds the newest sample, and other events in order, until they are sent."""
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -63,7 +63,7 @@ class Viewer:
         self._ready.set()
 
     async def events(self, is_open: Callable[[], bool]) -> AsyncGenerator[bytes]:
-        """Bytes to send, until the session ends."""
+        """Yield bytes to send, until the session ends."""
         yield f"retry: {RETRY_MS}\n\n".encode()
         while is_open():
             try:
@@ -97,7 +97,7 @@ class Audience:
 
     @contextlib.asynccontextmanager
     async def viewer(self, view: View, since: str | None) -> AsyncIterator[Viewer]:
-        """`since`: the newest entry that a page with a tail shows."""
+        """Register a viewer. `since`: the newest entry that a page with a tail shows."""
         viewer = Viewer(view)
         self.viewers.add(viewer)
         tail = None
@@ -118,7 +118,7 @@ class Audience:
                 await tail.close()
 
     def _tail(self, key: bytes) -> Tail | None:
-        """None if as many other streams are followed already."""
+        """Return the tail of a stream; None if too many streams are followed already."""
         if key not in self._tails and len(self._tails) >= MAX_TAILS:
             return None
         return self._tails.setdefault(key, Tail(self.watch.link, self.watch.db, key))
@@ -148,7 +148,7 @@ def connection_notice(watch: Watch) -> dict[str, Any]:
 
 
 class Tail:
-    """Reads what is added to one stream, for all who look at it."""
+    """Reads new entries of a stream, for all its viewers."""
 
     def __init__(self, link: Link, db: int, key: bytes) -> None:
         self.key = key
@@ -162,11 +162,11 @@ class Tail:
         self._began = asyncio.Event()
 
     async def join(self, viewer: Viewer, since: str | None) -> None:
-        """Send what came after the entry `since`, and from now on what arrives."""
+        """Send entries after `since`, and from now on new ones."""
         if self._task is None:
             self._task = asyncio.create_task(self._run())
         self._viewers.add(viewer)
-        # Not before: what is added between this read and the end would be left out.
+        # Not before: entries added between this read and the end would be missed.
         await self._began.wait()
         if since is not None:
             with contextlib.suppress(redis.RedisError):
@@ -188,9 +188,9 @@ class Tail:
                 await self._task
 
     async def _find_end(self) -> None:
-        """From where to read: what is there now was shown. A stream that is not there has nothing.
+        """Find the last ID, from which to read: older entries were shown.
 
-        Not `$`, by which two reads leave out what is added between them.
+        Not `$`: entries added between two reads would be missed.
         """
         with contextlib.suppress(redis.ResponseError):
             info = as_map(await self._link.call(self._db, "XINFO", "STREAM", self.key))
@@ -215,7 +215,7 @@ class Tail:
                 await asyncio.sleep(BLOCK_MS / 1000)
 
     async def _step(self) -> None:
-        """Wait for entries; of a busy stream, look at the newest ones once a second."""
+        """Wait for entries; for a busy stream, read the newest ones once a second."""
         if self._is_busy:
             await asyncio.sleep(1)
             entries, skipped = await self._newest()
@@ -239,7 +239,7 @@ class Tail:
         return entries
 
     async def _newest(self) -> tuple[list[Entry], int]:
-        """The newest entries, and how many came before them and are not among them."""
+        """Return the newest entries, and the number of skipped ones."""
         info, newest = await self._link.call_all(
             self._db,
             [
@@ -260,7 +260,7 @@ class Tail:
         return [parse_entry(one) for one in newest[::-1]], skipped
 
     async def _check_there(self) -> None:
-        """Nothing came: the stream may have been deleted."""
+        """Check, after a read without entries, if the stream was deleted."""
         is_there = await self._link.call(self._db, "TYPE", self.key) == b"stream"
         if self._is_there and not is_there:
             self._last_id, self._added = "0-0", 0
@@ -268,7 +268,7 @@ class Tail:
         self._is_there = is_there
 
     def _adapt(self, entries: list[Entry]) -> None:
-        """Ask for fewer entries if they are large."""
+        """Read fewer entries at once if they are large."""
         average = max(sum(map(size_of, entries)) // len(entries), 1)
         self._count = max(min(REPLY_BYTES // average, SHOWN_A_SECOND), 1)
 

@@ -1,4 +1,4 @@
-"""Figures as words: counts, rates, durations, sizes, times. What is unknown is a dash."""
+"""Formats figures, times, keys and values for pages. Unknown figures are a dash."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote_to_bytes
 from rillway import text
 
 UNKNOWN = "–"
-# Lag that the server cannot work out is no lag of 0.
+# A lag that the server does not know is not a lag of 0.
 UNKNOWN_LAG = "?"
 POINTS = 60
 
@@ -39,7 +39,7 @@ def microseconds(us: float | None) -> str:
 
 
 def clock_time(ms: int | None) -> str:
-    """The time of day in UTC, with milliseconds; the date as well if it is no time of today."""
+    """Return date and time in UTC, with milliseconds."""
     if ms is None or not 0 <= ms < 253_402_300_800_000:
         return UNKNOWN
     when = datetime.fromtimestamp(ms / 1000, UTC)
@@ -47,12 +47,12 @@ def clock_time(ms: int | None) -> str:
 
 
 def time_of_day(seconds: float) -> str:
-    """Of a Unix time, in UTC: 12:00:05."""
+    """Return the time of day of a Unix time, in UTC: 12:00:05."""
     return clock_time(round(seconds * 1000))[11:19]
 
 
 def points(values: list[float | None], width: int = 100, height: int = 20) -> str:
-    """The points of a sparkline, an SVG polyline of this size: peaks of up to POINTS stretches."""
+    """Return the points of a sparkline, an SVG polyline, with peaks of up to POINTS stretches."""
     peaks = stretched(values)
     known = [value for value in peaks if value is not None]
     if len(known) < 2:
@@ -67,20 +67,20 @@ def points(values: list[float | None], width: int = 100, height: int = 20) -> st
 
 
 def stretched(values: list[float | None]) -> list[float | None]:
-    """The largest value of each stretch; a page gets all sparklines once a second."""
+    """Return the largest value of each stretch; pages get all sparklines once a second."""
     length = -(-len(values) // POINTS)
     stretches = (values[start : start + length] for start in range(0, len(values), length or 1))
     return [max((one for one in part if one is not None), default=None) for part in stretches]
 
 
 SHOWN_BYTES = 2048
-# No name is encoded like this: a plus is %2B.
+# No name is encoded like this: a plus becomes %2B.
 DOTS = {b".": "+.", b"..": "+.."}
 SEGMENTS = {segment: name for name, segment in DOTS.items()}
 
 
 def to_path(name: bytes) -> str:
-    """A segment of a path: percent-encoded bytes. Browsers would resolve `.` and `..`."""
+    """Return a segment of a path: percent-encoded bytes. Browsers would resolve `.` and `..`."""
     return DOTS.get(name) or quote(name, safe="")
 
 
@@ -89,7 +89,7 @@ def from_path(segment: str) -> bytes:
 
 
 def to_text(data: bytes) -> str:
-    """One line for people: what is no UTF-8, and control characters, as `\\x1b`."""
+    """Return one line of text; bytes that are not UTF-8 and control characters as `\\x1b`."""
     text = data.decode(errors="backslashreplace")
     return text if text.isprintable() else "".join(map(_visible, text))
 
@@ -101,7 +101,7 @@ def _visible(character: str) -> str:
 
 
 def cut(data: bytes, limit: int = SHOWN_BYTES) -> bytes:
-    """At most `limit` bytes, without half a character at the end."""
+    """Cut to at most `limit` bytes, without half a character at the end."""
     if len(data) <= limit:
         return data
     end = limit

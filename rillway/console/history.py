@@ -1,7 +1,7 @@
 """Lag, pending entries and age of groups over time, in memory: a second, ten seconds, a minute.
 
-24 bytes a sample and 2,100 samples a group: 200 groups take 10 MB. Where there are more, those
-that were opened or are among the worst stay, and of these the ones that were noted last.
+With 24 bytes a sample and 2,100 samples a group, 200 groups take 10 MB. Beyond that, groups that
+were opened or are among the worst are kept, the most recent first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 MAX_GROUPS = 200
-# Seconds between samples, and how many are kept.
+# Seconds between samples, and the number kept.
 RINGS = ((1, 300), (10, 360), (60, 1440))
 SPANS = {"5m": 0, "1h": 1, "1d": 2}
 GroupKey: TypeAlias = tuple[bytes, bytes]
@@ -22,7 +22,7 @@ GroupKey: TypeAlias = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`time_s` is Unix time; None is unknown. `age_s`: of the oldest pending entry."""
+    """A sample at Unix time `time_s`; None is unknown. `age_s`: of the oldest pending entry."""
 
     time_s: int
     lag: int | None
@@ -58,7 +58,7 @@ class Ring:
         return self._times[self._next - 1]
 
     def samples(self) -> Iterator[Sample]:
-        """The oldest first."""
+        """Yield the samples, the oldest first."""
         start = self._next if len(self._times) == self._length else 0
         for offset in range(len(self._times)):
             number = (start + offset) % self._length
@@ -88,6 +88,6 @@ class History:
             self._groups.popitem(last=False)
 
     def samples(self, group: GroupKey, span: str = "5m") -> list[Sample]:
-        """`span` is one of SPANS; a shorter ring stands in where its samples reach far enough."""
+        """Return samples of a span in SPANS, from a shorter ring if it reaches back far enough."""
         rings = self._groups.get(group)
         return [] if rings is None else list(rings[SPANS[span]].samples())

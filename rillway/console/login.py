@@ -1,7 +1,7 @@
-"""Sessions, and who may have one.
+"""Sessions and logins.
 
-Three kinds of console: the server asks for a password, so a viewer logs in as one of its users and
-acts by that user's rights; the console has a password of its own (--password-file); or it is open,
+There are three kinds of console: if the server asks for a password, a viewer logs in as one of its
+users with that user's rights; a console may have its own password (--password-file); or it is open,
 on loopback, and all viewers share one session.
 
 Sessions are in memory only: they end with the console, and twelve hours after the login.
@@ -35,14 +35,14 @@ class Session:
 
 
 class Sessions:
-    """Those that are open, by the secret in the viewer's cookie. `clock` returns seconds."""
+    """The open sessions, by the secret in the viewer's cookie. `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._sessions: OrderedDict[str, Session] = OrderedDict()
 
     def open(self, link: Link, user: str | None) -> tuple[str, Session]:
-        """Return the secret and the session. The oldest one ends where there are too many."""
+        """Return the secret and the session. The oldest one ends if there are too many."""
         while len(self._sessions) >= MAX_SESSIONS:
             self._sessions.popitem(last=False)
         secret = secrets.token_urlsafe(32)
@@ -58,7 +58,7 @@ class Sessions:
         return session
 
     def links(self) -> set[Link]:
-        """Those of all sessions that have not expired."""
+        """Return the links of all sessions that have not expired."""
         for secret in list(self._sessions):
             self.find(secret)
         return {session.link for session in self._sessions.values()}
@@ -68,9 +68,9 @@ class Sessions:
 
 
 class Attempts:
-    """Failed logins of each address: five a minute, then none until a minute has passed.
+    """Limits failed logins of an address: five, then none until a minute has passed.
 
-    An attempt counts as failed until it is forgiven, so that many at once are no way around it.
+    An attempt counts as failed until it is forgiven, so parallel attempts do not evade the limit.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -91,11 +91,11 @@ class Attempts:
         return True
 
     def forgive(self, address: str) -> None:
-        """The last attempt was no failure."""
+        """Remove the last attempt, which did not fail."""
         if failures := self._failures.get(address):
             failures.pop()
 
 
 def is_same(given: str, expected: str) -> bool:
-    """Compares in constant time."""
+    """Compare in constant time."""
     return hmac.compare_digest(given.encode(), expected.encode())

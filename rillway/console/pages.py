@@ -1,4 +1,4 @@
-"""The pages: HTML that is complete without script. What a page shows is what its view returns."""
+"""The pages: HTML that is complete without script. A page shows what its view returns."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ environment = jinja2.Environment(
 
 
 def render(request: Request, template: str, status: int = 200, **values: Any) -> Response:
-    """A page; templates find the session, the settings and the theme beside `values`."""
+    """Render a page; templates get the session, the settings and the theme besides `values`."""
     console: Console = request.app.state.console
     session = session_of(request)
     theme = request.cookies.get("rillway-theme", "auto")
@@ -80,7 +80,7 @@ def error_page(request: Request, error: ApiError) -> Response:
 
 
 def page(handler: Page) -> Callable[[Request], Awaitable[Response]]:
-    """The endpoint of a page: to the login first where there is no session."""
+    """Return the endpoint of a page, which redirects to the login without a session."""
 
     async def endpoint(request: Request) -> Response:
         session = session_of(request)
@@ -99,7 +99,7 @@ def here(request: Request) -> str:
 
 
 def events_of(view: str, **parameters: str) -> str:
-    """The address of a page's events."""
+    """Return the address of a page's events."""
     return "/events?" + urlencode({"view": view, **{k: v for k, v in parameters.items() if v}})
 
 
@@ -107,7 +107,7 @@ def events_of(view: str, **parameters: str) -> str:
 
 
 def plain(name: str, view: type[views.BaseView]) -> Page:
-    """A page of one view of the server, by the template of that name."""
+    """Return the endpoint of a view of the server, with the template of that name."""
 
     async def handler(call: Call) -> Response:
         watch = await call.watch()
@@ -121,14 +121,14 @@ def plain(name: str, view: type[views.BaseView]) -> Page:
 
 @dataclass(frozen=True)
 class Sort:
-    """The headings of a table that can be sorted: numbers begin with the largest."""
+    """The headings of a sortable table: numbers begin with the largest."""
 
     current: str
     _address: Callable[..., str]
     columns: tuple[str, ...] = views.SORTS
 
     def state(self, column: str) -> str:
-        """aria-sort."""
+        """The value of aria-sort."""
         if self.current.removeprefix("-") != column:
             return "none"
         return "descending" if self.current.startswith("-") else "ascending"
@@ -248,7 +248,7 @@ async def groups_tab(call: Call, _: dict[bytes, Any], shown: views.Shown) -> dic
 
 
 async def dead_tab(call: Call, _: dict[bytes, Any], shown: views.Shown) -> dict[str, Any]:
-    """Dead letters that came from this stream, the newest first."""
+    """Show the dead letters of this stream, the newest first."""
     dead = call.console.settings.dead_letters_of(call.key)
     query = Query(before=call.id("before"), limit=call.limit())
     found = await read_page(call.link, call.db, dead, query)
@@ -277,7 +277,7 @@ def dead_row(db: int, dead: bytes, entry: Entry) -> views.Row:
 
 
 async def facts_tab(call: Call, facts: dict[bytes, Any], _: views.Shown) -> dict[str, Any]:
-    """What XINFO STREAM reports, its first and last entry left out, and the policy."""
+    """Show XINFO STREAM without first and last entry, and the policy."""
     policy = await read_policy(call.link, call.db, call.key)
     return {
         "policy": policy,
@@ -295,7 +295,7 @@ TAB_VALUES = {
 
 
 async def entry(call: Call) -> Response:
-    """One entry with its whole values, up to a megabyte of each."""
+    """Show one entry with its values, up to a megabyte of each."""
     entry_id = call.request.path_params["id"]
     found = await call.link.call(call.db, "XRANGE", call.key, entry_id, entry_id)
     if not found:
@@ -389,7 +389,7 @@ async def login(request: Request) -> Response:
 
 
 async def log_in(request: Request) -> Response:
-    """A login from a form of the console itself, at most five failures a minute an address."""
+    """Handle a login by the console's form, at most five failures a minute for each address."""
     console: Console = request.app.state.console
     form = await read_form(request)
     if form is None:
@@ -440,7 +440,7 @@ async def set_theme(request: Request) -> Response:
 
 
 async def read_form(request: Request) -> dict[str, str] | None:
-    """The form's fields; None if another origin sent it, or it is no such form."""
+    """Return the form's fields; None if it is malformed or from another origin."""
     kind = request.headers.get("content-type", "").partition(";")[0]
     if kind != "application/x-www-form-urlencoded" or not is_same_origin(request):
         return None
@@ -454,7 +454,7 @@ async def read_form(request: Request) -> dict[str, str] | None:
 
 
 def local_path(text: str) -> str:
-    """The path if it leads nowhere else: `//host` and `/\\host` would."""
+    """Return the path if it stays on the console, unlike `//host` and `/\\host`."""
     is_local = text.startswith("/") and not text.startswith(("//", "/\\")) and text.isprintable()
     return text if is_local else "/"
 

@@ -1,4 +1,4 @@
-"""What each request must bring, and what each answer says to the browser.
+"""Requirements on each request, and headers of each response.
 
 - The Host header must be a name of the console itself: a foreign name that resolves to this
   machine (DNS rebinding) gets nothing.
@@ -59,7 +59,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        # As it was sent: `/` in a key is %2F, and no UTF-8 is assumed.
+        # The path as sent: `/` in a key is %2F, and UTF-8 is not assumed.
         scope["path"] = scope["raw_path"].decode("ascii")
 
         async def send_guarded(message: Message) -> None:
@@ -75,7 +75,7 @@ class Guard:
 
 
 def host_name(host: str) -> str:
-    """The name in a Host header, in lower case; empty if there is none that makes sense."""
+    """Return the name in a Host header, in lower case; empty if it is malformed."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
@@ -83,10 +83,10 @@ def host_name(host: str) -> str:
 
 
 def is_same_origin(request: Request) -> bool:
-    """Whether a page of the console sent the request, by what the browser says about it.
+    """Return True if a page of the console sent the request, according to the browser.
 
-    Browsers send Sec-Fetch-Site over https and to loopback only. Where they do, it vouches for the
-    scheme: behind a proxy that ends TLS, the page's is not the console's own.
+    Browsers send Sec-Fetch-Site over https and to loopback only. With it the scheme need not match:
+    behind a proxy that terminates TLS, the page's scheme is not the console's.
     """
     origin, site = request.headers.get("origin", ""), request.headers.get("sec-fetch-site")
     if site is not None and site != "same-origin":
@@ -97,7 +97,7 @@ def is_same_origin(request: Request) -> bool:
 
 
 def refusal_of_write(request: Request, session: Session) -> str | None:
-    """Why the request may not write; None if it may."""
+    """Return why the request may not write; None if it may."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         return "a write is application/json"
     if not is_same_origin(request):

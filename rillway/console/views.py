@@ -1,8 +1,8 @@
-"""What each page shows, as words: the pages begin with it, and each sample replaces it.
+"""The content of each page as text: rendered at first, then replaced with each sample.
 
-A view returns `texts`, by the names that the page's elements have, and `tables` of rows. A row
-has a `key` that stays, `cells` by column, and maybe `href`, `state` (dead), `spark` (points).
-The script of the pages knows no more than that: it sets texts.
+A view returns `texts` by the names of the page's elements, and `tables` of rows. A row has a stable
+`key`, `cells` by column, and optionally `href`, `state` (dead), `spark` (points). The pages' script
+only sets these texts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TIME_IDS = range(10**12, 10**14)
 
 
 class View(Protocol):
-    """Hashable: viewers of the same view share one sample."""
+    """A view, hashable, so that its viewers share one sample."""
 
     @property
     def opened(self) -> bytes | None:
@@ -69,7 +69,7 @@ class BaseView:
 
 
 def header(watch: Watch) -> dict[str, str]:
-    """Above every page: the server, and how old its figures are."""
+    """Return the header of every page: the server, and the age of its figures."""
     server = watch.sampler.server
     uptime = None if server.uptime_s is None else server.uptime_s * 1000
     blocked = f", {server.blocked_clients} blocked" if server.blocked_clients else ""
@@ -181,7 +181,7 @@ def dead_rows(watch: Watch, found: Iterable[GroupOfStream]) -> list[Row]:
 
 
 def consumer_rows(consumers: Iterable[ConsumerFigures]) -> list[Row]:
-    """Those with the most entries pending, up to SHOWN_CONSUMERS, in order of their names."""
+    """Return consumers with most pending entries, up to SHOWN_CONSUMERS, in order of names."""
     found = sorted(consumers, key=lambda one: (-one.pending, one.idle_ms))[:SHOWN_CONSUMERS]
     return [consumer_row(one) for one in sorted(found, key=lambda one: one.name)]
 
@@ -220,13 +220,13 @@ def pending_row(db: int, key: bytes, entry: Pending) -> Row:
 
 
 def id_time(entry_id: str) -> str:
-    """The time that an ID holds; a dash for IDs that are no times."""
+    """Return the time of an ID; a dash for IDs that are no times."""
     ms = int(entry_id.partition("-")[0])
     return formats.clock_time(ms) if ms in TIME_IDS else formats.UNKNOWN
 
 
 def entry_row(db: int, key: bytes, entry: Entry) -> Row:
-    """`fields` are [name, value]; long ones are cut, and `more` counts those left out."""
+    """Return the row of an entry. `fields` are [name, value], cut; `more` counts omitted ones."""
     fields = [[short_value(name), short_value(value)] for name, value in entry.fields[:ROW_FIELDS]]
     more = max(len(entry.fields) - ROW_FIELDS, 0)
     return {
@@ -313,7 +313,7 @@ SORT_FIELDS = {
 
 @dataclass(frozen=True)
 class Streams(BaseView):
-    """`sort` is one of SORTS, with a minus for the largest first; `match` a part of the name."""
+    """All streams. `sort`: one of SORTS, with a minus for descending; `match`: part of a name."""
 
     match: str = ""
     sort: str = "-lag"
@@ -321,7 +321,7 @@ class Streams(BaseView):
     limit: int = PAGE_ROWS
 
     def matching(self, watch: Watch) -> list[StreamFigures]:
-        """All that match, in order; streams whose figure is not known come last."""
+        """Return streams that match, in order; those with an unknown figure come last."""
         wanted = self.match.lower().encode()
         found = [one for one in watch.sampler.streams.values() if wanted in one.name.lower()]
         column = self.sort.removeprefix("-")
@@ -334,7 +334,7 @@ class Streams(BaseView):
         return known + [one for one in found if getattr(one, field) is None]
 
     def page(self, watch: Watch) -> tuple[list[StreamFigures], str | None, int]:
-        """The page after the stream `after`, the name to go on after, how many there are."""
+        """Return the page after the stream `after`, the name to continue after, and the total."""
         found = self.matching(watch)
         names = [to_path(one.name) for one in found] if self.after else []
         start = names.index(self.after) + 1 if self.after in names else 0
@@ -446,7 +446,7 @@ class Slow(BaseView):
 
 @dataclass(frozen=True)
 class Memory(BaseView):
-    """The streams that take most."""
+    """The streams that take most memory."""
 
     def largest(self, watch: Watch) -> list[StreamFigures]:
         return Streams(sort="-memory").page(watch)[0]

@@ -21,7 +21,7 @@ from rillway.console.data.link import UNREACHABLE, Link
 from rillway.console.history import MAX_GROUPS, History, Sample
 from rillway.sampler import GroupFigures, Sampler, StreamFigures
 
-# With what pages and tails ask for, and with waking the server up, it stays below 1 %.
+# With requests of pages and tails, and waking the server, the total stays below 1 %.
 SHARE = 0.007
 TICK_SECONDS = 1.0
 MIN_WAIT_SECONDS, RETRY_SECONDS = 0.02, 1.0
@@ -51,7 +51,7 @@ class Traces:
 
 
 class Watch:
-    """`on_tick` is called about once a second, after the figures were noted."""
+    """A watch. `on_tick` is called about once a second, after the figures were recorded."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Watch:
     # -- life --------------------------------------------------------------------------------------
 
     async def ready(self) -> Watch:
-        """Start, if that was not done, and wait for the first figures for a while."""
+        """Start if necessary, and wait a while for the first figures."""
         if self._task is None:
             self._task = asyncio.create_task(self._run())
         with contextlib.suppress(TimeoutError):
@@ -93,12 +93,12 @@ class Watch:
                 await self._task
 
     def set_focus(self, focus: Callable[[], tuple[Collection[bytes], Collection[bytes]]]) -> None:
-        """`focus` returns the names of the streams that are shown, and of those that are opened."""
+        """Set the focus. `focus` returns the names of the streams shown, and of those opened."""
         self._focus = focus
 
     @property
     def age_ms(self) -> int | None:
-        """How old the newest figure is."""
+        """The age of the newest figure."""
         if self._accepted_at is None:
             return None
         return round((self._clock() - self._accepted_at) * 1000)
@@ -135,7 +135,7 @@ class Watch:
     # -- each second -------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Note what is shown over time, choose what to ask for next, and tell the viewers."""
+        """Record the figures, choose what to sample next, and notify the viewers."""
         streams = self.sampler.streams.values()
         groups = [
             GroupOfStream(stream, group) for stream in streams for group in stream.groups or ()

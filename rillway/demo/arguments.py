@@ -29,8 +29,8 @@ DEPARTURE_KEYS = ("departures", "departures:acknowledged")
 def make_parser() -> Parser:
     parser = Parser(
         "demo",
-        "A queue of jobs with four workers, of which one is killed every few seconds; "
-        "others take its jobs over. `rillway demo departures` sends 336,776 real departures "
+        "A queue of jobs with four workers. Every few seconds one is killed, and others take over "
+        "its jobs. `rillway demo departures` sends 336,776 real departures "
         "instead, and proves that each was acknowledged once.",
     )
     add_server_options(parser, KEYS)
@@ -39,13 +39,13 @@ def make_parser() -> Parser:
         dest="seconds",
         type=duration,
         metavar="TIME",
-        help="end after this time (default: when top is closed with q; without a terminal 20s)",
+        help="end after this time (default: when q closes top; without a terminal 20s)",
     )
     parser.add_argument(
         "--rate",
         type=from_one,
         default=JOB_RATE,
-        help=f"jobs a second, up and down by a half (default: {JOB_RATE})",
+        help=f"jobs a second, varying by half (default: {JOB_RATE})",
     )
     return parser
 
@@ -60,7 +60,7 @@ def departures_parser() -> Parser:
     parser.add_argument(
         "--departures",
         type=whole_number(MIN_DEPARTURES),
-        help="only this many, the first of the year",
+        help="send only the first N of the year",
     )
     parser.add_argument(
         "--rate",
@@ -75,7 +75,7 @@ def add_server_options(parser: Parser, keys: Sequence[str]) -> None:
     """`keys`: those that --overwrite deletes."""
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
-        "--url", type=server_url, help="use this server, instead of starting one (redis://...)"
+        "--url", type=server_url, help="use this server instead of starting one (redis://...)"
     )
     where.add_argument(
         "--port",

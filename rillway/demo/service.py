@@ -1,4 +1,4 @@
-"""What the demos share: their server, the screen of `rillway top`, and keys that are theirs."""
+"""Shared parts of the demos: their server, the screen of `rillway top`, and their keys."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class Screen:
         return self._top.poll() is None
 
     def close(self) -> None:
-        """Give the terminal back."""
+        """Close `rillway top`, which restores the terminal."""
         self._top.terminate()
         try:
             self._top.wait(SCREEN_SECONDS)

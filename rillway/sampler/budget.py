@@ -1,11 +1,11 @@
-"""How long a sampler waits, so that it takes a given share of the server's time and no more.
+"""Limits a sampler to a given share of the server's time.
 
-After a batch that took the server t seconds, the next is sent t / share seconds after it. What it
-took, the server says itself: TIME is the first and the last request of a batch. Between the two are
-neither reading the requests nor writing the replies, nor waking up: with these, 48 requests took
-Redis 8.2 1.9 to 2.5 times as long, and Rillway 1.6 to 2.3 times. The round trip is an upper limit,
-and all there is where TIME is refused. It cannot be more than that: beside a busy server, or on a
-busy machine, most of it is waiting, and the least that a PING took is no measure for the rest.
+After a batch that took the server t seconds, the next one is sent t / share seconds later. TIME is
+the first and the last request of a batch, which measures t, except for reading the requests,
+writing the replies and waking up: with these, 48 requests took Redis 8.2 1.9 to 2.5 times as long,
+and Rillway 1.6 to 2.3 times. The round trip is an upper limit, and the only measure if TIME is
+refused. It is no better estimate: with a busy server or machine most of it is waiting, and the
+shortest PING does not measure that.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ BATCH_S = 0.00005
 
 
 class Budget:
-    """`share`: of the server's time, 0.01 is 1 %."""
+    """A budget. `share`: the share of the server's time, 0.01 for 1 %."""
 
     def __init__(self, share: float) -> None:
         self.share = share
@@ -24,7 +24,7 @@ class Budget:
     def charge(self, now_s: float, round_trip_s: float, server_s: float | None) -> float:
         """Take the time of a batch into account. Returns what it took the server, in seconds.
 
-        `server_s`: between the two TIMEs, None if TIME was refused.
+        `server_s`: the time between the two TIMEs, None if TIME was refused.
         """
         taken_s = max(round_trip_s, 0.0)
         if server_s is not None:
@@ -37,5 +37,5 @@ class Budget:
         return max(self._next_s - now_s, 0.0)
 
     def reset(self) -> None:
-        """A new connection may be used at once."""
+        """Start over: a new connection may be used at once."""
         self._next_s = float("-inf")

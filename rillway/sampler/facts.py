@@ -38,7 +38,7 @@ LATEST: Words = ("LATENCY", "LATEST")
 
 @dataclass(slots=True)
 class Fact:
-    """A request that is sent every so often, and what its reply becomes."""
+    """A request that is sent at intervals, and the function for its reply."""
 
     words: Words
     every_s: float
@@ -47,7 +47,7 @@ class Fact:
 
 
 class ServerFacts:
-    """`figures` has what is known so far."""
+    """Collects the server's figures; `figures` has those known so far."""
 
     def __init__(self) -> None:
         self.figures = ServerFigures()
@@ -67,7 +67,7 @@ class ServerFacts:
         ]
 
     def due(self, now_s: float) -> Iterator[Fact]:
-        """Those whose time has come; each is due again after its interval."""
+        """Yield the facts that are due; each is due again after its interval."""
         for fact in self._facts:
             if now_s < fact.due_s or (fact.words[0] == "CLIENT" and self._has_many_clients):
                 continue
@@ -78,7 +78,7 @@ class ServerFacts:
         return max(min(fact.due_s for fact in self._facts) - now_s, 0.0)
 
     def refresh(self) -> None:
-        """Make all of them due."""
+        """Make all facts due."""
         for fact in self._facts:
             fact.due_s = float("-inf")
 
@@ -102,7 +102,7 @@ class ServerFacts:
             self._set(error=str(reply))
 
     def note_refusal(self, command: str, reason: str) -> None:
-        """A command that the user may not send, or the server does not know."""
+        """Remember a command that is unknown or not allowed."""
         self._set(refused={**self.figures.refused, command: reason})
 
     @property
@@ -215,7 +215,7 @@ class ServerFacts:
 
 
 def product_of(info: dict[str, str]) -> tuple[str, str]:
-    """What server it is, and its own version."""
+    """Return the product and its version."""
     for product in ("Rillway", "Valkey", "Dragonfly"):
         version = info.get(f"{product.lower()}_version")
         if version is not None:

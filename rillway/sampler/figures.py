@@ -18,12 +18,12 @@ FUTURE_MS = 3_600_000
 
 
 class Figures:
-    """What all of these share."""
+    """The base of all figures."""
 
     __slots__ = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values, for json.dumps."""
+        """Return plain values, for json.dumps."""
         converted = plain(self)
         assert isinstance(converted, dict)
         return converted
@@ -31,11 +31,11 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerFigures(Figures):
-    """`idle_ms`: since it last sent a request for this group; it grows in a blocked read, too.
+    """A consumer. `idle_ms`: since its last request for this group; grows in a blocked read, too.
 
-    `inactive_ms`: since it last got an entry; None before Redis 7.2, or if it never did.
-    `is_dead`: it was idle for too long with entries pending, and was not seen since.
-    `moved`: entries claimed by it (positive) or from it (negative) within the last minute.
+    `inactive_ms`: since it last received an entry; None before Redis 7.2, or if it never did.
+    `is_dead`: it was idle for too long with pending entries, and not seen since. `moved`: entries
+    claimed by it (positive) or from it (negative) within the last minute.
     """
 
     name: bytes
@@ -48,7 +48,7 @@ class ConsumerFigures(Figures):
 
 @dataclass(frozen=True, slots=True)
 class Move(Figures):
-    """Pending entries that went from one consumer to another. Worked out from two samples."""
+    """Pending entries that moved between consumers, derived from two samples."""
 
     time_ms: int
     giver: bytes
@@ -58,9 +58,9 @@ class Move(Figures):
 
 @dataclass(frozen=True, slots=True)
 class GroupFigures(Figures):
-    """`oldest_ms`: age of the lowest pending ID; None if nothing is pending, or IDs are no times.
+    """A group. `oldest_ms`: age of the lowest pending ID; None without one, or if it is no time.
 
-    `consumers` is None unless they were asked for; `consumer_count` is always known.
+    `consumers` is None unless they were requested; `consumer_count` is always known.
     """
 
     name: bytes
@@ -79,11 +79,11 @@ class GroupFigures(Figures):
 
 @dataclass(frozen=True, slots=True)
 class StreamFigures(Figures):
-    """One stream at `time_ms`. Lag, pending and oldest are those of its worst group.
+    """A stream at `time_ms`. Lag, pending and oldest are those of its worst group.
 
-    `in_is_estimate`: from XLEN's growth, as the server does not count what is added (before 7.0),
-    or the entries are too large to be asked for. `groups` is None until they were read, and for a
-    server older than 5.0.
+    `in_is_estimate`: derived from XLEN, because the server does not count added entries (before
+    7.0), or the entries are too large to request. `groups` is None until they were read, and before
+    5.0.
     """
 
     db: int
@@ -105,13 +105,13 @@ class StreamFigures(Figures):
 
     @property
     def dead_count(self) -> int:
-        """Dead consumers in all its groups, as far as is known."""
+        """The number of known dead consumers in all groups."""
         return sum(group.dead_count or 0 for group in self.groups or ())
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaFigures(Figures):
-    """`lag_s`: since it last reported what it has."""
+    """A replica. `lag_s`: the time since it last reported its offset."""
 
     address: str
     state: str
@@ -120,10 +120,10 @@ class ReplicaFigures(Figures):
 
 @dataclass(frozen=True, slots=True)
 class LatencyFigures(Figures):
-    """How long calls of a command took, since the server's start or CONFIG RESETSTAT.
+    """Latencies of a command since the server's start or CONFIG RESETSTAT.
 
-    Percentiles are upper bounds of the server's buckets; None where it has no histogram (before
-    7.0): `max_us` is then the longest that its latency monitor saw.
+    Percentiles are upper bounds of the server's buckets; None without a histogram (before 7.0):
+    `max_us` is then the maximum of its latency monitor.
     """
 
     calls: int | None
@@ -135,7 +135,7 @@ class LatencyFigures(Figures):
 
 @dataclass(frozen=True, slots=True)
 class SlowRequest(Figures):
-    """One of SLOWLOG's, the newest first. `words` are as the server keeps them: cut."""
+    """A request in SLOWLOG. `words` are those that the server keeps, shortened."""
 
     id: int
     time_ms: int
@@ -147,7 +147,7 @@ class SlowRequest(Figures):
 
 @dataclass(frozen=True, slots=True)
 class ClientFigures(Figures):
-    """One line of CLIENT LIST. `flags` as Redis has them: b is blocked."""
+    """A line of CLIENT LIST. `flags` are those of Redis: b is blocked."""
 
     id: int
     address: str
@@ -163,10 +163,10 @@ class ClientFigures(Figures):
 
 @dataclass(frozen=True, slots=True)
 class ServerFigures(Figures):
-    """The server at `time_ms`. `error`: why it did not answer INFO, such as LOADING.
+    """The server at `time_ms`. `error`: its answer to INFO if that failed, such as LOADING.
 
     `aof`: off, ok, err or rewriting. `databases`: keys by number. `blocked`: blocked clients by
-    command, None above 1,000 clients; `client_list` likewise. `refused`: commands that the user may
+    command, None above 1,000 clients, as is `client_list`. `refused`: commands that the user may
     not send, with the reason. `is_cluster_node`: other nodes have streams, too.
     """
 
@@ -200,7 +200,7 @@ class ServerFigures(Figures):
 
 
 def plain(value: object) -> Any:
-    """Dataclasses as dicts, tuples as lists, bytes as text or base64."""
+    """Convert dataclasses to dicts, tuples to lists, bytes to text or base64."""
     if isinstance(value, bytes):
         return to_json(value)
     if is_dataclass(value):
@@ -213,7 +213,7 @@ def plain(value: object) -> Any:
 
 
 def age_ms(entry_id: str | None, now_ms: int) -> int | None:
-    """How long ago an ID was made; None if it is no time."""
+    """Return how long ago an ID was made; None if it is no time."""
     if entry_id is None:
         return None
     ms = int(entry_id.partition("-")[0])

@@ -1,13 +1,13 @@
-"""A group's figures from its replies and the sample before: rate, dead consumers, moved entries.
+"""Derives a group's figures from its replies and the previous sample.
 
-A consumer is dead that was idle for longer than `dead_after_ms` with entries pending: idle alone
-grows in a blocked read, too. It stays dead until it is seen again, also when others have claimed
-all that it had.
+A consumer that was idle for longer than `dead_after_ms` with pending entries is dead: idle time
+alone grows in a blocked read, too. It stays dead until it is seen again, even after others have
+claimed all its entries.
 
-Entries move when they are claimed. Where a consumer has fewer pending entries than before and was
-not seen in between, others took them. The taker is one that has as many more now; else it is
-unknown: it may have acknowledged them already, and others read new entries meanwhile. Where the
-group has delivered nothing new, whatever a consumer gained came from others.
+Entries move when they are claimed. If a consumer has fewer pending entries than before and was not
+seen in between, others took them. The taker is a consumer that gained the same number; otherwise it
+is unknown, because it may have acknowledged them, while others read new entries. If the group has
+delivered nothing new, every gain came from other consumers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOVES_KEPT_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From the sample before, if there was one, to `time_ms`."""
+    """The interval from the previous sample, if there was one, to `time_ms`."""
 
     time_ms: int
     before_ms: int | None
@@ -33,7 +33,7 @@ class Interval:
         return 0 if self.before_ms is None else self.time_ms - self.before_ms
 
     def rate(self, before: int | None, after: int | None) -> float | None:
-        """A second; None if a counter is unknown or went back, or no time has passed."""
+        """Return the rate a second; None if a counter is unknown or decreased."""
         if before is None or after is None or after < before or self.elapsed_ms <= 0:
             return None
         return (after - before) * 1000 / self.elapsed_ms
@@ -47,7 +47,7 @@ def group_figures(
     interval: Interval,
     dead_after_ms: int,
 ) -> GroupFigures:
-    """`pending`, `consumers`: replies of XPENDING and XINFO CONSUMERS, None if not asked for."""
+    """Return a group's figures. `pending`, `consumers`: replies, None if not requested."""
     oldest_id = None
     if pending is not None and not is_error(pending) and pending[0]:
         oldest_id = optional_text(pending[1])
@@ -75,7 +75,7 @@ def with_consumers(
     interval: Interval,
     dead_after_ms: int,
 ) -> GroupFigures:
-    """The group with its consumers, the dead ones marked, and what moved between them."""
+    """Return the group with its consumers, the dead ones marked, and the moves between them."""
     known = {one.name: one for one in (before and before.consumers) or ()}
     marked = [
         replace(one, is_dead=is_dead(one, known.get(one.name), interval, dead_after_ms))
@@ -109,7 +109,7 @@ def moves_between(
     *,
     is_idle: bool,
 ) -> Iterator[Move]:
-    """`is_idle`: the group has delivered nothing new in between."""
+    """Yield the moves. `is_idle`: the group has delivered nothing new in between."""
     gained: dict[bytes, int] = {}
     lost: dict[bytes, int] = {}
     seen = set()
@@ -142,7 +142,7 @@ def _moved(name: bytes, moves: Sequence[Move]) -> int:
 
 
 def consumer_figures(reply: Reply) -> ConsumerFigures:
-    """A consumer by its part of XINFO CONSUMERS' reply."""
+    """Return a consumer's figures by its part of the reply to XINFO CONSUMERS."""
     info = as_map(reply)
     inactive_ms = info.get(b"inactive", -1)
     return ConsumerFigures(

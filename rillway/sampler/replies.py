@@ -1,4 +1,4 @@
-"""Replies as values: of RESP2 and of RESP3, from any client that leaves them as they came."""
+"""Converts unprocessed replies of RESP2 and RESP3 to values."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ def is_error(reply: Reply) -> bool:
 
 
 def is_refusal(error: Reply) -> bool:
-    """Return True if it will be refused again: no such command here, or not for this user."""
+    """Return True if the command is unknown, or not allowed for this user."""
     text = str(error)
     return is_forbidden(error) or "nknown" in text or "syntax" in text
 
 
 def is_forbidden(error: Reply) -> bool:
-    """Return True if this user may not ask that."""
+    """Return True if the command is not allowed for this user."""
     text = str(error)
     return "NOPERM" in text or "permission" in text
 
 
 def is_missing(error: Reply) -> bool:
-    """Return True if the key is gone, or holds something else now."""
+    """Return True if the key was deleted, or has another type now."""
     return "no such key" in str(error) or "WRONGTYPE" in str(error)
 
 
 def as_map(reply: Reply) -> dict[bytes, Reply]:
-    """A map, which RESP2 has as a flat list of names and values."""
+    """Return a map, which is a flat list of names and values in RESP2."""
     if isinstance(reply, dict):
         return reply
     return dict(zip(reply[::2], reply[1::2], strict=True))
 
 
 def known_lag(info: dict[bytes, Reply]) -> int | None:
-    """The lag of a group by its part of XINFO GROUPS' reply; None if the server does not know it.
+    """Return the lag in a group's part of the reply to XINFO GROUPS; None if unknown.
 
-    A negative one, as Redis 8.2 reports after XSETID, is none: more was counted than there was.
+    A negative lag, which Redis 8.2 reports after XSETID, counts as unknown.
     """
     lag: int | None = info.get(b"lag")
     return None if lag is None or lag < 0 else lag
 
 
 def text_map(reply: Reply) -> dict[str, str | int]:
-    """A map of texts and numbers."""
+    """Return a map of texts and numbers."""
     return {
         as_text(name): value if isinstance(value, int) else as_text(value)
         for name, value in as_map(reply).items()
@@ -63,27 +63,27 @@ def optional_text(value: bytes | str | None) -> str | None:
 
 
 def time_us(reply: Reply) -> int:
-    """TIME's reply as Unix µs."""
+    """Return the reply to TIME as Unix µs."""
     return int(reply[0]) * 1_000_000 + int(reply[1])
 
 
 def info_fields(reply: Reply) -> dict[str, str]:
-    """INFO's lines by name."""
+    """Return the fields of INFO by name."""
     lines = as_text(reply).splitlines()
     return dict(line.split(":", 1) for line in lines if ":" in line and not line.startswith("#"))
 
 
 def pairs(text: str, separator: str) -> dict[str, str]:
-    """`keys=1,expires=0` and `id=3 addr=...` as dicts."""
+    """Parse `keys=1,expires=0` and `id=3 addr=...` to dicts."""
     return dict(one.split("=", 1) for one in text.split(separator) if "=" in one)
 
 
 def entry_bytes(entry: Reply) -> int:
-    """How many bytes an entry's fields take in a reply, about; 0 for none."""
+    """Return the approximate bytes of an entry's fields in a reply; 0 for none."""
     return sum(map(len, entry[1])) if entry and entry[1] else 0
 
 
 def percentile_us(buckets: dict[int, int], calls: int, share: float) -> int | None:
-    """The bound of LATENCY HISTOGRAM's bucket in which a share of the calls has ended."""
+    """Return the bound of the bucket of LATENCY HISTOGRAM that includes a share of the calls."""
     wanted = calls * share
     return next((bound for bound, count in sorted(buckets.items()) if count >= wanted), None)

@@ -1,4 +1,4 @@
-"""The requests of a sampler, and when each is due. The package's docstring says how to drive it."""
+"""The requests of a sampler, and when each is due; see the package's docstring."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from rillway.sampler.replies import (
 from rillway.sampler.visit import Asked, Visit, Wishes
 
 SHARE = 0.01
-# TIME at both ends of it not counted.
+# Without TIME at both ends.
 BATCH_REQUESTS = 48
 ON_SCREEN_EVERY_S = 1.0
-# Others: how often XLEN at most, and all of it at least.
+# Of other streams: the least interval of XLEN, and the greatest one of everything.
 LOOK_EVERY_S = 1.0
 VISIT_EVERY_S = 60.0
 VISIT_PENDING_EVERY_S = 10.0
@@ -40,7 +40,7 @@ NEVER = float("-inf")
 
 @dataclass(slots=True, eq=False)
 class Tracked:
-    """A stream that is known by name, and when it was asked about."""
+    """A stream that is known by name, and when it was sampled."""
 
     name: bytes
     figures: StreamFigures | None = None
@@ -56,9 +56,9 @@ class Tracked:
 class Sampler:
     """Figures of the database of one connection. See the package's docstring.
 
-    `streams`: names to watch, instead of all that SCAN finds; `match`: a glob for SCAN.
-    `share`: of the server's time. `server_facts`, `memory`: False leaves these requests out.
-    `every_consumer`: also those of groups with nothing pending.
+    `streams`: names to watch, instead of all that SCAN finds; `match`: a glob for SCAN; `share`:
+    the share of the server's time; `server_facts`, `memory`: False omits these requests;
+    `every_consumer`: includes consumers of groups with nothing pending.
     """
 
     def __init__(
@@ -76,14 +76,14 @@ class Sampler:
         self.db = db
         self.dead_after_ms = round(dead_after_s * 1000)
         self.budget = Budget(share)
-        # Those that were read, by name, in the order in which they were found.
+        # Streams that were read, by name, in the order in which they were found.
         self.streams: dict[bytes, StreamFigures] = {}
         # Named streams that could not be read, with the reason.
         self.errors: dict[bytes, str] = {}
-        # The newest entries of the stream that `focus` has named, None if they are not known.
+        # The newest entries of the stream named to `focus`, None if unknown.
         self.entries: list[tuple[str, list[bytes]]] | None = None
         self.time_ms = 0
-        # How often what is on the screen is sampled.
+        # How often the streams on the screen are sampled.
         self.every_s = ON_SCREEN_EVERY_S
         self.taken_s = 0.0
         self._facts = ServerFacts() if server_facts else None
@@ -120,11 +120,11 @@ class Sampler:
 
     @property
     def known_streams(self) -> int:
-        """How many names were found, also of streams that were not read yet."""
+        """The number of streams found, including those not read yet."""
         return len(self._tracked)
 
     def as_json(self) -> dict[str, Any]:
-        """One sample: `{"time_ms": ..., "server": {...}, "streams": [...]}`, unknown is None."""
+        """Return `{"time_ms": ..., "server": {...}, "streams": [...]}`; unknown is None."""
         return {
             "time_ms": self.time_ms,
             "server": self.server.as_json(),
@@ -139,11 +139,11 @@ class Sampler:
         opened: Iterable[bytes] = (),
         entries_of: bytes | None = None,
     ) -> None:
-        """What is on the screen, sampled once a second before all else; the rest goes on in turn.
+        """Sample the streams on the screen first, once a second; the others follow in turn.
 
-        `opened`: streams whose groups are shown; the consumers of each are asked for as well. They
-        are asked about at once: among many others, SCAN may take long to come to them.
-        `entries_of`: a stream whose newest entries are shown (`entries`).
+        `opened`: streams whose groups are shown; their consumers are requested as well. They are
+        sampled at once: SCAN may take long to find them among many others. `entries_of`: a stream
+        whose newest entries are shown (`entries`).
         """
         opened = list(opened)
         self._opened = frozenset(opened)
@@ -155,9 +155,9 @@ class Sampler:
             self._entries_of, self._entries_s, self.entries = entries_of, NEVER, None
 
     def begin_round(self) -> None:
-        """Ask about everything once, all streams included: `round_done` says when that is done.
+        """Begin to sample everything once, all streams included; `round_done` is true at the end.
 
-        From the first call on, nothing is asked between two rounds.
+        From the first call on, nothing is sampled between two rounds.
         """
         self._by_rounds = True
         self._round += 1
@@ -167,7 +167,7 @@ class Sampler:
 
     @property
     def round_done(self) -> bool:
-        """Return True if everything was asked about since `begin_round`, or the beginning."""
+        """Return True if everything was sampled since `begin_round`, or the beginning."""
         if self._queue or self._visits or self._sent is not None or not self._has_scanned:
             return False
         return self._has_begun and all(
@@ -175,7 +175,7 @@ class Sampler:
         )
 
     def reset(self) -> None:
-        """Begin again on a new connection; the figures stay until there are new ones."""
+        """Start over on a new connection; the figures stay until there are new ones."""
         self._queue.clear()
         self._visits.clear()
         self._sent = None
@@ -187,7 +187,7 @@ class Sampler:
     # -- requests ---------------------------------------------------------------------------------
 
     def plan(self, now_s: float) -> list[Words]:
-        """The next batch, for one pipeline; none if it is not time yet, or one is still out."""
+        """Return the next batch, for one pipeline; empty if none is due, or one is in flight."""
         if self._sent is not None or self.budget.wait_s(now_s) > 0:
             return []
         self._now_s = now_s
@@ -201,7 +201,7 @@ class Sampler:
         return [("TIME",), *(words for words, _ in batch), ("TIME",)]
 
     def accept(self, replies: Sequence[Reply], now_s: float) -> None:
-        """The replies to what `plan` has returned, errors among them, in that order."""
+        """Take the replies to the requests of `plan`, errors among them, in order."""
         assert self._sent is not None, "nothing was planned"
         batch, self._sent, self._now_s = self._sent, None, now_s
         round_trip_s = now_s - self._sent_s
@@ -216,16 +216,16 @@ class Sampler:
         self._end_visits()
 
     def wait_s(self, now_s: float) -> float:
-        """Seconds until it is worth to call `plan` again; at most one."""
+        """Return the seconds until `plan` should be called again; at most one."""
         wait_s = self.budget.wait_s(now_s)
         if wait_s == 0 and not self._queue:
-            wait_s = 0.05  # nothing was due just now; what is due next comes within a second
+            wait_s = 0.05  # nothing is due now; something will be within a second
         return min(wait_s, 1.0)
 
     # -- what is due ------------------------------------------------------------------------------
 
     def _fill(self, now_s: float) -> None:
-        """Requests that are due, the most urgent first, until a batch is full."""
+        """Collect due requests, the most urgent first, until a batch is full."""
         if self._facts is not None:
             for fact in self._facts.due(now_s):
                 self._queue.append((fact.words, partial(self._take_fact, fact)))
@@ -250,7 +250,7 @@ class Sampler:
         return len(self._queue) >= BATCH_REQUESTS
 
     def _look(self, now_s: float) -> bool:
-        """Ask about the stream whose turn it is; False if it was its turn just now."""
+        """Begin to sample the next stream; return False if it is sampled already."""
         one = self._in_turn[0]
         in_round = one.round == self._round
         if in_round and not self._by_rounds and now_s < one.turn_s + LOOK_EVERY_S:
@@ -274,7 +274,7 @@ class Sampler:
 
     def _take_length(self, one: Tracked, reply: Reply) -> None:
         figures = one.figures
-        if figures is None:  # it cannot be read, which is tried again once a minute
+        if figures is None:  # it cannot be read; retried once a minute
             return
         has_changed = reply != figures.length or bool(figures.in_per_s)
         if has_changed and not one.is_underway and self._tracked.get(one.name) is one:
@@ -301,7 +301,7 @@ class Sampler:
         self._queue.extend(visit.requests())
 
     def _end_visits(self) -> None:
-        """Figures of what has all its replies; more requests where groups are new."""
+        """Finish streams with all their replies; add requests for new groups."""
         underway = []
         for visit in self._visits:
             visit.note_time(self.time_ms)
@@ -359,7 +359,7 @@ class Sampler:
             self._track(name)
 
     def _scan(self, now_s: float) -> None:
-        """A step of SCAN: at once while nothing is known of the rest, then one a second."""
+        """Plan a step of SCAN: at once during the first scan, later one a second."""
         assert self._cursor is not None
         words: tuple[Any, ...] = ("SCAN", self._cursor)
         if self._match is not None:
@@ -398,7 +398,7 @@ class Sampler:
             self._track(name)
 
     def _end_scan(self) -> None:
-        """The next begins a second later. What is gone is noticed when its turn comes."""
+        """End a scan; the next begins a second later. Deleted streams are detected when sampled."""
         self._has_scanned = True
         self._scan_s = self._now_s + SCAN_EVERY_S
 

@@ -1,7 +1,7 @@
-"""Samples of groups, one after the other: rates, and the time until nothing is left.
+"""Series of samples of groups: rates, and the time until a group has caught up.
 
-A group's rate is what it was given between two samples, the stream's is what was added. Rates are
-unknown where a counter is, or went back (the stream was created again, XGROUP SETID).
+A group's rate counts the entries delivered between two samples, a stream's rate those added. A rate
+is unknown if a counter is unknown or decreased (the stream was created again, XGROUP SETID).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RECENT_SAMPLES = 10
 
 @dataclass(frozen=True, slots=True)
 class GroupSample:
-    """One group at `time_ms` of the server's clock, with its stream's position. None is unknown."""
+    """A group at `time_ms` of the server's clock, with its stream's position. None is unknown."""
 
     stream: str
     group: str
@@ -35,7 +35,7 @@ class GroupSample:
 
 
 def group_samples(streams: Iterable[StreamFigures]) -> Iterator[GroupSample]:
-    """All groups of some streams."""
+    """Yield samples of all groups of some streams."""
     for stream in streams:
         for group in stream.groups or ():
             yield GroupSample(
@@ -56,7 +56,7 @@ def group_samples(streams: Iterable[StreamFigures]) -> Iterator[GroupSample]:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """Between two samples of a group; entries a second. None: unknown."""
+    """The rates between two samples of a group, in entries a second. None is unknown."""
 
     added_rate: float | None
     read_rate: float | None
@@ -64,7 +64,7 @@ class Trend:
 
     @property
     def drain_s(self) -> float | None:
-        """When the group will have been given everything; None: never at this rate, or unknown."""
+        """The time until the group has caught up; None if it never will, or unknown."""
         if self.lag == 0:
             return 0.0
         if self.lag is None or self.added_rate is None or self.read_rate is None:
@@ -81,7 +81,7 @@ class Series:
 
     @property
     def recent(self) -> Trend:
-        """Over the last few samples: two alone say little."""
+        """The trend over the last few samples: two alone are not significant."""
         return trend(self._window[0], self.samples[-1])
 
     @property
@@ -90,15 +90,15 @@ class Series:
 
     @property
     def lags(self) -> list[int]:
-        """Those that are known."""
+        """The known lags."""
         return [sample.lag for sample in self.samples if sample.lag is not None]
 
     @property
     def keeps_up(self) -> bool | None:
-        """False if the lag has not shrunk, and was more than a moment's worth all the time.
+        """False if the lag has not shrunk, and was never as small as a moment's reads.
 
-        A moment is a second of what the group reads: a group that reads each entry as it comes
-        has one or two ahead of it in many a sample. None while that cannot be said.
+        A moment is a second: a group that reads each entry at once still has a lag of one or two in
+        many samples. None while it is undecided.
         """
         window, rate = self._window, self.recent.read_rate
         lags = [sample.lag for sample in window]

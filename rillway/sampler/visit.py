@@ -1,11 +1,10 @@
-"""All that is asked about one stream in one go, and the figures that come of it.
+"""The requests about one stream, and the figures in their replies.
 
-XINFO STREAM and GROUPS; XPENDING and XINFO CONSUMERS of each group in which something is pending,
-or of all groups of a stream that is opened. Groups that were known before are asked about in the
-same batch, so that the figures belong together; a second batch asks about new ones.
+They are XINFO STREAM and GROUPS; XPENDING and XINFO CONSUMERS for each group with pending entries,
+or for all groups of an opened stream. Known groups are in the same batch, so that the figures are
+consistent; new ones follow in a second batch.
 
-XINFO STREAM returns the first and the last entry. Where they are large, XLEN is asked instead from
-then on.
+XINFO STREAM returns the first and the last entry. If they are large, XLEN replaces it from then on.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ MOST_CONSUMERS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What is asked for beside the stream and its groups."""
+    """The wanted figures besides those of the stream and its groups."""
 
     is_opened: bool = False
     memory: bool = False
@@ -48,9 +47,9 @@ Asked = tuple[Words, Callable[[Reply], None]]
 
 
 class Visit:
-    """Take `requests()`, and call what stands beside each with its reply.
+    """A visit: send `requests()`, and pass each reply to the function beside the request.
 
-    `is_waiting` says whether replies are missing.
+    `is_waiting` is true while replies are missing.
     """
 
     def __init__(self, name: bytes, before: StreamFigures | None, wishes: Wishes) -> None:
@@ -67,7 +66,7 @@ class Visit:
     # -- requests ---------------------------------------------------------------------------------
 
     def requests(self) -> list[Asked]:
-        """The first batch."""
+        """Return the first batch."""
         stream: Words = ("XINFO", "STREAM", self.name)
         if self.wishes.is_large:
             stream = ("XLEN", self.name)
@@ -81,7 +80,7 @@ class Visit:
         return asked
 
     def follow_up(self) -> list[Asked]:
-        """Requests about groups that were not known before; none the second time."""
+        """Return requests about new groups; none the second time."""
         if self._has_followed_up:
             return []
         self._has_followed_up = True
@@ -97,7 +96,7 @@ class Visit:
         return self._open > 0
 
     def note_time(self, time_ms: int) -> None:
-        """The server's time of the batch that came last; that of XINFO STREAM's reply counts."""
+        """Note the server's time of the last batch; that of the reply to XINFO STREAM counts."""
         if not self.time_ms and "stream" in self._replies:
             self.time_ms = time_ms
 
@@ -124,7 +123,7 @@ class Visit:
 
     @property
     def is_missing(self) -> bool:
-        """Return True if there is no such stream (any more)."""
+        """Return True if the stream does not exist."""
         groups = self._replies["groups"]
         return is_missing(self.error) or (is_error(groups) and is_missing(groups))
 
@@ -145,7 +144,7 @@ class Visit:
         return None if is_error(reply) else [as_map(group) for group in reply]
 
     def figures(self, db: int, dead_after_ms: int) -> StreamFigures:
-        """What the stream and its groups are like now. Only if there was no error."""
+        """Return the figures of the stream and its groups. Only valid without an error."""
         before, info = self._before, self._info
         interval = Interval(self.time_ms, before.time_ms if before else None)
         known = {group.name: group for group in (before and before.groups) or ()}
@@ -203,7 +202,7 @@ class Visit:
 
 
 def of_the_worst(groups: tuple[GroupFigures, ...] | None) -> dict[str, Any]:
-    """A stream's lag, pending and oldest are those of its worst group; what leaves it is a sum."""
+    """Return lag, pending and oldest of the worst group, and the sum of the groups' rates."""
     if not groups:
         return {"lag": None, "pending": None, "oldest_ms": None, "out_per_s": None}
 

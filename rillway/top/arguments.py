@@ -24,7 +24,7 @@ def make_parser() -> Parser:
         type=interval,
         default=1.0,
         metavar="TIME",
-        help="between two samples (default: 1s)",
+        help="time between two samples (default: 1s)",
     )
     parser.add_argument(
         "--dead-after",

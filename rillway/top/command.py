@@ -1,8 +1,8 @@
-"""`rillway top`: streams, groups and consumers of a server, live. It never writes to it.
+"""`rillway top`: streams, groups and consumers of a server, live. It never writes to the server.
 
-On a terminal it fills the screen until q; elsewhere, and with `--once`, it prints one sample as
-lines. With `--json` a sample is an object, one each `--every`. Exits with 0; 1 if there is no
-server, or with `--once` and `--json` none any more; 2 for a bad argument.
+On a terminal it fills the screen until q; otherwise, and with `--once`, it prints one sample as
+lines. With `--json` it prints an object for each sample. Exits with 0; 1 if there is no server, or
+if the connection is lost with `--once` or `--json`; 2 for a bad argument.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PLAIN_COLUMNS = 119
 
 
 def main(arguments: list[str]) -> int:
-    """Show it. Returns the exit status."""
+    """Show the server. Returns the exit status."""
     options = parse_options(arguments)
     options.ascii |= not sys.stdout.encoding.lower().startswith("utf")
     try:
@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
 
 
 def is_terminal() -> bool:
-    """Return True if there is a screen that lines can be placed on."""
+    """Return True if the terminal can position the cursor."""
     is_dumb = os.environ.get("TERM", "dumb") == "dumb"
     return sys.stdin.isatty() and sys.stdout.isatty() and not is_dumb
 
@@ -58,9 +58,9 @@ def is_terminal() -> bool:
 
 
 def print_samples(options: argparse.Namespace, connection: Connection) -> int:
-    """One sample, or with --json and without --once one after the other.
+    """Print one sample; with --json and without --once, one after the other.
 
-    Rates need two: the first one is not shown.
+    Rates need two samples, so the first one is not printed.
     """
     sampler = make_sampler(options, share=ROUND_SHARE, every_consumer=True)
 
@@ -112,7 +112,7 @@ def live(options: argparse.Namespace, connection: Connection) -> int:
 
 
 def watch(terminal: Terminal, feed: Feed, state: State, options: argparse.Namespace) -> State:
-    """Draw and take keys until another database is wanted, or the end."""
+    """Draw and handle keys until another database is wanted, or the end."""
     history, due_s = History(), 0.0
     while not (state.has_quit or state.wants_database or terminal.has_ended):
         columns, rows = terminal.size
@@ -123,7 +123,7 @@ def watch(terminal: Terminal, feed: Feed, state: State, options: argparse.Namesp
         terminal.draw(screen.lines)
         shown = Shown(view.shown.streams, screen.page)
         set_focus(feed, state, shown, screen.visible)
-        # Until there is something to see, look again soon.
+        # Redraw soon until there is something to see.
         due_s = time.monotonic() + (state.every_s if view.shown.streams else 0.1)
         for key in terminal.keys(due_s - time.monotonic()):
             state = press(state, key, shown)
@@ -131,7 +131,7 @@ def watch(terminal: Terminal, feed: Feed, state: State, options: argparse.Namesp
 
 
 def look(feed: Feed, state: State, history: History, options: argparse.Namespace) -> View:
-    """The figures of now."""
+    """Return a view of the present figures."""
     with feed.lock:
         sampler = feed.sampler
         sampler.every_s = state.every_s
@@ -151,7 +151,7 @@ def look(feed: Feed, state: State, history: History, options: argparse.Namespace
 
 
 def set_focus(feed: Feed, state: State, shown: Shown, visible: list[bytes]) -> None:
-    """What is on the screen is sampled first: the selected stream with all its consumers."""
+    """Sample the streams on the screen first, the selected one with all its consumers."""
     stream = shown.stream(state)
     opened = [stream.name] if stream is not None else []
     entries_of = stream.name if stream is not None and state.view == "entries" else None
@@ -159,7 +159,7 @@ def set_focus(feed: Feed, state: State, shown: Shown, visible: list[bytes]) -> N
 
 
 def next_database(feed: Feed, state: State, options: argparse.Namespace) -> tuple[Feed, State]:
-    """The next one that has keys, on a connection of its own."""
+    """Switch to the next database with keys, on a connection of its own."""
     state = replace(state, wants_database=False)
     with feed.lock:
         numbers = sorted(feed.sampler.server.databases)
@@ -191,6 +191,6 @@ def make_sampler(options: argparse.Namespace, **others: float) -> Sampler:
 
 
 def address(url: str) -> str:
-    """`127.0.0.1:6379`, or the path of a socket: without user and password."""
+    """Return `127.0.0.1:6379`, or the path of a socket, without user and password."""
     parts = urlsplit(public_url(url))
     return parts.path if parts.scheme == "unix" else parts.netloc.rpartition("@")[2]

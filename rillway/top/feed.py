@@ -1,6 +1,6 @@
-"""Drives a sampler in a thread: the keys work while a server does not answer.
+"""Drives a sampler in a thread, so that keys work while a server does not answer.
 
-A lost connection is opened again, each second; the figures stay. Nothing is sent while paused.
+A lost connection is retried each second; the figures stay. Nothing is sent while paused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEAST_WAIT_S = 0.02
 
 
 class Feed:
-    """`sampler`: look at it only with `lock` held. `lost`: why there is no connection."""
+    """The thread. `sampler`: use it only with `lock` held. `lost`: why there is no connection."""
 
     def __init__(self, url: str, sampler: Sampler, connection: Connection) -> None:
         self.url = url
@@ -36,12 +36,12 @@ class Feed:
         self._thread.start()
 
     def stop(self) -> None:
-        """Does not wait for a reply that is still out."""
+        """Stop the thread, without waiting for a reply."""
         self._has_ended.set()
 
     @property
     def now_ms(self) -> int:
-        """The server's time, as far as it is known; it goes on without the server."""
+        """The estimated time of the server, which continues without a connection."""
         if not self.sampler.time_ms:
             return 0
         since_s = time.monotonic() - self._seen_s
@@ -63,7 +63,7 @@ class Feed:
             self._has_ended.wait(wait_s)
 
     def _step(self) -> float:
-        """One batch, or none. Returns how long to wait then. Raises ConnectionLost."""
+        """Send one batch, if it is due. Returns how long to wait. Raises ConnectionLost."""
         if self.is_paused:
             return LEAST_WAIT_S
         if self._connection is None:
@@ -95,7 +95,7 @@ class Feed:
 def run_rounds(
     connection: Connection, sampler: Sampler, show: Callable[[], None], goes_on: Callable[[], bool]
 ) -> None:
-    """All figures again and again: `show` after each round, as long as `goes_on`."""
+    """Run rounds of sampling, and call `show` after each, as long as `goes_on` returns True."""
     while True:
         sample_round(connection, sampler)
         show()

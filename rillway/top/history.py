@@ -1,4 +1,4 @@
-"""Lag over the last minutes of each stream and group, for sparklines."""
+"""The lag of each stream and group over the last minutes, for sparklines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class History:
         self._values: dict[Key, deque[tuple[int, int]]] = {}
 
     def add(self, streams: Mapping[bytes, StreamFigures]) -> None:
-        """Note what was sampled since the last call."""
+        """Add the samples since the last call."""
         for name, stream in streams.items():
             if self._note((name, None), stream.time_ms, stream.lag):
                 for group in stream.groups or ():
@@ -39,9 +39,9 @@ class History:
     def cells(
         self, stream: bytes, group: bytes | None, now_ms: int, span_ms: int, count: int
     ) -> list[int | None]:
-        """The greatest value in each of `count` parts of the last `span_ms`.
+        """Return the greatest value in each of `count` parts of the last `span_ms`.
 
-        A part without a sample has the value before it, as it was then.
+        A part without a sample has the previous value.
         """
         found: list[int | None] = [None] * count
         start_ms = now_ms - span_ms

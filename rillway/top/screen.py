@@ -1,7 +1,7 @@
-"""State and figures to the lines of a screen. Pure.
+"""Renders state and figures as the lines of a screen, or as plain lines. Pure.
 
-Below 120 columns, tables stand one below the other; from 120 on groups and consumers stand beside
-the streams, and from 36 lines on latency, blocked clients, files and slow requests stand below.
+Below 120 columns, tables are stacked; from 120 on, groups and consumers are beside the streams, and
+from 36 lines on, latency, blocked clients, files and slow requests are below.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rillway.top.text import (
 
 WIDE_COLUMNS = 120
 TALL_ROWS = 36
-# With fewer lines for tables, there is one at a time.
+# With fewer lines for tables, one is shown at a time.
 LEAST_ROWS = 14
 GROUPS_BELOW = 3
 CONSUMERS_BELOW = 4
@@ -33,7 +33,7 @@ FOOTER = "q quit  / filter  s sort  r reverse  Enter open  Esc back  p pause  ? 
 
 
 class Screen:
-    """`lines`: as many as there are rows. `visible`: names of the streams among them."""
+    """A screen. `lines`: one for each row; `visible`: the names of the streams shown."""
 
     def __init__(self, view: View) -> None:
         state = view.state
@@ -74,7 +74,7 @@ class Screen:
         return [self._line(first, "title", self._age()), self._line(second, "", "")]
 
     def _age(self) -> str:
-        """How old the oldest figure on the screen is, and the server's clock."""
+        """Return the age of the oldest figure on the screen, and the server's time."""
         view = self._view
         if view.state.is_paused:
             return "PAUSED"
@@ -85,7 +85,7 @@ class Screen:
         return old + view.clock(view.now_ms)
 
     def _line(self, parts: list[str], style: str, tail: str) -> Line:
-        """As many parts as there is room for."""
+        """Join as many parts as fit."""
         room = self._cells - width(tail) - 2
         text = cut(parts[0], room) if parts else ""
         for part in parts[1:]:
@@ -139,7 +139,7 @@ class Screen:
         return lines
 
     def _narrow(self, room: int) -> list[Line]:
-        """Tables one below the other; what is opened gets the room."""
+        """Stack the tables; the opened one gets the room."""
         view, cells, level = self._view, self._cells, self._view.state.level
         if room < LEAST_ROWS:
             return self._alone(room - 1)
@@ -154,7 +154,7 @@ class Screen:
         if level == STREAMS:
             rows_of_groups = min(max(groups, 1), GROUPS_BELOW)
             rows_of_consumers = min(max(members, 1), CONSUMERS_BELOW) if group else 0
-            # What the streams do not need.
+            # The lines that the streams do not need.
             spare = room - rows_of_groups - rows_of_consumers - len(view.shown.streams) - 1
             more_groups = min(max(groups - rows_of_groups, 0), max(spare, 0))
             rows_of_groups += more_groups
@@ -177,7 +177,7 @@ class Screen:
         ]
 
     def _only_chosen(self, streams: list[Line]) -> list[Line]:
-        """The heading and the line of the stream that is opened."""
+        """Return the heading and the line of the opened stream."""
         view = self._view
         chosen = view.shown.stream(view.state)
         if chosen is None:
@@ -196,7 +196,7 @@ class Screen:
         return tables.group_table(view, self._cells, room)
 
     def _wide(self, room: int) -> list[Line]:
-        """Streams to the left, groups and consumers to the right, the server below."""
+        """Place streams on the left, groups and consumers on the right, the server below."""
         view = self._view
         panes = self._panes() if self._view.state.rows >= TALL_ROWS else []
         room -= len(panes) + 1
@@ -221,7 +221,7 @@ class Screen:
 
 
 def beside(panes: list[list[Line]], widths: list[int], rows: int) -> list[Line]:
-    """Panes side by side, with a rule between them."""
+    """Place panes side by side, with a rule between them."""
     found = []
     for lines in zip_longest(*(pane[:rows] for pane in panes), [Line()] * rows, fillvalue=Line()):
         first, *others = [line.fit(cells) for line, cells in zip(lines, widths, strict=False)]
@@ -232,7 +232,7 @@ def beside(panes: list[list[Line]], widths: list[int], rows: int) -> list[Line]:
 
 
 def server_parts(server: ServerFigures) -> list[str]:
-    """`12.4k/s`, `mem 1.2G of 4.0G`, `clients 212, 48 blocked`, `aof ok`, `replicas 2, 0s`."""
+    """Return `12.4k/s`, `mem 1.2G of 4.0G`, `clients 212, 48 blocked`, `replicas 2, 0s`."""
     parts = ["one node of a cluster"] if server.is_cluster_node else []
     if server.requests_per_s is not None:
         parts.append(f"{short_count(server.requests_per_s)} requests/s")
@@ -262,7 +262,7 @@ NO_LEVEL = -1
 
 
 def listing(view: View) -> list[str]:
-    """All streams, then the groups and consumers of each."""
+    """Return one sample as plain lines: all streams, then the groups and consumers of each."""
     view = replace(view, state=replace(view.state, level=NO_LEVEL))
     server, cells = view.server, view.state.columns
     first = [f"{server.product} {safe(server.version)}".strip(), safe(server.role)]

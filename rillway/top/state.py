@@ -1,4 +1,4 @@
-"""What the user sees and has chosen, and what each key makes of it. Pure: no terminal, no clock.
+"""The state of the screen, and the effect of each key. Pure: no terminal, no clock.
 
 `press` takes a key by its name: a character, or `up`, `down`, `left`, `right`, `pgup`, `pgdn`,
 `home`, `end`, `enter`, `esc`, `backspace`.
@@ -30,10 +30,10 @@ VIEWS = {"e": "entries", "c": "clients", "l": "slow", "?": "keys"}
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`level`: what the cursor is in: STREAMS, GROUPS of the opened one, CONSUMERS of a group.
+    """The state. `level`: the table of the cursor: STREAMS, GROUPS or CONSUMERS.
 
-    `view`: what fills the screen instead: entries, clients, slow, keys. `scroll`: lines of it that
-    are above. `wants_database`: the next one is to be shown.
+    `view`: fills the screen instead: entries, clients, slow, keys. `scroll`: the number of its
+    lines above. `wants_database`: the next database should be shown.
     """
 
     columns: int = 80
@@ -57,13 +57,13 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What there is to move in: all rows of the level, in order, and how many fit on a page."""
+    """The rows of the level, in order, and how many fit on a page."""
 
     streams: Sequence[StreamFigures] = ()
     page: int = 10
 
     def stream(self, state: State) -> StreamFigures | None:
-        """The one that is selected; the first one if that is gone."""
+        """Return the selected stream; the first one if that was removed."""
         chosen = next((one for one in self.streams if one.name == state.stream), None)
         return chosen or next(iter(self.streams), None)
 
@@ -72,13 +72,13 @@ class Shown:
         return sorted((stream and stream.groups) or (), key=lambda one: one.name)
 
     def group(self, state: State) -> GroupFigures | None:
-        """The one that is selected; else the worst."""
+        """Return the selected group; otherwise the worst."""
         groups = self.groups(state)
         chosen = next((one for one in groups if one.name == state.group), None)
         return chosen or max(groups, key=_badness, default=None)
 
     def names(self, state: State) -> list[bytes]:
-        """All rows in which the cursor can be."""
+        """Return the names of the rows in which the cursor can be."""
         if state.level == STREAMS:
             return [one.name for one in self.streams]
         if state.level == GROUPS:
@@ -92,7 +92,7 @@ def _badness(group: GroupFigures) -> tuple[int, int, int]:
 
 
 def arrange(streams: Sequence[StreamFigures], state: State) -> list[StreamFigures]:
-    """Those that match the filter, sorted: the largest first, equal ones by name; unknown is 0."""
+    """Return streams that match the filter, the largest first, equal ones by name; unknown is 0."""
     wanted = state.filter.lower()
     found = [one for one in streams if not wanted or wanted in safe(one.name).lower()]
     found.sort(key=lambda one: one.name, reverse=state.sort == 0 and state.is_reversed)
@@ -104,7 +104,7 @@ def arrange(streams: Sequence[StreamFigures], state: State) -> list[StreamFigure
 
 
 def press(state: State, key: str, shown: Shown) -> State:
-    """The state after a key."""
+    """Return the state after a key."""
     if state.is_filtering:
         return _type(state, key)
     if key == "q":
@@ -150,7 +150,7 @@ def _next_interval(every_s: float, step: int) -> float:
 
 
 def _type(state: State, key: str) -> State:
-    """A key of the filter that is being typed."""
+    """Return the state after a key while the filter is being typed."""
     if key == "esc":
         return replace(state, is_filtering=False, filter="")
     if key == "enter":
@@ -202,7 +202,7 @@ def _current(state: State, shown: Shown) -> bytes | None:
 
 
 def _settle(state: State, shown: Shown) -> State:
-    """Keep what is selected by default selected by its name."""
+    """Keep the default selection selected by name."""
     stream, group = shown.stream(state), shown.group(state)
     settled = replace(state, stream=stream.name if stream else None)
     return replace(settled, group=group.name if group and state.level else state.group)

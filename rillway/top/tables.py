@@ -33,9 +33,9 @@ def local_clock(ms: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """All that a screen is made of. `now_ms`: the server's time, as far as it is known.
+    """Everything that a screen shows. `now_ms`: the estimated time of the server.
 
-    `lost`: why and since when there is no connection. Without a history there are no sparklines.
+    `lost`: the reason and time of a lost connection. Without a history there are no sparklines.
     """
 
     state: State
@@ -59,7 +59,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`keep`: where there is no room, columns with the least go first."""
+    """A column. `keep`: without room, columns with the lowest number are dropped first."""
 
     heading: str
     cells: int
@@ -69,9 +69,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`is_selected`: the cursor is here; `is_opened`: what stands beside or below belongs to it.
+    """A row. `is_selected`: the cursor is here; `is_opened`: the next table belongs to it.
 
-    `mark`: after the first cell, never cut: colour is never alone.
+    `mark`: follows the first cell and is never cut: colour alone is not enough.
     """
 
     cells: Sequence[str]
@@ -84,7 +84,7 @@ class Row:
 def table(
     columns: Sequence[Column], rows: Sequence[Row], cells: int, least: int = LEAST_NAME_CELLS
 ) -> list[Line]:
-    """A heading and a line for each row. The first column takes the room that is left."""
+    """Return a heading and a line for each row. The first column takes the remaining room."""
     kept = list(range(len(columns)))
     while len(kept) > 1 and _needed(columns, kept) + least > cells:
         kept.remove(min(kept[1:], key=lambda number: columns[number].keep))
@@ -113,7 +113,7 @@ def _row(row: Row, text: Callable[[Sequence[str], str, str], str], cells: int) -
 
 
 def window(position: int, count_of_rows: int, room: int) -> range:
-    """Which rows are shown, that at `position` among them; a line is left to say what is not."""
+    """Return the visible rows, including `position`; one line is reserved for "n more"."""
     if count_of_rows <= room:
         return range(count_of_rows)
     room = max(room - 1, 1)
@@ -122,7 +122,7 @@ def window(position: int, count_of_rows: int, room: int) -> range:
 
 
 def more(rows: range, count_of_rows: int, unread: int = 0) -> list[Line]:
-    """`... 12 more above, 10,209 more below`, if there are."""
+    """Return `... 12 more above, 10,209 more below`, if there are."""
     texts = []
     if rows.start > 0:
         texts.append(f"{rows.start:,} more above")
@@ -137,7 +137,7 @@ def more(rows: range, count_of_rows: int, unread: int = 0) -> list[Line]:
 
 
 def stream_table(view: View, cells: int, room: int) -> tuple[list[Line], list[bytes]]:
-    """`room`: lines below the heading. Returns the names of the streams shown as well."""
+    """Return the table and the names of the streams shown. `room`: lines below the heading."""
     state, streams = view.state, view.shown.streams
     chosen = view.shown.stream(state)
     position = streams.index(chosen) if chosen is not None else 0
@@ -165,7 +165,7 @@ def stream_table(view: View, cells: int, room: int) -> tuple[list[Line], list[by
 
 
 def _span(state: State) -> tuple[str, int]:
-    """What a sparkline covers, in words and in ms."""
+    """Return the span of a sparkline, in words and in ms."""
     return ("5min", 300_000) if state.columns >= 120 else ("2min", 120_000)
 
 
@@ -216,12 +216,12 @@ def _stream_row(
 
 
 def lag_text(lag: int | None, has_groups: bool) -> str:
-    """`?` is a lag that the server does not know; `-`: the stream has no groups."""
+    """Return the lag; `?` if the server does not know it, `-` if the stream has no groups."""
     return "?" if lag is None and has_groups else short_count(lag)
 
 
 def group_table(view: View, cells: int, room: int) -> list[Line]:
-    """The groups of the selected stream."""
+    """Return a table of the groups of the selected stream."""
     stream, chosen = view.shown.stream(view.state), view.shown.group(view.state)
     if stream is None:
         return []
@@ -267,7 +267,7 @@ def _dead(number: int | None) -> str:
 
 
 def consumer_table(view: View, cells: int, room: int) -> list[Line]:
-    """The consumers of the selected group, the dead ones first."""
+    """Return a table of the consumers of the selected group, the dead ones first."""
     group = view.shown.group(view.state)
     if group is None:
         return []
@@ -315,7 +315,7 @@ def _consumer_row(consumer: ConsumerFigures, group: GroupFigures, is_selected: b
 
 
 def slow_text(slow: SlowRequest, clock: Callable[[int], str], cells: int) -> str:
-    """`14 ms XRANGE audit - +   12:00:01 10.0.0.7`."""
+    """Return `14 ms XRANGE audit - + 12:00:01 10.0.0.7`."""
     words = _words(slow)
     tail = f"  {clock(slow.time_ms)} {safe(slow.client).rpartition(':')[0]}".rstrip()
     return pad(f"{latency(slow.took_us)} {words}", cells - width(tail)) + tail
@@ -341,7 +341,7 @@ def blocked_lines(server: ServerFigures, cells: int) -> list[Line]:
 
 
 def file_lines(view: View, cells: int) -> list[Line]:
-    """Files, replicas, and the primary of a replica."""
+    """Return lines about files, replicas, and the primary of a replica."""
     server = view.server
     aof = server.aof or "unknown"
     texts = [f"aof {aof}" + (f" {short_size(server.aof_bytes)}" if server.aof_bytes else "")]
@@ -369,7 +369,7 @@ def slow_lines(view: View, cells: int, room: int) -> list[Line]:
 
 
 def client_lines(view: View, cells: int) -> list[Line]:
-    """CLIENT LIST, blocked ones marked by their command."""
+    """Return a table of CLIENT LIST, blocked clients marked by their command."""
     clients = view.server.client_list
     if clients is None:
         reason = view.server.refused.get("CLIENT", "above 1,000 clients they are not listed")
@@ -402,7 +402,7 @@ def all_slow_lines(view: View, cells: int) -> list[Line]:
 
 
 def entry_lines(view: View, cells: int) -> list[Line]:
-    """The newest entries of the selected stream."""
+    """Return lines with the newest entries of the selected stream."""
     stream = view.shown.stream(view.state)
     name = safe(stream.name) if stream else ""
     lines = [Line.of(f"  ENTRY of {name}, newest first", "heading")]

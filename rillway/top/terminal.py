@@ -1,9 +1,9 @@
-"""A terminal as it is needed here: keys in, lines out, and afterwards as it was before.
+"""A terminal: keys in, lines out, and the previous mode restored at the end.
 
-The alternate screen, the hidden cursor and the mode of the keyboard are given back on every exit:
-an exception, SIGTERM, SIGHUP, Ctrl-C, and while the process is stopped by Ctrl-Z.
+The alternate screen, the cursor and the keyboard mode are restored on every exit, by an exception,
+SIGTERM, SIGHUP or Ctrl-C, and while the process is stopped by Ctrl-Z.
 
-rich makes colours of styles; without it, lines are plain.
+rich renders styles as colours; without it, lines are plain.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ESCAPE_S = 0.03
 
 
 def keys_of(typed: str) -> list[str]:
-    """The names of the keys that were typed; unknown sequences are none."""
+    """Return the names of typed keys, without unknown sequences."""
     found = []
     for match in KEY.finditer(typed):
         sequence = match[1]
@@ -72,7 +72,7 @@ class Terminal:
         self._shown: list[Line] = []
         self._mode: list[Any] = []
         self._before: dict[int, Any] = {}
-        # Signals wake the wait for a key up.
+        # Signals end the wait for a key.
         self._wake_out, self._wake_in = os.pipe()
         for end in (self._wake_out, self._wake_in):
             os.set_blocking(end, False)
@@ -81,7 +81,7 @@ class Terminal:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Columns and rows."""
+        """The numbers of columns and rows."""
         size = os.get_terminal_size(self._out)
         return max(size.columns, 1), max(size.lines, 1)
 
@@ -118,7 +118,7 @@ class Terminal:
         try:
             self._write(LEAVE_SCREEN)
             termios.tcsetattr(self._in, termios.TCSANOW, self._mode)
-        except (OSError, termios.error):  # the terminal itself is gone
+        except (OSError, termios.error):  # the terminal was closed
             pass
 
     # -- signals ----------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class Terminal:
         self._wake()
 
     def _stopped(self, number: int, frame: FrameType | None) -> None:
-        """Ctrl-Z: the shell gets its terminal, until it continues us.
+        """Handle Ctrl-Z: the shell has its terminal until it continues this process.
 
         This thread may run on for a moment after the signal was sent, and must not draw then.
         """
@@ -152,7 +152,7 @@ class Terminal:
     # -- keys and lines ---------------------------------------------------------------------------
 
     def keys(self, seconds: float) -> list[str]:
-        """What is typed within this time; none also if a signal came."""
+        """Return the keys typed within this time; none if a signal came."""
         ready, _, _ = select.select([self._in, self._wake_out], [], [], max(seconds, 0))
         if self._wake_out in ready:
             os.read(self._wake_out, READ_BYTES)
@@ -166,7 +166,7 @@ class Terminal:
         return keys_of(typed.decode(errors="replace"))
 
     def draw(self, lines: Sequence[Line]) -> None:
-        """The lines that changed. A frame is one write, so that it does not flicker."""
+        """Draw the lines that changed, in one write, so that the screen does not flicker."""
         if self._is_away:
             return
         if len(self._shown) != len(lines):
@@ -186,14 +186,14 @@ class Terminal:
 
 
 def styled(line: Line) -> Any:
-    """The line as rich's Text."""
+    """Return the line as rich's Text."""
     from rich.text import Text
 
     return Text.assemble(*((span.text, STYLES.get(span.style, "")) for span in line.spans))
 
 
 def painter() -> Callable[[Line], str]:
-    """What makes the characters and colours of a line; without rich, no colours."""
+    """Return a function that renders a line; without rich, without colours."""
     try:
         from rich.console import Console
     except ImportError:

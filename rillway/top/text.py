@@ -1,7 +1,7 @@
-"""Text in cells of a terminal: safe to print, cut, padded; numbers and sparklines.
+"""Text in cells of a terminal: made safe, cut, padded; sparklines.
 
-Any client may write names and values. What moves the cursor, sets colours or turns the direction of
-writing is shown as an escape, `\\x1b`, and never printed.
+Any client may write names and values. Characters that move the cursor, set colours or change the
+direction of writing are shown as escapes, `\\x1b`, and never printed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ASCII_BARS = "_.:-=+*#"
 
 
 def safe(name: bytes | str) -> str:
-    """The text, with everything as an escape that is more than a character."""
+    """Return the text, with control and format characters as escapes."""
     text = name if isinstance(name, str) else name.decode(errors="backslashreplace")
     if text.isascii() and text.isprintable():
         return text
@@ -33,7 +33,7 @@ def _safe_character(character: str) -> str:
 
 
 def width(text: str) -> int:
-    """How many cells it takes."""
+    """Return the number of cells of a text."""
     return len(text) if text.isascii() else sum(map(_cells, text))
 
 
@@ -44,7 +44,7 @@ def _cells(character: str) -> int:
 
 
 def cut(text: str, cells: int) -> str:
-    """At most so many cells; `~` stands for what was cut off."""
+    """Cut a text to a number of cells; `~` marks the cut."""
     if width(text) <= cells:
         return text
     kept, left = [], cells - 1
@@ -57,14 +57,14 @@ def cut(text: str, cells: int) -> str:
 
 
 def pad(text: str, cells: int, *, right: bool = False) -> str:
-    """Exactly so many cells, cut if need be; `right`: aligned there."""
+    """Pad or cut a text to a number of cells; `right` aligns it to the right."""
     text = cut(text, cells)
     blanks = " " * (cells - width(text))
     return blanks + text if right else text + blanks
 
 
 def latency(us: int | None) -> str:
-    """`2 us`, `14 ms`, `1.2 s`."""
+    """Return `2 us`, `14 ms`, `1.2 s`."""
     if us is None:
         return "-"
     if us < 1000:
@@ -73,7 +73,7 @@ def latency(us: int | None) -> str:
 
 
 def sparkline(values: Sequence[int | None], *, ascii_only: bool) -> str:
-    """A bar for each value, from 0 to the largest; a blank for None."""
+    """Return a bar for each value, from 0 to the largest; a blank for None."""
     bars = ASCII_BARS if ascii_only else BARS
     most = max((value for value in values if value is not None), default=0)
     steps = len(bars) - 1
@@ -109,7 +109,7 @@ class Line:
         return "".join(span.text for span in self.spans)
 
     def fit(self, cells: int) -> Line:
-        """Exactly so many cells."""
+        """Return the line with exactly this number of cells."""
         spans, left = [], cells
         for span in self.spans:
             text = cut(span.text, left)
@@ -119,5 +119,5 @@ class Line:
         return Line((*spans, Span(" " * left, last)))
 
     def then(self, *others: Line) -> Line:
-        """This line, and others beside it."""
+        """Return this line followed by others."""
         return Line(self.spans + tuple(span for one in others for span in one.spans))

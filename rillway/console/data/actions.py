@@ -1,7 +1,7 @@
-"""What a viewer can do: add, acknowledge, claim, dead-letter, send a dead letter back.
+"""The actions of viewers: add, acknowledge, claim, dead-letter, send back.
 
-Each action names entries, and reports which of them it did and which were gone: acknowledged,
-delivered again or deleted by another client since they were shown. Nothing is done twice.
+Each action is given entries, and reports which ones were gone: acknowledged, delivered again or
+deleted by another client since they were shown. Nothing is done twice.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Refused(Exception):
 
 @dataclass(slots=True)
 class Outcome:
-    """IDs of entries that were gone, and how many the action was done to."""
+    """The IDs of entries that were gone, and the number of the others."""
 
     done: int = 0
     gone: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ async def add(link: Link, db: int, key: bytes, fields: Sequence[tuple[bytes, byt
 
 
 async def acknowledge(link: Link, db: int, key: bytes, group: bytes, ids: Sequence[str]) -> Outcome:
-    """Raises redis.RedisError."""
+    """Acknowledge entries. Raises redis.RedisError."""
     replies = await link.call_all(db, [("XACK", key, group, one) for one in ids])
     for reply in replies:
         if isinstance(reply, redis.RedisError):
@@ -65,9 +65,10 @@ async def claim(
     consumer: bytes,
     min_idle_ms: int = 0,
 ) -> Outcome:
-    """Entries delivered less than `min_idle_ms` ago have a consumer that works: they are gone.
+    """Claim entries. Those delivered less than `min_idle_ms` ago have a live consumer: they are
+    gone.
 
-    The number of deliveries stays: nothing is delivered yet. Raises redis.RedisError.
+    The number of deliveries stays, since nothing is delivered yet. Raises redis.RedisError.
     """
     claimed = await link.call(db, "XCLAIM", key, group, consumer, min_idle_ms, *ids, "JUSTID")
     return sorted_out(ids, {one.decode() for one in claimed})
@@ -78,7 +79,7 @@ async def claim(
 
 @dataclass(frozen=True, slots=True)
 class ByHand(Rules):
-    """Entries that a person chose, however often they were delivered."""
+    """Rules for entries that a person chose, however often they were delivered."""
 
     more_than: int = 0
     reason: str = "moved by hand, in the console"
@@ -129,7 +130,7 @@ def pipeline_connection(url: str) -> Iterator[Connection]:
 
 
 def utf8(name: bytes) -> str:
-    """Raises Refused: a dead letter names its stream and group as text."""
+    """Decode a name. Raises Refused: a dead letter names its stream and group as text."""
     try:
         return name.decode()
     except UnicodeDecodeError:

@@ -1,8 +1,7 @@
 """Entries of a stream, page by page, each page from an ID on, never by an offset.
 
-What a reply holds is bounded: a page begins with a few entries, and the more bytes they have, the
-fewer the next request asks for. A search pauses after each request, so that it takes a small part
-of the server's time.
+Replies are bounded: a page begins with a few entries, and the larger they are, the fewer the next
+request asks for. A search pauses after each request, to take a small share of the server's time.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ def size_of(entry: Entry) -> int:
 async def read_page(
     link: Link, db: int, key: bytes, query: Query, sleep: Sleep = asyncio.sleep
 ) -> Page:
-    """Raises redis.RedisError."""
+    """Read a page. Raises redis.RedisError."""
     wanted = query.find.lower()
     found: list[Entry] = []
     scanned, held_bytes, count = 0, 0, min(FIRST_COUNT, query.limit)
@@ -109,7 +108,7 @@ async def read_page(
 
 
 def request(key: bytes, query: Query, position: str | None, count: int) -> tuple[Word, ...]:
-    """The next range: from just after `position`, or from the beginning."""
+    """Return the request for the next range: from after `position`, or from the beginning."""
     if query.after is not None:
         return ("XRANGE", key, f"({position}", query.last, "COUNT", count)
     start = query.last if position is None else f"({position}"
@@ -117,6 +116,6 @@ def request(key: bytes, query: Query, position: str | None, count: int) -> tuple
 
 
 def next_count(count: int, batch: list[Entry]) -> int:
-    """How many entries like these fill a reply."""
+    """Return how many entries like these fill a reply."""
     average = max(sum(map(size_of, batch)) // len(batch), 1)
     return max(min(count * 4, REPLY_BYTES // average, MAX_COUNT), 1)

@@ -1,4 +1,4 @@
-"""What a server may know beside its figures: its cluster, a stream's policy."""
+"""Facts of a server besides its figures: its cluster, a stream's policy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rillway.sampler.replies import info_fields, text_map
 
 
 async def read_cluster(link: Link, db: int) -> dict[str, str]:
-    """CLUSTER INFO; empty for a server that is in no cluster, or does not say."""
+    """Return CLUSTER INFO; empty for a server without a cluster, or that refuses it."""
     (reply,) = await link.call_all(db, [("CLUSTER", "INFO")])
     if isinstance(reply, redis.RedisError):
         return {}
@@ -18,7 +18,7 @@ async def read_cluster(link: Link, db: int) -> dict[str, str]:
 
 
 async def read_policy(link: Link, db: int, key: bytes) -> dict[str, str]:
-    """XINFO POLICY, which only Rillway knows; empty where it does not."""
+    """Return XINFO POLICY, which only Rillway has; empty elsewhere."""
     (reply,) = await link.call_all(db, [("XINFO", "POLICY", key)])
     if isinstance(reply, redis.RedisError):
         return {}

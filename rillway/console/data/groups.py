@@ -1,6 +1,6 @@
 """Groups of a stream, their consumers and pending entries, as XINFO and XPENDING report them.
 
-What a page needs at once; from then on the sampler keeps the figures up to date.
+They are read when a page is opened; then the sampler keeps them up to date.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PAGE_ENTRIES = 100
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """`idle_ms` is None, and `consumer` empty, for an entry that was given back."""
+    """A pending entry. `idle_ms` is None, and `consumer` empty, for one that was given back."""
 
     id: str
     consumer: bytes
@@ -52,7 +52,7 @@ async def read_pending(
     consumer: bytes | None = None,
     limit: int = PAGE_ENTRIES,
 ) -> list[Pending]:
-    """In order of IDs, from just after the ID `after`. Raises redis.RedisError."""
+    """Return entries in order of IDs, after the ID `after`. Raises redis.RedisError."""
     start = "-" if after is None else f"({after}"
     whose = () if consumer is None else (consumer,)
     lines = await link.call(db, "XPENDING", key, group, start, "+", limit, *whose)

@@ -1,7 +1,7 @@
-"""The server as one user sees it: connections that are logged in as that user.
+"""Connections to the server that are logged in as one user.
 
-Replies are as they came: nested lists of bytes and ints, errors as redis.ResponseError. A request
-is sent once: one that failed half-way may have been carried out.
+Replies are unprocessed: nested lists of bytes and ints, errors as redis.ResponseError. A request is
+sent once: one that failed half-way may have been executed.
 
 The console's own blocking work (dead letters) opens a connection of the pipeline by `url`.
 """
@@ -23,10 +23,10 @@ Word: TypeAlias = bytes | str | int
 Reply: TypeAlias = Any
 
 TIMEOUT_SECONDS = 10.0
-# Each tail holds one while it waits.
+# Each tail holds a connection while it waits.
 CONNECTIONS = 500
 UNREACHABLE = (redis.ConnectionError, redis.TimeoutError, OSError)
-# Class of redis-py -> the code that it took off the text.
+# Classes of redis-py, and the codes that they remove from the text.
 CODES: tuple[tuple[type[Exception], str], ...] = (
     (redis.exceptions.NoPermissionError, "NOPERM"),
     (redis.exceptions.AuthenticationError, "NOAUTH"),
@@ -36,7 +36,7 @@ CODES: tuple[tuple[type[Exception], str], ...] = (
 
 
 class Link:
-    """Close it after use."""
+    """Connections of one user, to be closed after use."""
 
     def __init__(self, url: str, user: str | None = None, password: str | None = None) -> None:
         self._url = url if user is None else with_user(url, user, password or "")
@@ -48,11 +48,11 @@ class Link:
         return int(options_in(self._url).get("db", 0))
 
     def url(self, db: int) -> str:
-        """For a connection of its own; it has the password."""
+        """The URL for separate connections, with the password."""
         return with_database(self._url, db)
 
     def client(self, db: int) -> Redis:
-        """The pool of a database."""
+        """Return the pool of a database."""
         if db not in self._clients:
             client = Redis.from_url(
                 self.url(db),
@@ -67,11 +67,11 @@ class Link:
         return self._clients[db]
 
     async def call(self, db: int, *words: Word) -> Reply:
-        """Raises redis.RedisError."""
+        """Send one request and return its reply. Raises redis.RedisError."""
         return await self.client(db).execute_command(*words)  # type: ignore[no-untyped-call]
 
     async def call_all(self, db: int, requests: Iterable[Sequence[Word]]) -> list[Reply]:
-        """Requests in one pipeline; error replies are in the list. Raises redis.RedisError."""
+        """Send requests in one pipeline; the list may contain errors. Raises redis.RedisError."""
         pipeline = self.client(db).pipeline(transaction=False)
         for words in requests:
             pipeline.execute_command(*words)
@@ -84,13 +84,13 @@ class Link:
 
 
 def options_in(url: str) -> dict[str, Any]:
-    """What redis-py reads in a URL."""
+    """Return what redis-py reads in a URL."""
     options: dict[str, Any] = redis.connection.parse_url(url)  # type: ignore[no-untyped-call]
     return options
 
 
 def with_user(url: str, user: str, password: str) -> str:
-    """The URL with these credentials in the place of its own."""
+    """Return the URL with these credentials instead of its own."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     netloc = f"{quote(user, safe='')}:{quote(password, safe='')}@{host}"  # no user: AUTH password
@@ -99,7 +99,7 @@ def with_user(url: str, user: str, password: str) -> str:
 
 
 def error_code(error: Exception) -> str:
-    """The first word of an error reply, such as NOPERM."""
+    """Return the first word of an error reply, such as NOPERM."""
     for kind, code in CODES:
         if isinstance(error, kind):
             return code

@@ -1,4 +1,4 @@
-"""A year of real departures through one stream and one consumer group, and the proof of it.
+"""A year of real departures through one stream and one consumer group, with a proof.
 
 data_set.py  the data set: read, sorted by time, counted
 producer.py  pipelined XADD at a steady rate

@@ -13,7 +13,7 @@ from rillway.top.command import is_terminal
 
 LINE_EVERY_SECONDS = 2.0
 BAR_EVERY_SECONDS = 0.2
-# Others claim what a killed consumer had before it is dead by top's own measure.
+# Below top's default: others claim a killed consumer's entries before that.
 DEAD_AFTER = "1s"
 
 
@@ -94,9 +94,9 @@ def make_bars(total: int) -> Progress:
 
 
 class ScreenProgress:
-    """Progress that is top's screen; once it is closed, another one's, which is made then.
+    """Progress on the screen of top; after it is closed, by another display made then.
 
-    What the demo has to say meanwhile is printed when the screen is closed, by q or at the end.
+    Messages are printed when the screen is closed, by q or at the end.
     """
 
     def __init__(self, url: str, make_other: Callable[[], Progress]) -> None:
@@ -120,7 +120,7 @@ class ScreenProgress:
             self._notes.append(text)
 
     def close(self) -> None:
-        """Give the terminal back."""
+        """Close the screen, which restores the terminal."""
         self._screen.close()
         if self._other is not None:
             self._other.close()

@@ -1,7 +1,7 @@
-"""`rillway demo`: jobs come, workers are killed with jobs in hand, and others take these over.
+"""`rillway demo`: workers are killed with jobs in hand, and others take these over.
 
-On a terminal it is watched in `rillway top`, until q is pressed. Then no more jobs are added, those
-that are left are done, and each job must be among the done ones or the dead letters.
+On a terminal `rillway top` shows it, until q is pressed. Then no more jobs are added, the remaining
+ones are done, and each job must be among the done ones or the dead letters.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DRAIN_SECONDS = MAX_DELIVERIES * CLAIM_IDLE_MS / 1000 + 15
 
 
 class Queue:
-    """The demo's stream and group, and what has become of the jobs."""
+    """The demo's stream and group, and the fate of the jobs."""
 
     def __init__(self, client: redis.Redis, url: str, random: Random) -> None:
         self._client = client
@@ -60,7 +60,7 @@ class Queue:
         return self._crew.hire()
 
     def kill(self) -> str:
-        """Kill a worker with jobs in hand, if there is one. Returns what to say of it."""
+        """Kill a worker with jobs in hand, if there is one. Returns a message."""
         pending = self.pending()
         name = self._crew.kill_busiest(pending)
         if name is None:
@@ -112,7 +112,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run(queue: Queue, url: str, seconds: float | None, rate: int) -> None:
-    """Add jobs and kill workers, for as long as is wanted."""
+    """Add jobs and kill workers, until the end of the demo."""
     for _ in range(WORKERS):
         queue.hire()
     print(f"{WORKERS} workers, {count_of(rate, 'job')} a second, at {url}", flush=True)
@@ -135,7 +135,7 @@ def repeat(
     goes_on: Callable[[], bool],
     tell: Callable[[str], None],
 ) -> None:
-    """`seconds`: None for as long as `goes_on`."""
+    """Add jobs and kill workers. `seconds`: None for as long as `goes_on` returns True."""
     began = last = time.monotonic()
     owed, next_kill, next_hire, next_line = 0.0, began + KILL_SECONDS, 0.0, began
     while goes_on() and (seconds is None or last - began < seconds):

@@ -22,7 +22,7 @@ SHORTEST_MS, LONGEST_MS = 20, 140
 
 
 def jobs(random: Random) -> Iterator[dict[str, str]]:
-    """The fields of one job after the other, without end."""
+    """Yield the fields of jobs, without end."""
     while True:
         yield {
             "kind": random.choice(KINDS),

@@ -18,7 +18,7 @@ from rillway.demo.service import parent_is_gone
 
 READ_COUNT = 8
 BLOCK_MS = 500
-# Longer than a worker takes for all that it reads at once, long enough to see the dead one in top.
+# Longer than a worker takes for one read, and long enough to see a dead worker in top.
 CLAIM_IDLE_MS = 3_000
 MAX_DELIVERIES = 3
 LOOK_SECONDS = 0.5
@@ -31,7 +31,9 @@ class JobFailed(Exception):
 def run_worker(url: str, name: str) -> None:
     """The process's main function: works until SIGTERM, or until its parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    logging.getLogger("rillway.consumer").addHandler(logging.NullHandler())  # the screen is top's
+    logging.getLogger("rillway.consumer").addHandler(
+        logging.NullHandler()
+    )  # the screen belongs to top
     asyncio.run(work(url, name))
 
 
@@ -72,7 +74,7 @@ JOIN_SECONDS = 10.0
 
 
 class Crew:
-    """`running`: the workers that should be, by name."""
+    """The workers. `running`: those that should run, by name."""
 
     def __init__(self, url: str) -> None:
         # A new interpreter for each: they share nothing with the producer but the server.
@@ -90,7 +92,7 @@ class Crew:
         return name
 
     def kill_busiest(self, pending: Mapping[str, int]) -> str | None:
-        """Kill who has most jobs in hand, as `kill -9` does. None if none has any."""
+        """Kill the worker with most jobs in hand, like `kill -9`. Returns its name, or None."""
         name = max(self.running, key=lambda name: pending.get(name, 0), default=None)
         if name is None or not pending.get(name):
             return None
