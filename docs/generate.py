@@ -29,8 +29,8 @@ from commands.config.directive_kinds import Boolean, Integer, Text, Words
 from commands.core.documentation import Row, row_of, shown_name
 from commands.core.host import REDIS_VERSION, RILLWAY_VERSION
 from commands.core.registry import COMMANDS, Command
-from commands.server.command.categories import acl_categories
-from commands.server.info.sections import ONLY_WHEN_ASKED_FOR, SECTIONS
+from commands.server.command import acl_categories
+from commands.server.info_sections import ONLY_WHEN_ASKED_FOR, SECTIONS
 from rillway.__main__ import SUBCOMMANDS, usage
 from server.inprocess.server import InProcessServer
 from tests.compat.differences import NEWER_THAN_7_0, NEWER_THAN_8_2

@@ -1,7 +1,7 @@
 """MIGRATE over the network: RESTORE to another server, then DEL here.
 
 Writes to the keys wait from the request until the keys are deleted, so nothing that is written in
-between can be lost (commands/keys/moving_keys.py). Keys are serialized in pieces, and others have
+between can be lost (commands/keys/migrate.py). Keys are serialized in pieces, and others have
 their turns meanwhile. The pieces are sent as they are, and let go: a value is in memory twice.
 
 The deletion is a write: it waits while writes are paused, and a server that has become a replica
@@ -24,7 +24,7 @@ from commands.core.blocked_clients import Block, BlockedClients
 from commands.core.client import Client
 from commands.core.gates import GATE_FAILOVER, GATE_MIGRATING, GATE_PAUSED
 from commands.core.services import MigrationOrder, Services
-from commands.keys.moving_keys import MovingKeys
+from commands.keys.migrate import MovingKeys
 from commands.keys.serialization import OLD_OPTIONS, VALKEY_OPTIONS, snapshot_options
 from protocol import replies
 from server import clock

@@ -12,8 +12,7 @@ import os
 import re
 
 from commands.acl.access_control import AccessControl
-from commands.acl.acl_file import InvalidFile
-from commands.acl.load import read_users
+from commands.acl.acl_file import InvalidFile, read_users
 from commands.acl.rules import RuleError, has_blanks, joined
 from commands.acl.users import User, apply_all
 from commands.config.configuration import Configuration

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from commands.acl import passwords
 from commands.acl.log import AccessLog
-from commands.acl.users import DEFAULT_USER, User, apply_all, default_user
+from commands.acl.users import DEFAULT_USER, User, apply_all, default_user, is_one_of
 from commands.connection.client_list import describe_client
 from commands.connection.invalidation_table import TrackingTable
 from commands.core.client import Client, Clients
@@ -95,7 +94,7 @@ class AccessControl:
         The time does not say whether there is such a user.
         """
         user = self.users.get(name)
-        return passwords.is_one_of(password, ()) if user is None else user.admits(password)
+        return is_one_of(password, ()) if user is None else user.admits(password)
 
     def note_failed_login(
         self, name: bytes, context: bytes, word: bytes, info: bytes, now_ms: int

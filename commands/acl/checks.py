@@ -1,4 +1,9 @@
-"""Whether a user may run a request, and what a refusal says.
+"""What a request needs: the keys that it touches, each with the rights for it, and the channels.
+
+Both follow from declarations: the flags of the key specifications say what a command does with its
+keys (COMMAND INFO shows them).
+
+Whether a user may run a request, and what a refusal says.
 
 One selector of the user must allow the command, all its keys and all its channels. What is refused
 is logged and counted. Callers ask only for clients with GATE_RESTRICTED: a user who may do
@@ -12,16 +17,52 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from commands.acl import needs
 from commands.acl.access_control import AccessControl, context_of
 from commands.acl.log import AccessLog
-from commands.acl.patterns import READ
-from commands.acl.selectors import Selector
+from commands.acl.selectors import READ, WRITE, Selector
 from commands.acl.users import User
 from commands.connection.client_list import describe_client
 from commands.core.client import Client
 from commands.core.registry import NO_AUTH, Command, CommandTable
 from protocol.errors import ReplyError
+
+_RIGHTS = {b"ACCESS": READ, b"INSERT": WRITE, b"UPDATE": WRITE, b"DELETE": WRITE}
+# The first channel, and the number of channels; None: all that follow.
+_CHANNELS: dict[bytes, tuple[int, int | None]] = {
+    b"publish": (1, 1),
+    b"spublish": (1, 1),
+    b"subscribe": (1, None),
+    b"ssubscribe": (1, None),
+    b"psubscribe": (1, None),
+}
+
+
+def keys_of(command: Command, argv: Sequence[bytes]) -> list[tuple[int, int]]:
+    """Positions of the keys with the rights that each needs: READ, WRITE, both, or 0 for any."""
+    found: list[tuple[int, int]] = []
+    for spec in command.keys:
+        if any(flag.upper() == b"NOT_KEY" for flag in spec.flags):
+            continue  # a channel, which is routed like a key
+        rights = 0
+        for flag in spec.flags_in(argv):
+            rights |= _RIGHTS.get(flag.upper(), 0)
+        found += [(position, rights) for position in spec.positions(argv)]
+    return found
+
+
+def channels_of(command: Command, argv: Sequence[bytes]) -> range:
+    """Positions of the channels that are published or subscribed to."""
+    place = _CHANNELS.get(command.fullname)
+    if place is None:
+        return range(0)
+    first, count = place
+    return range(first, len(argv) if count is None else first + count)
+
+
+def names_patterns(command: Command) -> bool:
+    """Return True if the channels are patterns."""
+    return command.fullname == b"psubscribe"
+
 
 # What is refused; of several refusals the greatest is reported.
 COMMAND, KEY, CHANNEL = 0, 1, 2
@@ -60,12 +101,12 @@ def _denial_by(selector: Selector, command: Command, argv: Sequence[bytes]) -> D
         if not selector.commands.allow(command, first_argument):
             return COMMAND, 0
     if command.keys and not selector.keys.covers_all:
-        for position, rights in needs.keys_of(command, argv):
+        for position, rights in keys_of(command, argv):
             if not selector.keys.allow(argv[position], rights):
                 return KEY, position
     if not selector.channels.covers_all:
-        is_pattern = needs.names_patterns(command)
-        for position in needs.channels_of(command, argv):
+        is_pattern = names_patterns(command)
+        for position in channels_of(command, argv):
             if not selector.channels.allow(argv[position], is_pattern=is_pattern):
                 return CHANNEL, position
     return None

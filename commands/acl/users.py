@@ -1,4 +1,9 @@
-"""A user: whether it may log in, with which passwords, and what it may do.
+"""Passwords: kept as SHA-256 in hexadecimal, and compared in constant time.
+
+Anybody who reads a list of users learns no password, and no time that an attempt takes says how
+much of it was right, nor which of several passwords it was.
+
+A user: whether it may log in, with which passwords, and what it may do.
 
 Plain data. A change is made to a copy, which takes the user's place if all rules are valid.
 
@@ -9,9 +14,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from commands.acl import passwords, rules
+from commands.acl import rules
 from commands.acl.rules import RuleError
 from commands.acl.selectors import Selector, parse_selector
+
+HASH_DIGITS = 64
+_DIGITS = frozenset(b"0123456789abcdef")
+
+
+def hash_of(password: bytes) -> bytes:
+    """SHA-256, as 64 hexadecimal digits."""
+    import hashlib  # it loads OpenSSL: not at the start
+
+    return hashlib.sha256(password).hexdigest().encode()
+
+
+def is_hash(word: bytes) -> bool:
+    """Return True if `word` is what `hash_of` returns for something."""
+    return len(word) == HASH_DIGITS and _DIGITS.issuperset(word)
+
+
+def is_one_of(password: bytes, hashes: Iterable[bytes]) -> bool:
+    """Return True if the password has one of the hashes; all are compared."""
+    import hmac
+
+    given, found = hash_of(password), False
+    for each in hashes:
+        found |= hmac.compare_digest(given, each)
+    return found
+
 
 DEFAULT_USER = b"default"
 
@@ -60,7 +91,7 @@ class User:
     def admits(self, password: bytes) -> bool:
         """Return True if the user may log in with this password."""
         # Also compared where it cannot help: the time says nothing about the user.
-        is_right = passwords.is_one_of(password, self.hashes)
+        is_right = is_one_of(password, self.hashes)
         return self.is_on and (is_right or not self.needs_password)
 
     def may_use_channel(self, channel: bytes, *, is_pattern: bool) -> bool:
@@ -155,8 +186,8 @@ _FLAGS = {
 def _hash_in(rule: bytes) -> bytes:
     """The hash of the password in `>password`, `<password`, `#hash` or `!hash`."""
     if rule[:1] in b"<>":
-        return passwords.hash_of(rule[1:])
-    if not passwords.is_hash(rule[1:]):
+        return hash_of(rule[1:])
+    if not is_hash(rule[1:]):
         raise RuleError(rules.BAD_HASH)
     return rule[1:]
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from commands.bitmaps.offsets import extract, parse_bit_offset
-from commands.bitmaps.setbit import for_bits
+from commands.bitmaps.bits import extract, for_bits, parse_bit_offset
 from commands.core import notifications
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client

@@ -5,19 +5,23 @@ is served by both nodes for a while: by its owner for keys that are still there,
 clients that were sent there with ASK.
 
 Source: Redis 7.0.15 and 8.2.
+
+ASKING, READONLY and READWRITE: what a connection may ask of a node that does not own a slot.
+
+Source: Redis 7.0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
-from commands.cluster.mode import ClusterMode, ClusterNode, Peer
+from commands.cluster.mode import ClusterMode, ClusterNode, Peer, node_of
 from commands.core.client import Client
 from commands.core.gates import GATE_MULTI
-from commands.core.registry import ASKING, WRITE, Command
-from commands.scripting.running_script import ANY_SLOT, NO_SLOT, Running
+from commands.core.registry import ASKING, FAST, LOADING, STALE, WRITE, Command, command
 from commands.transactions.transaction import Transaction
-from protocol import errors
+from protocol import errors, replies
 from protocol.errors import RoutingError
 from protocol.request import Request, of_words
 from protocol.slots import key_slot
@@ -27,6 +31,8 @@ from protocol.slots import key_slot
 _SHARD_CHANNELS = {b"ssubscribe", b"spublish"}
 # What scripts are told instead of an error.
 _NOT_HERE = b"Script attempted to access a non local key in a cluster node"
+# The slot of a script that has used none yet, and of one that may use any.
+NO_SLOT, ANY_SLOT = -1, -2
 _IN_SCRIPTS = {
     errors.SLOT_NOT_SERVED: b"Script attempted to access a slot not served",
     errors.CLUSTER_DOWN: b"Script attempted to execute a command while the cluster is down",
@@ -91,8 +97,15 @@ def _requests_with_keys(
                 yield each, keys
 
 
+class SlotUser(Protocol):
+    """A script that runs: the slot of the keys that it has used, if it must keep to one."""
+
+    client: Client
+    slot: int
+
+
 def refusal_in_script(
-    client: Client, command: Command, argv: list[bytes], running: Running
+    client: Client, command: Command, argv: list[bytes], running: SlotUser
 ) -> bytes | None:
     """Why a script must not run a command: its keys are not here, or in another slot than those
     that the script has used. Source: Redis 8.2.
@@ -195,3 +208,27 @@ def endpoint_of(node: Peer, preferred: str) -> str | None:
     if preferred == "hostname":
         return node.hostname or "?"
     return None
+
+
+@command("ASKING", arity=1, flags=FAST)
+def asking(client: Client, argv: Request) -> bytes:
+    """Have the next request served from a slot that is being imported. Source: Redis 7.0."""
+    node_of(client)
+    client.is_asking = True
+    return replies.OK
+
+
+@command("READONLY", arity=1, flags=FAST | LOADING | STALE)
+def readonly(client: Client, argv: Request) -> bytes:
+    """Have reads served by this replica of their slot's owner. Source: Redis 7.0."""
+    node_of(client)
+    client.reads_replica = True
+    return replies.OK
+
+
+@command("READWRITE", arity=1, flags=FAST | LOADING | STALE)
+def readwrite(client: Client, argv: Request) -> bytes:
+    """Have all requests sent to the owners of their slots again. Source: Redis 7.0."""
+    node_of(client)
+    client.reads_replica = False
+    return replies.OK

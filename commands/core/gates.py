@@ -33,7 +33,7 @@ GATE_MIGRATING = 1 << 11  # writes to keys wait that are on their way to another
 # While one of these is shut, writes wait; while GATE_PAUSED is, what CLIENT PAUSE names.
 WRITES_WAIT_GATES = GATE_ENDING | GATE_FAILOVER | GATE_MIGRATING
 # While one of these is shut, nothing is added to the replication stream. GATE_MIGRATING holds back
-# only what may write the keys that move (commands/keys/moving_keys.py).
+# only what may write the keys that move (commands/keys/migrate.py).
 HOLDING_GATES = GATE_PAUSED | WRITES_WAIT_GATES
 # While one of these is shut, expired keys and fields stay, hidden from clients.
 KEEPING_GATES = HOLDING_GATES | GATE_READ_ONLY

@@ -22,7 +22,7 @@ from commands.connection.client_memory import ClientMemory
 from commands.connection.invalidation_table import TrackingTable
 from commands.core.instance import Instance
 from commands.core.stats import ScriptingFigures
-from commands.scripting.scripting_state import Scripting
+from commands.scripting.evaluation import Scripting
 from storage.keyspace.database import Database
 
 # A key of the table of client-side caching, with one reader.

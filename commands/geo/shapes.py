@@ -10,16 +10,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from math import cos, isfinite, nan, sqrt
 
-from commands.geo.distances import (
+from commands.geo.geometry import (
     EARTH_RADIUS_M,
+    HASH_BITS,
     STEP_MAX,
+    Cell,
     Found,
+    Place,
     degrees,
     radians,
     within_box,
     within_circle,
 )
-from commands.geo.geohash import HASH_BITS, Cell, Place
 from protocol.records import frozen_record
 from storage.types.records import Record
 

@@ -8,8 +8,7 @@ from commands.core.arguments import INT64_MAX, INT64_MIN, Arguments, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import READONLY, command, one_key
-from commands.hashes.hget import MANY_FIELDS
-from commands.hashes.lookup import time_for
+from commands.hashes.fields import MANY_FIELDS, time_for
 from commands.keys.scan import matching, parse_cursor, parse_member_scan_options
 from protocol import errors, replies
 from protocol.errors import ReplyError

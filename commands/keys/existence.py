@@ -1,18 +1,67 @@
-"""DEL, UNLINK, EXISTS, TOUCH and TYPE: which keys there are.
+"""Look-up of keys without the side effects of `Client.lookup`, and of databases by index.
+
+DEL, UNLINK, EXISTS, TOUCH and TYPE: which keys there are.
 
 DEL and UNLINK do the same: the key is removed at once, and the memory of a large value is freed
 incrementally in the background (storage/keyspace/deferred_free.py).
+
+EXPIRE and TTL with their variants, and PERSIST: a key's time to live.
+
+Deadlines are stored and propagated as Unix time in milliseconds. A deadline in the past removes the
+key at once, and a DEL is propagated.
 """
 
 from __future__ import annotations
 
+import cython
+
 from commands.core import notifications
+from commands.core.arguments import INT64_MAX, INT64_MIN, parse_int
 from commands.core.client import Client
 from commands.core.registry import FAST, READONLY, WRITE, command, keys_to_end, one_key
-from commands.keys.lookup import find, peek
-from protocol import replies
+from protocol import errors, replies
+from protocol.errors import ReplyError
 from protocol.request import Request
-from storage.types.value import type_name
+from storage.keyspace.database import Database
+from storage.types.value import Value, type_name
+
+
+def find(client: Client, db: Database, key: bytes) -> Value | None:
+    """The value in any database, None if there is none or it has expired; counts nothing."""
+    value = db.values.get(key)
+    if value is None or key not in db.expires or client.replays:
+        return value
+    if db.is_expired(key, client.instance.now_ms):
+        client.instance.expire(db, key)
+        return None
+    return value
+
+
+def peek(client: Client, key: bytes, tell_of_miss: bool = True) -> Value | None:
+    """`Client.lookup` that leaves the access time alone, for commands that inspect a key.
+
+    With `tell_of_miss` a missing key causes the event `keymiss`, as any read does.
+    """
+    instance = client.instance
+    value = find(client, client.db, key)
+    if value is not None:
+        instance.stats.keyspace_hits += 1
+        return value
+    instance.stats.keyspace_misses += 1
+    if tell_of_miss:
+        instance.notify_miss(client.db, key)
+    return None
+
+
+def parse_database(client: Client, word: bytes) -> Database:
+    """The database with the index `word`. Raises ReplyError if there is none."""
+    index = parse_int(word)
+    if not -(1 << 31) <= index < 1 << 31:
+        raise ReplyError(errors.NOT_A_32_BIT_INTEGER)
+    databases = client.instance.databases
+    if not 0 <= index < len(databases):
+        raise ReplyError(errors.DB_INDEX_OUT_OF_RANGE)
+    return databases[index]
 
 
 @command("DEL", arity=-2, flags=WRITE, keys=keys_to_end(b"RM", b"DELETE"))
@@ -66,3 +115,146 @@ def type_(client: Client, argv: Request) -> bytes:
     Source: Redis 7.2.
     """
     return replies.simple(type_name(peek(client, argv[1])))
+
+
+_NO_KEY = replies.integer(-2)
+_NO_DEADLINE = replies.integer(-1)
+
+
+@command("EXPIRE", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
+def expire(client: Client, argv: Request) -> bytes:
+    """Integer: 1 if the deadline was set or the key removed, else 0. Source: Redis 7.2."""
+    return _expire(client, argv, b"expire", 1000, client.instance.now_ms)
+
+
+@command("PEXPIRE", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
+def pexpire(client: Client, argv: Request) -> bytes:
+    """Integer: 1 if the deadline was set or the key removed, else 0."""
+    return _expire(client, argv, b"pexpire", 1, client.instance.now_ms)
+
+
+@command("EXPIREAT", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
+def expireat(client: Client, argv: Request) -> bytes:
+    """Integer: 1 if the deadline was set or the key removed, else 0."""
+    return _expire(client, argv, b"expireat", 1000, 0)
+
+
+@command("PEXPIREAT", arity=-3, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
+def pexpireat(client: Client, argv: Request) -> bytes:
+    """Integer: 1 if the deadline was set or the key removed, else 0."""
+    return _expire(client, argv, b"pexpireat", 1, 0)
+
+
+def _expire(
+    client: Client,
+    argv: Request,
+    command: bytes,
+    unit_ms: cython.longlong,
+    base_ms: cython.longlong,
+) -> bytes:
+    key = argv.word(1)
+    conditions = _parse_conditions(argv[3:]) if argv.count > 3 else None
+    when_ms = parse_int(argv.word(2)) * unit_ms
+    if not INT64_MIN <= when_ms <= INT64_MAX - base_ms:
+        raise errors.invalid_expire_time(command)
+    when_ms += base_ms
+    if client.lookup_for_write(key) is None:
+        return replies.ZERO
+    if conditions and not _allows(conditions, client.db.expires.get(key), when_ms):
+        return replies.ZERO
+    # A replayed request may be followed by one that extends the deadline.
+    if when_ms <= client.instance.now_ms and not client.replays:
+        delete(client, key)
+        client.propagate(b"DEL", key)
+        return replies.ONE
+    set_deadline(client, key, when_ms)
+    argv.mark_quick(0)
+    return replies.ONE
+
+
+def set_deadline(client: Client, key: bytes, when_ms: int) -> None:
+    """Set the deadline of an existing key (Unix ms), notify, and propagate it."""
+    client.expire_at(client.db, key, when_ms)
+    client.modified(key)
+    client.notify(notifications.GENERIC, b"expire", key)
+    client.propagate(b"PEXPIREAT", key, b"%d" % when_ms)
+
+
+def _parse_conditions(words: list[bytes]) -> set[bytes]:
+    conditions = {word.upper() for word in words}
+    for word in words:
+        if word.upper() not in (b"NX", b"XX", b"GT", b"LT"):
+            raise errors.unsupported_expire_option(word)
+    if b"NX" in conditions and len(conditions) > 1:
+        raise ReplyError(errors.EXPIRE_NX_WITH_OTHERS)
+    if {b"GT", b"LT"} <= conditions:
+        raise ReplyError(errors.EXPIRE_GT_WITH_LT)
+    return conditions
+
+
+def _allows(conditions: set[bytes], current_ms: int | None, when_ms: int) -> bool:
+    """Return True if all conditions hold. No deadline counts as an infinite one."""
+    if current_ms is None:
+        return not conditions & {b"XX", b"GT"}
+    if b"NX" in conditions:
+        return False
+    if b"GT" in conditions:
+        return when_ms > current_ms
+    return b"LT" not in conditions or when_ms < current_ms
+
+
+# -- asking ------------------------------------------------------------------------------------
+
+
+@command("TTL", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
+def ttl(client: Client, argv: Request) -> bytes:
+    """Integer: seconds, rounded; -1 without a deadline, -2 without the key. Source: Redis 7.2."""
+    return _deadline(client, argv, 1000, client.instance.now_ms)
+
+
+@command("PTTL", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
+def pttl(client: Client, argv: Request) -> bytes:
+    """Integer: milliseconds; -1 without a deadline, -2 without the key."""
+    return _deadline(client, argv, 1, client.instance.now_ms)
+
+
+@command("EXPIRETIME", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
+def expiretime(client: Client, argv: Request) -> bytes:
+    """Integer: Unix seconds, rounded; -1 without a deadline, -2 without the key."""
+    return _deadline(client, argv, 1000, 0)
+
+
+@command("PEXPIRETIME", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
+def pexpiretime(client: Client, argv: Request) -> bytes:
+    """Integer: Unix milliseconds; -1 without a deadline, -2 without the key."""
+    return _deadline(client, argv, 1, 0)
+
+
+def _deadline(
+    client: Client, request: Request, unit_ms: cython.longlong, base_ms: cython.longlong
+) -> bytes:
+    request.mark_quick(0)
+    key = request.word(1)
+    if peek(client, key) is None:
+        return _NO_KEY
+    when_ms = client.db.expires.get(key)
+    if when_ms is None:
+        return _NO_DEADLINE
+    return replies.integer((when_ms - base_ms + unit_ms // 2) // unit_ms)
+
+
+@command("PERSIST", arity=2, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
+def persist(client: Client, argv: Request) -> bytes:
+    """Integer: 1 if there was one. Source: Redis 7.2."""
+    if client.lookup_for_write(argv[1]) is None:
+        return replies.ZERO
+    return replies.ONE if persist_key(client, argv[1]) else replies.ZERO
+
+
+def persist_key(client: Client, key: bytes) -> bool:
+    """Remove a key's time to live, and notify; False if it had none."""
+    if not client.db.persist(key):
+        return False
+    client.modified(key)
+    client.notify(notifications.GENERIC, b"persist", key)
+    return True

@@ -1,4 +1,9 @@
-"""MIGRATE: keys move to another server, and are deleted here once they are there.
+"""The keys that MIGRATE is sending: writes to them wait, those to others go on.
+
+A request that may write any key waits as well: a script, whatever keys it declares, and FLUSHALL,
+FLUSHDB and SWAPDB, which name none. Databases are not distinguished.
+
+MIGRATE: keys move to another server, and are deleted here once they are there.
 
 Deliberately different from Redis, which serves no client meanwhile: here only writes to the keys
 and the calling client wait. So MIGRATE cannot run in a transaction or a script.
@@ -8,17 +13,45 @@ Source: Redis 7.0 and 8.2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from commands.core.arguments import Arguments, parse_int
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
-from commands.core.registry import MOVABLE_KEYS, WRITE, KeySpec, command
+from commands.core.instance import Instance
+from commands.core.registry import MOVABLE_KEYS, WRITE, Command, KeySpec, command
 from commands.core.services import MigrationOrder, Services
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.types.value import as_int64
+
+_SCRIPTS = {b"eval", b"evalsha", b"fcall"}
+
+
+class MovingKeys:
+    """A feature of the instance. `names`: the keys; GATE_MIGRATING is shut while there are any."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.names: set[bytes] = set()
+
+    def may_be_written(self, writes: Iterable[tuple[Command, Request]]) -> bool:
+        """Return True if any of these requests may write one of the keys.
+
+        `writes`: those that may write, or replicate, anything.
+        """
+        return any(self._may_be_written(command, request) for command, request in writes)
+
+    def _may_be_written(self, command: Command, request: Request) -> bool:
+        if command.fullname in _SCRIPTS:
+            return True
+        if not command.flags & WRITE:
+            return False  # PUBLISH
+        if not command.keys:
+            return True
+        words = request.words()
+        return any(words[place] in self.names for place in command.key_positions(words))
+
 
 _NO_KEY = replies.simple(b"NOKEY")
 _DEFAULT_TIMEOUT_MS = 1000

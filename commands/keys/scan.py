@@ -12,7 +12,7 @@ from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import FAST, READONLY, command
-from commands.keys.lookup import find
+from commands.keys.existence import find
 from commands.keys.pattern import matcher
 from protocol import errors, replies
 from protocol.errors import ReplyError

@@ -28,8 +28,8 @@ from commands.core.registry import (
     one_key,
     propagate_carried,
 )
-from commands.keys.lookup import find
-from commands.replication.older_replicas import check_field_times
+from commands.keys.existence import find
+from commands.replication.replica_table import check_field_times
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record

@@ -20,15 +20,21 @@ from commands.core.registry import (
     command,
     counted_keys,
 )
-from commands.lists.blocking_pops import (
-    first_of,
-    parse_multi_pop,
-    parse_timeout,
-    pop_or_wait,
+from commands.lists.blocking_pops import first_of, parse_multi_pop, parse_timeout, pop_or_wait
+from commands.lists.elements import (
+    LEFT,
+    MOVED_KEYS,
+    POPS,
+    RIGHT,
+    SIDES,
+    Move,
+    move,
+    parse_move,
+    parse_moves,
+    pop,
+    pop_several,
+    propagate_moves,
 )
-from commands.lists.ends import LEFT, POPS, RIGHT, SIDES, pop
-from commands.lists.lmove import MOVED_KEYS, Move, move, parse_move, parse_moves, propagate_moves
-from commands.lists.lpop import pop_several
 from protocol import replies
 from protocol.request import Request
 from protocol.requests import Argv

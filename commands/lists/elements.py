@@ -1,19 +1,125 @@
-"""LLEN, LRANGE, LINDEX and LPOS: reading a list."""
+"""The ends of lists: pushing and popping, as all list commands do it.
+
+Events come as in Redis: `lpush` or `rpush` for what was pushed, `lpop` or `rpop` for what was
+popped, then `del` if nothing is left.
+
+LLEN, LRANGE, LINDEX and LPOS: reading a list.
+
+LSET, LINSERT, LREM and LTRIM: changes inside a list.
+
+LPUSH, RPUSH, LPUSHX and RPUSHX: add elements to an end of a list.
+
+LPOP, RPOP and LMPOP: remove elements from an end of a list.
+
+LMOVE, RPOPLPUSH and LMOVEM: move elements between lists, or within one (rotation).
+
+As in Redis, the event of the push comes before that of the pop.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
 
+import cython
+
+from commands.core import notifications
 from commands.core.arguments import INT64_MIN, Arguments, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
-from commands.core.registry import FAST, READONLY, command, one_key
+from commands.core.registry import (
+    DENYOOM,
+    FAST,
+    MOVABLE_KEYS,
+    READONLY,
+    WRITE,
+    command,
+    counted_keys,
+    one_key,
+    two_keys,
+)
+from commands.lists.blocking_pops import MultiPop, first_of, parse_multi_pop
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
 from storage.types.lists import ListNode, ListValue
+
+LEFT = b"LEFT"
+RIGHT = b"RIGHT"
+SIDES = (LEFT, RIGHT)
+
+_EVENTS: cython.long = notifications.LIST
+_PUSH_EVENTS = {LEFT: b"lpush", RIGHT: b"rpush"}
+_POP_EVENTS = {LEFT: b"lpop", RIGHT: b"rpop"}
+POPS = {LEFT: b"LPOP", RIGHT: b"RPOP"}
+
+
+def parse_side(word: bytes) -> bytes:
+    """LEFT or RIGHT, in any case. Raises ReplyError."""
+    if word == LEFT:
+        return LEFT
+    if word == RIGHT:
+        return RIGHT
+    side = word.upper()
+    if side not in SIDES:
+        raise ReplyError(errors.SYNTAX)
+    return side
+
+
+def push(
+    client: Client, key: bytes, value: ListValue | None, side: bytes, items: list[bytes]
+) -> ListValue:
+    """Push elements, one after the other, to the list at `key`, which is created for None."""
+    limits = client.instance.config
+    target: ListValue = ListValue(client.instance.now_ms) if value is None else value
+    if side == LEFT:
+        target.push_left(items, limits)
+    else:
+        target.push_right(items, limits)
+    if value is None:
+        client.store(key, target)
+    else:
+        client.signal_key_as_ready(key)
+    client.modified(key, len(items))
+    client.notify(_EVENTS, _PUSH_EVENTS[side], key)
+    return target
+
+
+def take(value: ListValue, side: bytes, count: cython.Py_ssize_t) -> list[bytes]:
+    """Remove and return up to `count` elements, in order; call `finish_pop` afterwards."""
+    return value.pop_left(count) if side == LEFT else value.pop_right(count)
+
+
+def finish_pop(
+    client: Client, key: bytes, value: ListValue, side: bytes, changes: cython.Py_ssize_t
+) -> None:
+    """Elements were taken from the list at `key`: announce it, and remove an empty list.
+
+    `changes` counts towards the `save` points.
+    """
+    client.notify(_EVENTS, _POP_EVENTS[side], key)
+    after_removal(client, key, value, changes)
+
+
+def after_removal(client: Client, key: bytes, value: ListValue, changes: cython.Py_ssize_t) -> None:
+    """Elements were removed from the list at `key`, and their event was sent."""
+    if value._length:
+        value.shrink(client.instance.config)
+    else:
+        client.remove(key)
+        client.notify(notifications.GENERIC, b"del", key)
+    client.modified(key, changes)
+
+
+def pop(
+    client: Client, key: bytes, value: ListValue, side: bytes, count: cython.Py_ssize_t
+) -> list[bytes]:
+    """Take elements, announce it, and remove an empty list."""
+    items = take(value, side, count)
+    finish_pop(client, key, value, side, len(items))
+    return items
+
 
 # A reply of more elements is built and sent in pieces; a shorter one takes about a millisecond.
 MANY_ITEMS = 5000
@@ -138,3 +244,284 @@ def _find(value: ListValue, item: bytes, search: _Search) -> list[int]:
     first, last = (length - compared, length - 1) if backwards else (0, compared - 1)
     found = takewhile(lambda i: first <= i <= last, value.find(item, backwards=backwards))
     return list(islice(found, skipped, skipped + wanted))
+
+
+@command("LSET", arity=4, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"UPDATE"))
+def lset(client: Client, argv: Request) -> bytes:
+    """OK; an error without the key or the element. Source: Redis 7.2."""
+    _, key, text, item = argv
+    value = client.lookup_typed_for_write(key, ListValue)
+    if value is None:
+        raise ReplyError(errors.NO_SUCH_KEY)
+    index = from_start(value, parse_int(text))
+    if index is None:
+        raise ReplyError(errors.INDEX_OUT_OF_RANGE)
+    value.set(index, item, client.instance.config)
+    client.modified(key)
+    client.notify(notifications.LIST, b"lset", key)
+    return replies.OK
+
+
+@command("LINSERT", arity=5, flags=WRITE | DENYOOM, keys=one_key(b"RW", b"INSERT"))
+def linsert(client: Client, argv: Request) -> bytes:
+    """Integer: the length; 0 without the key, -1 without the pivot. Source: Redis 7.2."""
+    _, key, word, pivot, item = argv
+    if word.upper() not in (b"BEFORE", b"AFTER"):
+        raise ReplyError(errors.SYNTAX)
+    value = client.lookup_typed_for_write(key, ListValue)
+    if value is None:
+        return replies.ZERO
+    index = next(value.find(pivot), None)
+    if index is None:
+        return replies.integer(-1)
+    value.insert(index, item, client.instance.config, after=word.upper() == b"AFTER")
+    client.signal_key_as_ready(key)
+    client.modified(key)
+    client.notify(notifications.LIST, b"linsert", key)
+    return replies.integer(len(value))
+
+
+@command("LREM", arity=4, flags=WRITE, keys=one_key(b"RW", b"DELETE"))
+def lrem(client: Client, argv: Request) -> bytes:
+    """Integer: how many were removed. A negative count begins at the end. Source: Redis 7.2."""
+    _, key, text, item = argv
+    count = parse_int(text)
+    value = client.lookup_typed_for_write(key, ListValue)
+    if value is None:
+        return replies.ZERO
+    removed = value.remove(item, count)
+    if removed:
+        client.notify(notifications.LIST, b"lrem", key)
+        after_removal(client, key, value, removed)
+    return replies.integer(removed)
+
+
+@command("LTRIM", arity=4, flags=WRITE, keys=one_key(b"RW", b"DELETE"))
+def ltrim(client: Client, argv: Request) -> bytes:
+    """OK. Source: Redis 7.2."""
+    key, start, stop = argv[1], parse_int(argv[2]), parse_int(argv[3])
+    value = client.lookup_typed_for_write(key, ListValue)
+    if value is None:
+        return replies.OK
+    removed = len(value)
+    client.instance.background_work.discard(value.trim(*clip(value, start, stop)))
+    removed -= len(value)
+    client.notify(notifications.LIST, b"ltrim", key)
+    after_removal(client, key, value, removed)
+    return replies.OK
+
+
+@command("LPUSH", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
+def lpush(client: Client, argv: Request) -> bytes:
+    """Integer: the length. Source: Redis 7.2."""
+    return _push(client, argv, LEFT)
+
+
+@command("RPUSH", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
+def rpush(client: Client, argv: Request) -> bytes:
+    """Integer: the length. Source: Redis 7.2."""
+    return _push(client, argv, RIGHT)
+
+
+@command("LPUSHX", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
+def lpushx(client: Client, argv: Request) -> bytes:
+    """Integer: the length, 0 without the key. Source: Redis 7.2."""
+    return _push(client, argv, LEFT, only_if_there=True)
+
+
+@command("RPUSHX", arity=-3, flags=WRITE | DENYOOM | FAST, keys=one_key(b"RW", b"INSERT"))
+def rpushx(client: Client, argv: Request) -> bytes:
+    """Integer: the length, 0 without the key. Source: Redis 7.2."""
+    return _push(client, argv, RIGHT, only_if_there=True)
+
+
+def _push(client: Client, argv: Request, side: bytes, *, only_if_there: bool = False) -> bytes:
+    key = argv.word(1)
+    value: ListValue | None = client.lookup_typed_for_write(key, ListValue)
+    if value is None and only_if_there:
+        return replies.ZERO
+    argv.mark_quick(argv.words_bytes())
+    items = [argv.word(2)] if argv.count == 3 else argv[2:]
+    return replies.integer(push(client, key, value, side, items)._length)
+
+
+@command("LPOP", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
+def lpop(client: Client, argv: Request) -> bytes:
+    """Bulk string, with a count an array of them; null without the key. Source: Redis 7.2."""
+    return _pop(client, argv, b"lpop", LEFT)
+
+
+@command("RPOP", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
+def rpop(client: Client, argv: Request) -> bytes:
+    """Bulk string, with a count an array of them; null without the key. Source: Redis 7.2."""
+    return _pop(client, argv, b"rpop", RIGHT)
+
+
+def _pop(client: Client, argv: Request, name: bytes, side: bytes) -> bytes:
+    if argv.count > 3:
+        raise errors.wrong_arity(name)
+    key = argv.word(1)
+    value: ListValue | None
+    if argv.count == 2:
+        value = client.lookup_typed_for_write(key, ListValue)
+        if value is None:
+            return replies.NIL[client.resp]
+        item: bytes = pop(client, key, value, side, 1)[0]
+        argv.mark_quick(len(item))
+        return replies.bulk(item)
+    count = parse_int(argv[2], errors.NOT_POSITIVE, minimum=0)
+    value = client.lookup_typed_for_write(key, ListValue)
+    if value is None:
+        return replies.NIL_ARRAY[client.resp]
+    if not count:
+        return replies.EMPTY_ARRAY
+    return replies.bulk_array(pop(client, key, value, side, count))
+
+
+@command(
+    "LMPOP", arity=-4, flags=WRITE | MOVABLE_KEYS, keys=counted_keys(b"RW", b"ACCESS", b"DELETE")
+)
+def lmpop(client: Client, argv: Request) -> bytes:
+    """Array of the key and its elements; null if no key exists. Source: Redis 7.2."""
+    request = parse_multi_pop(Arguments(argv, 1), SIDES)
+    return pop_several(request, client) or replies.NIL_ARRAY[client.resp]
+
+
+def pop_several(request: MultiPop, client: Client) -> bytes | None:
+    """Answer LMPOP or BLMPOP; None if no key exists."""
+    found = first_of(client, request.keys, ListValue)
+    if found is None:
+        return None
+    key, value = found
+    items = pop(client, key, value, request.where, request.count)
+    client.propagate(POPS[request.where], key, b"%d" % len(items))
+    return replies.array([replies.bulk(key), replies.bulk_array(items)])
+
+
+# The elements of one propagated push.
+WORDS_PER_REQUEST = 10_000
+
+MOVED_KEYS = two_keys((b"RW", b"ACCESS", b"DELETE"), (b"RW", b"INSERT"))
+
+
+@cython.cclass
+class Move:
+    """The arguments of LMOVE, RPOPLPUSH and LMOVEM."""
+
+    __slots__ = (
+        "count", "is_exact", "keeps_order", "source", "source_side", "target", "target_side",
+    )  # fmt: skip
+
+    def __init__(
+        self, source: bytes, target: bytes, source_side: bytes, target_side: bytes
+    ) -> None:
+        self.source, self.target = source, target
+        self.source_side, self.target_side = source_side, target_side
+        self.count = 1
+        self.is_exact = False  # all of `count`, or nothing
+        self.keeps_order = False  # BULK: they arrive in the order of the source
+
+
+@command("LMOVE", arity=5, flags=WRITE | DENYOOM, keys=MOVED_KEYS)
+def lmove(client: Client, argv: Request) -> bytes:
+    """Bulk string: the element; null without the source. Source: Redis 7.2."""
+    request = parse_move(argv)
+    return _move_one(client, argv, request)
+
+
+@command("RPOPLPUSH", arity=3, flags=WRITE | DENYOOM, keys=MOVED_KEYS)
+def rpoplpush(client: Client, argv: Request) -> bytes:
+    """Bulk string: the element; null without the source. Source: Redis 7.2."""
+    return _move_one(client, argv, Move(argv[1], argv[2], RIGHT, LEFT))
+
+
+@cython.cfunc
+def _move_one(client: Client, argv: Request, request: Move) -> bytes:
+    items = move(client, request)
+    if items is None:
+        return replies.NIL[client.resp]
+    item: bytes = items[0]
+    argv.mark_quick(len(item))
+    return replies.bulk(item)
+
+
+@command("LMOVEM", arity=-5, flags=WRITE | DENYOOM, keys=MOVED_KEYS)
+def lmovem(client: Client, argv: Request) -> bytes:
+    """Array: the elements in the order in which they are in the destination; empty without the
+    source, null where it has fewer than EXACTLY as many. Source: Redis 8.10."""
+    request = parse_moves(argv, 5)
+    items = move(client, request)
+    if items is not None:
+        propagate_moves(client, request, items)
+        return replies.bulk_array(items)
+    return replies.NIL_ARRAY[client.resp] if request.is_exact else replies.EMPTY_ARRAY
+
+
+def parse_move(argv: Request) -> Move:
+    """The words `source destination side side`. Raises ReplyError."""
+    source_side, target_side = parse_side(argv.word(3)), parse_side(argv.word(4))
+    return Move(argv.word(1), argv.word(2), source_side, target_side)
+
+
+def parse_moves(argv: Request, position: int) -> Move:
+    """Parse a move whose optional COUNT or EXACTLY is at `position`. Raises ReplyError."""
+    request = parse_move(argv)
+    arguments = Arguments(argv, position)
+    if not arguments:
+        return request
+    selector = arguments.next_keyword()
+    if selector not in (b"COUNT", b"EXACTLY"):
+        raise ReplyError(errors.SYNTAX)
+    count = arguments.next()
+    order = arguments.next_keyword()
+    if order not in (b"OBO", b"BULK"):
+        raise ReplyError(errors.SYNTAX)
+    arguments.finish()
+    request.count = parse_int(count, errors.COUNT_NOT_GREATER_THAN_0, minimum=1)
+    request.is_exact = selector == b"EXACTLY"
+    request.keeps_order = order == b"BULK"
+    return request
+
+
+def move(client: Client, request: Move) -> list[bytes] | None:
+    """The elements that were moved, in the order in which they are in the target; None if there
+    are none, or too few. Raises WRONGTYPE, and has changed nothing then."""
+    source: ListValue | None = client.lookup_typed_for_write(request.source, ListValue)
+    if source is None:
+        return None
+    target: ListValue | None = client.lookup_typed_for_write(request.target, ListValue)
+    if request.is_exact and source._length < request.count:
+        return None
+    items = take(source, request.source_side, request.count)
+    if request.keeps_order and request.source_side == request.target_side:
+        items.reverse()
+    push(client, request.target, target, request.target_side, items)
+    # As in Redis, a move is one change: the push has counted it.
+    finish_pop(client, request.source, source, request.source_side, 0)
+    if len(items) > 1 and request.target_side == LEFT:
+        items.reverse()
+    return items
+
+
+def propagate_moves(client: Client, request: Move, items: list[bytes]) -> None:
+    """Propagate a move of several elements, in the order of the target, as a push and a pop.
+
+    The push comes first, so that no list is ever empty and loses its time to live in between. Only
+    where a list takes its own elements at the same end it comes last, unless they are all.
+    """
+    source, target, count = request.source, request.target, b"%d" % len(items)
+    side, pop_side = request.target_side, request.source_side
+    is_own = source == target and side == pop_side
+    left = client.db.values.get(source)
+    is_whole = isinstance(left, ListValue) and len(left) == len(items)
+    if is_own and is_whole:
+        side = RIGHT if pop_side == LEFT else LEFT
+    push_words = items if side == RIGHT else items[::-1]
+    name = b"RPUSH" if side == RIGHT else b"LPUSH"
+    pushes = [
+        (name, target, *push_words[start : start + WORDS_PER_REQUEST])
+        for start in range(0, len(items), WORDS_PER_REQUEST)
+    ]
+    pops = [(POPS[pop_side], source, count)]
+    for one in [*pops, *pushes] if is_own and not is_whole else [*pushes, *pops]:
+        client.propagate(*one)

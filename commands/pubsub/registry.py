@@ -5,7 +5,7 @@ subscribed, then to those of each pattern that it matches; a client gets it once
 that matches. It is encoded once per protocol version, however many clients receive it. Shard
 channels have a namespace of their own: PUBLISH does not reach them.
 
-Leaves out: the replies of the commands (commands/pubsub/subscribe.py). Messages are not stored: a
+Leaves out: the replies of the commands (commands/pubsub/messages.py). Messages are not stored: a
 client that subscribes later does not get them.
 """
 

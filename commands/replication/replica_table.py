@@ -1,6 +1,14 @@
 """The replicas of this server, and the clients that have announced themselves with REPLCONF.
 
 Plain attributes, set by the server (server/replication) and by REPLCONF. Times are Unix ms.
+
+Checks for replicas of a Redis older than 7.4 or a Valkey older than 9: no times of hash fields.
+
+Everything else that is newer than Redis 7.0 is propagated in words that 7.0 knows, or inside a
+carrier (commands/core/registry.py). A replica that is neither Rillway nor
+Valkey 9 counts as the Redis that `repl-snapshot-version` names: with 7.0 or 7.2, commands that give
+fields a time are refused while such a replica is attached, and such a replica is refused while
+there are fields with a time.
 """
 
 from __future__ import annotations
@@ -11,6 +19,8 @@ from enum import Enum
 from commands.core.client import Client, Clients
 from commands.core.instance import Instance
 from commands.core.server_state import RILLWAY
+from protocol import errors
+from protocol.errors import ReplyError
 from protocol.records import entity
 from storage.types.value import as_int64
 
@@ -107,3 +117,36 @@ class ReplicaTable:
     def online(self) -> list[Replica]:
         """The replicas that follow the stream."""
         return [replica for replica in self.replicas.values() if replica.is_online]
+
+
+_BEFORE_7_4 = ("7.0", "7.2")
+
+
+def check_field_times(client: Client, name: bytes) -> None:
+    """Raise ReplyError if an attached replica cannot follow `name`, a command on field times."""
+    instance = client.instance
+    replicas = instance.feature(ReplicaTable).replicas
+    if not replicas or client.replays:
+        return
+    if any(_is_before_7_4(instance, replica) for replica in replicas.values()):
+        state = instance.replication
+        state.newer_commands_refused += 1
+        state.last_newer_command = name
+        raise errors.newer_than_replicas(name, instance.config.repl_snapshot_version)
+
+
+def check_replica(instance: Instance, replica: Replica) -> None:
+    """Raise ReplyError if a replica is to attach that cannot hold the data."""
+    if not _is_before_7_4(instance, replica):
+        return
+    if any(db.field_expires for db in instance.databases):
+        instance.replication.older_replicas_refused += 1
+        raise ReplyError(errors.OLDER_REPLICA)
+
+
+def _is_before_7_4(instance: Instance, replica: Replica) -> bool:
+    if replica.is_rillway or replica.is_valkey:
+        return False
+    if replica.wants_snapshot_only or not replica.wants_keys:
+        return False
+    return instance.config.repl_snapshot_version in _BEFORE_7_4

@@ -1,4 +1,8 @@
-"""The services that scripts call: redis.call and the rest of the `redis` library.
+"""The script or library that runs, and the client that a script's commands come from.
+
+The scripts that EVALSHA finds, by the SHA1 of their text.
+
+The services that scripts call: redis.call and the rest of the `redis` library.
 
 A script's command is looked up, checked and run like a client's. The errors for an unknown command
 and for a command that the user may not run have their own texts.
@@ -7,7 +11,7 @@ and for a command that the user may not run have their own texts.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol, TypeAlias
 
 import cython
@@ -16,8 +20,10 @@ import hiredis
 from commands.acl.access_control import AccessControl
 from commands.acl.checks import denial, refusal_in_script
 from commands.cluster import routing
+from commands.cluster.routing import ANY_SLOT
 from commands.connection.invalidation_table import remember_request
 from commands.core.blocked_clients import Block
+from commands.core.client import Client
 from commands.core.gates import (
     GATE_FEW_REPLICAS,
     GATE_OUT_OF_MEMORY,
@@ -45,13 +51,199 @@ from commands.core.registry import (
     Runner,
 )
 from commands.core.services import Services
-from commands.scripting.crossing import NO_WORDS, let_others_run, to_words
-from commands.scripting.functions.libraries import Libraries
-from commands.scripting.interpreter import HostFunctions, Interpreter
-from commands.scripting.running_script import REPLICATE_ALL, Running, ScriptClient
+from commands.scripting.interpreter import (
+    NO_WORDS,
+    Compiled,
+    HostFunctions,
+    Interpreter,
+    let_others_run,
+    to_words,
+)
+from commands.scripting.libraries import Libraries
+from commands.scripting.source import Script as ParsedScript
+from commands.scripting.source import parse_script
 from protocol import errors
 from protocol.request import Request, of_words
 from protocol.requests import Argv
+
+# The modes of redis.set_repl; a script starts with REPLICATE_ALL.
+REPLICATE_ALL = 3
+# In cluster mode, the slot of the keys that a script has used.
+
+
+@cython.cclass
+class Running:
+    """A script, a function of a library, or a library that is loaded, from its start to its end."""
+
+    __slots__ = (
+        "allows_growth", "argv", "client", "deadline_us", "has_written", "is_brief", "is_function",
+        "is_killed", "is_library", "is_read_only", "name", "replicates", "slot", "started_us",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        client: Client,
+        name: bytes,
+        argv: Argv,
+        *,
+        is_function: bool = False,
+        is_library: bool = False,
+        is_read_only: bool = False,
+    ) -> None:
+        self.client = client  # the caller
+        self.name = name  # SHA1 of the script, or the name of the function or library
+        self.argv = argv
+        self.is_function = is_function  # what FUNCTION KILL ends; if not, SCRIPT KILL
+        self.is_library = is_library
+        self.is_read_only = is_read_only
+        self.allows_growth = False  # declares `allow-oom`
+        self.is_brief = False  # it is not paused
+        self.has_written = False
+        self.is_killed = False
+        self.replicates = REPLICATE_ALL
+        self.slot = ANY_SLOT  # NO_SLOT for one that must keep to the slot of its first key
+        self.started_us = 0
+        self.deadline_us = 0  # 0: none
+
+
+def running_script(
+    client: Client, name: bytes, argv: Argv, is_function: cython.bint, is_read_only: cython.bint
+) -> Running:
+    """`Running` for a script or a function that starts, as a C function."""
+    running: Running = Running.__new__(Running)
+    running.client, running.name, running.argv = client, name, argv
+    running.is_function, running.is_read_only = is_function, is_read_only
+    running.is_library = running.is_brief = running.has_written = running.is_killed = False
+    running.allows_growth = False
+    running.replicates = REPLICATE_ALL
+    running.slot = ANY_SLOT
+    running.started_us = running.deadline_us = 0
+    return running
+
+
+@cython.cclass
+class ScriptClient(Client):
+    """The client of commands that a script runs: no connection, and not in the table of clients.
+
+    Its changes of keys count as the caller's.
+    """
+
+    __slots__ = ("caller",)
+
+    def __init__(self, instance: Instance) -> None:
+        super().__init__(instance, -1, instance.databases[0])
+        self.address = b"lua"
+        self.deny_blocking = True
+        self.caller: Client = self
+
+    def begin(self, caller: Client) -> None:
+        """Prepare for a script: it runs in its caller's database, with RESP2."""
+        self.caller = caller
+        self.db, self.user, self.no_touch = caller.db, caller.user, caller.no_touch
+        self.gates = caller.gates & GATE_RESTRICTED
+        self.resp = 2
+        self.propagates = False
+        self.commands = 0
+
+    def modified(self, key: bytes, changes: cython.longlong = 1) -> None:
+        """`key` was changed by the caller: watching transactions fail, caches are invalidated."""
+        instance = self.instance
+        instance.dirty += changes
+        if instance.key_observers:
+            instance.key_modified(self.db, key, self.caller)
+
+    def send(self, data: bytes) -> None:
+        """Messages are dropped: there is no connection to send them to."""
+
+
+# The number of scripts that are kept after EVAL; the least recently used is evicted first.
+EVALUATED_LIMIT = 500
+
+
+@cython.cclass
+class Script:
+    """A cached script."""
+
+    def __init__(
+        self, sha: bytes, body: bytes, function: Compiled, parsed: ParsedScript, is_loaded: bool
+    ) -> None:
+        self.sha = sha
+        self.body = body
+        self.function = function
+        self.flags = parsed.flags
+        self.has_shebang = parsed.has_shebang
+        self.is_loaded = is_loaded  # by SCRIPT LOAD: never evicted
+
+
+@cython.cclass
+class ScriptCache:
+    """The cache of one instance. `compile` makes a function from source; raises ReplyError."""
+
+    def __init__(self, compile: Callable[[bytes], Compiled]) -> None:
+        self.evicted = 0
+        self.body_bytes = 0
+        self._compile = compile
+        self._scripts: dict[bytes, Script] = {}
+        # Those from EVAL, the least recently used first.
+        self._evaluated: dict[bytes, Script] = {}
+
+    def __len__(self) -> int:
+        return len(self._scripts)
+
+    def __contains__(self, sha: bytes) -> bool:
+        return sha.lower() in self._scripts
+
+    def find(self, sha: bytes) -> Script | None:
+        """The script with that SHA1."""
+        script = self._scripts.get(sha)
+        if script is None:
+            script = self._scripts.get(sha.lower())
+        if script is not None and not script.is_loaded:
+            self._note_use(script)
+        return script
+
+    def take(self, body: bytes, *, is_loaded: bool) -> Script:
+        """The script with that text, compiled if it is new. Raises ReplyError."""
+        import hashlib  # it loads OpenSSL: not at the start
+
+        sha = hashlib.sha1(body).hexdigest().encode()
+        script = self._scripts.get(sha)
+        if script is None:
+            return self._add(sha, body, is_loaded)
+        if is_loaded and not script.is_loaded:
+            script.is_loaded = True
+            del self._evaluated[sha]
+        self._note_use(script)
+        return script
+
+    def clear(self) -> None:
+        """SCRIPT FLUSH."""
+        self._scripts.clear()
+        self._evaluated.clear()
+        self.body_bytes = 0
+
+    def _add(self, sha: bytes, body: bytes, is_loaded: bool) -> Script:
+        parsed = parse_script(body)
+        function = self._compile(parsed.source)
+        script = Script(sha, body, function, parsed, is_loaded)
+        self._scripts[sha] = script
+        self.body_bytes += len(body)
+        if not is_loaded:
+            self._evaluated[sha] = script
+            if len(self._evaluated) > EVALUATED_LIMIT:
+                self._evict(next(iter(self._evaluated)))
+        return script
+
+    def _note_use(self, script: Script) -> None:
+        if not script.is_loaded:
+            del self._evaluated[script.sha]
+            self._evaluated[script.sha] = script
+
+    def _evict(self, sha: bytes) -> None:
+        del self._evaluated[sha]
+        self.body_bytes -= len(self._scripts.pop(sha).body)
+        self.evicted += 1
+
 
 _NO_ARGUMENTS = b"!ERR Please specify at least one argument for this redis lib call\r\n"
 _UNKNOWN = b"ERR Unknown Redis command called from script"

@@ -2,10 +2,34 @@
 
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
-from commands.scripting.running_script cimport Running
-from commands.scripting.script_cache cimport Script
-from commands.scripting.scripting_state cimport Scripting
+from commands.core.registry cimport Runner
+from commands.scripting.calls cimport Calls
+from commands.scripting.interpreter cimport Compiled
+from commands.scripting.interpreter cimport Interpreter
+from commands.scripting.calls cimport Running, ScriptClient
+from commands.scripting.calls cimport Script, ScriptCache
 from protocol.request cimport Request
+
+
+cdef class Scripting:
+    cdef public Instance instance
+    cdef public ScriptClient client
+    cdef public Running running
+    cdef public bint is_ending
+    cdef public ScriptCache scripts
+    cdef public Calls calls
+    cdef public object libraries
+    cdef tuple _job
+    cdef object _work
+    cdef Runner _runner
+    cdef Interpreter _interpreter
+    cdef long long _looked_us
+    cdef long _instructions
+
+    cpdef Interpreter script_interpreter(self)
+    cpdef object run(
+        self, Running running, Interpreter interpreter, Compiled function, list keys, list rest
+    )
 
 
 cpdef tuple split_arguments(Request argv, bytes not_a_number=*)

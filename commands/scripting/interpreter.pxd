@@ -1,6 +1,97 @@
 # The C types of commands/scripting/interpreter.py.
 
-from commands.scripting.crossing cimport Caller, Compiled, Crossing
+from commands.scripting.lua_stack cimport (
+    COUNT_KBYTES,
+    MOST_REPLY_BYTES,
+    MOST_RESULT_BYTES,
+    add_functions,
+    collector,
+    interface_names,
+    lua_State,
+    opened_native,
+    opened_state,
+    push_reply,
+    pushnil,
+    reference_of,
+    release_lock,
+    reply_at,
+    rillway_call,
+    rillway_encode,
+    rillway_left,
+    run_function,
+    set_interface,
+    tonumber,
+    words_of,
+)
+
+
+cdef class Compiled:
+    cdef public object function
+    cdef public int number
+    cdef public bint is_brief
+
+
+cdef class Caller:
+    cpdef bytes call_words(self, list words)
+    cpdef bint has_room(self, long long size_bytes)
+
+
+cdef class Crossing:
+    cdef Caller _caller
+    cdef object _native
+    cdef object _table_from
+    cdef object _used
+    cdef dict _runs
+    cdef bytes _reply
+    cdef long long _base_bytes
+    cdef public bint is_direct
+    cdef lua_State *_state
+    cdef int _native_at
+    cdef int _functions_at
+    cdef int _run_script_at
+    cdef int _run_function_at
+
+    cpdef long long used_bytes(self)
+    cpdef object run(self, Compiled function, bint is_script, int resp, list keys, list rest)
+
+
+cdef bytes _NO_WORDS
+cdef object _AS_ARGUMENT
+
+cdef inline int call_on(lua_State *state, void *itself) noexcept:
+    """redis.call with its arguments on the stack; then its value is, or its reply: returns 0."""
+    cdef Caller caller = (<Crossing> itself)._caller
+    cdef bytes reply
+    try:
+        words = words_of(state, _AS_ARGUMENT)
+        reply = _NO_WORDS if words is None else caller.call_words(words)
+    except BaseException:
+        reply = b"!ERR internal error, see the server's log\r\n"
+    if reply is None:
+        pushnil(state)
+        return 0
+    # Values take more memory than their bytes: a number of four bytes takes sixteen.
+    return push_reply(
+        state, reply, len(reply) <= MOST_REPLY_BYTES and caller.has_room(10 * len(reply))
+    )
+
+cdef inline int encode_on(lua_State *state, void *itself) noexcept:
+    """Make a reply of the value on the stack, for which two versions of RESP follow."""
+    global rillway_left
+    rillway_left = MOST_RESULT_BYTES
+    try:
+        reply = reply_at(state, 1, <int> tonumber(state, 2), <int> tonumber(state, 3), 0)
+    except BaseException:
+        return False
+    (<Crossing> itself)._reply = reply
+    return reply is not None
+
+cdef inline void set_handlers():
+    global rillway_call, rillway_encode
+    rillway_call, rillway_encode = call_on, encode_on
+
+cdef inline void add_crossing(lua_State *state, int native, Crossing crossing):
+    add_functions(state, native, <void *> crossing)
 
 
 cdef class HostFunctions(Caller):

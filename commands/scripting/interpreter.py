@@ -1,4 +1,19 @@
-"""The Lua interpreter that runs scripts: Lua 5.1 from lupa, sandboxed by our own Lua code.
+"""Numbers of Lua, which are doubles, as texts, bits and bytes.
+
+math.random of scripts: the same numbers after the same seed, on every server.
+
+Source: POSIX, drand48: the generator that Redis took for scripts, with its first state.
+
+The way between Python and a Lua state: runs compiled functions, and offers redis.call.
+
+lupa makes an object for each function and passes each value by itself, which takes longer than most
+commands do. Compiled, a crossing therefore uses the C interface of lupa's Lua (lua_stack.pxd):
+arguments become words, usual replies become values and usual results become replies without lupa,
+and without Lua code of ours. What is not usual, and everything where that interface cannot be
+found, or the code is interpreted, goes the way through lupa and lua/replies.lua; both have the same
+results.
+
+The Lua interpreter that runs scripts: Lua 5.1 from lupa, sandboxed by our own Lua code.
 
 What scripts can reach is in lua/sandbox.lua; how they are run and stopped is in lua/runner.lua.
 This module creates an interpreter, compiles and runs code, and limits the memory.
@@ -13,19 +28,283 @@ Rules between Python and Lua, which lupa does not enforce:
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import cython
 
-from commands.scripting.brevity import is_brief
-from commands.scripting.bytecode import keep_callers
-from commands.scripting.crossing import Caller, Compiled, Crossing
-from commands.scripting.shebang import FLAGS
+from commands.scripting.source import FLAGS, is_brief, keep_callers
+from protocol import replies
 from protocol.records import frozen_record
 
 if TYPE_CHECKING:
     from protocol.requests import Argv
+
+_INTEGER_LIMIT = 1 << 62
+_DOUBLE = struct.Struct("<d")
+
+
+def as_argument(value: float) -> bytes:
+    """The text of a number that a script passes to a command. Source: Redis 7.2 and later."""
+    if value == value and value not in (float("inf"), float("-inf")):
+        whole = int(value)
+        if whole == value and -_INTEGER_LIMIT <= whole <= _INTEGER_LIMIT:
+            return b"%d" % whole
+    return shortest(value)
+
+
+def shortest(value: float) -> bytes:
+    """The shortest decimal text that reads back as `value`, with an exponent if that is shorter.
+
+    Source: Redis 7.2 and later print scores of sorted sets like this.
+    """
+    if value != value:
+        return b"nan"
+    if value in (float("inf"), float("-inf")):
+        return b"inf" if value > 0 else b"-inf"
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    text, minus = "".join(map(str, digits)), "-" if sign else ""
+    magnitude = exponent + len(text) - 1
+    if exponent >= 0 and magnitude < len(text) + 7:
+        plain = text + "0" * exponent
+    elif exponent < 0 and (exponent > -7 or abs(magnitude) < 4):
+        padded = text.rjust(1 - exponent, "0")
+        plain = f"{padded[:exponent]}.{padded[exponent:]}"
+    else:
+        fraction = f".{text[1:]}" if len(text) > 1 else ""
+        plain = f"{text[0]}{fraction}e{magnitude:+d}"
+    return (minus + plain).encode()
+
+
+def double_reply(value: float, resp: int) -> bytes:
+    """The reply that a script's {double=...} stands for."""
+    return replies.double(float(value), resp)
+
+
+def sha1hex(text: bytes) -> bytes:
+    """redis.sha1hex."""
+    import hashlib  # it loads OpenSSL: not at the start
+
+    return hashlib.sha1(text).hexdigest().encode()
+
+
+# -- struct and cmsgpack -------------------------------------------------------------------------
+
+
+def pack_float(layout: bytes, value: float) -> bytes:
+    """A float as bytes, in the notation of Python's struct."""
+    try:
+        return struct.pack(layout.decode(), value)
+    except OverflowError:
+        return struct.pack(layout.decode(), float("inf") if value > 0 else float("-inf"))
+
+
+def unpack_float(layout: bytes, data: bytes) -> float:
+    """The float that bytes encode."""
+    value: float = struct.unpack(layout.decode(), data)[0]
+    return value
+
+
+# -- bit -----------------------------------------------------------------------------------------
+
+
+def _bits(value: float) -> int:
+    """The low 32 bits of a number, rounded to the nearest integer, half to even."""
+    # Added to this, a double has its integral part in its lowest bits, as in the library.
+    return int.from_bytes(_DOUBLE.pack(value + 6755399441055744.0)[:4], "little")
+
+
+def _signed(bits: int) -> int:
+    bits &= 0xFFFFFFFF
+    return bits - (1 << 32) if bits & 0x80000000 else bits
+
+
+def _fold(combine: Callable[[int, int], int]) -> Callable[..., int]:
+    def operation(first: float, *others: float) -> int:
+        result = _bits(first)
+        for other in others:
+            result = combine(result, _bits(other))
+        return _signed(result)
+
+    return operation
+
+
+def _shift(operate: Callable[[int, int], int]) -> Callable[[float, float], int]:
+    return lambda value, count: _signed(operate(_bits(value), _bits(count) & 31))
+
+
+BIT_OPERATIONS: dict[bytes, Callable[..., Any]] = {
+    b"bit_tobit": lambda value: _signed(_bits(value)),
+    b"bit_bnot": lambda value: _signed(~_bits(value)),
+    b"bit_band": _fold(lambda a, b: a & b),
+    b"bit_bor": _fold(lambda a, b: a | b),
+    b"bit_bxor": _fold(lambda a, b: a ^ b),
+    b"bit_lshift": _shift(lambda bits, count: bits << count),
+    b"bit_rshift": _shift(lambda bits, count: bits >> count),
+    b"bit_arshift": _shift(lambda bits, count: _signed(bits) >> count),
+    b"bit_rol": _shift(lambda bits, count: bits << count | bits >> (32 - count)),
+    b"bit_ror": _shift(lambda bits, count: bits >> count | bits << (32 - count)),
+    b"bit_bswap": lambda value: _signed(int.from_bytes(_bits(value).to_bytes(4, "little"), "big")),
+}
+
+
+_MULTIPLIER, _INCREMENT, _MODULUS = 0x5DEECE66D, 0xB, 1 << 48
+_FIRST_STATE = 0x1234ABCD330E
+_LOW_BITS_OF_A_SEED = 0x330E
+_LIMIT = (1 << 31) - 1
+
+
+class Chance:
+    """One interpreter's sequence."""
+
+    def __init__(self) -> None:
+        self._state = _FIRST_STATE
+
+    def random(self) -> float:
+        """The next number in [0, 1)."""
+        self._state = (self._state * _MULTIPLIER + _INCREMENT) % _MODULUS
+        return (self._state >> 17) % _LIMIT / _LIMIT
+
+    def seed(self, value: float) -> None:
+        """math.randomseed."""
+        self._state = (int(value) & 0xFFFFFFFF) << 16 | _LOW_BITS_OF_A_SEED
+
+
+# What lua/runner.lua returns: a reply, or False, the text of an error, its source and line, and
+# whether it was counted. None and a text are an error that Lua could not catch.
+Result: TypeAlias = "bytes | tuple[Any, ...]"
+
+NO_WORDS = b"!ERR Lua redis lib command arguments must be strings or integers\r\n"
+_AS_ARGUMENT = as_argument
+_NO_WORDS = NO_WORDS  # for compiled code
+
+
+@cython.cclass
+class Compiled:
+    """A function of Lua: the object of lupa that keeps it, and its number in native.functions.
+
+    `is_brief`: it is sure to end soon (brevity.py).
+    """
+
+    def __init__(self, function: Any, number: int, is_brief: bool) -> None:
+        self.function = function
+        self.number = number
+        self.is_brief = is_brief
+
+
+@cython.cclass
+class Caller:
+    """Runs the commands of scripts (calls.py)."""
+
+    def call_words(self, words: Argv) -> bytes | None:
+        """The reply, or an error; None if there is no memory for it. Never raises."""
+        raise NotImplementedError
+
+    def has_room(self, size_bytes: cython.longlong) -> bool:
+        """Return True if Lua has memory for a value of that size."""
+        raise NotImplementedError
+
+
+@cython.cclass
+class Crossing:
+    """The way into one Lua state, whose table `native` is empty yet."""
+
+    def __init__(self, lua: Any, native: Any, caller: Caller) -> None:
+        self._caller = caller
+        self._native = native
+        self._table_from = lua.table_from
+        self._used: Callable[[], int] = lua.get_memory_used
+        self._reply = b""  # of the function that has run
+        self._base_bytes = 0
+        self.is_direct = cython.compiled and self._open(lua, native)
+
+    def _open(self, lua: Any, native: Any) -> bool:
+        """Find Lua's C interface, and the state that lupa has made. False: there is none."""
+        if cython.compiled:
+            import ctypes
+
+            from lupa import lua51
+
+            library = ctypes.CDLL(lua51.__file__)
+            try:
+                found = [getattr(library, name) for name in interface_names()]  # type: ignore[name-defined]  # noqa: F821
+            except AttributeError:
+                return False
+            set_interface([ctypes.cast(one, ctypes.c_void_p).value for one in found])  # type: ignore[name-defined]  # noqa: F821
+            load = lua.eval(b"package.loadlib")
+            opener = load(__file__.encode(), b"rillway_open")
+            if type(opener) is tuple:
+                return False  # nil and the reason
+            opener(native)
+            set_handlers()  # type: ignore[name-defined]  # noqa: F821
+            self._state = opened_state  # type: ignore[name-defined]  # noqa: F821
+            self._native_at = opened_native  # type: ignore[name-defined]  # noqa: F821
+            add_crossing(self._state, self._native_at, self)  # type: ignore[name-defined]  # noqa: F821
+            self._base_bytes = self.used_bytes() - self._used()
+        return True
+
+    def find_functions(self) -> None:
+        """Find what lua/runner.lua has added to `native`."""
+        self._runs = {name: self._native[name] for name in (b"run_script", b"run_function")}
+        if cython.compiled and self.is_direct:
+            state, at = self._state, self._native_at
+            self._functions_at = reference_of(state, at, b"functions")  # type: ignore[name-defined]  # noqa: F821
+            self._run_script_at = reference_of(state, at, b"run_script")  # type: ignore[name-defined]  # noqa: F821
+            self._run_function_at = reference_of(state, at, b"run_function")  # type: ignore[name-defined]  # noqa: F821
+
+    def used_bytes(self) -> int:
+        """The memory that Lua uses, without what it needs when it is empty."""
+        if cython.compiled and self.is_direct:
+            kbytes: cython.longlong = collector(self._state, COUNT_KBYTES, 0)  # type: ignore[name-defined]  # noqa: F821
+            return kbytes * 1024 + 1023 - self._base_bytes
+        return self._used()
+
+    def run(
+        self, function: Compiled, is_script: cython.bint, resp: cython.int, keys: Argv, rest: Argv
+    ) -> Result:
+        """Run a function with its arguments, for which there must be room.
+
+        Raises what lupa raises if there is no memory left.
+        """
+        if cython.compiled and self.is_direct:
+            run_at = self._run_script_at if is_script else self._run_function_at
+            number: cython.int = function.number
+            state, functions = self._state, self._functions_at
+            result = run_function(state, run_at, functions, number, resp, keys, rest)  # type: ignore[name-defined]  # noqa: F821
+            return self._reply if result is True else result
+        run = self._runs[b"run_script" if is_script else b"run_function"]
+        tables = self._table_from(keys), self._table_from(rest)
+        return run(function.function, resp, *tables)  # type: ignore[no-any-return]
+
+    # -- called by Lua -------------------------------------------------------------------------
+
+    def call(self, *arguments: object) -> bytes | None:
+        """redis.call through lupa."""
+        words = to_words(arguments)
+        return NO_WORDS if words is None else self._caller.call_words(words)
+
+
+def let_others_run() -> None:
+    """Let other threads run, if they wait: a function that runs directly keeps Python's lock."""
+    if cython.compiled:
+        release_lock()  # type: ignore[name-defined]  # noqa: F821
+
+
+def to_words(arguments: Any) -> list[bytes] | None:
+    """Arguments of redis.call, as words; None if one is neither a string nor a number."""
+    words: list[bytes] = []
+    for argument in arguments:
+        if type(argument) is bytes:
+            words.append(argument)
+        elif type(argument) in (int, float):
+            words.append(as_argument(argument))
+        else:
+            return None
+    return words
+
 
 # The memory limit of a script without compiled code, and what is reserved for the interpreter.
 MEMORY_BYTES = 256 * 1024 * 1024
@@ -258,8 +537,7 @@ def _host_functions(
     services: HostFunctions, interpreter: Interpreter, crossing: Crossing
 ) -> dict[bytes, object]:
     """The table `host` of the Lua code."""
-    from commands.scripting import numbers
-    from commands.scripting.chance import Chance
+    from commands.scripting.interpreter import Chance
 
     def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         """`function`, wrapped: None if it raises, or if its result does not fit."""
@@ -290,12 +568,12 @@ def _host_functions(
         b"random": chance.random,
         b"seeded_random": seeded.random,
         b"seed": seeded.seed,
-        b"sha1hex": numbers.sha1hex,
-        b"double_reply": numbers.double_reply,
-        b"pack_float": numbers.pack_float,
-        b"unpack_float": numbers.unpack_float,
+        b"sha1hex": sha1hex,
+        b"double_reply": double_reply,
+        b"pack_float": pack_float,
+        b"unpack_float": unpack_float,
         b"check_clock": services.check_clock,
-        **numbers.BIT_OPERATIONS,
+        **BIT_OPERATIONS,
     }
     host: dict[bytes, object] = {name: guarded(function) for name, function in functions.items()}
     host[b"version"], host[b"version_number"] = services.version, services.version_number

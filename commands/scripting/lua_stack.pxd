@@ -1,4 +1,4 @@
-# The direct way to Lua, for commands/scripting/crossing.py: the C interface of the Lua that lupa
+# The direct way to Lua, for commands/scripting/interpreter.py: the C interface of the Lua that lupa
 # brings along, and what moves values over its stack without objects of lupa.
 #
 # lupa's extension module exports that interface (for C modules of Lua); ctypes finds it there, as

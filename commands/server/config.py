@@ -1,4 +1,6 @@
-"""CONFIG GET, SET, RESETSTAT, REWRITE, HELP.
+"""Access checks of features that are off by default: DEBUG, protected directives.
+
+CONFIG GET, SET, RESETSTAT, REWRITE, HELP.
 
 CONFIG SET is atomic: values that were set already are rolled back when a later one is refused, or
 when the server cannot apply it (a port in use, a folder that does not exist).
@@ -17,10 +19,21 @@ from commands.core.instance import Instance
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command, container
 from commands.eviction.memory_use import MemoryUse
 from commands.keys.pattern import matcher
-from commands.server.access import is_allowed
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
+
+
+def is_local(client: Client) -> bool:
+    """Return True for a client on this machine: a Unix socket, the loopback, or no connection."""
+    address = client.address
+    return client.connection.unix_socket or not address or address.startswith((b"127.", b"[::1]:"))
+
+
+def is_allowed(setting: str, client: Client) -> bool:
+    """Return True if a directive such as enable-debug-command (yes, no, local) allows `client`."""
+    return setting == "yes" or (setting == "local" and is_local(client))
+
 
 FLAGS = ADMIN | NOSCRIPT | LOADING | STALE
 

@@ -12,7 +12,7 @@ from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from commands.core.services import Services
 from commands.keys.pattern import matches
 from commands.keys.serialization import snapshot_options
-from commands.server.access import is_allowed
+from commands.server.config import is_allowed
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request

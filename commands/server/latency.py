@@ -23,7 +23,7 @@ from commands.core.registry import (
     command,
     container,
 )
-from commands.server.command.table import find_command
+from commands.server.command import find_command
 from protocol import replies
 from protocol.errors import ReplyError
 from protocol.request import Request

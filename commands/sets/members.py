@@ -1,4 +1,11 @@
-"""SADD, SREM, SMOVE, SISMEMBER, SMISMEMBER, SCARD and SMEMBERS: commands on a single set."""
+"""SADD, SREM, SMOVE, SISMEMBER, SMISMEMBER, SCARD and SMEMBERS: commands on a single set.
+
+SSCAN: iteration over the members of a set, a few with each call.
+
+SPOP and SRANDMEMBER: members chosen at random.
+
+SPOP is propagated as an SREM of the removed members, or as a DEL if it removed all.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +15,13 @@ from itertools import chain
 import cython
 
 from commands.core import notifications
+from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key, two_keys
-from protocol import replies
+from commands.keys.scan import matching, parse_cursor, parse_scan_options
+from protocol import errors, replies
+from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.types.key_part import KEYS
 from storage.types.sets import INTSET, SetValue
@@ -149,3 +159,101 @@ def _pieces(header: bytes, members: list[bytes]) -> Iterator[bytes]:
     yield header
     for start in range(0, len(members), MEMBERS_PER_PIECE):
         yield replies.bulks(members[start : start + MEMBERS_PER_PIECE])
+
+
+@command("SSCAN", arity=-3, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
+def sscan(client: Client, argv: Request) -> bytes:
+    """Array of two: the next cursor, 0 at the end, and an array of members. Source: Redis 7.2."""
+    cursor = parse_cursor(argv[2])
+    value = client.lookup_typed(argv[1], SetValue)
+    members: list[bytes] = []
+    following = 0
+    if value is not None:
+        # Without the key the options are not parsed, as in Redis.
+        options = parse_scan_options(Arguments(argv, 3))
+        following, seen = value.scan(cursor, options.count)
+        members = list(matching(seen, options.pattern))
+    return replies.array([replies.bulk(b"%d" % following), replies.bulk_array(members)])
+
+
+# The number of members in one propagated SREM.
+MEMBERS_PER_REQUEST = 1024
+
+
+@command("SPOP", arity=-2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
+def spop(client: Client, argv: Request) -> bytes | LongReply:
+    """Bulk string, or null without the key; with `count`, a set. Source: Redis 7.2."""
+    if len(argv) > 3:
+        raise ReplyError(errors.SYNTAX)
+    key = argv[1]
+    if len(argv) == 3:
+        return _pop_several(client, key, parse_int(argv[2], errors.NOT_POSITIVE, minimum=0))
+    value = client.lookup_typed_for_write(key, SetValue)
+    if value is None:
+        return replies.NIL[client.resp]
+    member = value.pick(client.instance.host.random_below)
+    value.remove(member)
+    client.notify(notifications.SET, b"spop", key)
+    client.propagate(b"SREM", key, member)
+    remove_if_empty(client, key, value)
+    client.modified(key)
+    return replies.bulk(member)
+
+
+def _pop_several(client: Client, key: bytes, count: int) -> bytes | LongReply:
+    value = client.lookup_typed_for_write(key, SetValue)
+    if value is None or not count:
+        return replies.set_header(0, client.resp)
+    client.notify(notifications.SET, b"spop", key)
+    if count >= len(value):
+        members = value.members()
+        client.remove(key)
+        client.notify(notifications.GENERIC, b"del", key)
+        client.propagate(b"DEL", key)
+    else:
+        members = value.sample(count, client.instance.host.random_below)
+        for member in members:
+            value.remove(member)
+        for start in range(0, count, MEMBERS_PER_REQUEST):
+            client.propagate(b"SREM", key, *members[start : start + MEMBERS_PER_REQUEST])
+    client.modified(key, len(members))
+    return members_reply(members, client.resp)
+
+
+@command("SRANDMEMBER", arity=-2, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
+def srandmember(client: Client, argv: Request) -> bytes | LongReply:
+    """Bulk string, or null without the key; with `count` an array, in which members repeat if it is
+    negative. Source: Redis 7.2."""
+    if len(argv) > 3:
+        raise ReplyError(errors.SYNTAX)
+    count = parse_random_count(argv[2]) if len(argv) == 3 else None
+    value = client.lookup_typed(argv[1], SetValue)
+    below = client.instance.host.random_below
+    if value is None:
+        return replies.NIL[client.resp] if count is None else replies.EMPTY_ARRAY
+    if count is None:
+        return replies.bulk(value.pick(below))
+    if count < -MANY_MEMBERS:
+        return LongReply(_picks(client, value.copy(), -count))
+    if count < 0:
+        return replies.bulk_array([value.pick(below) for _ in range(-count)])
+    members = value.members() if count >= len(value) else value.sample(count, below)
+    return replies.bulk_array(members)
+
+
+def parse_random_count(word: bytes) -> int:
+    """The `count` of SRANDMEMBER and ZRANDMEMBER: its opposite has to be a number, too."""
+    count = parse_int(word)
+    if count < -INT64_MAX:
+        raise ReplyError(errors.RANDOM_COUNT_OUT_OF_RANGE)
+    return count
+
+
+def _picks(client: Client, value: SetValue, count: int) -> Iterator[bytes]:
+    """The reply of `count` members, any of which may repeat, in pieces."""
+    below = client.instance.host.random_below
+    yield replies.array_header(count)
+    while count:
+        some = min(count, MEMBERS_PER_PIECE)
+        yield b"".join([replies.bulk(value.pick(below)) for _ in range(some)])
+        count -= some

@@ -1,8 +1,10 @@
 # The C types of commands/sorted_sets/ranges.py.
 
 from commands.core.client cimport Client
-from commands.sorted_sets.bounds cimport excludes, parse_rank, parse_score, rank_span
+from commands.sorted_sets.scores cimport excludes, parse_rank, parse_score, rank_span
 from protocol.request cimport Request
+from storage.types.records cimport RecordTable
+from storage.types.records cimport make_record, member_of, score_of
 from storage.types.sets cimport SortedSetValue
 
 
@@ -33,3 +35,21 @@ cdef class _Range:
 
 
 cdef object _answer(Client client, Request argv, int kind, int direction)
+
+
+cdef int _SUM
+cdef int _MIN
+cdef int _MAX
+
+
+cdef class _Source:
+    cdef SortedSetValue _scored
+    cdef object _plain
+    cdef readonly Py_ssize_t size
+    cdef public double weight
+    cdef public double found
+    cdef public bint is_counted
+
+    cpdef list records(self)
+    cpdef bint find(self, bytes member) except -1
+    cdef double _weighted(self, bytes record) noexcept

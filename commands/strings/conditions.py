@@ -1,15 +1,26 @@
 """IFEQ, IFNE, IFDEQ and IFDNE: conditions on the string that a key holds (Redis 8.4).
 
 The last two compare digests, so that a client need not send a large value again.
+
+The options on the time to live of SET and GETEX: EX, PX, EXAT, PXAT, KEEPTTL, PERSIST.
+
+DIGEST and DELEX: the digest of a string, and a conditional delete (compare and delete).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import xxhash
 
-from protocol import errors
+from commands.core.arguments import INT64_MAX, Arguments, parse_int
+from commands.core.client import Client
+from commands.core.registry import FAST, READONLY, WRITE, command, one_key, one_varying_key
+from commands.keys.existence import delete
+from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.records import frozen_record
+from protocol.records import frozen_record, record
+from protocol.request import Request
 from storage.types.value import StringValue
 
 CONDITIONS = (b"IFEQ", b"IFNE", b"IFDEQ", b"IFDNE")
@@ -47,3 +58,90 @@ def parse_condition(word: bytes, operand: bytes) -> Condition:
         if len(operand) != _DIGEST_DIGITS or operand.strip(_HEXADECIMAL):
             raise ReplyError(errors.NOT_A_DIGEST)
     return Condition(word, operand)
+
+
+# Option -> (its unit in ms, whether it counts from now on rather than from the epoch).
+_UNITS = {b"EX": (1000, True), b"PX": (1, True), b"EXAT": (1000, False), b"PXAT": (1, False)}
+
+
+@record
+class Lifetime:
+    """One option about the time to live; none yet when `option` is empty."""
+
+    option: bytes = b""
+    amount: bytes = b""
+
+    def take(self, word: bytes, arguments: Arguments, bare_option: bytes) -> bool:
+        """Take `word` (upper case) with its amount if it is such an option; False if not.
+
+        `bare_option` is the one that the command knows besides those with an amount. The same
+        option may come again, its last amount counts; raises `syntax error` if two differ.
+        """
+        if word != bare_option and word not in _UNITS:
+            return False
+        if self.option not in (b"", word):
+            raise ReplyError(errors.SYNTAX)
+        self.option = word
+        if word in _UNITS:
+            self.amount = arguments.next()
+        return True
+
+    def deadline_ms(self, command: bytes, now_ms: int) -> int | None:
+        """The Unix time in ms that was given, None if none was.
+
+        Raises ReplyError, in which `command` (lower case) is named.
+        """
+        if self.option not in _UNITS:
+            return None
+        unit_ms, from_now_on = _UNITS[self.option]
+        return parse_deadline(self.amount, unit_ms, now_ms if from_now_on else 0, command)
+
+
+def parse_deadline(amount: bytes, unit_ms: int, base_ms: int, command: bytes) -> int:
+    """The Unix time in ms that lies `amount` units after `base_ms`.
+
+    Raises ReplyError if the amount is no positive number, or if the time has no 64 bits.
+    """
+    count = parse_int(amount)
+    if count <= 0 or count * unit_ms + base_ms > INT64_MAX:
+        raise errors.invalid_expire_time(command)
+    return count * unit_ms + base_ms
+
+
+@command("DIGEST", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
+def digest_(client: Client, argv: Request) -> bytes:
+    """Bulk string of 16 hexadecimal digits; null without the key. Source: Redis 8.4."""
+    value = client.lookup_string(argv[1])
+    return replies.bulk_or_nil(None if value is None else digest(value.data), client.resp)
+
+
+def _key_flags(argv: Sequence[bytes]) -> tuple[bytes, ...]:
+    """DELEX without a condition is DEL."""
+    return (b"RW", b"ACCESS", b"DELETE") if len(argv) > 2 else (b"RM", b"DELETE")
+
+
+@command("DELEX", arity=-2, flags=WRITE | FAST, keys=one_varying_key(_key_flags, b"RW", b"DELETE"))
+def delex(client: Client, argv: Request) -> bytes:
+    """Integer: 1 if it was removed. Without a condition it may be of any type.
+
+    Source: Redis 8.4.
+    """
+    if len(argv) not in (2, 4):
+        raise errors.wrong_arity(b"delex")
+    condition = None
+    if len(argv) == 4:
+        if argv[2].upper() not in CONDITIONS:
+            raise ReplyError(errors.SYNTAX)
+        condition = parse_condition(argv[2].upper(), argv[3])
+    key = argv[1]
+    value = client.lookup_for_write(key)
+    if value is None:
+        return replies.ZERO
+    if condition is not None:
+        if not isinstance(value, StringValue):
+            raise ReplyError(errors.CONDITION_NEEDS_STRING)
+        if not condition.holds(value):
+            return replies.ZERO
+    delete(client, key)
+    client.propagate(b"DEL", key)
+    return replies.ONE

@@ -14,7 +14,7 @@ from commands.core.arguments import INT64_MAX, INT64_MIN, Arguments, parse_int
 from commands.core.client import Client
 from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key
 from commands.strings import long_double
-from commands.strings.lifetime import Lifetime
+from commands.strings.conditions import Lifetime
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record

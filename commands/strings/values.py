@@ -35,11 +35,15 @@ from commands.core.registry import (
     one_key,
     one_varying_key,
 )
-from commands.keys.existence import delete
-from commands.keys.expiry import persist_key, set_deadline
+from commands.keys.existence import delete, persist_key, set_deadline
 from commands.strings import long_double
-from commands.strings.conditions import CONDITIONS, Condition, parse_condition
-from commands.strings.lifetime import Lifetime, parse_deadline
+from commands.strings.conditions import (
+    CONDITIONS,
+    Condition,
+    Lifetime,
+    parse_condition,
+    parse_deadline,
+)
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record

@@ -19,7 +19,7 @@ from commands.core.host import REDIS_VERSION, RILLWAY_VERSION
 from commands.core.instance import Instance
 from commands.core.stats import bucket_ends_us
 from commands.replication.replica_table import ReplicaTable
-from commands.server.info.sections import SECTIONS
+from commands.server.info_sections import SECTIONS
 from commands.server.latency import LatencyMonitor
 from commands.server.slowlog import SlowLog
 from protocol.cutter import IS_COMPILED

@@ -18,8 +18,8 @@ from typing import TypeVar
 
 from commands.core.blocked_clients import BlockedClients
 from commands.core.instance import Instance
+from commands.keys.objects import value_bytes
 from commands.keys.pattern import matcher
-from commands.keys.size import value_bytes
 from server.metrics import names
 from server.metrics.text import Page, label_value
 from storage.entries.entry_id import MAX_ID, EntryID, id_ms

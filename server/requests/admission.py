@@ -55,9 +55,8 @@ from commands.core.registry import (
     WRITE,
     Command,
 )
-from commands.keys.moving_keys import MovingKeys
-from commands.scripting.evaluation import request_flags
-from commands.scripting.scripting_state import Scripting
+from commands.keys.migrate import MovingKeys
+from commands.scripting.evaluation import Scripting, request_flags
 from commands.streams.request_cache import RequestCache
 from commands.transactions.transaction import Transaction
 from protocol import errors, replies

@@ -26,7 +26,7 @@ from commands.core.client import Client
 from commands.core.gates import GATE_BUSY, GATE_PRIMARY
 from commands.core.instance import Instance
 from commands.core.registry import Command, CommandTable, Handler, Reply
-from commands.scripting.scripting_state import Scripting
+from commands.scripting.evaluation import Scripting
 from protocol.records import entity
 from protocol.request import Request
 from protocol.requests import Argv

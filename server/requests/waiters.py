@@ -37,7 +37,7 @@ from commands.core.registry import (
     Handler,
     Reply,
 )
-from commands.keys.moving_keys import MovingKeys
+from commands.keys.migrate import MovingKeys
 from protocol import errors
 from protocol.errors import ReplyError
 from protocol.request import Request

@@ -9,7 +9,7 @@ defined order.
 Expired fields stay until they are removed: methods that take `now_ms` skip them, the others ignore
 expiry.
 
-Leaves out: notifications, and the removal of expired fields (commands/hashes/lookup.py,
+Leaves out: notifications, and the removal of expired fields (commands/hashes/fields.py,
 server/loop/cron.py).
 """
 

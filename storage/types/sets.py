@@ -23,7 +23,7 @@ A span is a pair of ranks, [start, end). Ranges of ranks, scores or members are 
     zset.records(start, end)
 
 Leaves out: empty sets (commands remove the key); the parsing of ranges
-(commands/sorted_sets/bounds.py).
+(commands/sorted_sets/scores.py).
 """
 
 from __future__ import annotations

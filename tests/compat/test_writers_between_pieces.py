@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.geo import search
-from commands.hashes import hget
+from commands.geo import places
+from commands.hashes import fields
 from commands.keys import sort
 from commands.lists import elements
 from commands.sets import members
-from commands.sorted_sets import pairs
+from commands.sorted_sets import scores
 from server.inprocess.server import InProcessClient
 from tests.doubles.slicing_server import SlicingServer
 from tests.support.examples import compared
@@ -89,20 +89,20 @@ def small_pieces() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module, most in (
             (members, "MANY_MEMBERS"),
-            (pairs, "MANY_MEMBERS"),
-            (hget, "MANY_FIELDS"),
+            (scores, "MANY_MEMBERS"),
+            (fields, "MANY_FIELDS"),
             (elements, "MANY_ITEMS"),
             (sort, "MANY_ITEMS"),
-            (search, "FEW_PLACES"),
+            (places, "FEW_PLACES"),
         ):
             patch.setattr(module, most, 3)
         for module, step in (
             (members, "MEMBERS_PER_PIECE"),
-            (pairs, "MEMBERS_PER_PIECE"),
-            (hget, "FIELDS_PER_PIECE"),
+            (scores, "MEMBERS_PER_PIECE"),
+            (fields, "FIELDS_PER_PIECE"),
             (sort, "ITEMS_PER_PIECE"),
-            (search, "PLACES_AT_ONCE"),
-            (search, "DETAILED_PER_PIECE"),
+            (places, "PLACES_AT_ONCE"),
+            (places, "DETAILED_PER_PIECE"),
         ):
             patch.setattr(module, step, 2)
         yield

@@ -20,7 +20,7 @@ import commands.catalogue  # noqa: F401  (declares every command)
 from commands.config.configuration import DIRECTIVES, NAMES
 from commands.core.documentation import row_of
 from commands.core.registry import COMMANDS, Command
-from commands.server.command.syntax import Argument, parse_syntax
+from commands.server.syntax import Argument, parse_syntax
 from protocol.requests import Argv
 
 CLIENTS = 5

@@ -28,7 +28,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from commands.scripting.scripting_state import Scripting
+from commands.scripting.evaluation import Scripting
 from server.inprocess.server import InProcessServer
 from tests.fuzz.script_strategies import LIBRARY, ScriptDrawing
 

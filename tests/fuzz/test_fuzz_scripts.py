@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from commands.scripting.scripting_state import Scripting
+from commands.scripting.evaluation import Scripting
 from server.requests.dispatch import Dispatcher
 from tests.fuzz.fuzz_scripts import Broken, Player, Round, draw, run
 

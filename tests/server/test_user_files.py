@@ -1,4 +1,4 @@
-"""The users that a configuration declares; tests/commands/acl/test_load.py has the ACL file."""
+"""The users that a configuration declares; tests/commands/acl/test_acl_file.py has the ACL file."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.core.documentation import row_of
 from commands.core.registry import COMMANDS, Command
-from commands.server.command.syntax import Argument, parse_syntax
+from commands.server.syntax import Argument, parse_syntax
 
 CHANNELS = ("channel", "shardchannel")
 # MIGRATE takes one key, or several after KEYS, not both.

@@ -8,7 +8,7 @@ Source: redis-server 7.0.15.
 from __future__ import annotations
 
 from commands.core.instance import Instance
-from commands.scripting.scripting_state import Scripting
+from commands.scripting.evaluation import Scripting
 from server.persistence.files import Files
 from server.persistence.loading.loader import Loader
 

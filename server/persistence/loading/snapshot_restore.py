@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from commands.core.instance import Instance
-from commands.scripting.scripting_state import Scripting
+from commands.scripting.evaluation import Scripting
 from commands.streams.idempotence import IdempotenceWatch
 from protocol.errors import ReplyError
 from storage.keyspace.database import Database

@@ -15,7 +15,7 @@ from commands.core.instance import Instance
 from commands.core.server_state import ReplicationState
 from commands.eviction.memory_use import MemoryUse
 from commands.keys.serialization import snapshot_options
-from commands.scripting.scripting_state import Scripting
+from commands.scripting.evaluation import Scripting
 from server.clock import delay_us
 from server.persistence.files import Files, write_all
 from storage.append_only.requests import encode_request, select_request

@@ -14,8 +14,7 @@ from commands.core.gates import GATE_FEW_REPLICAS, GATE_REPLICA
 from commands.core.instance import Instance
 from commands.core.server_state import NO_ID, UNKNOWN
 from commands.core.services import Services
-from commands.replication.older_replicas import check_replica
-from commands.replication.replica_table import Replica, ReplicaPhase, ReplicaTable
+from commands.replication.replica_table import Replica, ReplicaPhase, ReplicaTable, check_replica
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from server.clock import has_passed

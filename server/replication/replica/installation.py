@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 
 from commands.connection.invalidation_table import TrackingTable
 from commands.core.instance import Instance
-from commands.scripting.functions.libraries import Libraries
-from commands.scripting.scripting_state import Scripting
+from commands.scripting.evaluation import Scripting
+from commands.scripting.libraries import Libraries
 from commands.transactions.watched_keys import Watchers
 from protocol.errors import ReplyError
 from protocol.records import record

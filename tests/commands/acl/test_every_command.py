@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from commands.acl.needs import channels_of, keys_of
-from commands.acl.patterns import READ, WRITE
+from commands.acl.checks import channels_of, keys_of
+from commands.acl.selectors import READ, WRITE
 from commands.core.documentation import row_of
 from commands.core.registry import NO_AUTH, Command
 from commands.pubsub.registry import PubSub

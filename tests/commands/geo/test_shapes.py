@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.geo.geohash import HASH_BITS, Place, encode
+from commands.geo.geometry import HASH_BITS, Place, encode
 from commands.geo.shapes import Circle, Rectangle, Shape
 from storage.types.records import make_record, member_of
 

@@ -7,7 +7,7 @@ from collections import Counter
 import hiredis
 import pytest
 
-from commands.hashes.hget import MANY_FIELDS
+from commands.hashes.fields import MANY_FIELDS
 from tests.commands.keys.conversation import NIL, NOT_AN_INTEGER, SYNTAX_ERROR, Conversation
 
 

@@ -1,4 +1,7 @@
-"""MIGRATE: what is sent, and what is refused before that."""
+"""Which requests wait while MIGRATE sends the key `a`.
+
+MIGRATE: what is sent, and what is refused before that.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,68 @@ import pytest
 
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
+from commands.core.gates import GATE_MIGRATING
 from commands.core.registry import COMMANDS
 from commands.core.services import MigrationOrder, Services
+from commands.keys.migrate import MovingKeys
 from server.inprocess.server import InProcessServer
 from tests.commands.streams.talk import NOW_MS, Talk
+
+
+@pytest.fixture
+def client() -> Talk:
+    talk = Talk(InProcessServer(now_ms=NOW_MS))
+    talk.all("SET a 1", "SET b 2")
+    instance = talk.server.instance
+    instance.feature(MovingKeys).names.add(b"a")
+    instance.set_gate(GATE_MIGRATING, is_shut=True)
+    return talk
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "GET a",
+        "MGET a b",
+        "SET b 3",
+        "COPY b c",
+        "XADD b:s * f v",
+        "PUBLISH a message",
+        "EVAL_RO return{redis.call('get','a')} 0",
+    ],
+)
+def test_reads_and_writes_to_others_do_not_wait(client: Talk, request_text: str) -> None:
+    assert client.raw(request_text) != b""
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "SET a 3",
+        "DEL b a",
+        "RENAME b a",
+        "COPY b a REPLACE",
+        "SORT b STORE a",
+        "FLUSHALL",
+        "SWAPDB 0 1",
+        "EVAL return{redis.call('set','b','1')} 1 b",
+        "MIGRATE host 1 a 0 1",
+        "XREADGROUP GROUP g c STREAMS a >",
+    ],
+)
+def test_what_may_write_the_key_waits(client: Talk, request_text: str) -> None:
+    assert client.raw(request_text) == b""
+    instance = client.server.instance
+    assert client.client.state.postponed is not None
+    instance.feature(MovingKeys).names.clear()
+    instance.set_gate(GATE_MIGRATING, is_shut=False)
+
+
+def test_a_transaction_waits_if_one_of_its_requests_would(client: Talk) -> None:
+    client.all("MULTI", "SET b 3", "GET a")
+    assert client.do("EXEC") == [b"OK", b"1"]
+    client.do("MULTI")
+    assert client.raw("SET a 3") == b""
 
 
 class Migration:
@@ -18,28 +79,28 @@ class Migration:
     def __init__(self) -> None:
         self.orders: list[MigrationOrder] = []
 
-    def start(self, client: Client, block: Block, order: MigrationOrder) -> None:
+    def start(self, client_of_migrate: Client, block: Block, order: MigrationOrder) -> None:
         self.orders.append(order)
 
 
 @pytest.fixture
-def client() -> Talk:
+def client_of_migrate() -> Talk:
     talk = Talk(InProcessServer(now_ms=NOW_MS))
     talk.all("SET a 1", "SET b 2")
     return talk
 
 
 @pytest.fixture
-def migration(client: Talk) -> Migration:
-    migration = client.server.instance.feature(Services).migration = Migration()
+def migration(client_of_migrate: Talk) -> Migration:
+    migration = client_of_migrate.server.instance.feature(Services).migration = Migration()
     return migration
 
 
 def test_keys_that_are_there_are_sent_and_the_client_waits(
-    client: Talk, migration: Migration
+    client_of_migrate: Talk, migration: Migration
 ) -> None:
     request = ("MIGRATE", "host", 7000, "", 3, 250, "COPY", "replace", "AUTH2", "ada", "secret")
-    assert client.client.execute(*request, "KEYS", "a", "none", "b") == b""
+    assert client_of_migrate.client.execute(*request, "KEYS", "a", "none", "b") == b""
     (order,) = migration.orders
     assert order == MigrationOrder(
         "host",
@@ -54,17 +115,19 @@ def test_keys_that_are_there_are_sent_and_the_client_waits(
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -5])
-def test_without_a_time_it_is_a_second(client: Talk, migration: Migration, timeout_ms: int) -> None:
-    assert client.raw(f"MIGRATE host 7000 a 0 {timeout_ms} AUTH secret") == b""
+def test_without_a_time_it_is_a_second(
+    client_of_migrate: Talk, migration: Migration, timeout_ms: int
+) -> None:
+    assert client_of_migrate.raw(f"MIGRATE host 7000 a 0 {timeout_ms} AUTH secret") == b""
     (order,) = migration.orders
     assert (order.timeout_ms, order.keys, order.credentials) == (1000, [b"a"], (b"secret",))
 
 
 @pytest.mark.parametrize("port", ["x", "-1", "65536", "9" * 5000])
 def test_a_port_that_is_none_is_0_to_which_nothing_connects(
-    client: Talk, migration: Migration, port: str
+    client_of_migrate: Talk, migration: Migration, port: str
 ) -> None:
-    assert client.raw(f"MIGRATE host {port} a 0 100") == b""
+    assert client_of_migrate.raw(f"MIGRATE host {port} a 0 100") == b""
     (order,) = migration.orders
     assert order.port == 0
 
@@ -85,25 +148,32 @@ def test_a_port_that_is_none_is_0_to_which_nothing_connects(
     ],
 )
 def test_bad_requests_are_refused(
-    client: Talk, migration: Migration, request_text: str, error: str
+    client_of_migrate: Talk, migration: Migration, request_text: str, error: str
 ) -> None:
-    assert client.error(request_text) == error
+    assert client_of_migrate.error(request_text) == error
     assert not migration.orders
 
 
-def test_without_keys_there_is_nothing_to_do(client: Talk, migration: Migration) -> None:
-    assert client.do("MIGRATE host 7000 none 0 100") == b"NOKEY"
-    assert client.client.execute("MIGRATE", "host", 7000, "", 0, 100) == b"+NOKEY\r\n"
-    assert client.client.execute("MIGRATE", "host", 7000, "", 0, 100, "KEYS") == b"+NOKEY\r\n"
+def test_without_keys_there_is_nothing_to_do(client_of_migrate: Talk, migration: Migration) -> None:
+    assert client_of_migrate.do("MIGRATE host 7000 none 0 100") == b"NOKEY"
+    assert client_of_migrate.client.execute("MIGRATE", "host", 7000, "", 0, 100) == b"+NOKEY\r\n"
+    assert (
+        client_of_migrate.client.execute("MIGRATE", "host", 7000, "", 0, 100, "KEYS")
+        == b"+NOKEY\r\n"
+    )
     assert not migration.orders
 
 
-def test_it_runs_in_no_transaction_and_in_no_script(client: Talk, migration: Migration) -> None:
-    client.all("MULTI", "MIGRATE host 7000 a 0 100")
-    (reply,) = client.do("EXEC")
+def test_it_runs_in_no_transaction_and_in_no_script(
+    client_of_migrate: Talk, migration: Migration
+) -> None:
+    client_of_migrate.all("MULTI", "MIGRATE host 7000 a 0 100")
+    (reply,) = client_of_migrate.do("EXEC")
     assert str(reply) == "ERR MIGRATE cannot run in a transaction or a script"
     call = "return redis.pcall('migrate', 'host', '7000', 'a', '0', '100')"
-    assert client.client.execute("EVAL", call, 0).startswith(b"-ERR MIGRATE cannot run in")
+    assert client_of_migrate.client.execute("EVAL", call, 0).startswith(
+        b"-ERR MIGRATE cannot run in"
+    )
     assert not migration.orders
 
 

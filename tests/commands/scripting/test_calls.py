@@ -1,11 +1,93 @@
-"""redis.call and the rest of the `redis` library."""
+"""The client of a script's commands.
+
+Scripts by their SHA1: which are kept, and which are evicted.
+
+redis.call and the rest of the `redis` library.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from commands.scripting.scripting_state import Scripting
+from commands.scripting.calls import EVALUATED_LIMIT, ScriptCache
+from commands.scripting.evaluation import Scripting
+from commands.scripting.interpreter import Compiled
 from server.inprocess.server import InProcessClient, InProcessServer
+
+
+def test_the_client_of_a_script_is_invisible_to_others(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    client.execute("EVAL", "return redis.call('set', 'k', 1)", 0)
+    assert client.execute("CLIENT", "LIST").count(b"id=") == 1
+
+
+def test_with_noloop_a_caller_gets_no_invalidations_of_its_own_script(
+    server: InProcessServer, client: InProcessClient
+) -> None:
+    client.execute("HELLO", 3)
+    client.execute("CLIENT", "TRACKING", "ON", "NOLOOP")
+    client.execute("GET", "k")
+    assert client.execute("EVAL", "return redis.call('set', 'k', 1)", 0) == b"+OK\r\n"
+    assert client.received() == b""
+
+
+def test_each_script_starts_in_resp2(client: InProcessClient) -> None:
+    client.execute("EVAL", "redis.setresp(3)", 0)
+    assert client.execute("EVAL", "return type(redis.call('get', 'k'))", 0) == b"$7\r\nboolean\r\n"
+
+
+def new_cache() -> ScriptCache:
+    return ScriptCache(lambda source: Compiled(source, 0, False))
+
+
+def test_a_script_is_found_by_its_sha1_in_any_case() -> None:
+    cache = new_cache()
+    script = cache.take(b"return 1", is_loaded=True)
+    assert script.sha == b"e0e1f9fabfc9d4800c877a703b823ac0578ff8db"
+    assert cache.find(script.sha.upper()) is script
+    assert script.sha.upper() in cache
+    assert cache.find(b"0" * 40) is None
+
+
+def test_of_scripts_loaded_by_eval_the_least_recently_used_are_evicted_first() -> None:
+    cache = new_cache()
+    first = cache.take(b"0", is_loaded=False)
+    second = cache.take(b"1", is_loaded=False)
+    loaded = cache.take(b"loaded", is_loaded=True)
+    for number in range(2, EVALUATED_LIMIT):
+        cache.take(b"%d" % number, is_loaded=False)
+    cache.find(first.sha)
+    cache.take(b"one more", is_loaded=False)
+    assert first.sha in cache and loaded.sha in cache
+    assert second.sha not in cache
+    assert cache.evicted == 1
+    assert len(cache) == EVALUATED_LIMIT + 1
+
+
+def test_scripts_of_script_load_are_never_evicted() -> None:
+    cache = new_cache()
+    script = cache.take(b"x", is_loaded=False)
+    cache.take(b"x", is_loaded=True)
+    for number in range(EVALUATED_LIMIT + 1):
+        cache.take(b"%d" % number, is_loaded=False)
+    assert script.sha in cache
+
+
+def test_a_cleared_cache_is_empty() -> None:
+    cache = new_cache()
+    cache.take(b"abc", is_loaded=False)
+    assert cache.body_bytes == 3
+    cache.clear()
+    assert (len(cache), cache.body_bytes) == (0, 0)
+
+
+def test_info_counts_evicted_scripts(client: InProcessClient) -> None:
+    for number in range(EVALUATED_LIMIT + 3):
+        client.execute("EVAL", f"return {number}", 0)
+    info = client.execute("INFO", "everything")
+    assert b"evicted_scripts:3\r\n" in info
+    assert b"number_of_cached_scripts:%d\r\n" % EVALUATED_LIMIT in info
 
 
 def test_many_arguments_reach_the_command(client: InProcessClient) -> None:

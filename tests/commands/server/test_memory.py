@@ -1,16 +1,78 @@
-"""MEMORY."""
+"""Figures of memory.
+
+MEMORY.
+"""
 
 from __future__ import annotations
 
 import pytest
 
+from commands.connection.client_memory import ClientMemory
 from commands.core.registry import COMMANDS
-from commands.server.info.memory_figures import MemoryFigures
-from commands.server.memory import report
+from commands.server.memory import MemoryFigures, human, memory_figures, percentage, report
 from server.inprocess.server import InProcessClient, InProcessServer
 from tests.commands.server.decoder import decode, pairs
 
 MIB = 1024 * 1024
+
+
+def figures(used: int = 100, startup: int = 20, clients: int = 30) -> MemoryFigures:
+    return MemoryFigures(
+        used=used,
+        resident=150,
+        peak=200,
+        peak_ms=0,
+        startup=startup,
+        clients=clients,
+        keys=4,
+        total_system=1000,
+    )
+
+
+def test_what_is_neither_the_empty_server_nor_buffers_is_data() -> None:
+    assert figures().overhead == 50
+    assert figures().dataset == 50
+    assert figures().dataset_percentage == 62.5
+    assert figures().peak_percentage == 50
+    assert figures().bytes_per_key == 20
+
+
+def test_a_process_that_shrank_has_no_negative_data() -> None:
+    assert figures(used=10).dataset == 0
+    assert figures(used=10).bytes_per_key == 0
+    assert figures(used=10).dataset_percentage == 0
+
+
+def test_the_figures_come_from_the_process_the_clients_and_the_keys() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    client.execute("SET", "k", "v")
+    client.feed(b"*2\r\n$4\r\nPING\r\n$100\r\nhalf of it")
+    found = memory_figures(server.instance)
+    assert (found.resident, found.total_system) == (10 * MIB, 1024 * MIB)
+    assert found.keys == 1
+    assert found.clients == server.instance.feature(ClientMemory).total_bytes > 4000
+    assert found.peak == found.used > found.clients
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0B"),
+        (1023, "1023B"),
+        (1024, "1.00K"),
+        (1536, "1.50K"),
+        (25276510208, "23.54G"),
+        (5 * 1024**4, "5.00T"),
+        (7 * 1024**6, "7168.00P"),
+    ],
+)
+def test_sizes_are_written_for_people(size: int, text: str) -> None:
+    assert human(size) == text
+
+
+def test_nothing_is_no_percentage_of_nothing() -> None:
+    assert percentage(0, 0) == 0
 
 
 def test_usage_grows_with_the_value(client: InProcessClient) -> None:
@@ -72,7 +134,7 @@ def test_stats_are_flat_in_resp2(client: InProcessClient) -> None:
     assert stats[b"peak.percentage"] == b"100"
 
 
-def figures(used: int, peak: int = 0, clients: int = 0) -> MemoryFigures:
+def figures_of_memory(used: int, peak: int = 0, clients: int = 0) -> MemoryFigures:
     return MemoryFigures(
         used=used,
         resident=used,
@@ -88,11 +150,17 @@ def figures(used: int, peak: int = 0, clients: int = 0) -> MemoryFigures:
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (figures(used=2 * MIB), "There is hardly any data"),
-        (figures(used=100 * MIB), "Nothing stands out"),
-        (figures(used=100 * MIB, peak=200 * MIB), "At its peak the process occupied 200.00M"),
-        (figures(used=900 * MIB), "occupies 900.00M of the machine's 1000.00M"),
-        (figures(used=100 * MIB, clients=50 * MIB), "Clients have 50.00M in their buffers"),
+        (figures_of_memory(used=2 * MIB), "There is hardly any data"),
+        (figures_of_memory(used=100 * MIB), "Nothing stands out"),
+        (
+            figures_of_memory(used=100 * MIB, peak=200 * MIB),
+            "At its peak the process occupied 200.00M",
+        ),
+        (figures_of_memory(used=900 * MIB), "occupies 900.00M of the machine's 1000.00M"),
+        (
+            figures_of_memory(used=100 * MIB, clients=50 * MIB),
+            "Clients have 50.00M in their buffers",
+        ),
     ],
 )
 def test_the_doctor_says_what_stands_out(found: MemoryFigures, words: str) -> None:

@@ -1,12 +1,20 @@
-"""commands/strings/conditions.py: what a string is compared with."""
+"""commands/strings/conditions.py: what a string is compared with.
+
+commands/strings/conditions.py: EX, PX, EXAT, PXAT, KEEPTTL, PERSIST.
+
+DIGEST, DELEX.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from commands.strings.conditions import digest, parse_condition
+from commands.core.arguments import Arguments
+from commands.strings.conditions import Lifetime, digest, parse_condition, parse_deadline
 from protocol.errors import ReplyError
+from protocol.request import Request
 from storage.types.value import StringValue
+from tests.commands.keys.conversation import NIL, SYNTAX_ERROR, WRONG_TYPE, Conversation
 
 # XXH3 of 64 bits as its authors' xxhsum -H3 prints it.
 EMPTY = b"2d06800538d394c2"
@@ -41,3 +49,105 @@ def test_what_is_no_digest_is_refused(operand: bytes) -> None:
     with pytest.raises(ReplyError, match="exactly 16 hexadecimal characters"):
         parse_condition(b"IFDEQ", operand)
     assert parse_condition(b"IFEQ", operand).operand == operand
+
+
+NOW_MS = 1_700_000_000_000
+
+
+def parse(*words: bytes) -> Lifetime:
+    lifetime, arguments = Lifetime(), Arguments(Request(list(words)), 0)
+    while arguments:
+        assert lifetime.take(arguments.next_keyword(), arguments, b"KEEPTTL")
+    return lifetime
+
+
+@pytest.mark.parametrize(
+    ("words", "deadline_ms"),
+    [
+        ((b"EX", b"10"), NOW_MS + 10_000),
+        ((b"px", b"10"), NOW_MS + 10),
+        ((b"EXAT", b"10"), 10_000),
+        ((b"PXAT", b"10"), 10),
+        ((b"KEEPTTL",), None),
+        ((), None),
+        ((b"EX", b"10", b"ex", b"20"), NOW_MS + 20_000),
+    ],
+)
+def test_a_deadline_is_unix_time_in_ms(words: tuple[bytes, ...], deadline_ms: int | None) -> None:
+    assert parse(*words).deadline_ms(b"set", NOW_MS) == deadline_ms
+
+
+@pytest.mark.parametrize(
+    "words", [(b"EX", b"1", b"PX", b"1"), (b"KEEPTTL", b"EX", b"1"), (b"EX",), (b"PXAT",)]
+)
+def test_two_options_contradict_each_other_and_none_goes_without_an_amount(
+    words: tuple[bytes, ...],
+) -> None:
+    with pytest.raises(ReplyError, match="syntax error"):
+        parse(*words)
+
+
+def test_other_words_are_left_alone() -> None:
+    arguments = Arguments(Request([b"PERSIST"]), 1)
+    assert not Lifetime().take(b"PERSIST", arguments, b"KEEPTTL")
+    assert Lifetime().take(b"PERSIST", arguments, b"PERSIST")
+
+
+@pytest.mark.parametrize("amount", [b"0", b"-1", b"9223372036854775807", b"9223372036854776"])
+def test_a_deadline_must_lie_ahead_and_have_64_bits(amount: bytes) -> None:
+    with pytest.raises(ReplyError, match="invalid expire time in 'setex' command"):
+        parse_deadline(amount, 1000, NOW_MS, b"setex")
+
+
+def test_an_amount_must_be_an_integer() -> None:
+    with pytest.raises(ReplyError, match="not an integer"):
+        parse_deadline(b"1.5", 1000, NOW_MS, b"setex")
+
+
+DIGEST_OF_A = "e6c632b61e964e1f"
+WRONG_ARITY = b"-ERR wrong number of arguments for 'delex' command\r\n"
+NO_DIGEST = b"-ERR must be exactly 16 hexadecimal characters\r\n"
+NO_STRING = b"-ERR Key should be of string type if conditions are specified\r\n"
+
+
+def test_a_digest_has_sixteen_digits(talk: Conversation) -> None:
+    talk.all("SET k a", "RPUSH list a")
+    assert talk.do("DIGEST k") == b"$16\r\n%b\r\n" % DIGEST_OF_A.encode()
+    assert talk.do("DIGEST missing") == NIL
+    assert talk.do("DIGEST list") == WRONG_TYPE
+
+
+@pytest.mark.parametrize(
+    ("words", "removed"),
+    [
+        ("", True),
+        ("IFEQ a", True),
+        ("ifeq b", False),
+        ("IFNE b", True),
+        ("IFNE a", False),
+        (f"IFDEQ {DIGEST_OF_A.upper()}", True),
+        (f"IFDNE {DIGEST_OF_A}", False),
+    ],
+)
+def test_a_key_goes_if_the_condition_holds(talk: Conversation, words: str, removed: bool) -> None:
+    talk.all("SET k a")
+    assert talk.do(f"DELEX k {words}") == b":%d\r\n" % removed
+    assert talk.events() == (["del k"] if removed else [])
+    assert talk.propagated() == (["DEL k"] if removed else [])
+    assert talk.do(f"DELEX missing {words}") == b":0\r\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "reply"),
+    [
+        ("k IFEQ", WRONG_ARITY),
+        ("k IFEQ a b", WRONG_ARITY),
+        ("k FOO a", SYNTAX_ERROR),
+        ("k IFDEQ a", NO_DIGEST),
+        ("list IFNE a", NO_STRING),
+        ("list", b":1\r\n"),
+    ],
+)
+def test_other_requests(talk: Conversation, words: str, reply: bytes) -> None:
+    talk.all("SET k a", "RPUSH list a")
+    assert talk.do(f"DELEX {words}") == reply

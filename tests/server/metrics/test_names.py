@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from commands.server.info.sections import SECTIONS
+from commands.server.info_sections import SECTIONS
 from server.inprocess.server import InProcessServer
 from server.metrics import names
 from server.metrics.names import INFO_FIELDS, Family

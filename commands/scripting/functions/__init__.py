@@ -1,1 +1,0 @@
-"""Libraries of functions: FUNCTION, FCALL, and what they keep."""

@@ -1,1 +1,0 @@
-"""COMMAND: the table of commands, their documentation, and the keys of a request."""

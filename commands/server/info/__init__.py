@@ -1,1 +1,0 @@
-"""INFO: its sections, and the figures that they print."""

@@ -1,0 +1,290 @@
+"""commands/sorted_sets/scores.py: members and scores as replies.
+
+commands/sorted_sets/scores.py: the ends of ranges.
+
+ZSCORE, ZMSCORE, ZRANK, ZREVRANK, ZCARD, ZCOUNT, ZLEXCOUNT.
+
+ZADD and ZINCRBY.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from commands.core.long_reply import LongReply
+from commands.sorted_sets.scores import (
+    MANY_MEMBERS,
+    limited,
+    members_reply,
+    parse_lex_bounds,
+    parse_score_bounds,
+    rank_span,
+    score_or_nil,
+)
+from protocol.errors import ReplyError
+from storage.types.records import make_record
+from storage.types.sets import LexBounds, ScoreBounds
+from tests.commands.keys.conversation import NIL, SYNTAX_ERROR, WRONG_TYPE, Conversation
+
+RECORDS = [make_record(1.0, b"a"), make_record(2.5, b"b")]
+
+
+def test_shapes() -> None:
+    assert members_reply(RECORDS, 3) == members_reply(RECORDS, 2) == b"*2\r\n$1\r\na\r\n$1\r\nb\r\n"
+    assert members_reply(RECORDS, 2, with_scores=True) == (
+        b"*4\r\n$1\r\na\r\n$1\r\n1\r\n$1\r\nb\r\n$3\r\n2.5\r\n"
+    )
+    assert members_reply(RECORDS, 3, with_scores=True) == (
+        b"*2\r\n*2\r\n$1\r\na\r\n,1\r\n*2\r\n$1\r\nb\r\n,2.5\r\n"
+    )
+    assert members_reply([], 3, with_scores=True) == b"*0\r\n"
+    assert score_or_nil(None, 2) == b"$-1\r\n"
+    assert score_or_nil(RECORDS[0], 3) == b",1\r\n"
+
+
+def test_many_members_come_in_pieces() -> None:
+    count = MANY_MEMBERS + 1
+    records = [make_record(float(number), b"m") for number in range(count)]
+    for resp, items in ((2, 2 * count), (3, count)):
+        reply = members_reply(records.copy(), resp, with_scores=True)
+        assert isinstance(reply, LongReply)
+        joined = reply.join()
+        assert joined.startswith(b"*%d\r\n" % items)
+        assert joined.count(b"$1\r\nm\r\n") == count
+
+
+def test_scores() -> None:
+    assert parse_score_bounds(b"(1", b"+inf") == ScoreBounds(1.0, inf, True, False)
+    assert parse_score_bounds(b"(", b"") == ScoreBounds(0.0, 0.0, True, False)
+    for low, high in ((b"x", b"1"), (b"1", b"((1"), (b"nan", b"1"), (b"1 ", b"1")):
+        with pytest.raises(ReplyError, match="not a float"):
+            parse_score_bounds(low, high)
+
+
+def test_members() -> None:
+    assert parse_lex_bounds(b"-", b"[b") == LexBounds(None, b"b")
+    assert parse_lex_bounds(b"(a", b"+") == LexBounds(b"a", None, excludes_low=True)
+    assert parse_lex_bounds(b"[", b"(b") == LexBounds(b"", b"b", excludes_high=True)
+    for low, high in ((b"a", b"+"), (b"", b"+"), (b"-", b"++"), (b"-", b"-a")):
+        with pytest.raises(ReplyError, match="not valid string range item"):
+            parse_lex_bounds(low, high)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "is_empty"),
+    [
+        (b"+", b"-", True),
+        (b"+", b"+", True),
+        (b"-", b"-", True),
+        (b"-", b"+", False),
+        (b"[b", b"[a", True),
+        (b"[a", b"[a", False),
+        (b"(a", b"[a", True),
+    ],
+)
+def test_nothing_is_within_some_bounds(low: bytes, high: bytes, is_empty: bool) -> None:
+    assert parse_lex_bounds(low, high).is_empty is is_empty
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "span"),
+    [
+        (0, -1, (0, 5)),
+        (1, 2, (1, 3)),
+        (-2, -1, (3, 5)),
+        (-99, 1, (0, 2)),
+        (3, 99, (3, 5)),
+        (2, 1, (0, 0)),
+        (5, 9, (0, 0)),
+        (0, -6, (0, 0)),
+    ],
+)
+def test_ranks(start: int, end: int, span: tuple[int, int]) -> None:
+    assert rank_span(start, end, 5) == span
+
+
+@pytest.mark.parametrize(
+    ("offset", "count", "reverse", "span"),
+    [
+        (0, -1, False, (2, 7)),
+        (1, 2, False, (3, 5)),
+        (1, 2, True, (4, 6)),
+        (1, -5, True, (2, 6)),
+        (4, 9, False, (6, 7)),
+        (5, 1, False, (0, 0)),
+        (-1, 3, False, (0, 0)),
+        (0, 0, False, (2, 2)),
+    ],
+)
+def test_limits(offset: int, count: int, reverse: bool, span: tuple[int, int]) -> None:
+    assert limited((2, 7), offset, count, reverse=reverse) == span
+
+
+@pytest.fixture
+def zset(talk: Conversation) -> Conversation:
+    talk.all("ZADD zset 1 a 2.5 b inf c", "ZADD level 0 a 0 b 0 c", "SET text x")
+    return talk
+
+
+def test_scores_of_zscore(zset: Conversation) -> None:
+    assert zset.do("ZSCORE zset b") == b"$3\r\n2.5\r\n"
+    assert zset.do("ZSCORE zset x") == zset.do("ZSCORE none a") == NIL
+    assert zset.do("ZMSCORE zset a x c") == b"*3\r\n$1\r\n1\r\n$-1\r\n$3\r\ninf\r\n"
+    assert zset.do("ZMSCORE none a x") == b"*2\r\n$-1\r\n$-1\r\n"
+    zset.all("HELLO 3")
+    assert zset.do("ZMSCORE zset a x c") == b"*3\r\n,1\r\n_\r\n,inf\r\n"
+
+
+def test_ranks_of_zscore(zset: Conversation) -> None:
+    assert zset.do("ZRANK zset c") == zset.do("ZREVRANK zset a") == b":2\r\n"
+    assert zset.do("ZRANK zset x") == zset.do("ZRANK none x") == NIL
+    assert zset.do("ZRANK zset b WITHSCORE") == b"*2\r\n:1\r\n$3\r\n2.5\r\n"
+    assert zset.do("ZREVRANK zset a withscore") == b"*2\r\n:2\r\n$1\r\n1\r\n"
+    assert zset.do("ZRANK zset x WITHSCORE") == b"*-1\r\n"
+    assert zset.do("ZRANK zset a FOO") == SYNTAX_ERROR
+    assert zset.do("ZRANK zset a WITHSCORE x") == (
+        b"-ERR wrong number of arguments for 'zrank' command\r\n"
+    )
+    zset.all("HELLO 3")
+    assert zset.do("ZRANK zset b WITHSCORE") == b"*2\r\n:1\r\n,2.5\r\n"
+    assert zset.do("ZRANK zset x WITHSCORE") == zset.do("ZREVRANK zset x") == b"_\r\n"
+
+
+@pytest.mark.parametrize(
+    ("request_", "count"),
+    [
+        ("ZCARD zset", 3),
+        ("ZCARD none", 0),
+        ("ZCOUNT zset -inf +inf", 3),
+        ("ZCOUNT zset (1 (inf", 1),
+        ("ZCOUNT zset 3 2", 0),
+        ("ZCOUNT none 0 1", 0),
+        ("ZLEXCOUNT level - +", 3),
+        ("ZLEXCOUNT level (a [b", 1),
+        ("ZLEXCOUNT level + -", 0),
+        ("ZLEXCOUNT none - +", 0),
+    ],
+)
+def test_counts(zset: Conversation, request_: str, count: int) -> None:
+    assert zset.do(request_) == b":%d\r\n" % count
+
+
+def test_what_is_refused(zset: Conversation) -> None:
+    assert zset.do("ZCOUNT text x 1") == b"-ERR min or max is not a float\r\n"
+    assert zset.do("ZLEXCOUNT text a +") == b"-ERR min or max not valid string range item\r\n"
+    for request in (
+        "ZSCORE text a", "ZMSCORE text a", "ZRANK text a", "ZREVRANK text a", "ZCARD text",
+        "ZCOUNT text 0 1", "ZLEXCOUNT text - +",
+    ):  # fmt: skip
+        assert zset.do(request) == WRONG_TYPE
+
+
+NOT_A_FLOAT = b"-ERR value is not a valid float\r\n"
+ALL = "ZRANGE zset 0 -1 WITHSCORES"
+
+
+def flat(reply: bytes) -> str:
+    return b" ".join(reply.split(b"\r\n")[2::2]).decode()
+
+
+def test_members_are_added_and_changed(talk: Conversation) -> None:
+    assert talk.do("ZADD zset 1 a 2 b 3 a") == b":2\r\n"
+    assert talk.events() == ["new zset", "zadd zset"]
+    assert talk.propagated() == ["ZADD zset 1 a 2 b 3 a"]
+    assert flat(talk.do(ALL)) == "b 2 a 3"
+    assert talk.do("ZADD zset 1 a") == b":0\r\n"
+    assert talk.events() == ["zadd zset"]
+    assert talk.do("ZADD zset 1 a") == b":0\r\n"
+    assert talk.events() == []
+    assert talk.propagated() == ["ZADD zset 1 a"]
+    assert talk.do("ZADD zset CH 5 a 1 c 2 b") == b":2\r\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "reply", "wanted"),
+    [
+        ("NX 9 a 9 c", b":1\r\n", "a 1 b 2 c 9"),
+        ("XX 9 a 9 c", b":0\r\n", "b 2 a 9"),
+        ("XX CH 9 a 9 c", b":1\r\n", "b 2 a 9"),
+        ("GT CH 0 a 9 b 0 c", b":2\r\n", "c 0 a 1 b 9"),
+        ("LT CH 0 a 9 b 0 c", b":2\r\n", "a 0 c 0 b 2"),
+        ("GT XX CH 5 a 9 c", b":1\r\n", "b 2 a 5"),
+        ("INCR 1.5 a", b"$3\r\n2.5\r\n", "b 2 a 2.5"),
+        ("incr ch 1 c", b"$1\r\n1\r\n", "a 1 c 1 b 2"),
+        ("INCR NX 1 a", NIL, "a 1 b 2"),
+        ("INCR XX 1 c", NIL, "a 1 b 2"),
+        ("INCR GT -1 a", NIL, "a 1 b 2"),
+        ("INCR LT -1 a", b"$1\r\n0\r\n", "a 0 b 2"),
+        ("INCR GT 0 a", NIL, "a 1 b 2"),
+    ],
+)
+def test_conditions(talk: Conversation, words: str, reply: bytes, wanted: str) -> None:
+    talk.all("ZADD zset 1 a 2 b")
+    assert talk.do(f"ZADD zset {words}") == reply
+    assert flat(talk.do(ALL)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ("1 a 2", SYNTAX_ERROR),
+        ("NX XX", SYNTAX_ERROR),
+        ("FOO 1 a", SYNTAX_ERROR),
+        ("NX XX 1 a", b"-ERR XX and NX options at the same time are not compatible\r\n"),
+        ("NX GT 1 a", b"-ERR GT, LT, and/or NX options at the same time are not compatible\r\n"),
+        ("LT GT x a", b"-ERR GT, LT, and/or NX options at the same time are not compatible\r\n"),
+        ("INCR 1 a 2 b", b"-ERR INCR option supports a single increment-element pair\r\n"),
+        ("1 a x b", NOT_A_FLOAT),
+        ("nan a", NOT_A_FLOAT),
+        ("1e400 a", NOT_A_FLOAT),
+    ],
+)
+def test_what_is_refused_changes_nothing(talk: Conversation, words: str, error: bytes) -> None:
+    assert talk.do(f"ZADD zset {words}") == error
+    assert talk.events() == talk.propagated() == []
+    assert talk.do("EXISTS zset") == b":0\r\n"
+    talk.all("SET zset x")
+    assert talk.do(f"ZADD zset {words}") == error
+    assert talk.do("ZADD zset 1 a") == WRONG_TYPE
+
+
+def test_no_key_is_made_for_members_that_must_be_there(talk: Conversation) -> None:
+    assert talk.do("ZADD zset XX 1 a") == b":0\r\n"
+    assert talk.do("ZADD zset XX INCR 1 a") == NIL
+    assert talk.events() == talk.propagated() == []
+
+
+def test_the_sum_must_be_a_number(talk: Conversation) -> None:
+    talk.all("ZADD zset inf a")
+    nan = b"-ERR resulting score is not a number (NaN)\r\n"
+    assert talk.do("ZADD zset INCR -inf a") == talk.do("ZINCRBY zset -inf a") == nan
+    assert flat(talk.do(ALL)) == "a inf"
+
+
+def test_scores_are_incremented(talk: Conversation) -> None:
+    assert talk.do("ZINCRBY zset 0.1 a") == b"$3\r\n0.1\r\n"
+    assert talk.events() == ["new zset", "zincr zset"]
+    assert talk.do("ZINCRBY zset 0.2 a") == b"$19\r\n0.30000000000000004\r\n"
+    assert talk.propagated() == ["ZINCRBY zset 0.1 a", "ZINCRBY zset 0.2 a"]
+    assert talk.do("ZINCRBY zset x a") == NOT_A_FLOAT
+    talk.all("HELLO 3")
+    assert talk.do("ZINCRBY zset 1 a") == b",1.3\r\n"
+    assert talk.do("ZADD zset INCR 1e20 b") == b",1e+20\r\n"
+    assert talk.do("ZADD zset INCR NX 1 b") == b"_\r\n"
+
+
+def test_a_sum_of_0_is_answered_as_0_and_leaves_minus_0(talk: Conversation) -> None:
+    member = "m" * 65
+    talk.all(f"ZADD zset -0 {member}")
+    assert talk.do(f"ZINCRBY zset 0 {member}") == b"$1\r\n0\r\n"
+    assert talk.do(f"ZSCORE zset {member}") == b"$2\r\n-0\r\n"
+
+
+def test_the_form_follows_from_size_and_members(talk: Conversation) -> None:
+    talk.all("ZADD zset 1 a")
+    assert talk.do("TYPE zset") == b"+zset\r\n"
+    assert talk.do("OBJECT ENCODING zset") == b"$8\r\nlistpack\r\n"
+    talk.all("CONFIG SET zset-max-listpack-entries 2", "ZADD zset 1 b 2 b 3 b")
+    assert talk.do("OBJECT ENCODING zset") == b"$8\r\nskiplist\r\n"
