@@ -1,13 +1,9 @@
-"""The text of an ACL file: a line `user <name> <rule> ...` for each user, and blank lines.
+"""The ACL file: a line `user <name> <rule> ...` for each user; ACL LOAD and ACL SAVE.
 
 Nothing of a file with an error is used; the errors of all its lines make one message, which names
-one for each line. Reading and writing files is the server's (server/user_files.py).
+one for each line. The host reads and writes the file (server/user_files.py).
 
 Source: Redis 8.2.
-
-ACL LOAD and ACL SAVE: the users of the ACL file.
-
-The host reads and writes the file (`aclfile`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""ACL SETUSER, GETUSER, DELUSER, LIST, USERS and WHOAMI: the users.
-
-ACL CAT, GENPASS, DRYRUN and HELP: what helps to write rules.
-"""
+"""ACL SETUSER, GETUSER, DELUSER, LIST, USERS, WHOAMI; CAT, GENPASS, DRYRUN and HELP."""
 
 from __future__ import annotations
 

@@ -1,13 +1,9 @@
-"""What a request needs: the keys that it touches, each with the rights for it, and the channels.
+"""Checks whether a user may run a request; the texts of refusals.
 
-Both follow from declarations: the flags of the key specifications say what a command does with its
-keys (COMMAND INFO shows them).
-
-Whether a user may run a request, and what a refusal says.
-
-One selector of the user must allow the command, all its keys and all its channels. What is refused
-is logged and counted. Callers ask only for clients with GATE_RESTRICTED: a user who may do
-everything is not looked up.
+What a request needs follows from declarations: the flags of the key specifications say what a
+command does with its keys (COMMAND INFO shows them). One selector of the user must allow the
+command, all its keys and all its channels. What is refused is logged and counted. Callers ask only
+for clients with GATE_RESTRICTED: a user who may do everything is not looked up.
 
 Source: Redis 8.2.
 """

@@ -1,19 +1,14 @@
-"""The patterns of a selector: of keys, each with its rights, and of channels.
-
-A key needs one pattern that carries all the rights it needs; patterns do not add up.
-
-The commands that a selector allows, as rules such as +get, -@dangerous and +select|0 say.
-
-Rules apply one after the other to a set of commands. What was written is kept as well, because
-lists and files show it: a rule takes the place of an earlier one about the same command, whether
-that allowed or denied it.
-
-Source: Redis 7.2 and later (7.0 showed rules that it made of the resulting set).
-
-A selector: commands, keys and channels that a user may use together.
+"""A selector: commands, keys and channels that a user may use together.
 
 A user has a root selector, whose rules stand by themselves, and any number of others, each in
-parentheses. One selector must allow all of a request.
+parentheses. One selector must allow all of a request. A key needs one pattern that carries all the
+rights it needs; patterns do not add up.
+
+Rules on commands (+get, -@dangerous, +select|0) apply one after the other to a set of commands.
+What was written is kept as well, because lists and files show it: a rule takes the place of an
+earlier one about the same command, whether that allowed or denied it.
+
+Source: Redis 7.2 and later (7.0 showed rules that it made of the resulting set).
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""Passwords: kept as SHA-256 in hexadecimal, and compared in constant time.
-
-Anybody who reads a list of users learns no password, and no time that an attempt takes says how
-much of it was right, nor which of several passwords it was.
-
-A user: whether it may log in, with which passwords, and what it may do.
+"""A user: whether it may log in, with which passwords, and what it may do.
 
 Plain data. A change is made to a copy, which takes the user's place if all rules are valid.
+
+Passwords are kept as SHA-256 in hexadecimal and compared in constant time: a list of users shows no
+password, and the time of an attempt does not show how much of it was right.
 
 Source: Redis 8.2.
 """

@@ -1,10 +1,6 @@
-"""Parsing of bit offsets and bit ranges; bit 0 is the highest bit of the first byte.
+"""SETBIT, GETBIT, BITCOUNT, BITPOS and BITOP.
 
-SETBIT and GETBIT: one bit of a string.
-
-BITCOUNT and BITPOS: the number of bits that are set, and the position of the first.
-
-BITOP: bitwise operations on strings.
+Bit 0 is the highest bit of the first byte.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
-"""Whether this node serves a request, and where the client finds the one that does.
+"""Routing: whether this node serves a request, or where the client finds the one that does.
 
 The keys of a request, or of all that EXEC is going to run, must be in one slot. A slot that moves
 is served by both nodes for a while: by its owner for keys that are still there, by the other for
-clients that were sent there with ASK.
+clients that were sent there with ASK. ASKING, READONLY and READWRITE say what a connection may ask
+of a node that does not own a slot.
 
 Source: Redis 7.0.15 and 8.2.
-
-ASKING, READONLY and READWRITE: what a connection may ask of a node that does not own a slot.
-
-Source: Redis 7.0.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""PING, ECHO, SELECT, RESET and QUIT: basic commands on the connection.
-
-Source: Redis 7.2.
-
-AUTH and HELLO: authentication, and the protocol version of a connection.
+"""PING, ECHO, SELECT, RESET, QUIT, AUTH and HELLO.
 
 Users and their passwords are in commands/acl/access_control.py.
 
-Source: Redis 8.2.
+Source: Redis 7.2; AUTH and HELLO: 8.2.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""CLIENT KILL: close connections, one by its address or all that fit a filter.
+"""CLIENT KILL, PAUSE, UNPAUSE and UNBLOCK: commands that act on other connections.
 
-Source: Redis 7.4.
+KILL closes one by its address, or all that fit a filter.
 
-CLIENT PAUSE, UNPAUSE and UNBLOCK: postpone requests, resume them, end a wait.
-
-Source: Redis 7.2.
+Source: Redis 7.2; KILL: 7.4.
 """
 
 from __future__ import annotations

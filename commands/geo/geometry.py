@@ -1,19 +1,15 @@
-"""Where geohashes are, in degrees, and how far from a center: the loops of a search, compiled.
+"""Geohashes: a place as a number of 52 bits, stored as a score of a sorted set; distances.
 
-A search decodes each geohash in the cells that it looks through, and makes no object of those that
-are not within its shape.
-
-Floating-point operations are in the same order as in Redis, because the last digit of a distance
-depends on it.
-
-Geohashes: a place as a number of 52 bits, stored as a score of a sorted set.
-
-The map is divided into halves, again and again, by longitude and by latitude in turn; each halving
-is a bit. A cell of `step` halvings in either direction has 2 * step bits, and all places in it have
-them as the first bits of their numbers.
+The map is divided into halves repeatedly, by longitude and by latitude in turn; each halving is a
+bit. A cell of `step` halvings in either direction has 2 * step bits, and all places in it have them
+as the first bits of their numbers.
 
 Latitudes end at 85.05112878 degrees, where a square map of the world (Web Mercator) ends. The text
 of GEOHASH goes up to 90 degrees, as geohashes do elsewhere.
+
+A search (`within_circle`, `within_box`) decodes each geohash in the cells that it looks through,
+and makes no object of those that are not within its shape. Floating-point operations are in the
+same order as in Redis, because the last digit of a distance depends on it.
 """
 
 from __future__ import annotations

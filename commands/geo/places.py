@@ -1,11 +1,9 @@
-"""GEOADD, GEOPOS, GEODIST, GEOHASH: places of a sorted set, one by one.
+"""GEOADD, GEOPOS, GEODIST, GEOHASH; GEOSEARCH, GEOSEARCHSTORE and the GEORADIUS commands.
 
 A place is a member whose score is its geohash. GEOADD is propagated as the ZADD that it amounts to.
 
-GEOSEARCH, GEOSEARCHSTORE and the older GEORADIUS commands: places around a center.
-
-Without an order the places come cell by cell (commands/geo/geometry.py), in the order of their
-geohashes. COUNT takes the nearest; with ANY, the first that are found.
+A search without an order returns the places cell by cell (commands/geo/shapes.py), in the order of
+their geohashes. COUNT takes the nearest; with ANY, the first that are found.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""HEXPIRE and HTTL with their variants, and HPERSIST: the time to live of hash fields.
+"""The time to live of hash fields: HEXPIRE, HTTL, their variants, HPERSIST; HGETEX, HSETEX.
 
 Deadlines are stored and propagated as Unix time in milliseconds. A deadline in the past removes the
-field at once, and an HDEL is propagated.
-
-HGETDEL, HGETEX and HSETEX: fields are read or set, and removed or given a time in one go.
+field at once, and an HDEL is propagated. HGETDEL, HGETEX and HSETEX read or set fields and remove
+them or change their time to live in one step.
 """
 
 from __future__ import annotations

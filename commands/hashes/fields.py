@@ -1,16 +1,10 @@
-"""Look-up of hashes for commands, with removal of expired fields (lazy expiry).
+"""HGET, HSET, HDEL, HINCRBY and the other commands on fields; the look-up of hashes.
 
-An expired field reads as missing. A command that names one removes it first, as commands do with
-expired keys; commands that read the whole hash skip it. Requests from a primary or a file were
-accepted before, and see every field.
+An expired field reads as missing (lazy expiry). A command that names one removes it first, as
+commands do with expired keys; commands that read the whole hash skip it. Requests from a primary or
+a file were accepted before, and see every field.
 
-HGET, HMGET, HGETALL, HKEYS, HVALS, HLEN, HEXISTS and HSTRLEN.
-
-HSET, HMSET, HSETNX and HDEL: fields are set and removed.
-
-HINCRBY and HINCRBYFLOAT: fields that are numbers.
-
-A field that is not there counts as 0, and a time that it has stays.
+HINCRBY and HINCRBYFLOAT: a missing field counts as 0, and its time to live stays.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """PFADD, PFCOUNT and PFMERGE: estimates of cardinality, within about one percent.
 
-PFDEBUG and PFSELFTEST: the registers of a HyperLogLog, and whether the estimates are right.
+PFDEBUG and PFSELFTEST show the registers of a HyperLogLog and check the estimates.
 """
 
 from __future__ import annotations

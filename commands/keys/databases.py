@@ -1,11 +1,9 @@
-"""FLUSHDB, FLUSHALL and SWAPDB: whole databases.
+"""FLUSHDB, FLUSHALL, SWAPDB; RENAME, RENAMENX, COPY and MOVE.
 
 ASYNC and SYNC are accepted and mean the same: the keys are removed when the reply is sent, and
 their memory is freed incrementally in the background (commands/core/background_work.py).
 
-RENAME, RENAMENX, COPY and MOVE: move or copy a value to another key or database.
-
-The time to live moves with the value. The new key wakes the clients that wait for it.
+The time to live moves with a value. The new key wakes the clients that wait for it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
-"""Look-up of keys without the side effects of `Client.lookup`, and of databases by index.
-
-DEL, UNLINK, EXISTS, TOUCH and TYPE: which keys there are.
+"""DEL, UNLINK, EXISTS, TOUCH, TYPE, EXPIRE, TTL and their variants, PERSIST.
 
 DEL and UNLINK do the same: the key is removed at once, and the memory of a large value is freed
 incrementally in the background (storage/keyspace/deferred_free.py).
 
-EXPIRE and TTL with their variants, and PERSIST: a key's time to live.
-
 Deadlines are stored and propagated as Unix time in milliseconds. A deadline in the past removes the
 key at once, and a DEL is propagated.
+
+`find` and `peek` look up keys without the side effects of `Client.lookup`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
-"""The keys that MIGRATE is sending: writes to them wait, those to others go on.
+"""MIGRATE: keys move to another server, and are deleted here once they are there.
 
-A request that may write any key waits as well: a script, whatever keys it declares, and FLUSHALL,
-FLUSHDB and SWAPDB, which name none. Databases are not distinguished.
-
-MIGRATE: keys move to another server, and are deleted here once they are there.
-
-Deliberately different from Redis, which serves no client meanwhile: here only writes to the keys
-and the calling client wait. So MIGRATE cannot run in a transaction or a script.
+Unlike in Redis, which serves no client meanwhile, only writes to these keys and the calling client
+wait (`MovingKeys`). So MIGRATE cannot run in a transaction or a script. A request that may write
+any key waits as well: a script, whatever keys it declares, and FLUSHALL, FLUSHDB and SWAPDB, which
+name none. Databases are not distinguished.
 
 Source: Redis 7.0 and 8.2.
 """

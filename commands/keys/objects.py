@@ -1,7 +1,4 @@
-"""The memory that a key takes, in bytes, for MEMORY USAGE.
-
-OBJECT: the encoding, reference count and idle time of a key's value.
-"""
+"""OBJECT: the encoding, reference count and idle time of a key's value; its size in bytes."""
 
 from __future__ import annotations
 

@@ -1,19 +1,8 @@
-"""The ends of lists: pushing and popping, as all list commands do it.
+"""The commands on lists, except those that block (commands/lists/blpop.py).
 
 Events come as in Redis: `lpush` or `rpush` for what was pushed, `lpop` or `rpop` for what was
-popped, then `del` if nothing is left.
-
-LLEN, LRANGE, LINDEX and LPOS: reading a list.
-
-LSET, LINSERT, LREM and LTRIM: changes inside a list.
-
-LPUSH, RPUSH, LPUSHX and RPUSHX: add elements to an end of a list.
-
-LPOP, RPOP and LMPOP: remove elements from an end of a list.
-
-LMOVE, RPOPLPUSH and LMOVEM: move elements between lists, or within one (rotation).
-
-As in Redis, the event of the push comes before that of the pop.
+popped, then `del` if nothing is left. LMOVE, RPOPLPUSH and LMOVEM move elements between lists, or
+within one (rotation); there the event of the push comes first.
 """
 
 from __future__ import annotations

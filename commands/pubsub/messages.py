@@ -1,11 +1,7 @@
-"""SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE and their opposites.
+"""SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE and their opposites; PUBLISH, SPUBLISH and PUBSUB.
 
-Each answers with one message per name, not with one reply: in RESP3 pushes, in RESP2 arrays that
-look the same. Shard channels are counted apart from channels and patterns.
-
-Source: Redis 7.2.
-
-PUBLISH, SPUBLISH, and PUBSUB, which reports subscriptions.
+A subscription is answered with one message per name, not with one reply: in RESP3 pushes, in RESP2
+arrays that look the same. Shard channels are counted apart from channels and patterns.
 
 Source: Redis 7.2.
 """

@@ -2,13 +2,12 @@
 
 Plain attributes, set by the server (server/replication) and by REPLCONF. Times are Unix ms.
 
-Checks for replicas of a Redis older than 7.4 or a Valkey older than 9: no times of hash fields.
-
-Everything else that is newer than Redis 7.0 is propagated in words that 7.0 knows, or inside a
-carrier (commands/core/registry.py). A replica that is neither Rillway nor
-Valkey 9 counts as the Redis that `repl-snapshot-version` names: with 7.0 or 7.2, commands that give
-fields a time are refused while such a replica is attached, and such a replica is refused while
-there are fields with a time.
+Replicas of a Redis older than 7.4 or a Valkey older than 9 know no times of hash fields. Everything
+else that is newer than Redis 7.0 is propagated in words that 7.0 knows, or inside a carrier
+(commands/core/registry.py). A replica that is neither Rillway nor Valkey 9
+counts as the Redis that `repl-snapshot-version` names: with 7.0 or 7.2, commands that give fields a
+time are refused while such a replica is attached (`check_field_times`), and such a replica is
+refused while there are fields with a time.
 """
 
 from __future__ import annotations

@@ -1,18 +1,6 @@
-"""ROLE: the server's role in replication, and its offset.
+"""ROLE, REPLICAOF, FAILOVER; the replication section of INFO.
 
-Source: redis-server 7.0.15.
-
-REPLICAOF and SLAVEOF: follow a primary, or none.
-
-Source: redis-server 7.0.15.
-
-FAILOVER: hand the role of the primary over to a replica.
-
-Source: Redis 7.0.
-
-The replication section of INFO.
-
-Source: redis-server 7.0.15, and the fields that Redis 8 has added.
+Source: redis-server 7.0.15, and the fields of INFO that Redis 8 has added.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
-"""PSYNC, SYNC and REPLCONF: what a replica sends to its primary.
+"""PSYNC, SYNC and REPLCONF, which a replica sends to its primary; WAIT and WAITAOF.
 
 A connection becomes a replica's with PSYNC or SYNC. From then on it gets the stream, and nothing
 that it sends is answered. It announces itself (REPLCONF) before that.
 
-Source: docs/architecture/replication.md; redis-server 7.0.15 for texts.
-
-WAIT and WAITAOF: wait until a client's writes are replicated or on disk.
-
-A replica counts when it has acknowledged the offset of the client's last write. A replica that
+For WAIT, a replica counts when it has acknowledged the offset of the client's last write. One that
 never reports what is on its disk (any Redis before 7.2) does not count for WAITAOF.
+
+Source: docs/architecture/replication.md; redis-server 7.0.15 for texts.
 """
 
 from __future__ import annotations

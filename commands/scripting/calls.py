@@ -1,11 +1,8 @@
-"""The script or library that runs, and the client that a script's commands come from.
+"""redis.call and the other functions of the `redis` library; the script that runs.
 
-The scripts that EVALSHA finds, by the SHA1 of their text.
-
-The services that scripts call: redis.call and the rest of the `redis` library.
-
-A script's command is looked up, checked and run like a client's. The errors for an unknown command
-and for a command that the user may not run have their own texts.
+A script's command is looked up, checked and run like a client's, and comes from a client of its
+own. The errors for an unknown command and for a command that the user may not run have their own
+texts. `ScriptCache` has the scripts that EVALSHA finds, by the SHA1 of their text.
 """
 
 from __future__ import annotations

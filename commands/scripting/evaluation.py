@@ -1,4 +1,4 @@
-"""The scripting state of one instance: the interpreter, the cache, and the running script.
+"""EVAL, EVALSHA, their read-only forms, SCRIPT; the scripting state of one instance.
 
 A script that has run for longer than `busy-reply-threshold` is paused regularly
 (Dispatcher.pause_script); meanwhile the event loop answers other clients with -BUSY. This module
@@ -7,9 +7,7 @@ decides which scripts may be killed. Loading a library is such a run as well.
 A signal that ends the server, and SHUTDOWN, end whatever runs (`is_ending`), even if it has
 written: then the data in memory are torn (Instance.is_torn), and must be neither saved nor sent.
 
-EVAL, EVALSHA, EVAL_RO and EVALSHA_RO, and the command flags of what they run.
-
-SCRIPT LOAD, EXISTS, FLUSH, KILL and HELP; SCRIPT DEBUG is refused.
+SCRIPT DEBUG is refused.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""FUNCTION LOAD, DELETE, FLUSH, LIST, STATS, KILL and HELP: libraries of functions.
-
-FUNCTION DUMP and RESTORE: all libraries as one payload.
-
-FCALL and FCALL_RO: functions of libraries.
-"""
+"""FUNCTION, FCALL and FCALL_RO: libraries of functions; DUMP and RESTORE keep them as a payload."""
 
 from __future__ import annotations
 

@@ -1,19 +1,4 @@
-"""Numbers of Lua, which are doubles, as texts, bits and bytes.
-
-math.random of scripts: the same numbers after the same seed, on every server.
-
-Source: POSIX, drand48: the generator that Redis took for scripts, with its first state.
-
-The way between Python and a Lua state: runs compiled functions, and offers redis.call.
-
-lupa makes an object for each function and passes each value by itself, which takes longer than most
-commands do. Compiled, a crossing therefore uses the C interface of lupa's Lua (lua_stack.pxd):
-arguments become words, usual replies become values and usual results become replies without lupa,
-and without Lua code of ours. What is not usual, and everything where that interface cannot be
-found, or the code is interpreted, goes the way through lupa and lua/replies.lua; both have the same
-results.
-
-The Lua interpreter that runs scripts: Lua 5.1 from lupa, sandboxed by our own Lua code.
+"""The Lua interpreter that runs scripts: Lua 5.1 from lupa, sandboxed by our own Lua code.
 
 What scripts can reach is in lua/sandbox.lua; how they are run and stopped is in lua/runner.lua.
 This module creates an interpreter, compiles and runs code, and limits the memory.
@@ -24,6 +9,15 @@ Rules between Python and Lua, which lupa does not enforce:
   - It never returns more than there is memory for: if Lua runs out of memory inside such a call,
     the call never returns. `has_room` is checked first; None means that there is no room.
   - No Python object but these functions is passed to Lua, and those only to our own Lua code.
+
+lupa makes an object for each function and passes each value by itself, which takes longer than most
+commands do. Compiled, a `Crossing` therefore uses the C interface of lupa's Lua (lua_stack.pxd):
+arguments become words, usual replies become values and usual results become replies without lupa
+and without Lua code of ours. Unusual values go through lupa and lua/replies.lua, and all values do
+if that interface is not found or the code is interpreted; the results are the same.
+
+math.random returns the same numbers after the same seed, on every server. Source: POSIX, drand48:
+the generator that Redis took for scripts, with its first state.
 """
 
 from __future__ import annotations
@@ -186,7 +180,7 @@ _NO_WORDS = NO_WORDS  # for compiled code
 class Compiled:
     """A function of Lua: the object of lupa that keeps it, and its number in native.functions.
 
-    `is_brief`: it is sure to end soon (brevity.py).
+    `is_brief`: it is sure to end soon (source.py).
     """
 
     def __init__(self, function: Any, number: int, is_brief: bool) -> None:

@@ -1,24 +1,21 @@
-"""The first line of a script or library: `#!lua name=... flags=...`.
+"""What is read of a script before it runs: its first line, and its bytecode.
 
-Source: observed with Redis 7.0.15; flags of 7.2 and later.
+The first line is `#!lua name=... flags=...`.
 
-Compiled Lua functions whose calls keep the caller's frame.
+`keep_callers`: `return f(x)` is a tail call. Lua discards the caller's frame before f runs, and
+with it the line that an error in f should name. Redis's own functions are C, for which Lua keeps
+the frame; ours are Lua. So every tail call of a script becomes a plain call, and the next
+instruction returns its results. A script that relies on tail calls to recurse more than 20,000 deep
+gets a stack overflow.
 
-`return f(x)` is a tail call: Lua discards the caller's frame before f runs, and with it the line
-that an error in f should name. Redis's own functions are C, for which Lua keeps the frame; ours are
-Lua. So every tail call of a script becomes a plain call, and the next instruction returns its
-results. A script that relies on tail calls to recurse more than 20,000 deep gets a stack overflow.
+`is_brief`: a script that is sure to end soon, such as a lock or a rate limiter, needs no pauses. It
+has few instructions, each of which runs once at most: no loops, and no functions of its own. It
+calls only functions of this module's lists, which take linear time at most. Its globals cannot be
+changed, so the name of a function identifies it. A call of a value that may be something else makes
+the script one that is not brief.
 
-Accepts only output of string.dump. Source: Lua 5.1, ldump.c and lopcodes.h, for the format.
-
-Scripts that are sure to end soon, such as locks and rate limiters: they need no pauses.
-
-A brief script has few instructions, each of which runs once at most: no loops, and no functions of
-its own. It calls nothing but functions of this module's lists, which take no longer than linear
-time. Its globals cannot be changed, so the name of a function says which one it is. Where it is not
-clear what a value is, a call of it makes the script one that is not brief.
-
-Source: Lua 5.1, lopcodes.h, for the instructions.
+Bytecode is the output of string.dump. Source: Lua 5.1, ldump.c and lopcodes.h; for the first line,
+Redis 7.0.15, flags of 7.2 and later.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""The ACL categories of a command, which follow from its flags and its group.
-
-COMMAND, COMMAND COUNT, INFO, LIST, HELP: the table of commands as clients see it.
+"""COMMAND: the table of commands as clients see it, its documentation, the keys of a request.
 
 Everything derives from the declarations (commands/core/registry.py) and from the families' tables
-(commands/core/documentation.py). COMMAND DOCS is in docs.py, COMMAND GETKEYS in keys.py.
-
-COMMAND DOCS: the documentation that redis-cli shows as hints and help.
-
-COMMAND GETKEYS, COMMAND GETKEYSANDFLAGS: the keys in a request that is not run.
+(commands/core/documentation.py). The ACL categories of a command follow from its flags and its
+group. redis-cli shows COMMAND DOCS as hints and help.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Access checks of features that are off by default: DEBUG, protected directives.
-
-CONFIG GET, SET, RESETSTAT, REWRITE, HELP.
+"""CONFIG GET, SET, RESETSTAT, REWRITE, HELP.
 
 CONFIG SET is atomic: values that were set already are rolled back when a later one is refused, or
-when the server cannot apply it (a port in use, a folder that does not exist).
+when the server cannot apply it (a port in use, a folder that does not exist). `is_allowed` checks
+access to what is off by default: protected directives, and DEBUG.
 """
 
 from __future__ import annotations

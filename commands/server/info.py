@@ -1,13 +1,8 @@
-"""INFO: facts and statistics of the server, as lines of text in sections.
+"""INFO, TIME, MODULE and LOLWUT: what the server reports about itself.
 
-TIME: the server's clock.
-
-MODULE LIST and HELP: there are no modules, and none can be loaded.
-
-Clients ask for the list when they start. Loading is not offered: MODULE LOAD is an unknown
-sub-command.
-
-LOLWUT: the version, below a small picture of a rill that is never the same twice.
+The lines of INFO are in commands/server/info_sections.py. Clients ask for the list of modules when
+they start; there are none, and MODULE LOAD is an unknown sub-command. LOLWUT draws a small picture
+of a rill that is never the same twice.
 """
 
 from __future__ import annotations

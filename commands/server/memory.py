@@ -1,9 +1,7 @@
-"""Memory statistics: the figures of INFO memory, MEMORY STATS and MEMORY DOCTOR.
+"""MEMORY USAGE, STATS, DOCTOR, PURGE, HELP; the figures of INFO memory.
 
 "Used" is a count (commands/eviction/memory_use.py); "resident" is what the system has given the
 process.
-
-MEMORY USAGE, STATS, DOCTOR, PURGE, HELP.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""SAVE, BGSAVE, LASTSAVE, BGREWRITEAOF: write the data to disk on demand.
-
-SHUTDOWN: stop the server.
-"""
+"""SAVE, BGSAVE, LASTSAVE, BGREWRITEAOF and SHUTDOWN."""
 
 from __future__ import annotations
 

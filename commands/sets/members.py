@@ -1,8 +1,4 @@
-"""SADD, SREM, SMOVE, SISMEMBER, SMISMEMBER, SCARD and SMEMBERS: commands on a single set.
-
-SSCAN: iteration over the members of a set, a few with each call.
-
-SPOP and SRANDMEMBER: members chosen at random.
+"""The commands on a single set: SADD, SREM, SMOVE, SISMEMBER, SSCAN, SPOP, SRANDMEMBER ...
 
 SPOP is propagated as an SREM of the removed members, or as a DEL if it removed all.
 """

@@ -1,12 +1,6 @@
-"""ZREM and ZREMRANGEBYRANK, ZREMRANGEBYSCORE, ZREMRANGEBYLEX: members removed.
+"""ZREM, ZREMRANGEBYRANK and its kin, ZPOPMIN and its blocking forms, ZRANDMEMBER, ZSCAN.
 
-ZPOPMIN, ZPOPMAX, ZMPOP, and the blocking BZPOPMIN, BZPOPMAX, BZMPOP.
-
-All are propagated as the ZPOPMIN or ZPOPMAX that has the same result.
-
-ZRANDMEMBER: members chosen at random.
-
-ZSCAN: iteration over the members of a sorted set, a few with each call.
+Pops are propagated as the ZPOPMIN or ZPOPMAX that has the same result.
 """
 
 from __future__ import annotations

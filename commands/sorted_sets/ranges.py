@@ -1,14 +1,12 @@
-"""ZRANGE in all its forms, the older commands that it replaces, and ZRANGESTORE.
+"""ZRANGE and the older commands that it replaces; ZUNION, ZINTER, ZDIFF; their STORE forms.
 
 A range is by rank, by score or by member. Each comes down to a span of ranks, which is read from
 its start or from its end.
 
-ZUNION, ZINTER, ZDIFF, with their STORE forms, and ZINTERCARD: several keys made into one.
-
-The keys may hold sets, too: each member of a set has the score 1. A missing key counts as an empty
-set. Scores are multiplied with their key's weight, and the scores of a member in several keys are
-combined by AGGREGATE, in the order of the keys' sizes, as in Redis: the sum of floating-point
-numbers depends on the order.
+Unions, intersections and differences take sets, too: each member of a set has the score 1. A
+missing key counts as an empty set. Scores are multiplied with their key's weight, and the scores of
+a member in several keys are combined by AGGREGATE, in the order of the keys' sizes, as in Redis:
+the sum of floating-point numbers depends on the order.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Encoding of members and scores in replies: from records straight to RESP.
+"""ZADD, ZINCRBY, ZSCORE, ZRANK, ZCARD, ZCOUNT ...; bounds of ranges, and members in replies.
 
-Parsing of range bounds: scores `1`, `(1`, `-inf`; members `[a`, `(a`, `-`, `+`; ranks.
-
-ZSCORE, ZMSCORE, ZRANK, ZREVRANK, ZCARD, ZCOUNT, ZLEXCOUNT: scores, ranks and counts.
-
-ZADD and ZINCRBY: members with scores, added or changed.
+Bounds are scores `1`, `(1`, `-inf`, members `[a`, `(a`, `-`, `+`, or ranks. Members and scores are
+encoded straight from records to RESP.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""IFEQ, IFNE, IFDEQ and IFDNE: conditions on the string that a key holds (Redis 8.4).
+"""Options of commands on strings: conditions, and times to live; DIGEST and DELEX.
 
-The last two compare digests, so that a client need not send a large value again.
-
-The options on the time to live of SET and GETEX: EX, PX, EXAT, PXAT, KEEPTTL, PERSIST.
-
-DIGEST and DELEX: the digest of a string, and a conditional delete (compare and delete).
+IFEQ and IFNE compare the string that a key holds, IFDEQ and IFDNE its digest, so that a client need
+not send a large value again (Redis 8.4). DELEX deletes by such a condition. EX, PX, EXAT, PXAT,
+KEEPTTL and PERSIST are the options on the time to live of SET and GETEX.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""STRLEN, GETRANGE, SUBSTR, APPEND and SETRANGE: parts of a string.
+"""STRLEN, GETRANGE, SUBSTR, APPEND, SETRANGE: parts of a string; LCS.
 
-LCS: the longest common subsequence of two strings, its length, or the positions of its parts.
-
-A bit-parallel method: for each byte of the first string a row is computed as one large integer,
+LCS is the longest common subsequence of two strings, its length, or the positions of its parts. The
+method is bit-parallel: for each byte of the first string a row is computed as one large integer,
 with a bit for each byte of the second, which is 0 where the common subsequence of both prefixes
 becomes longer. A row takes a few machine instructions for each 64 bytes. Backtracking through the
-rows finds the same one of several longest subsequences as Redis.
-
-The method is that of Crochemore, Iliopoulos, Pinzon and Reid (2001).
+rows finds the same one of several longest subsequences as Redis. Crochemore, Iliopoulos, Pinzon and
+Reid (2001) describe it.
 """
 
 from __future__ import annotations

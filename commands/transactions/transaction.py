@@ -1,17 +1,12 @@
-"""WATCH and UNWATCH: keys whose change fails the client's next transaction.
-
-A change of a watched key marks its watchers (`Instance.key_modified`). Expiry is a change too: EXEC
-fails if a key that was alive when it was watched has expired since, removed or not. A key that had
-already expired when it was watched counts as missing, so its removal changes nothing.
-
-Source: Redis 7.2.
-
-MULTI, EXEC and DISCARD.
+"""MULTI, EXEC, DISCARD, WATCH and UNWATCH.
 
 Between MULTI and EXEC the dispatcher queues requests (server/requests/dispatch.py). It checks what
 it can before they run; if it refuses one, EXEC fails. EXEC runs the queue without requests of other
 clients in between, each command with its own reply or error; an error does not stop the others.
-Watched keys: commands/transactions/transaction.py.
+
+A change of a watched key marks its watchers (`Instance.key_modified`). Expiry is a change too: EXEC
+fails if a key that was alive when it was watched has expired since, removed or not. A key that had
+already expired when it was watched counts as missing, so its removal changes nothing.
 
 Source: Redis 7.2.
 """
