@@ -436,6 +436,7 @@ setup(
     package_data={
         "rillway": ["py.typed"],
         "rillway.console": ["templates/*.html", "static/*", "static/uplot/*"],
+        f"{APP.replace('/', '.')}.commands": ["documentation.json"],
         f"{APP.replace('/', '.')}.commands.scripting": ["lua/*.lua"],
     },
     ext_modules=compiled_modules() if wants_compiled() else [],

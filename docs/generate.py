@@ -26,9 +26,9 @@ import commands.catalogue  # noqa: F401  (declares every command)
 from commands.config.absent_features import ABSENT, FEATURES, VALUES
 from commands.config.configuration import DIRECTIVES, Configuration, Directive
 from commands.config.directive_kinds import Boolean, Integer, Text, Words
-from commands.core.documentation import Row, row_of, shown_name
 from commands.core.host import REDIS_VERSION, RILLWAY_VERSION
 from commands.core.registry import COMMANDS, Command
+from commands.documentation import Row, row_of, shown_name
 from commands.server.command import acl_categories
 from commands.server.info_sections import ONLY_WHEN_ASKED_FOR, SECTIONS
 from rillway.__main__ import SUBCOMMANDS, usage

@@ -8,5 +8,4 @@ log             the log of refusals, ACL LOG
 access_control  the users of one server, and who its clients are
 acl_file        the text of an ACL file; ACL LOAD, SAVE
 administration  ACL SETUSER, GETUSER, DELUSER, LIST, USERS, WHOAMI, CAT, GENPASS, DRYRUN, HELP
-documentation   the rows of these commands
 """

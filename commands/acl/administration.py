@@ -10,8 +10,8 @@ from commands.acl.selectors import Selector
 from commands.acl.users import DEFAULT_USER
 from commands.core.arguments import parse_int
 from commands.core.client import Client
-from commands.core.documentation import help_reply
 from commands.core.registry import ADMIN, COMMANDS, LOADING, NOSCRIPT, STALE, CommandTable, command
+from commands.documentation import help_reply
 from commands.server.command import CATEGORIES, acl_categories, all_commands
 from protocol import errors, replies
 from protocol.errors import ReplyError

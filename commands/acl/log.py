@@ -11,7 +11,7 @@ from __future__ import annotations
 from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.instance import Instance
-from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command, container
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from protocol import errors, replies
 from protocol.records import record
 from protocol.request import Request
@@ -21,8 +21,6 @@ DEFAULT_COUNT = 10
 _NEWEST = 10
 # ... if that was renewed no longer ago than this.
 _TOGETHER_MS = 60_000
-
-container("ACL")
 
 
 @record

@@ -9,15 +9,13 @@ from commands.cluster.mode import Peer, ShardMember, SlotRange, node_of
 from commands.cluster.routing import endpoint_of
 from commands.core.arguments import parse_int
 from commands.core.client import Client
-from commands.core.documentation import help_reply
-from commands.core.registry import ADMIN, LOADING, STALE, command, container
+from commands.core.registry import ADMIN, LOADING, STALE, command
+from commands.documentation import help_reply
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.slots import SLOT_COUNT, key_slot
 from storage.keyspace.slot_index import SlotIndex
-
-container("CLUSTER")
 
 
 @command("CLUSTER MYID", arity=2, flags=STALE)

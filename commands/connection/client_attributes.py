@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from commands.connection.client_memory import ClientMemory
 from commands.core.client import Client
-from commands.core.documentation import help_reply
 from commands.core.gates import GATE_SILENT
-from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command, container
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
+from commands.documentation import help_reply
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -20,8 +20,6 @@ from protocol.request import Request
 # The characters of a name or a library's version: what cannot break a line of CLIENT LIST.
 _FIRST_PRINTABLE, _LAST_PRINTABLE = b"!~"
 _FLAGS = NOSCRIPT | LOADING | STALE
-
-container("CLIENT")
 
 
 def check_name(name: bytes) -> None:

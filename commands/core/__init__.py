@@ -4,7 +4,6 @@ arguments:       a cursor over a request's arguments, and numbers
 background_work: tasks that no client waits for
 blocked_clients: clients that wait for a key
 client:          one connection's state, and all clients of a server
-documentation:   what people read about each command, and the HELP sub-command
 gates:           states in which a request is checked before it runs
 host:            what commands ask of the process and of connections; versions
 instance:        one server's state

@@ -11,7 +11,6 @@ cdef class Command:
     cdef public long arity
     cdef public long long flags
     cdef public tuple keys
-    cdef public str family
     cdef public bint defers_ready_keys
     cdef public bint has_one_key
     cdef public Command parent

@@ -1,12 +1,11 @@
 """The table of commands: each is declared once, where it is written, with `@command(...)`.
 
-What the code needs is declared here; what people read is in a table of each family
-(documentation.py). COMMAND, COMMAND DOCS, COMMAND GETKEYS, the ACL categories, arity errors and the
-table in the documentation all derive from the two. A sub-command is declared under its two words
-("XGROUP CREATE"); its container ("XGROUP") with `container(...)`.
+What the code needs is declared here; what people read is a row of commands/documentation.json.
+COMMAND, COMMAND DOCS, COMMAND GETKEYS, the ACL categories, arity errors and the table in the
+documentation all derive from the two. A sub-command is declared under its two words ("XGROUP
+CREATE"), which declares its container ("XGROUP"), too.
 
-To add a command: write its function in the module of its noun, decorate it, give it a row in the
-family's table, and name the module in commands/catalogue.py.
+To add a command: write its function in the module of its noun, decorate it, and give it a row.
 """
 
 from __future__ import annotations
@@ -182,7 +181,7 @@ class Command:
     """One declared command, sub-command or container of sub-commands."""
 
     __slots__ = (
-        *("arity", "defers_ready_keys", "family", "flags", "fullname", "handler", "keys"),
+        *("arity", "defers_ready_keys", "flags", "fullname", "handler", "keys"),
         *("has_one_key", "least_words", "most_words", "name", "parent", "subcommands"),
     )
 
@@ -195,7 +194,6 @@ class Command:
         arity: int,
         flags: int,
         keys: tuple[KeySpec, ...],
-        family: str,
         defers_ready_keys: bool = False,
     ) -> None:
         self.name = name  # upper case, without the container: b"XADD", b"CREATE"
@@ -204,8 +202,6 @@ class Command:
         self.arity = arity
         self.flags = flags
         self.keys = keys
-        # The folder of its module below commands/; a container has its sub-commands'.
-        self.family = family
         self.defers_ready_keys = defers_ready_keys
         self.parent: Command | None = None
         self.subcommands: dict[bytes, Command] = {}  # by lower-case name
@@ -245,10 +241,15 @@ def _register(name: str, declared: Command) -> None:
         assert container not in COMMANDS, f"{name} is declared twice"
         COMMANDS[container] = declared
         return
-    parent = COMMANDS[container]  # the container is declared before its sub-commands
+    parent = COMMANDS.setdefault(container, _container(container))
     assert sub not in parent.subcommands, f"{name} is declared twice"
-    declared.parent, parent.family = parent, declared.family
+    declared.parent = parent
     parent.subcommands[sub] = declared
+
+
+def _container(name: bytes) -> Command:
+    """A command that has only sub-commands."""
+    return Command(name=name.upper(), fullname=name, handler=None, arity=-2, flags=0, keys=NO_KEYS)
 
 
 def command(
@@ -275,29 +276,12 @@ def command(
             arity=arity,
             flags=flags,
             keys=keys,
-            family=handler.__module__.rpartition("commands.")[2].partition(".")[0],
             defers_ready_keys=defers_ready_keys,
         )
         _register(name, declared)
         return handler
 
     return declare
-
-
-def container(name: str) -> None:
-    """Declare a command that has only sub-commands; to be called before they are declared."""
-    _register(
-        name,
-        Command(
-            name=name.upper().encode(),
-            fullname=name.lower().encode(),
-            handler=None,
-            arity=-2,
-            flags=0,
-            keys=NO_KEYS,
-            family="",
-        ),
-    )
 
 
 class CommandTable:

@@ -7,8 +7,8 @@ propagated without the fieldset.
 from __future__ import annotations
 
 from commands.core.client import Client
-from commands.core.documentation import help_reply
-from commands.core.registry import DENYOOM, FAST, LOADING, STALE, WRITE, command, container, one_key
+from commands.core.registry import DENYOOM, FAST, LOADING, STALE, WRITE, command, one_key
+from commands.documentation import help_reply
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -20,9 +20,6 @@ class Fieldsets:
 
     def __init__(self) -> None:
         self.by_name: dict[bytes, list[bytes]] = {}
-
-
-container("HIMPORT")
 
 
 @command("HIMPORT PREPARE", arity=-4, flags=FAST)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from sys import getsizeof
 
 from commands.core.client import Client
-from commands.core.documentation import help_reply
 from commands.core.instance import frequency_now
-from commands.core.registry import LOADING, READONLY, STALE, command, container, one_key
+from commands.core.registry import LOADING, READONLY, STALE, command, one_key
+from commands.documentation import help_reply
 from commands.keys.existence import peek
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -22,9 +22,6 @@ TABLE_ENTRY_BYTES = 100
 def value_bytes(key: bytes, value: Value) -> int:
     """What a key and its value occupy in memory."""
     return getsizeof(key) + TABLE_ENTRY_BYTES + value.memory_bytes()
-
-
-container("OBJECT")
 
 
 def _value(client: Client, key: bytes) -> Value | None:

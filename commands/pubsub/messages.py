@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 
 from commands.cluster.mode import ClusterMode
 from commands.core.client import Client
-from commands.core.documentation import help_reply
 from commands.core.gates import GATE_SILENT
 from commands.core.registry import (
     FAST,
@@ -23,9 +22,9 @@ from commands.core.registry import (
     STALE,
     KeySpec,
     command,
-    container,
 )
 from commands.core.services import Services
+from commands.documentation import help_reply
 from commands.keys.pattern import matches
 from commands.pubsub.registry import PubSub, Subscriptions
 from protocol import errors, replies
@@ -164,9 +163,6 @@ def _tell_others(client: Client, argv: Request, *, is_sharded: bool) -> None:
         client.instance.feature(Services).dispatcher.propagate_message(argv.words())
     else:
         node.publish(argv[1], argv[2], is_sharded)
-
-
-container("PUBSUB")
 
 
 @command("PUBSUB CHANNELS", arity=-2, flags=PUBSUB | LOADING | STALE)

@@ -16,7 +16,6 @@ import cython
 
 from commands.cluster.routing import ANY_SLOT, NO_SLOT
 from commands.core.client import Client
-from commands.core.documentation import help_reply
 from commands.core.gates import GATE_STALE
 from commands.core.instance import Instance
 from commands.core.registry import (
@@ -36,11 +35,11 @@ from commands.core.registry import (
     Reply,
     Runner,
     command,
-    container,
     counted_keys,
 )
 from commands.core.services import Services
 from commands.core.stats import ScriptingFigures
+from commands.documentation import help_reply
 from commands.scripting.calls import (
     Calls,
     Running,
@@ -454,9 +453,6 @@ def _declared_by(body: bytes) -> frozenset[bytes] | None:
     except ReplyError:
         return None  # the handler reports it
     return script.flags if script.has_shebang else None
-
-
-container("SCRIPT")
 
 
 @command("SCRIPT LOAD", arity=3, flags=NOSCRIPT | STALE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
-from commands.core.documentation import help_reply
 from commands.core.gates import GATE_PRIMARY
 from commands.core.registry import (
     ALLOW_BUSY,
@@ -18,9 +17,9 @@ from commands.core.registry import (
     WRITE,
     Reply,
     command,
-    container,
 )
 from commands.core.services import Services
+from commands.documentation import help_reply
 from commands.keys.pattern import matcher
 from commands.scripting.calls import running_script
 from commands.scripting.evaluation import (
@@ -43,8 +42,6 @@ from protocol.requests import Argv
 from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.function_payload import NotAFunction, dump_libraries, restore_libraries
 from storage.snapshot.payload import BadChecksum
-
-container("FUNCTION")
 
 
 def is_timed(client: Client) -> bool:

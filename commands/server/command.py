@@ -1,7 +1,7 @@
 """COMMAND: the table of commands as clients see it, its documentation, the keys of a request.
 
 Everything derives from the declarations (commands/core/registry.py) and from the families' tables
-(commands/core/documentation.py). The ACL categories of a command follow from its flags and its
+(commands/documentation.py). The ACL categories of a command follow from its flags and its
 group. redis-cli shows COMMAND DOCS as hints and help.
 """
 
@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
-from commands.core.documentation import help_reply, row_of
 from commands.core.registry import (
     ADMIN,
     BLOCKING,
@@ -28,6 +27,7 @@ from commands.core.registry import (
     KeySpec,
     command,
 )
+from commands.documentation import help_reply, row_of
 from commands.keys.pattern import matcher
 from commands.server.syntax import Argument, parse_syntax
 from protocol import errors, replies

@@ -13,9 +13,9 @@ from commands.acl.access_control import AccessControl
 from commands.config.configuration import DIRECTIVES, HIDDEN, NAMES, is_known
 from commands.connection.invalidation_table import TrackingTable
 from commands.core.client import Client
-from commands.core.documentation import help_reply
 from commands.core.instance import Instance
-from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command, container
+from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
+from commands.documentation import help_reply
 from commands.eviction.memory_use import MemoryUse
 from commands.keys.pattern import matcher
 from protocol import errors, replies
@@ -35,8 +35,6 @@ def is_allowed(setting: str, client: Client) -> bool:
 
 
 FLAGS = ADMIN | NOSCRIPT | LOADING | STALE
-
-container("CONFIG")
 
 
 @command("CONFIG GET", arity=-3, flags=FLAGS)

@@ -7,9 +7,9 @@ from math import isfinite
 
 from commands.core.arguments import parse_int
 from commands.core.client import Client
-from commands.core.documentation import help_reply
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from commands.core.services import Services
+from commands.documentation import help_reply
 from commands.keys.pattern import matches
 from commands.keys.serialization import snapshot_options
 from commands.server.config import is_allowed

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 
 from commands.core.arguments import Arguments
 from commands.core.client import Client
-from commands.core.documentation import help_reply
 from commands.core.host import REDIS_VERSION, RILLWAY_VERSION
 from commands.core.instance import Instance
 from commands.core.registry import (
@@ -22,8 +21,8 @@ from commands.core.registry import (
     READONLY,
     STALE,
     command,
-    container,
 )
+from commands.documentation import help_reply
 from commands.server.info_sections import ONLY_WHEN_ASKED_FOR, SECTIONS, TITLES
 from protocol import replies
 from protocol.request import Request
@@ -60,9 +59,6 @@ def time(client: Client, argv: Request) -> bytes:
     """Unix seconds and the microseconds of the second, as two strings."""
     seconds, microseconds = divmod(client.instance.host.clock_us(), 1_000_000)
     return replies.bulk_array([b"%d" % seconds, b"%d" % microseconds])
-
-
-container("MODULE")
 
 
 @command("MODULE LIST", arity=2, flags=ADMIN | NOSCRIPT)

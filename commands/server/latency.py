@@ -11,7 +11,6 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from commands.core.client import Client
-from commands.core.documentation import help_reply
 from commands.core.instance import Instance
 from commands.core.registry import (
     ADMIN,
@@ -21,8 +20,8 @@ from commands.core.registry import (
     Command,
     CommandTable,
     command,
-    container,
 )
+from commands.documentation import help_reply
 from commands.server.command import find_command
 from protocol import replies
 from protocol.errors import ReplyError
@@ -35,8 +34,6 @@ FLAGS = ADMIN | NOSCRIPT | LOADING | STALE
 
 GRAPH_WIDTH = 80
 GRAPH_ROWS = 4
-
-container("LATENCY")
 
 
 @command("LATENCY LATEST", arity=2, flags=FLAGS)

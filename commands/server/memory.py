@@ -13,9 +13,9 @@ from typing import TypeAlias
 from commands.connection.client_memory import ClientMemory
 from commands.core.arguments import Arguments
 from commands.core.client import Client, Clients
-from commands.core.documentation import help_reply
 from commands.core.instance import Instance
-from commands.core.registry import LOADING, READONLY, STALE, command, container, one_key
+from commands.core.registry import LOADING, READONLY, STALE, command, one_key
+from commands.documentation import help_reply
 from commands.eviction.memory_use import MemoryUse, scripting_figures
 from commands.keys.objects import value_bytes
 from protocol import errors, replies
@@ -100,8 +100,6 @@ Figure: TypeAlias = "int | float | dict[bytes, int]"
 MEBIBYTE = 1024 * 1024
 # Below this the figures are mostly those of the Python runtime.
 WORTH_A_LOOK_BYTES = 5 * MEBIBYTE
-
-container("MEMORY")
 
 
 @command("MEMORY USAGE", arity=-3, flags=READONLY, keys=one_key(b"RO", at=2))

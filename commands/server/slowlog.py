@@ -9,16 +9,14 @@ from itertools import islice
 from commands.config.configuration import Configuration
 from commands.core.arguments import INT64_MAX, parse_int
 from commands.core.client import Client
-from commands.core.documentation import help_reply
 from commands.core.instance import Instance
-from commands.core.registry import ADMIN, LOADING, STALE, command, container
+from commands.core.registry import ADMIN, LOADING, STALE, command
+from commands.documentation import help_reply
 from protocol import errors, replies
 from protocol.records import frozen_record
 from protocol.request import Request
 
 DEFAULT_COUNT = 10
-
-container("SLOWLOG")
 
 
 @command("SLOWLOG GET", arity=-2, flags=ADMIN | LOADING | STALE)

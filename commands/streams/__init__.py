@@ -12,5 +12,4 @@ settings:      XCFGSET, XSETID
 idempotence:   entries that are sent twice, XIDMPRECORD
 ids:           parsing and formatting of entry IDs
 lookup:        streams and groups by name, damaged streams
-documentation: what people read about each command
 """

@@ -15,9 +15,9 @@ from typing import TypeVar
 
 from commands.core.arguments import parse_int
 from commands.core.client import Client
-from commands.core.documentation import help_reply
 from commands.core.long_reply import LongReply
-from commands.core.registry import LOADING, READONLY, STALE, command, container, one_key
+from commands.core.registry import LOADING, READONLY, STALE, command, one_key
+from commands.documentation import help_reply
 from commands.streams.ids import id_bulk
 from commands.streams.lookup import group_of
 from commands.streams.ranges import LongRange, Part, is_long, long_reply
@@ -173,8 +173,6 @@ HELP = (
     b"STREAM <key> [FULL [COUNT <count>]",
     b"    Show information about the stream.",
 )
-
-container("XINFO")
 
 
 def _stream_at(client: Client, key: bytes) -> Stream:

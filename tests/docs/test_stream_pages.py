@@ -10,8 +10,8 @@ import re
 
 import pytest
 
-from commands.core.documentation import row_of, shown_name
 from commands.core.registry import Command
+from commands.documentation import row_of, shown_name
 from docs.generate import BLOCK, DOCS, block_name, page_of, stream_commands
 from protocol import errors
 from tests.docs.test_links import anchors

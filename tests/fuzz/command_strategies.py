@@ -18,8 +18,8 @@ from typing import TypeAlias
 
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.config.configuration import DIRECTIVES, NAMES
-from commands.core.documentation import row_of
 from commands.core.registry import COMMANDS, Command
+from commands.documentation import row_of
 from commands.server.syntax import Argument, parse_syntax
 from protocol.requests import Argv
 

@@ -16,9 +16,9 @@ from typing import TypeAlias
 import pytest
 
 import commands.catalogue  # noqa: F401  (declares every command)
-from commands.core.documentation import row_of
 from commands.core.host import REDIS_VERSION
 from commands.core.registry import COMMANDS
+from commands.documentation import row_of
 from tests.support.programs.redis_tools import find_tool, run_tool, tool_environment
 from tests.support.programs.servers import RunningServer
 from tests.support.programs.terminal import Terminal

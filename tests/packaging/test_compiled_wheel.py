@@ -80,7 +80,7 @@ def test_nothing_else_is_in_the_wheel(wheel: Path) -> None:
     information = f"rillway-{__version__}.dist-info"
     assert {name.partition("/")[0] for name in names} == {"rillway", information, *SPARK_FORMATS}
     endings = {Path(name).suffix for name in names if not name.startswith(information)}
-    assert endings == {".py", ".so", ".lua", ".typed", ".html", ".css", ".js", ".svg", ""}
+    assert endings == {".py", ".so", ".lua", ".json", ".typed", ".html", ".css", ".js", ".svg", ""}
     unsuffixed = [name for name in names if not (Path(name).suffix or name.startswith(information))]
     assert unsuffixed == [UPLOT_LICENCE]
 

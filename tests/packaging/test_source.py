@@ -14,7 +14,7 @@ from tests.packaging.test_wheel import LAYERS
 pytestmark = pytest.mark.packaging
 
 ROOT = Path(__file__).parents[2]
-KINDS = ("*.py", "*.pxd", "*.lua", "*.html", "*.js", "*.css")
+KINDS = ("*.py", "*.pxd", "*.lua", "*.json", "*.html", "*.js", "*.css")
 
 
 # What the C compiler is given, and thus how long a build takes, with a twentieth to spare.

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import commands.catalogue  # noqa: F401  (declares every command)
-from commands.core.documentation import row_of
 from commands.core.registry import COMMANDS, Command
+from commands.documentation import row_of
 from commands.server.syntax import Argument, parse_syntax
 
 CHANNELS = ("channel", "shardchannel")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from commands.core import notifications
 from commands.core.arguments import Arguments
 from commands.core.client import Client
-from commands.core.documentation import help_reply
-from commands.core.registry import DENYOOM, LOADING, STALE, WRITE, command, container, one_key
+from commands.core.registry import DENYOOM, LOADING, STALE, WRITE, command, one_key
+from commands.documentation import help_reply
 from commands.streams.groups.delivery import group_changed, new_consumer
 from commands.streams.idempotence import new_stream
 from commands.streams.ids import parse_open, parse_strict
@@ -39,8 +39,6 @@ HELP = (
     b"SETID <key> <groupname> <id|$> [ENTRIESREAD entries_read]",
     b"    Let a group continue after another <id>.",
 )
-
-container("XGROUP")
 
 
 @record

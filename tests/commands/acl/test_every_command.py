@@ -9,8 +9,8 @@ import pytest
 
 from commands.acl.checks import channels_of, keys_of
 from commands.acl.selectors import READ, WRITE
-from commands.core.documentation import row_of
 from commands.core.registry import NO_AUTH, Command
+from commands.documentation import row_of
 from commands.pubsub.registry import PubSub
 from server.inprocess.server import InProcessServer
 from storage.digest import dataset_digest

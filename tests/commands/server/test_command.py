@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import commands.catalogue  # noqa: F401
-from commands.core.documentation import row_of
 from commands.core.registry import COMMANDS, KeySpec
+from commands.documentation import row_of
 from commands.server.command import (
     acl_categories,
     all_commands,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commands.core.documentation import row_of
 from commands.core.registry import COMMANDS
+from commands.documentation import row_of
 from commands.server.syntax import Argument, parse_syntax
 
 

@@ -1,37 +1,37 @@
-"""Documentation of commands: the rows of the families' tables.
+"""Documentation of commands: the rows of documentation.json, which people read.
 
-Each family's folder has a table, `documentation.py`: GROUP and SINCE, which hold for all its rows,
-and ROWS, by the names that the handlers are declared with. COMMAND DOCS, COMMAND INFO and
-docs/generate.py print them. Nothing else needs them, so a table is imported when it is first asked
-for, not when the server starts.
+A row is one command, by the name that its handler is declared with, below its group. COMMAND DOCS,
+COMMAND INFO, the ACL categories and docs/generate.py use the rows. The file is read when it is
+first asked for, not when the server starts.
 
-What the code needs is declared beside the handlers: registry.py.
+What the code needs is declared beside the handlers: commands/core/registry.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from importlib import import_module
 
 from commands.core.registry import Command
 from protocol import replies
 from protocol.records import record
+
+_FILE = f"{__file__.rpartition('/')[0]}/documentation.json"
 
 
 @record
 class Row:
     """One command, in our own words; facts and versions are those of Redis.
 
-    `syntax` is what follows the name, in the notation of the Redis documentation: syntax.py derives
-    the arguments of COMMAND DOCS from it.
+    `syntax` is what follows the name, in the notation of the Redis documentation:
+    commands/server/syntax.py derives the arguments of COMMAND DOCS from it.
     """
 
     summary: str
+    group: str
+    since: str = ""  # a sub-command without it is as old as its container
     syntax: str = ""
     complexity: str = "O(1)"
-    since: str = ""  # "": that of its container, or the family's
-    group: str = ""  # "": the family's
     history: Sequence[tuple[str, str]] = ()  # (version, change)
     tips: Sequence[str] = ()
     categories: Sequence[str] = ()  # of ACL, those that do not follow from flags and group
@@ -39,8 +39,8 @@ class Row:
 
 
 def row_of(command: Command) -> Row:
-    """The row of a command. Raises KeyError with its name if its family's table has none."""
-    return rows_of(command.family)[shown_name(command)]
+    """The row of a command. Raises KeyError with its name if there is none."""
+    return rows()[shown_name(command)]
 
 
 def shown_name(command: Command) -> str:
@@ -49,14 +49,20 @@ def shown_name(command: Command) -> str:
 
 
 @cache
-def rows_of(family: str) -> dict[str, Row]:
-    """The rows of a family by name, each with its group and version."""
-    table = import_module(f"...{family}.documentation", __name__)
-    rows: dict[str, Row] = table.ROWS
-    for name, row in rows.items():
-        row.group = row.group or table.GROUP
-        row.since = row.since or rows[name.split()[0]].since or table.SINCE
-    return rows
+def rows() -> dict[str, Row]:
+    """All rows by name."""
+    import json  # not at the start
+
+    with open(_FILE, encoding="utf-8") as file:
+        groups = json.load(file)
+    found = {
+        name: Row(group=group, **fields)
+        for group, commands in groups.items()
+        for name, fields in commands.items()
+    }
+    for name, row in found.items():
+        row.since = row.since or found[name.split()[0]].since
+    return found
 
 
 def help_reply(container: bytes, *lines: bytes) -> bytes:
