@@ -596,8 +596,8 @@ def distinct_numbers(count: int, limit: int, below: Callable[[int], int]) -> lis
     Every set is equally likely, but not every order: Floyd's algorithm, which draws `count` times,
     however close to `limit` that is.
     """
-    chosen = dict[int, None]()
+    chosen: dict[int, bool] = {}
     for last in range(limit - count, limit):
         number = below(last + 1)
-        chosen[last if number in chosen else number] = None
+        chosen[last if number in chosen else number] = True
     return list(chosen)
