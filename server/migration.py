@@ -30,7 +30,7 @@ from protocol import replies
 from server import clock
 from server.requests.dispatch import Dispatcher
 from storage.keyspace.database import Database
-from storage.snapshot.options import SnapshotOptions
+from storage.snapshot.format import SnapshotOptions
 from storage.snapshot.payload import dump_pieces
 
 _Result = TypeVar("_Result")

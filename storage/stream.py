@@ -1,8 +1,7 @@
 """A stream: entries in the order of their IDs, in nodes, with its consumer groups.
 
 Entries are stored in the form in which they are sent (storage/entries/entry.py), so that a range
-reply is a join of bytes. They are in nodes (storage/nodes/node.py), whose boundaries are those of
-Redis.
+reply is a join of bytes. They are in nodes (storage/nodes/), whose boundaries are those of Redis.
 
 Guarantees: IDs are ascending; `length`, `first_id`, `max_deleted_id` and `entries_added` are those
 of Redis 7.4. Trimming never changes `max_deleted_id`.
@@ -24,26 +23,22 @@ from operator import lt
 
 import cython
 
-from storage.entries.entry import Shape, decode_words, encode_fields, encode_id_parts
+from storage.entries.entry import decode_words, encode_fields, encode_id_parts
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, EntryIDs, id_ms, id_seq, make_id
-from storage.entries.packed_form import Packing
+from storage.entries.packed_form import Packing, Shape
 from storage.groups.ack_journal import AckJournal
 from storage.groups.group import Group, References, Traces
 from storage.groups.pending_block import Tally
 from storage.idempotence import Idempotence
 from storage.keyspace.deferred_free import NODE_ITEMS, Discard, RemovedData
 from storage.memory import allocated_bytes, instance_bytes
-from storage.nodes.entry_buffer import EntryBuffer
 from storage.nodes.entry_cache import EntryCache
-from storage.nodes.frozen_node import FrozenNode
+from storage.nodes.frozen_node import FrozenNode, Node, freeze
 from storage.nodes.listpack_node import DamagedNode, ListpackNode
-from storage.nodes.node import Node, freeze
-from storage.nodes.node_list import AnyNode, NodeList
-from storage.nodes.open_node import OpenNode
-from storage.nodes.partition import Run, partition
-from storage.nodes.range_snapshot import RangeSnapshot
-from storage.redis_format.listpack_size import has_names
-from storage.redis_format.radix_tree import radix_node_count
+from storage.nodes.node_list import AnyNode, NodeList, radix_node_count
+from storage.nodes.open_node import EntryBuffer, OpenNode
+from storage.nodes.ranges import RangeSnapshot, Run, partition
+from storage.redis_format.listpack_elements import has_names
 from storage.types.value import Value
 
 # MAX_ID, as a number of C.

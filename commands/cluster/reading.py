@@ -15,7 +15,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.slots import SLOT_COUNT, key_slot
-from storage.keyspace.slot_index import SlotIndex
+from storage.keyspace.database import SlotIndex
 
 
 @command("CLUSTER MYID", arity=2, flags=STALE)

@@ -1,6 +1,6 @@
 # The C types of commands/core/arguments.py.
 
-from storage.redis_format.listpack_size cimport plain_integer
+from storage.redis_format.listpack_elements cimport plain_integer
 
 
 cpdef long long parse_int(

@@ -15,7 +15,7 @@ import cython
 from protocol import errors
 from protocol.errors import ReplyError
 from protocol.request import Request
-from storage.redis_format.listpack_size import plain_integer
+from storage.redis_format.listpack_elements import plain_integer
 
 INT64_MIN = -(1 << 63)
 INT64_MAX = (1 << 63) - 1

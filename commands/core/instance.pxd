@@ -1,6 +1,6 @@
 # The C types of commands/core/instance.py.
 
-from storage.chance cimport Chance
+from storage.keyspace.ordered_index cimport Chance
 from storage.types.value cimport Value
 from commands.core.propagation cimport Propagation
 from commands.core.stats cimport Stats

@@ -33,8 +33,8 @@ from commands.core.server_state import PersistenceState, ReplicationState
 from commands.core.stats import Stats
 from protocol.errors import ReplyError
 from protocol.requests import Argv
-from storage.chance import Chance
 from storage.keyspace.database import Database
+from storage.keyspace.ordered_index import Chance
 from storage.nodes.entry_cache import EntryCache
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.types.value import NEW_FREQUENCY, Value

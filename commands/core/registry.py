@@ -23,7 +23,7 @@ from protocol.errors import ReplyError
 from protocol.records import frozen_record
 from protocol.request import Request
 from protocol.requests import Argv
-from storage.append_only.carriers import UnknownCarrier, unwrap, wrap
+from storage.append_only.requests import UnknownCarrier, unwrap, wrap
 from storage.types.value import as_int64
 
 # None: the handler sent what there was to send.

@@ -4,7 +4,7 @@ A count, not a measurement: neither Python nor the C library says cheaply how mu
 memory is in use, and the resident size hardly falls when keys are removed. Four parts:
 
   the process at its start   resident then, before any data
-  databases                  keys, values and tables (storage/keyspace/memory_count.py), always
+  databases                  keys, values and tables (storage/keyspace/database.py), always
                              up to date
   clients                    their structures and buffers (commands/connection/client_memory.py)
   the rest                   the backlog, tracked keys, cached entries, interpreters, scripts,

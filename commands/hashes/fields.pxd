@@ -5,7 +5,7 @@ from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from protocol cimport replies
 from protocol.request cimport Request
-from storage.redis_format.listpack_size cimport plain_integer
+from storage.redis_format.listpack_elements cimport plain_integer
 from storage.types.hashes cimport HashValue
 from storage.types.records cimport field_of, pair_bulks, value_of
 

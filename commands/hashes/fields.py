@@ -27,7 +27,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.keyspace.database import Database
-from storage.redis_format.listpack_size import plain_integer
+from storage.redis_format.listpack_elements import plain_integer
 from storage.types.hashes import HashValue
 from storage.types.key_part import KEYS, VALUES
 from storage.types.records import field_of, pair_bulks, value_of

@@ -18,7 +18,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.keyspace.key_walk import KeyWalk
+from storage.keyspace.database import KeyWalk
 from storage.types.value import type_name
 
 SCAN_COUNT = 10

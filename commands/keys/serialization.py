@@ -35,10 +35,10 @@ from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
 from protocol.requests import Argv
-from storage.append_only.hash_requests import rebuild_times
+from storage.append_only.requests import rebuild_times
 from storage.redis_format.primitives import CorruptSnapshot
+from storage.snapshot.format import SnapshotOptions
 from storage.snapshot.opcodes import STREAM_2, STREAM_3
-from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.payload import (
     BadChecksum,
     dump,

@@ -40,8 +40,7 @@ from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.requests import Argv
 from storage.redis_format.primitives import CorruptSnapshot
-from storage.snapshot.function_payload import NotAFunction, dump_libraries, restore_libraries
-from storage.snapshot.payload import BadChecksum
+from storage.snapshot.payload import BadChecksum, NotAFunction, dump_libraries, restore_libraries
 
 
 def is_timed(client: Client) -> bool:

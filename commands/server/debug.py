@@ -17,8 +17,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.requests import Argv
-from storage.digest import EMPTY, dataset_digest
-from storage.redis_digest import redis_digest
+from storage.digest import EMPTY, dataset_digest, redis_digest
 from storage.snapshot.payload import serialized_length
 from storage.types.value import StringValue, as_int64
 

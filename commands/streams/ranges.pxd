@@ -5,7 +5,7 @@ cimport cython
 from commands.core.client cimport Client
 from protocol.request cimport Request
 from storage.entries.entry_id cimport entry_id_t, EntryIDs, make_id, PlainID
-from storage.redis_format.listpack_size cimport plain_integer
+from storage.redis_format.listpack_elements cimport plain_integer
 from storage.stream cimport Stream
 
 

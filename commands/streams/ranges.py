@@ -2,7 +2,7 @@
 
 A long range is built and sent in pieces (commands/core/long_reply.py), that of XREAD, XREADGROUP
 and XINFO STREAM FULL, too. They then read from a snapshot of the stream
-(storage/nodes/range_snapshot.py): joining a million entries takes some 80 ms, and meanwhile the
+(storage/nodes/ranges.py): joining a million entries takes some 80 ms, and meanwhile the
 stream may be written to, trimmed or deleted.
 
     XSPLIT key start end EVERY number [COUNT count]
@@ -33,8 +33,8 @@ from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
 from storage.entries.entry_id import MAX_ID, EntryID, EntryIDs, PlainID, format_id, make_id
-from storage.nodes.range_snapshot import RangeSnapshot
-from storage.redis_format.listpack_size import plain_integer
+from storage.nodes.ranges import RangeSnapshot
+from storage.redis_format.listpack_elements import plain_integer
 from storage.stream import Stream
 
 ALL = -1  # the count of a range that is not limited

@@ -6,9 +6,8 @@ from commands.core.writes cimport opened, written
 from protocol cimport replies
 from protocol.request cimport Request
 from storage.keyspace.database cimport Database
-from storage.redis_format.listpack_size cimport plain_integer
-from storage.types.value cimport StringValue
-from storage.types.value cimport Value
+from storage.redis_format.listpack_elements cimport plain_integer
+from storage.types.value cimport StringValue, Value
 
 
 cdef long long _LEAST

@@ -48,7 +48,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.redis_format.listpack_size import plain_integer
+from storage.redis_format.listpack_elements import plain_integer
 from storage.types.value import EMBEDDED_STRING_BYTES, StringValue, Value
 
 if not cython.compiled:

@@ -24,11 +24,9 @@ from server.persistence.loading.snapshot_restore import SnapshotRestore, UnfitCo
 from storage.append_only import manifest as manifests
 from storage.append_only.manifest import ManifestError
 from storage.append_only.reader import DamagedFile, RequestFile, TornFile
-from storage.redis_format.checksum import CHECKSUM_BYTES, NO_CHECKSUM
-from storage.redis_format.primitives import CorruptSnapshot
-from storage.snapshot.header import ForeignSnapshot, begins_snapshot
-from storage.snapshot.reader import SnapshotReader
-from storage.snapshot.unsupported import UnsupportedValue
+from storage.redis_format.primitives import CHECKSUM_BYTES, NO_CHECKSUM, CorruptSnapshot
+from storage.snapshot.format import ForeignSnapshot, begins_snapshot
+from storage.snapshot.reader import SnapshotReader, UnsupportedValue
 
 # Called with the path, the bytes read so far, and the size.
 Progress = Callable[[str, int, int], object]

@@ -3,8 +3,7 @@
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from commands.core.propagation cimport Propagation
-from commands.core.registry cimport Command
-from commands.core.registry cimport Runner
+from commands.core.registry cimport Command, Runner
 from commands.core.stats cimport CommandStats, Stats
 from protocol.cutter cimport Cutter
 from protocol.request cimport Request

@@ -4,7 +4,7 @@ from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.string cimport memcpy, memmove
 
-from storage.decimals cimport digits_of, put_decimal
+from storage.redis_format.listpack_elements cimport digits_of, put_decimal
 from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq
 
 

@@ -20,7 +20,7 @@ from storage.entries.entry_id import EntryID, id_ms, id_seq
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
-    from storage.decimals import digits_of, put_decimal
+    from storage.redis_format.listpack_elements import digits_of, put_decimal
 
 _FIRST_BYTES = 1024
 # A larger buffer, for long words, is not kept.

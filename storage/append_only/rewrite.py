@@ -15,8 +15,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from protocol.replies import format_double
-from storage.append_only.carriers import wrap
-from storage.append_only.hash_requests import rebuild_hash
+from storage.append_only.requests import rebuild_hash, wrap
 from storage.entries.entry import decode_payload
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, format_id
 from storage.groups.ack_journal import journal_request

@@ -1,6 +1,7 @@
 # The C types of storage/entries/packed_form.py.
 
 from libc.string cimport memcmp
+from storage.memory cimport bytes_object_bytes, list_bytes
 
 
 cdef bytes _VALUES
@@ -13,3 +14,6 @@ cdef bytes _pack_numbers(
     bytes middle,
     bytes end,
 )
+
+cdef long long _SHAPE_BYTES
+cdef long long _names_bytes(list[bytes] names)

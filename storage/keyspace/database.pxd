@@ -1,9 +1,22 @@
 # The C types of storage/keyspace/database.py.
 
 from storage.keyspace.ordered_index cimport OrderedIndex
-from storage.keyspace.memory_count cimport MemoryCount
 from storage.memory cimport bytes_object_bytes
 from storage.types.value cimport Value
+
+
+cdef class MemoryCount:
+    cdef public long long bytes
+    cdef readonly list _noted
+
+    cpdef note(self, Value value)
+    cpdef settle(self)
+    cpdef add(self, Value value, long long key_bytes)
+    cpdef exchange(self, Value old, Value new)
+    cpdef subtract(self, Value value, long long key_bytes)
+    cdef _forget(self, Value value)
+    cdef _drop(self, Value value)
+    cdef _settle_older(self, Py_ssize_t recent)
 
 
 cdef class Database:
@@ -33,4 +46,3 @@ cdef class Database:
     cpdef bint is_expired(self, bytes key, long long now_ms)
     cpdef watch_fields(self, bytes key)
     cpdef long long memory_bytes(self)
-

@@ -12,30 +12,227 @@ lookups, actively by the server's cron through `due`).
 A removed value is released (Value.release): a stream has reference cycles, and the garbage
 collector ignores objects that were loaded at the start (gc.freeze). Large data is freed
 incrementally (storage/keyspace/deferred_free.py), and so are the keys of FLUSHALL.
+
+A `MemoryCount` counts what keys and values take. Each value knows its own size in constant time
+(`Value.memory_bytes`). A command changes a value in many small steps, and so the difference is
+added later, once for all of them: what looks a value up to change it calls `note`, and `settle`
+adds up what has become of the noted values.
+
+    count.note(value)     before or after a change; cheap if it is noted already
+    count.settle()
+    count.bytes           of all keys and values, as of the last `settle`
+
+A `KeyWalk` is a consistent snapshot of the keys, read incrementally (KEYS over many keys). It keeps
+references to the blocks of the database's SCAN order, a few thousand for a million keys, and reads
+one after the other. The database reports each key that is removed meanwhile (`keep`); the walk
+keeps it if its block was not read yet. A key that is added meanwhile has a greater serial number
+than any at the beginning, and is skipped. So the result is that of the beginning, whatever happens
+in between, FLUSHALL included, without keys that had expired at that moment.
+
+A `SlotIndex` has the keys of each hash slot: in cluster mode, where slots move with their keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from sys import getsizeof
 from typing import Any
 
 import cython
 
-from storage.chance import Chance
+from protocol.slots import key_slot
 from storage.keyspace.deferred_free import BLOCK_ITEMS, NO_WASTE, SMALL_ITEMS, RemovedData
-from storage.keyspace.key_walk import KeyWalk
-from storage.keyspace.memory_count import MemoryCount
-from storage.keyspace.ordered_index import OrderedIndex
-from storage.keyspace.slot_index import SlotIndex
+from storage.keyspace.ordered_index import Chance, OrderedIndex
 from storage.nodes.entry_cache import EntryCache
 from storage.stream import Stream
-from storage.types.value import NEW_FREQUENCY, Value
+from storage.types.value import NEW_FREQUENCY, UNCOUNTED, Value
 
 if not cython.compiled:
-    # Compiled, it is a C function, which the module's C types import.
+    # Compiled, they are C functions, which the module's C types import.
     from storage.memory import bytes_object_bytes
+
+# At this number of noted values the older half is settled: the command that runs may still change
+# the others.
+MOST_NOTED = 16384
+# How far back a removed value is searched among the noted ones.
+RECENT = 64
+_MOST_NOTED: cython.Py_ssize_t = MOST_NOTED
+_RECENT: cython.Py_ssize_t = RECENT
+_UNCOUNTED: cython.longlong = UNCOUNTED
+
+
+@cython.cclass
+class MemoryCount:
+    """The bytes of one database's keys and values."""
+
+    __slots__ = ("_noted", "bytes")
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._noted: list[Value] = []
+
+    def note(self, value: Value) -> None:
+        """The size of a value may change, or has changed."""
+        if not value.has_changed:
+            value.has_changed = True
+            self._noted.append(value)
+            if len(self._noted) >= _MOST_NOTED:
+                self._settle_older(_MOST_NOTED // 2)
+
+    def settle(self) -> None:
+        """Count what has become of the noted values. Not while a command changes them."""
+        value: Value
+        for value in self._noted:
+            value.has_changed = False
+            if value.counted_bytes != _UNCOUNTED:
+                size_bytes: cython.longlong = value.memory_bytes()
+                self.bytes += size_bytes - value.counted_bytes
+                value.counted_bytes = size_bytes
+        self._noted.clear()
+
+    def add(self, value: Value, key_bytes: cython.longlong) -> None:
+        """A value is stored at a new key of that size."""
+        value.counted_bytes = 0
+        self.bytes += key_bytes
+        self.note(value)
+
+    def exchange(self, old: Value, new: Value) -> None:
+        """A value is replaced at its key, by itself perhaps."""
+        if old is not new:
+            self._forget(old)
+            new.counted_bytes = 0
+        self.note(new)
+
+    def subtract(self, value: Value, key_bytes: cython.longlong) -> None:
+        """A value and its key of that size are removed."""
+        self._forget(value)
+        self.bytes -= key_bytes
+
+    @cython.cfunc
+    def _forget(self, value: Value) -> None:
+        if value.has_changed:
+            self._drop(value)  # so that it is not kept alive
+        self.bytes -= value.counted_bytes
+        value.counted_bytes = _UNCOUNTED
+
+    @cython.cfunc
+    def _drop(self, value: Value) -> None:
+        noted = self._noted
+        place: cython.Py_ssize_t = len(noted) - 1
+        for _ in range(min(_RECENT, len(noted))):
+            if noted[place] is value:
+                value.has_changed = False
+                del noted[place]
+                return
+            place -= 1
+        self._settle_older(_RECENT)
+
+    @cython.cfunc
+    def _settle_older(self, recent: cython.Py_ssize_t) -> None:
+        """Settle all but the last values."""
+        kept = self._noted[-recent:]
+        del self._noted[-recent:]
+        self.settle()
+        self._noted += kept
+
+
+class SlotIndex:
+    """The keys of a database by slot, each slot's in the order in which they were added."""
+
+    def __init__(self, keys: Iterable[bytes] = ()) -> None:
+        self._keys: dict[int, dict[bytes, None]] = {}
+        for key in keys:
+            self.add(key)
+
+    def add(self, key: bytes) -> None:
+        self._keys.setdefault(key_slot(key), {})[key] = None
+
+    def discard(self, key: bytes) -> None:
+        slot = key_slot(key)
+        keys = self._keys.get(slot)
+        if keys is not None:
+            keys.pop(key, None)
+            if not keys:
+                del self._keys[slot]
+
+    def clear(self) -> None:
+        self._keys = {}
+
+    def count(self, slot: int) -> int:
+        return len(self._keys.get(slot, ()))
+
+    def first(self, slot: int, limit: int) -> list[bytes]:
+        """Up to `limit` keys of a slot."""
+        return list(islice(self._keys.get(slot, ()), limit))
+
+    def slots(self) -> list[int]:
+        """The slots that have keys."""
+        return list(self._keys)
+
+
+class KeyWalk:
+    """A consistent snapshot of a database's keys, read incrementally."""
+
+    __slots__ = (
+        "_blocks",
+        "_bounds",
+        "_end",
+        "_expires",
+        "_kept",
+        "_now_ms",
+        "_position",
+        "is_over",
+    )
+
+    def __init__(
+        self,
+        blocks: list[tuple[int, dict[int, bytes]]],
+        end: int,
+        expires: dict[bytes, int],
+        now_ms: int,
+    ) -> None:
+        """`blocks`: of the order (OrderedIndex.blocks). Keys with serials from `end` on are new."""
+        self._bounds = [bound for bound, _ in blocks]
+        self._blocks = [block for _, block in blocks]
+        self._end = end
+        self._expires = expires
+        self._now_ms = now_ms
+        self._kept: dict[int, dict[int, bytes]] = {}  # by position of the block
+        self._position = 0  # of the block that is read next
+        self.is_over = False
+
+    def keep(self, key: bytes, serial: int, expires_ms: int | None) -> None:
+        """A key is about to be removed: keep it if the walk must still return it."""
+        position = bisect_right(self._bounds, serial) - 1
+        had_expired = expires_ms is not None and expires_ms < self._now_ms
+        if serial < self._end and position >= self._position and not had_expired:
+            self._kept.setdefault(position, {})[serial] = key
+
+    def read(self) -> Iterator[list[bytes]]:
+        """The keys, some hundreds at a time; each is given once."""
+        for block in self._blocks:
+            # A block that was split or merged meanwhile still has keys that are removed later.
+            items = self._kept.pop(self._position, {}) | block
+            self._position += 1
+            if self._expires or max(items, default=0) >= self._end:
+                yield [key for serial, key in items.items() if self._counts(serial, key)]
+            else:
+                yield list(items.values())
+
+    def end(self) -> None:
+        """End the walk: nothing more is read."""
+        self.is_over = True
+        self._blocks = []
+        self._kept = {}
+
+    def _counts(self, serial: int, key: bytes) -> bool:
+        if serial >= self._end:
+            return False
+        expires_ms = self._expires.get(key) if self._expires else None
+        return expires_ms is None or expires_ms >= self._now_ms
+
 
 # The number in `expires` beside each of its keys.
 _NUMBER_BYTES = 32

@@ -2,9 +2,13 @@
 
 from cpython.dict cimport PyDict_Next
 from cpython.object cimport PyObject
-
-from storage.chance cimport Chance
 from storage.memory cimport dict_bytes, int_object_bytes, list_bytes, set_bytes
+
+
+cdef class Chance:
+    cdef unsigned long long _state
+
+    cpdef Py_ssize_t below(self, Py_ssize_t limit)
 
 
 cdef long long _OWN_BYTES

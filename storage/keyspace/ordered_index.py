@@ -11,6 +11,10 @@ beyond a binary search over the blocks, and none ever rehashes or moves them all
 of millions causes no pause. Empty blocks are dropped, and sparse neighbours are merged.
 
 Leaves out: None as an item (it stands for "not there"), and keys outside of [0, 2**128).
+
+`Chance` makes fast random numbers, for choices that need no protection against prediction: an
+xorshift64* generator: a few instructions, where the system's source of randomness takes a
+microsecond a number. Its start comes from there, so that clients cannot know what comes next.
 """
 
 from __future__ import annotations
@@ -22,12 +26,35 @@ from typing import Any, TypeAlias
 
 import cython
 
-from storage.chance import Chance
 from storage.memory import instance_bytes
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
     from storage.memory import dict_bytes, int_object_bytes, list_bytes, set_bytes
+
+_MASK = (1 << 64) - 1
+_MULTIPLIER: cython.ulonglong = 0x2545F4914F6CDD1D
+
+
+@cython.cclass
+class Chance:
+    """A sequence of random numbers."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, seed: int) -> None:
+        """`seed`: any number in [0, 2**63)."""
+        self._state = seed | 1
+
+    def below(self, limit: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """A number in [0, limit), for a limit up to 2**31."""
+        state: cython.ulonglong = self._state
+        state ^= state >> 12
+        state = (state << 25 ^ state) & _MASK
+        state ^= state >> 27
+        self._state = state
+        return ((state * _MULTIPLIER & _MASK) >> 33) % limit
+
 
 Key: TypeAlias = int  # by another name, because compiled it is any object
 

@@ -1,12 +1,13 @@
-"""The nodes of a stream, of about a hundred entries each: storage, look-up, reading.
+"""The nodes of a stream: about a hundred entries each, in the form in which they are sent.
 
-node:           the interface that all nodes share
-node_list:      the nodes of a stream in order, found by ID
-open_node:      a node that takes entries: the last one of a stream
-entry_buffer:   the entries of an open node, in one buffer
+Clients see where a node ends (Redis 7.4): `~` trims remove whole nodes, and XINFO STREAM counts
+them. So a node knows, besides its live entries, the number of deleted ones, and the size of its
+listpack in Redis.
+
+open_node:      a node with a buffer: the last one of a stream, or one too large to freeze
 frozen_node:    a full node, packed into one blob
-listpack_node:  a node from a snapshot, still a Redis listpack
+listpack_node:  a node from a snapshot, still a Redis listpack until it is read
+node_list:      the nodes of a stream in order, found by ID
 entry_cache:    a two-queue cache of the entries of frozen nodes
-range_snapshot: a consistent snapshot of a range, read incrementally
-partition:      partitions a range into parts of equal size (XSPLIT)
+ranges:         a range partitioned into parts of equal size (XSPLIT), or read incrementally
 """

@@ -1,9 +1,14 @@
 """A full, immutable node, packed into one blob.
 
-Interface: storage/nodes/node.py. Its entries are packed by storage/entries/packed_form.py; their
-IDs and lengths are in compact columns beside the blob. The blob never changes; a deletion only sets
-a mark. A snapshot is written from what is packed: `form`, `blob` and `ids` are for its encoder.
-Entries that were unpacked for a reader are cached (storage/nodes/entry_cache.py).
+Its entries are packed by storage/entries/packed_form.py; their IDs and lengths are in compact
+columns beside the blob. The blob never changes; a deletion only sets a mark, and a node that has
+lost half of its entries is packed again, without them. A snapshot is written from what is packed:
+`form`, `blob` and `ids` are for its encoder. Entries that were unpacked for a reader are cached
+(storage/nodes/entry_cache.py).
+
+It has the same methods as an OpenNode. Ranges are inclusive at both ends, `limit` is the maximal
+number of entries, and a result in wire form is (number of entries, chunks), where the chunks are
+the concatenated entries in order.
 """
 
 from __future__ import annotations
@@ -12,10 +17,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import accumulate, compress, pairwise
 from struct import Struct
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import cython
 
+from storage.entries.entry import Frame
 from storage.entries.entry_id import (
     MAX_ID,
     MIN_ID,
@@ -26,7 +32,6 @@ from storage.entries.entry_id import (
     column,
     column_bytes,
 )
-from storage.entries.frame import Frame
 from storage.entries.packed_form import AS_IS, Layout
 from storage.memory import instance_bytes, int_object_bytes
 from storage.nodes.open_node import OpenNode
@@ -524,3 +529,15 @@ _ID_BYTES: cython.longlong = int_object_bytes(MAX_ID)
 def _cutter(size: int, count: int) -> Struct:
     """A Struct that splits `count` entries of this size, in a third of the time of slices."""
     return Struct(f"{size}s" * count)
+
+
+Node: TypeAlias = OpenNode | FrozenNode
+
+# A client waits while a node is frozen or unpacked: a quarter of a megabyte takes well below a
+# millisecond. Larger nodes stay open.
+FREEZE_MAX_BYTES = 256 * 1024
+
+
+def freeze(node: OpenNode) -> Node:
+    """The stored form of a node that nothing is appended to any more."""
+    return FrozenNode(node) if node.live and node.size_bytes <= FREEZE_MAX_BYTES else node

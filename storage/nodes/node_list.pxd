@@ -1,11 +1,10 @@
 # The C types of storage/nodes/node_list.py.
 
 cimport cython
-
 from storage.entries.entry_id cimport entry_id_t, EntryIDs
+from storage.memory cimport list_bytes
 from storage.nodes.frozen_node cimport FrozenNode
 from storage.nodes.open_node cimport OpenNode
-from storage.memory cimport list_bytes
 
 
 cdef long long _OWN_BYTES

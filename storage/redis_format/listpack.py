@@ -20,8 +20,8 @@ Redis stores a string that is the plain decimal form of a 64-bit integer as that
 reader cannot distinguish b"7" from 7.
 
 Guarantees: decoding checks the input completely: the sizes, the backward sizes, the count and the
-end. Encoding (storage/redis_format/listpack_writer.py) produces Redis's bytes, of the size that
-storage/redis_format/listpack_size.py computes.
+end. Encoding (storage/redis_format/listpack_elements.py) produces Redis's bytes, of the size that
+storage/redis_format/listpack_elements.py computes.
 
 Leaves out: the meaning of the elements (storage/snapshot/stream_node.py).
 """
@@ -33,12 +33,14 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TypeAlias
 
-from storage.redis_format.listpack_size import (
+from storage.redis_format.listpack_elements import (
+    ELEMENT_FRAME_BYTES,
     EMPTY_LISTPACK_BYTES,
+    UNCOUNTED,
+    ListpackWriter,
     backward_length_bytes,
     integer_bytes,
 )
-from storage.redis_format.listpack_writer import ELEMENT_FRAME_BYTES, UNCOUNTED, ListpackWriter
 from storage.redis_format.primitives import Allowance, CorruptSnapshot
 
 Element: TypeAlias = "bytes | int"

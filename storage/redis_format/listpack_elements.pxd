@@ -1,10 +1,91 @@
 # The C types of storage/redis_format/listpack_elements.py.
 
-from storage.decimals cimport put_decimal
 from storage.memory cimport is_at, put_bytes
-from storage.redis_format.listpack_size cimport (
-    backward_length_bytes, int64_bytes, plain_integer, text_bytes,
-)
+
+
+cdef Py_ssize_t put_decimal(
+    unsigned char* out, Py_ssize_t place, unsigned long long number
+) noexcept
+cdef Py_ssize_t digits_of(unsigned long long number) noexcept
+
+
+cdef Py_ssize_t _SHORT_STRING_BYTES
+cdef Py_ssize_t _MAX_SHORT_STRING
+cdef Py_ssize_t _MAX_INTEGER_DIGITS
+cdef unsigned long long _MAX_INT64
+cdef Py_ssize_t _SAFE_DIGITS
+
+cpdef Py_ssize_t int64_bytes(long long number) noexcept
+cpdef Py_ssize_t element_bytes(bytes value)
+cpdef Py_ssize_t elements_bytes(list[bytes] values)
+cpdef Py_ssize_t text_bytes(Py_ssize_t length) noexcept
+cpdef Py_ssize_t backward_length_bytes(Py_ssize_t size) noexcept
+cpdef long long plain_integer(
+    const unsigned char* data, Py_ssize_t start, Py_ssize_t length
+) noexcept
+
+cdef Py_ssize_t _element_bytes(
+    const unsigned char* data, Py_ssize_t start, Py_ssize_t length
+) noexcept
+cdef bint _is_at(
+    const unsigned char* data, Py_ssize_t place, const unsigned char* text, Py_ssize_t length
+) noexcept
+
+
+cdef class FieldSizes:
+    cdef public bint are_alike
+    cdef public Py_ssize_t element_bytes
+    cdef public Py_ssize_t text_bytes
+
+    cpdef measure(self, bytes entry, Py_ssize_t position, list[bytes] names)
+
+
+cdef FieldSizes _SIZES
+
+
+cdef class ListpackWriter:
+    cdef bytearray _memory
+    cdef unsigned char* out
+    cdef public Py_ssize_t place
+    cdef public Py_ssize_t count
+
+    cpdef begin(self, Py_ssize_t room)
+    cpdef void put_integer(self, long long number) noexcept
+    cpdef void put_word(
+        self, const unsigned char* data, Py_ssize_t start, Py_ssize_t length
+    ) noexcept
+    cpdef finish(self)
+    cpdef bytes content(self)
+
+
+cdef Py_ssize_t write_word(
+    unsigned char* out,
+    Py_ssize_t place,
+    const unsigned char* data,
+    Py_ssize_t start,
+    Py_ssize_t length,
+) noexcept
+cdef Py_ssize_t write_integer(
+    unsigned char* out, Py_ssize_t place, long long number
+) noexcept
+cdef Py_ssize_t _write_text(
+    unsigned char* out,
+    Py_ssize_t place,
+    const unsigned char* data,
+    Py_ssize_t start,
+    Py_ssize_t length,
+) noexcept
+
+
+cdef inline void put_number(ListpackWriter listpack, long long number) noexcept:
+    """put_integer(), without a call for one of 7 bits, as most in a node are."""
+    if number < 0 or number > 127:
+        listpack.put_integer(number)
+        return
+    listpack.out[listpack.place] = <unsigned char> number
+    listpack.out[listpack.place + 1] = 1
+    listpack.place += 2
+    listpack.count += 1
 
 
 cdef Py_ssize_t _MAX_DIGITS

@@ -5,7 +5,7 @@ A record begins with the type of a value, from 0 upwards, or with an opcode, fro
 
 from __future__ import annotations
 
-# -- types of values that are held here (the others: storage/snapshot/unsupported.py) ------------
+# -- types of values that are held here (the others: storage/snapshot/reader.py) ------------
 
 STRING = 0
 HASH = 4

@@ -1,4 +1,4 @@
-"""The payload of DUMP and RESTORE: a single value as bytes.
+"""Payloads: a single value as bytes (DUMP and RESTORE), or libraries of functions.
 
     type (1 byte), the value as in a file, version of the format (2 bytes), checksum (8 bytes)
 
@@ -8,22 +8,35 @@ Guarantees: `restore` validates every payload completely. It raises BadChecksum 
 or it returns a consistent value; it neither hangs nor allocates memory for a length that is only
 announced. Streams stay packed, so that they take no more memory than the payload until they are
 read. Surplus bytes after the value are refused (Redis ignores them).
+
+That of FUNCTION DUMP and FUNCTION RESTORE:
+
+    for each library: FUNCTION (1 byte), its source as a string
+    version of the format (2 bytes), checksum (8 bytes)
+
+both numbers little-endian. In a file a library has the same form, and precedes the first database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from itertools import chain
 
-from storage.redis_format.checksum import CHECKSUM_BYTES, crc64, encode_checksum
 from storage.redis_format.encoding_limits import EncodingLimits
-from storage.redis_format.primitives import Allowance, CorruptSnapshot, Cursor
-from storage.snapshot.header import is_known
+from storage.redis_format.primitives import (
+    CHECKSUM_BYTES,
+    Allowance,
+    CorruptSnapshot,
+    Cursor,
+    crc64,
+    encode_checksum,
+)
+from storage.snapshot import opcodes
+from storage.snapshot.format import EmptyCollection, Reading, SnapshotOptions, is_known
 from storage.snapshot.opcodes import STREAMS
-from storage.snapshot.options import Reading, SnapshotOptions
 from storage.snapshot.stream_decoder import stream_steps
-from storage.snapshot.values.codec import EmptyCollection
 from storage.snapshot.values.table import decoders_of, value_pieces, value_type, value_version
+from storage.snapshot.writer import LIBRARIES_VERSION, encode_library
 from storage.types.value import Value
 
 # A stream as programs fill it has up to four elements for each byte of its compressed form; only
@@ -141,3 +154,32 @@ def payload_version(payload: bytes) -> int:
     """The version of the format that a valid payload has."""
     end = len(payload) - _FOOTER_BYTES
     return int.from_bytes(payload[end : end + _VERSION_BYTES], "little")
+
+
+class NotAFunction(Exception):
+    """The payload holds something else."""
+
+
+def dump_libraries(codes: Sequence[bytes], *, compress: bool) -> bytes:
+    """The payload for the sources of libraries."""
+    content = b"".join(encode_library(code, compress=compress) for code in codes)
+    content += LIBRARIES_VERSION.to_bytes(_VERSION_BYTES, "little")
+    return content + encode_checksum(crc64(content))
+
+
+def restore_libraries(payload: bytes) -> list[bytes]:
+    """The sources in a payload. Raises BadChecksum, NotAFunction and CorruptSnapshot."""
+    end = len(payload) - _VERSION_BYTES - CHECKSUM_BYTES
+    if end < 0:
+        raise BadChecksum
+    content = payload[: end + _VERSION_BYTES]
+    version = int.from_bytes(payload[end : end + _VERSION_BYTES], "little")
+    if not is_known(version) or payload[len(content) :] != encode_checksum(crc64(content)):
+        raise BadChecksum
+    cursor = Cursor(payload, 0, end)
+    codes = []
+    while cursor.left:
+        if cursor.byte() != opcodes.FUNCTION:
+            raise NotAFunction
+        codes.append(cursor.string())
+    return codes

@@ -31,7 +31,7 @@ from storage.groups.lag import estimate_entries_read, set_entries_read
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
 from storage.nodes.listpack_node import DamagedNode, ListpackNode
 from storage.redis_format.primitives import Allowance, CorruptSnapshot, Cursor
-from storage.snapshot.options import Reading
+from storage.snapshot.format import Reading
 from storage.snapshot.stream_encoder import (
     STREAM_TYPES,
     TYPE_ACTIVE_TIME,

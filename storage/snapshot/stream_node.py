@@ -17,7 +17,7 @@ Guarantees: `decode_node` validates its input. Counts, flags and lengths agree w
 every entry has a field, and IDs ascend from the key on.
 
 Leaves out: whether neighbouring nodes fit together (storage/snapshot/stream_decoder.py), and how
-nodes are written (storage/snapshot/node_encoder.py).
+nodes are written (storage/snapshot/stream_encoder.py).
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from itertools import islice
 from operator import lt
 from typing import cast
 
-from storage.entries.entry import Shape, encode_id
+from storage.entries.entry import encode_id
 from storage.entries.entry_id import MAX_SEQ, MIN_ID, SEQ_BITS, EntryID
+from storage.entries.packed_form import Shape
 from storage.nodes.open_node import OpenNode
 from storage.redis_format.listpack import Element, decode_listpack
-from storage.redis_format.listpack_size import header_bytes
+from storage.redis_format.listpack_elements import header_bytes
 from storage.redis_format.primitives import Allowance, CorruptSnapshot
 
 DELETED = 1

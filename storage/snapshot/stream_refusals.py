@@ -36,10 +36,9 @@ The threads are those of github.com/redis/redis.
 
 from __future__ import annotations
 
-from storage.redis_format.checksum import CHECKSUM_BYTES
-from storage.redis_format.primitives import CorruptSnapshot, Cursor
+from storage.redis_format.primitives import CHECKSUM_BYTES, CorruptSnapshot, Cursor
+from storage.snapshot.format import Reading
 from storage.snapshot.opcodes import STREAMS
-from storage.snapshot.options import Reading
 from storage.snapshot.stream_decoder import decode_stream
 
 # What follows the value in a payload: a version and a checksum.

@@ -17,11 +17,15 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from storage.keyspace.database import Database
-from storage.redis_format.checksum import NO_CHECKSUM, crc64, encode_checksum
-from storage.redis_format.primitives import encode_length, encode_string
+from storage.redis_format.primitives import (
+    NO_CHECKSUM,
+    crc64,
+    encode_checksum,
+    encode_length,
+    encode_string,
+)
 from storage.snapshot import opcodes
-from storage.snapshot.header import encode_header
-from storage.snapshot.options import SnapshotOptions
+from storage.snapshot.format import SnapshotOptions, encode_header
 from storage.snapshot.values.table import plain_version, value_pieces, value_type, value_version
 from storage.stream import Stream
 from storage.types.value import StringValue

@@ -4,15 +4,15 @@ from cpython.bytearray cimport PyByteArray_FromStringAndSize
 from storage.memory cimport bytearray_bytes, bytes_object_bytes, list_bytes, move_bytes, put_bytes
 from storage.redis_format.listpack_elements cimport (
     count_plain,
+    element_bytes,
     next_equal,
     place_after,
     place_before,
     put_bulks,
     word_at,
     words_at,
+    write_word,
 )
-from storage.redis_format.listpack_size cimport element_bytes
-from storage.redis_format.listpack_writer cimport write_word
 from storage.types.value cimport Value
 
 

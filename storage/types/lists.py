@@ -36,9 +36,13 @@ from storage.keyspace.deferred_free import NO_WASTE, RemovedData
 from storage.memory import instance_bytes
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.redis_format.listpack import END, HEADER
-from storage.redis_format.listpack_elements import BULK_FRAME_BYTES
-from storage.redis_format.listpack_size import EMPTY_LISTPACK_BYTES, element_bytes
-from storage.redis_format.listpack_writer import ELEMENT_FRAME_BYTES, UNCOUNTED
+from storage.redis_format.listpack_elements import (
+    BULK_FRAME_BYTES,
+    ELEMENT_FRAME_BYTES,
+    EMPTY_LISTPACK_BYTES,
+    UNCOUNTED,
+    element_bytes,
+)
 from storage.types.value import Value
 
 if not cython.compiled:
@@ -58,8 +62,8 @@ if not cython.compiled:
         put_bulks,
         word_at,
         words_at,
+        write_word,
     )
-    from storage.redis_format.listpack_writer import write_word
 
 _SMALLEST_NODE_BYTES: cython.Py_ssize_t = 4096  # for -1; for each next one twice as many
 _MOST_DOUBLINGS: cython.longlong = 4

@@ -1,7 +1,7 @@
 # The C types of storage/types/value.py.
 
 from storage.memory cimport bytearray_bytes, bytes_object_bytes
-from storage.redis_format.listpack_size cimport plain_integer
+from storage.redis_format.listpack_elements cimport plain_integer
 
 
 cdef class Value:

@@ -20,7 +20,7 @@ import cython
 
 from storage.keyspace.deferred_free import NO_WASTE, RemovedData
 from storage.memory import instance_bytes
-from storage.redis_format.listpack_size import plain_integer
+from storage.redis_format.listpack_elements import plain_integer
 
 if TYPE_CHECKING:
     from storage.nodes.entry_cache import EntryCache

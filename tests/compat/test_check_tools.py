@@ -13,7 +13,7 @@ from server.check.inspection import Inspector, Report
 from server.inprocess.server import InProcessServer
 from server.persistence.files import OsFiles
 from storage.append_only.requests import encode_requests, timestamp_annotation
-from storage.snapshot.options import SnapshotOptions
+from storage.snapshot.format import SnapshotOptions
 from storage.snapshot.writer import write_snapshot
 
 pytestmark = pytest.mark.compat

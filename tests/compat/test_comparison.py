@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from storage.snapshot.options import SnapshotOptions
+from storage.snapshot.format import SnapshotOptions
 from storage.snapshot.payload import dump
 from storage.stream import Stream
 from tests.compat import differences

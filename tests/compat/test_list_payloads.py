@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from storage.redis_format.checksum import crc64, encode_checksum
+from storage.redis_format.primitives import crc64, encode_checksum
 from tests.storage.snapshot.values.test_list_format import FORMS
 from tests.support.programs.servers import RunningServer
 from tests.support.resp import Argument, Command, RespClient, parse

@@ -13,7 +13,7 @@ import pytest
 
 from storage.entries.entry_id import MAX_ID, MIN_ID, make_id
 from storage.redis_format.primitives import Cursor
-from storage.snapshot.options import Reading, SnapshotOptions
+from storage.snapshot.format import Reading, SnapshotOptions
 from storage.snapshot.payload import dump, restore
 from storage.snapshot.stream_decoder import decode_stream
 from storage.stream import Stream

@@ -14,7 +14,7 @@ from collections import Counter
 import pytest
 
 from server.persistence.loading.loader import LoadFailed
-from storage.redis_format.checksum import crc64, encode_checksum
+from storage.redis_format.primitives import crc64, encode_checksum
 from tests.commands.streams.talk import decode
 from tests.damage.disks import (
     DIRECTORY,

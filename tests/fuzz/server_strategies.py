@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 from protocol.requests import Argv
 from server.inprocess.server import InProcessServer
-from storage.redis_format.checksum import CHECKSUM_BYTES, crc64, encode_checksum
+from storage.redis_format.primitives import CHECKSUM_BYTES, crc64, encode_checksum
 from tests.fuzz import fuzz_requests
 from tests.fuzz.command_strategies import DIRECTIVE_VALUES, TEXTS, Drawing
 from tests.fuzz.script_strategies import ScriptDrawing

@@ -37,7 +37,7 @@ def broken(folder: Path, statement: str) -> Tree:
         ("cutter", "import protocol.cutter as it; it.Cutter.head = it.Cutter.tail"),
         pytest.param(
             "sizes",
-            "import storage.redis_format.listpack_size as it;"
+            "import storage.redis_format.listpack_elements as it;"
             " it.text_bytes.__code__ = (lambda length: length + 3).__code__",
             marks=pytest.mark.thorough,
         ),

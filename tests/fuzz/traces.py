@@ -29,7 +29,7 @@ from protocol import replies
 from protocol.cutter import IS_COMPILED, Cutter
 from protocol.requests import Argv
 from server.inprocess.server import InProcessClient, InProcessServer
-from storage.redis_format.listpack_size import (
+from storage.redis_format.listpack_elements import (
     FieldSizes,
     backward_length_bytes,
     element_bytes,

@@ -59,13 +59,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "server/replication/sockets.py": "integration/replication/test_replication.py, real sockets",
     "server/replication/primary/failed_syncs.py": "replication/test_backoff.py, both sides",
     "server/replication/primary/transfers.py": "test_replicas.py, and test_replication.py",
-    "storage/decimals.py": "append_only/test_request_writer.py, entries/test_frame.py",
-    "storage/redis_format/listpack_elements.py": "types/test_list_node.py, which reads by it",
     "storage/redis_format/encoding_limits.py": "plain attributes; the types have tests",
-    "storage/snapshot/options.py": "test_writer.py and test_payload.py beside it",
-    "storage/snapshot/values/codec.py": "plain attributes; each format of the folder has tests",
-    "storage/snapshot/values/stream_format.py": "test_stream_encoder.py, test_stream_decoder.py",
-    "storage/snapshot/values/string_format.py": "test_writer.py, test_reader.py, test_payload.py",
     "server/loop/service.py": "tests/integration/test_connections.py, over real sockets",
     "server/loop/listeners.py": "tests/integration/test_tls.py and test_connections.py",
 }

@@ -8,10 +8,8 @@ from commands.streams.groups.delivery cimport (
     group_changed, propagate_delivery, propagate_position, seen_consumer,
 )
 from protocol.request cimport Request
-from storage.entries.entry_id cimport entry_id_t
-from storage.entries.entry_id cimport EntryIDs
-from storage.groups.group cimport Consumer, DeliveryLatency
-from storage.groups.group cimport Group
+from storage.entries.entry_id cimport entry_id_t, EntryIDs
+from storage.groups.group cimport Consumer, DeliveryLatency, Group
 from storage.groups.lag cimport advance_group
 from storage.stream cimport Stream
 

@@ -48,7 +48,7 @@ from server.cluster.operations import BUS_PORT_OFFSET, MAX_PORT
 from server.cluster.state import Settings
 from server.requests.dispatch import Dispatcher
 from server.tls.credentials import Credentials
-from storage.keyspace.slot_index import SlotIndex
+from storage.keyspace.database import SlotIndex
 
 TICK_SECONDS = 0.1
 SHORTEST_DIAL_SECONDS = 1.0

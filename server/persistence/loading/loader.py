@@ -48,9 +48,8 @@ from storage.append_only import manifest as manifests
 from storage.append_only.manifest import Manifest, ManifestError, Part
 from storage.append_only.reader import DamagedFile, RequestFile, TornFile
 from storage.redis_format.primitives import CorruptSnapshot, TruncatedSnapshot, WrongChecksum
-from storage.snapshot.header import ForeignSnapshot, begins_snapshot
-from storage.snapshot.reader import SnapshotReader
-from storage.snapshot.unsupported import UnsupportedValue
+from storage.snapshot.format import ForeignSnapshot, begins_snapshot
+from storage.snapshot.reader import SnapshotReader, UnsupportedValue
 from storage.stream import Stream
 
 # The time slice of loading, approximately.

@@ -22,8 +22,8 @@ from storage.append_only.requests import encode_request, select_request
 from storage.append_only.rewrite import rebuild_requests
 from storage.keyspace.database import Database
 from storage.nodes.listpack_node import DamagedNode
+from storage.snapshot.format import SnapshotOptions
 from storage.snapshot.opcodes import STREAM_2, STREAM_3
-from storage.snapshot.options import SnapshotOptions
 from storage.snapshot.writer import CHUNK_BYTES, KEYS_PER_REPORT, standard_aux, write_snapshot
 
 # rdb-save-incremental-fsync and aof-rewrite-incremental-fsync: begin to sync after this many bytes.

@@ -9,7 +9,7 @@ The primary's requests are trusted. But bytes that are not a request, or a reque
 that does not exist, show that the two servers disagree about the stream: `BrokenStream`.
 
 Only commands that change data run, and those that belong to them, such as MULTI and SELECT; also an
-ECHO that carries a request of Rillway's own (storage/append_only/carriers.py). If such a command
+ECHO that carries a request of Rillway's own (storage/append_only/requests.py). If such a command
 returns an error, that is counted and logged, because the two servers now differ.
 """
 
@@ -27,7 +27,6 @@ from protocol.cutter import Cutter
 from protocol.request import Request
 from server.replication.primary.feed import Feed
 from server.requests.dispatch import Dispatcher
-from storage.append_only.carriers import is_carrier
 from storage.append_only.reader import (
     Batch,
     DamagedFile,
@@ -35,6 +34,7 @@ from storage.append_only.reader import (
     TornFile,
     encoded_bytes,
 )
+from storage.append_only.requests import is_carrier
 from storage.types.value import as_int64
 
 # The time slice of the stream, before other clients have their turn. A batch runs to its end.

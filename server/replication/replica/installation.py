@@ -25,11 +25,9 @@ from server.persistence.loading.snapshot_restore import (
     loaded_lines,
     squeeze_nodes,
 )
-from storage.keyspace.database import Database
-from storage.keyspace.slot_index import SlotIndex
+from storage.keyspace.database import Database, SlotIndex
 from storage.redis_format.primitives import CorruptSnapshot
-from storage.snapshot.reader import SnapshotReader
-from storage.snapshot.unsupported import UnsupportedValue
+from storage.snapshot.reader import SnapshotReader, UnsupportedValue
 from storage.types.value import as_int64
 
 # The time slice of loading.

@@ -20,12 +20,16 @@ from itertools import chain
 
 from storage.redis_format.listpack import Element, decode_listpack, encode_listpack
 from storage.redis_format.primitives import Cursor, encode_length, encode_string
-from storage.redis_format.ziplist import decode_ziplist
-from storage.redis_format.zipmap import decode_zipmap
+from storage.redis_format.ziplist import decode_ziplist, decode_zipmap
 from storage.snapshot import opcodes
-from storage.snapshot.header import VALKEY_VERSION
-from storage.snapshot.options import Reading, SnapshotOptions
-from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
+from storage.snapshot.format import (
+    VALKEY_VERSION,
+    Codec,
+    Decoder,
+    EmptyCollection,
+    Reading,
+    SnapshotOptions,
+)
 from storage.types.hashes import HASHTABLE, LISTPACK_EX, HashValue
 from storage.types.records import field_of, value_of
 

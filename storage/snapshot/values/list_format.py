@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator
 from storage.redis_format.listpack import Element, decode_listpack
 from storage.redis_format.primitives import Allowance, Cursor, encode_length, encode_string
 from storage.redis_format.ziplist import decode_ziplist
-from storage.snapshot.options import Reading, SnapshotOptions
-from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
+from storage.snapshot.format import Codec, Decoder, EmptyCollection, Reading, SnapshotOptions
 from storage.types.lists import ListNode, ListValue
 
 LIST = 1

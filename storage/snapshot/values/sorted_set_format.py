@@ -20,8 +20,7 @@ from protocol.replies import format_double
 from storage.redis_format.listpack import Element, decode_listpack, encode_listpack
 from storage.redis_format.primitives import CorruptSnapshot, Cursor, encode_length, encode_string
 from storage.redis_format.ziplist import decode_ziplist
-from storage.snapshot.options import Reading, SnapshotOptions
-from storage.snapshot.values.codec import Codec, Decoder, EmptyCollection
+from storage.snapshot.format import Codec, Decoder, EmptyCollection, Reading, SnapshotOptions
 from storage.types.records import Record, make_record, member_of, score_of
 from storage.types.sets import LISTPACK, SortedSetValue
 

@@ -14,7 +14,7 @@ from server.cluster.host.data import InstanceData
 from server.cluster.nodes import PRIMARY, Node
 from server.cluster.state import WRITABLE_AFTER_MS, Settings
 from server.inprocess.server import InProcessServer
-from storage.keyspace.slot_index import SlotIndex
+from storage.keyspace.database import SlotIndex
 from tests.commands.streams.talk import NOW_MS, Talk
 
 OTHER_ID = "b" * 40

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from commands.core.instance import MAX_FREQUENCY, ReadyKeys, count_access, frequency_now
 from commands.transactions.watched_keys import WatchedKeys
 from server.inprocess.server import InProcessServer
-from storage.chance import Chance
+from storage.keyspace.ordered_index import Chance
 from storage.stream import Stream
 from storage.types.value import NEW_FREQUENCY, StringValue
 

@@ -17,7 +17,7 @@ from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.requests import Argv
 from server.inprocess.server import InProcessClient, InProcessServer
-from storage.append_only.carriers import wrap
+from storage.append_only.requests import wrap
 from tests.support.resp import parse
 
 

@@ -7,7 +7,7 @@ import pytest
 from commands.keys.serialization import TURN_US
 from protocol import replies
 from server.inprocess.server import InProcessServer
-from storage.redis_format.checksum import crc64, encode_checksum
+from storage.redis_format.primitives import crc64, encode_checksum
 from storage.snapshot.payload import payload_version
 from tests.commands.keys.conversation import (
     NIL,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from server.inprocess.server import InProcessClient, InProcessServer
-from storage.snapshot.function_payload import dump_libraries
+from storage.snapshot.payload import dump_libraries
 from tests.commands.server.decoder import decode
 
 LIBRARY = """#!lua name=lib

@@ -7,7 +7,7 @@ from typing import Any
 import hiredis
 
 from server.inprocess.server import InProcessServer
-from storage.append_only.carriers import wrap
+from storage.append_only.requests import wrap
 from tests.support.resp import parse
 
 NOW_MS = 1_700_000_000_000

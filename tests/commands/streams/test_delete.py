@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from server.inprocess.server import InProcessServer
-from storage.nodes.node import Node
+from storage.nodes.frozen_node import Node
 from storage.nodes.node_list import NodeList
 from tests.commands.streams.talk import Talk
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from server.inprocess.server import InProcessServer
-from storage.append_only.carriers import unwrap
+from storage.append_only.requests import unwrap
 from tests.commands.streams.talk import Talk, carrier
 
 SYNTAX = "ERR syntax error"

@@ -20,7 +20,7 @@ from server.check.inspection import (
 from server.inprocess.memory_files import MemoryFiles
 from server.inprocess.server import InProcessServer, to_argv
 from storage.append_only.requests import encode_requests, timestamp_annotation
-from storage.snapshot.options import SnapshotOptions
+from storage.snapshot.format import SnapshotOptions
 from storage.snapshot.writer import write_snapshot
 
 NOW_MS = 1_700_000_000_000

@@ -7,7 +7,7 @@ import pytest
 from protocol.replies import command
 from server.inprocess.server import InProcessServer
 from server.replication.backoff import Backoff
-from storage.redis_format.checksum import crc64, encode_checksum
+from storage.redis_format.primitives import crc64, encode_checksum
 from tests.commands.streams.talk import Talk
 from tests.commands.streams.test_damage import damage
 from tests.server.replication.pairs import PRIMARY, REPLICA, Cluster, follow, is_up

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from storage.entries.entry import Frame
 from storage.entries.entry_id import format_id, make_id
-from storage.entries.frame import Frame
 from storage.entries.packed_form import (
     AS_IS,
     COMPRESSED,

@@ -1,4 +1,11 @@
-"""storage/keyspace/database.py: a database."""
+"""The memory of a database's keys and values.
+
+The keys of each slot.
+
+A consistent snapshot of a database's keys, read incrementally.
+
+storage/keyspace/database.py: a database.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +17,299 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from storage.chance import Chance
 from storage.entries.entry_id import EntryIDs
 from storage.groups.group import Group
-from storage.keyspace.database import Database
+from storage.keyspace.database import MOST_NOTED, RECENT, Database, KeyWalk, SlotIndex
+from storage.keyspace.ordered_index import BLOCK_ITEMS, Chance
+from storage.memory import bytes_object_bytes
 from storage.stream import Stream
 from storage.types.value import StringValue
+
+ONE_KEY = bytes_object_bytes(1)
+
+
+def test_a_key_counts_with_its_value_until_it_is_removed() -> None:
+    db = Database(0)
+    value = StringValue(b"x" * 100)
+    db.set(b"k", value)
+    db.memory.settle()
+    assert db.memory.bytes == ONE_KEY + value.memory_bytes()
+    db.remove(b"k")
+    assert db.memory.bytes == 0
+
+
+def test_a_change_counts_once_it_is_settled() -> None:
+    db = Database(0)
+    value = StringValue(b"x")
+    db.set(b"k", value)
+    db.memory.settle()
+    before = db.memory.bytes
+    db.memory.note(value)
+    value.data = b"x" * 1000
+    assert db.memory.bytes == before
+    db.memory.settle()
+    assert db.memory.bytes > before + 900
+
+
+def test_a_replaced_value_counts_no_more() -> None:
+    db = Database(0)
+    db.set(b"k", StringValue(b"x" * 10_000))
+    db.set(b"k", StringValue(b"x"))
+    db.memory.settle()
+    assert db.memory.bytes == ONE_KEY + db.values[b"k"].memory_bytes()
+
+
+def test_a_value_that_moves_counts_where_it_is() -> None:
+    one, other = Database(0), Database(1)
+    one.set(b"k", StringValue(b"x"))
+    value = one.take(b"k")
+    assert value is not None
+    other.set(b"kk", value)
+    other.memory.settle()
+    assert one.memory.bytes == 0
+    assert other.memory.bytes == bytes_object_bytes(2) + value.memory_bytes()
+
+
+def test_many_noted_values_are_settled_but_for_the_last() -> None:
+    db = Database(0)
+    for number in range(MOST_NOTED):
+        db.set(b"%d" % number, StringValue(b"x"))
+    settled = [value for value in db.values.values() if not value.has_changed]
+    assert len(settled) == MOST_NOTED // 2
+
+
+def test_a_removed_value_is_not_kept_alive() -> None:
+    db = Database(0)
+    for number in range(3 * RECENT):
+        db.set(b"%d" % number, StringValue(b"x"))
+    db.remove(b"0")  # noted long ago
+    db.remove(b"190")  # noted just now
+    assert len(db.memory._noted) <= RECENT
+    db.memory.settle()
+    assert db.memory.bytes == sum(
+        bytes_object_bytes(len(key)) + value.memory_bytes() for key, value in db.values.items()
+    )
+
+
+@pytest.mark.interpreted
+def test_a_table_that_lost_most_keys_is_made_again() -> None:
+    db = Database(0)
+    for number in range(50_000):
+        db.set(b"%d" % number, StringValue(b"x"))
+        db.expire_at(b"%d" % number, 10**13 + number)
+    full = db.memory_bytes()
+    for number in range(49_000):
+        db.remove(b"%d" % number)
+    assert db.memory_bytes() < full / 20
+    assert len(db.values) == len(db.expires) == 1000
+    assert next(db.keys()) == b"49000"
+
+
+def test_what_was_cleared_counts_no_more() -> None:
+    db = Database(0)
+    db.set(b"k", StringValue(b"x"))
+    db.clear()
+    assert db.memory.bytes == 0 and db.memory_bytes() < 3000
+    db.set(b"k", StringValue(b"x"))
+    db.memory.settle()
+    assert db.memory.bytes > 0
+
+
+def test_values_that_changed_unnoticed_are_counted_again_in_turn() -> None:
+    db = Database(0)
+    for number in range(10):
+        db.set(b"%d" % number, StringValue(b"x"))
+    db.memory.settle()
+    before = db.memory.bytes
+    for value in db.values.values():
+        assert isinstance(value, StringValue)
+        value.data = b"x" * 1000
+    for _ in range(4):
+        db.recount(3)
+    db.memory.settle()
+    assert db.memory.bytes > before + 9000
+
+
+@given(
+    steps=st.lists(
+        st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 2000)), max_size=60
+    )
+)
+def test_random_changes_leave_the_sum_of_what_is_there(steps: list[tuple[int, int, int]]) -> None:
+    db = Database(0)
+    for kind, number, size in steps:
+        key = b"%d" % number
+        value = db.get(key)
+        if kind < 2:
+            db.set(key, StringValue(bytes(size)))
+        elif kind == 2:
+            db.remove(key)
+        elif kind == 3:
+            db.memory.settle()
+        elif isinstance(value, StringValue):
+            db.memory.note(value)
+            value.data = bytes(size)
+            if kind == 5:
+                db.set(key, value)
+    db.memory.settle()
+    sizes = (
+        bytes_object_bytes(len(key)) + value.memory_bytes() for key, value in db.values.items()
+    )
+    assert db.memory.bytes == sum(sizes)
+
+
+SLOT = 12182  # of foo
+
+
+def test_keys_are_kept_by_slot() -> None:
+    index = SlotIndex([b"foo", b"{foo}b", b"bar"])
+    assert index.count(SLOT) == 2
+    assert index.first(SLOT, 10) == [b"foo", b"{foo}b"]
+    assert index.first(SLOT, 1) == [b"foo"]
+    index.discard(b"foo")
+    index.discard(b"foo")
+    assert index.first(SLOT, 10) == [b"{foo}b"]
+    index.discard(b"{foo}b")
+    assert index.slots() == [5061]
+    index.clear()
+    assert index.slots() == []
+
+
+def test_a_database_keeps_its_index() -> None:
+    db = Database(0)
+    db.slots = SlotIndex()
+    db.set(b"foo", StringValue(b"1"))
+    db.set(b"foo", StringValue(b"2"))
+    assert db.add_all([b"{foo}b", b"bar"], [StringValue(b"3"), StringValue(b"4")])
+    assert db.slots.count(SLOT) == 2
+    other = Database(1)
+    db.swap_content(other)
+    assert db.slots is None
+    assert other.slots is not None
+    other.remove(b"foo")
+    assert other.slots.first(SLOT, 10) == [b"{foo}b"]
+    other.clear()
+    assert other.slots.slots() == []
+
+
+NOW_MS = 1000
+MANY = 3 * BLOCK_ITEMS
+
+
+def database(count: int) -> Database:
+    db = Database(0)
+    for number in range(count):
+        db.set(b"%d" % number, StringValue(b"v"))
+    return db
+
+
+def rest(walk: KeyWalk) -> list[bytes]:
+    return sorted(key for keys in walk.read() for key in keys)
+
+
+def test_all_keys_are_read_once() -> None:
+    db = database(MANY)
+    assert rest(db.start_walk(NOW_MS)) == sorted(db.values)
+
+
+def test_a_key_that_comes_meanwhile_is_not_read() -> None:
+    db = database(3)
+    walk = db.start_walk(NOW_MS)
+    db.set(b"new", StringValue(b"v"))
+    assert rest(walk) == [b"0", b"1", b"2"]
+
+
+def test_a_key_that_goes_before_it_was_read_is_read_nevertheless() -> None:
+    db = database(MANY)
+    walk = db.start_walk(NOW_MS)
+    before = sorted(db.values)
+    steps = walk.read()
+    keys = next(steps)
+    for key in before:
+        db.remove(key)  # those that were read, and those that were not
+    assert sorted([*keys, *(key for more in steps for key in more)]) == before
+
+
+def test_a_key_that_is_renamed_is_read_under_its_old_name_only() -> None:
+    db = database(MANY)
+    walk = db.start_walk(NOW_MS)
+    before = sorted(db.values)
+    value = db.take(before[-1])
+    assert value is not None
+    db.set(b"another", value)
+    assert rest(walk) == before
+
+
+@pytest.mark.parametrize("swaps", [False, True])
+def test_flushing_the_database_changes_nothing(swaps: bool) -> None:
+    db, other = database(MANY), Database(1)
+    before = sorted(db.values)
+    walk = db.start_walk(NOW_MS)
+    steps = walk.read()
+    keys = next(steps)
+    if swaps:
+        db.swap_content(other)
+        other.remove(before[0])
+    db.clear()
+    other.clear()
+    assert sorted([*keys, *(key for more in steps for key in more)]) == before
+
+
+def test_what_had_expired_is_not_read() -> None:
+    db = database(4)
+    db.expire_at(b"0", NOW_MS - 1)
+    db.expire_at(b"1", NOW_MS)
+    db.expire_at(b"2", NOW_MS - 1)
+    walk = db.start_walk(NOW_MS)
+    db.remove(b"2")
+    assert rest(walk) == [b"1", b"3"]
+
+
+def test_what_expires_meanwhile_is_read() -> None:
+    db = database(2)
+    db.expire_at(b"0", NOW_MS + 5)
+    walk = db.start_walk(NOW_MS)
+    db.remove(b"0")
+    assert rest(walk) == [b"0", b"1"]
+
+
+def test_a_walk_that_has_ended_is_not_notified() -> None:
+    db = database(2)
+    walk = db.start_walk(NOW_MS)
+    walk.end()
+    db.remove(b"0")
+    assert rest(walk) == []
+    assert db._walks == []
+
+
+ACTIONS = st.lists(
+    st.tuples(st.sampled_from(["set", "remove", "read"]), st.integers(0, 2 * MANY)), max_size=60
+)
+
+
+@given(ACTIONS, st.integers(0, MANY))
+def test_the_result_is_that_of_the_moment_whatever_happens(
+    actions: list[tuple[str, int]], removed: int
+) -> None:
+    db = database(MANY)
+    for number in range(removed):
+        db.remove(b"%d" % number)
+    before = sorted(db.values)
+    walk = db.start_walk(NOW_MS)
+    steps = walk.read()
+    found: list[bytes] = []
+    for action, number in actions:
+        key = b"%d" % number
+        if action == "set":
+            db.set(key, StringValue(b"v"))
+        elif action == "remove":
+            # A run of keys, so that blocks are merged.
+            for offset in range(BLOCK_ITEMS // 2):
+                db.remove(b"%d" % (number + offset))
+        else:
+            found += next(steps, [])
+    found += (key for keys in steps for key in keys)
+    assert sorted(found) == before
 
 
 def filled(*keys: bytes) -> Database:

@@ -1,8 +1,12 @@
-"""The ordered map of SCAN's order and of deadlines."""
+"""Fast random numbers.
+
+The ordered map of SCAN's order and of deadlines.
+"""
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from itertools import pairwise
 from unittest import mock
 
@@ -18,8 +22,26 @@ from hypothesis.stateful import (
 )
 
 from storage.keyspace import ordered_index
-from storage.keyspace.ordered_index import BLOCK_ITEMS, OrderedIndex
+from storage.keyspace.ordered_index import BLOCK_ITEMS, Chance, OrderedIndex
 from tests.support.examples import examples
+
+
+def test_numbers_are_below_the_limit_and_equally_frequent() -> None:
+    chance = Chance(1)
+    counts = Counter(chance.below(10) for _ in range(10_000))
+    assert set(counts) == set(range(10))
+    assert all(800 < count < 1200 for count in counts.values())
+
+
+def test_one_number_is_certain() -> None:
+    assert {Chance(seed).below(1) for seed in range(20)} == {0}
+
+
+def test_a_seed_determines_the_sequence() -> None:
+    one, same, other = Chance(7), Chance(7), Chance(1 << 61)
+    numbers = [one.below(1000) for _ in range(20)]
+    assert numbers == [same.below(1000) for _ in range(20)]
+    assert numbers != [other.below(1000) for _ in range(20)]
 
 
 @pytest.fixture

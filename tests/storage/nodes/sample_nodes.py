@@ -7,7 +7,7 @@ from array import array
 
 from hypothesis import strategies as st
 
-from storage.entries.entry import Shape, encode_entry, encode_fields, encode_id
+from storage.entries.entry import encode_entry, encode_fields, encode_id
 from storage.entries.entry_id import (
     MAX_ID,
     MAX_SEQ,
@@ -18,9 +18,9 @@ from storage.entries.entry_id import (
     make_id,
     pack_ids,
 )
+from storage.entries.packed_form import Shape
 from storage.nodes.entry_cache import EntryCache
-from storage.nodes.frozen_node import FrozenNode
-from storage.nodes.node import Node, freeze
+from storage.nodes.frozen_node import FrozenNode, Node, freeze
 from storage.nodes.open_node import OpenNode
 
 ALL = sys.maxsize

@@ -1,4 +1,7 @@
-"""Frozen nodes have the same content as the open ones, and can be opened again."""
+"""Frozen nodes have the same content as the open ones, and can be opened again.
+
+When a node is frozen.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.allocator import free_bytes, give_back
-from storage.entries.entry import Shape
 from storage.entries.entry_id import MAX_ID, EntryIDs, make_id
+from storage.entries.packed_form import Shape
 from storage.nodes.entry_cache import EntryCache
-from storage.nodes.frozen_node import FrozenNode
-from storage.nodes.node import freeze
+from storage.nodes.frozen_node import FREEZE_MAX_BYTES, FrozenNode, freeze
 from storage.nodes.open_node import OpenNode
 from storage.stream import Stream
 from tests.storage.nodes.sample_nodes import (
@@ -280,3 +282,20 @@ def test_a_batch_of_deletions_has_the_result_of_single_ones(
             assert plain.delete(entry_id)
         assert (wire(node), node.live, node.deleted) == (wire(plain), plain.live, plain.deleted)
         assert node.highest_id == plain.highest_id
+
+
+def test_a_node_with_entries_is_frozen() -> None:
+    assert isinstance(freeze(open_node([1, 2, 3])), FrozenNode)
+
+
+def test_a_very_large_node_is_not_frozen() -> None:
+    value = b"x" * (FREEZE_MAX_BYTES // 2)
+    node = open_node([1, 2, 3], value)
+    assert freeze(node) is node
+    assert node.listpack_bytes() > 2 * len(value)
+
+
+def test_a_node_without_entries_has_nothing_to_freeze() -> None:
+    node = open_node([1, 2, 3])
+    node.drop_first(3)
+    assert freeze(node) is node

@@ -14,7 +14,7 @@ from storage.nodes.listpack_node import DamagedNode, ListpackNode
 from storage.nodes.open_node import OpenNode
 from storage.redis_format.listpack import encode_listpack
 from storage.redis_format.primitives import Compressed, CorruptSnapshot
-from storage.snapshot.node_encoder import encode_node
+from storage.snapshot.stream_encoder import encode_node
 from storage.stream import Stream
 from tests.storage.nodes.sample_nodes import frozen_node, open_node, wire
 from tests.storage.snapshot.bodies import decoded, encoded

@@ -13,7 +13,7 @@ from storage.redis_format.listpack import (
     encode_listpack,
     read_counts,
 )
-from storage.redis_format.listpack_writer import UNCOUNTED
+from storage.redis_format.listpack_elements import UNCOUNTED
 from storage.redis_format.primitives import CorruptSnapshot
 
 NUMBERS = st.one_of(st.integers(-5000, 5000), st.integers(-(2**63), 2**63 - 1))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from storage.entries.entry_id import EntryID, make_id
 from storage.redis_format.listpack import Element, encode_listpack
 from storage.redis_format.primitives import Cursor, encode_length, encode_string
-from storage.snapshot.options import Reading
+from storage.snapshot.format import Reading
 from storage.snapshot.stream_decoder import decode_stream
 from storage.snapshot.stream_encoder import stream_pieces
 from storage.stream import Stream

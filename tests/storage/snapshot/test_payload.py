@@ -1,4 +1,7 @@
-"""DUMP payloads: they come back the same, and nothing that was tampered with is taken."""
+"""DUMP payloads: they come back the same, and nothing that was tampered with is taken.
+
+Libraries of functions as bytes.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,17 @@ from hypothesis import strategies as st
 
 from storage.digest import value_digest
 from storage.groups.group import Group
-from storage.redis_format.checksum import crc64, encode_checksum
-from storage.redis_format.primitives import CorruptSnapshot
-from storage.snapshot.options import SnapshotOptions
-from storage.snapshot.payload import BadChecksum, dump, restore, serialized_length
+from storage.redis_format.primitives import CorruptSnapshot, crc64, encode_checksum
+from storage.snapshot.format import SnapshotOptions
+from storage.snapshot.payload import (
+    BadChecksum,
+    NotAFunction,
+    dump,
+    dump_libraries,
+    restore,
+    restore_libraries,
+    serialized_length,
+)
 from storage.stream import Stream
 from storage.types.value import StringValue, Value
 from tests.storage.snapshot.drawn_streams import (
@@ -260,3 +270,21 @@ def test_a_stream_takes_no_more_memory_than_its_payload_until_somebody_looks_at_
     finally:
         tracemalloc.stop()
     assert value_digest(restored, None, 0) == value_digest(stream, None, 0)
+
+
+@pytest.mark.parametrize("compress", [False, True])
+@pytest.mark.parametrize("codes", [[], [b"one"], [b"one", b"x" * 5000, b"12345"]])
+def test_what_is_dumped_is_restored(codes: list[bytes], compress: bool) -> None:
+    assert restore_libraries(dump_libraries(codes, compress=compress)) == codes
+
+
+def test_a_dump_of_nothing_is_that_of_redis() -> None:
+    assert dump_libraries([], compress=True) == b"\n\x00]\x9b\\@\x0f\x7f\xa2\xda"
+
+
+@pytest.mark.parametrize("position", range(0, 16, 3))
+def test_a_damaged_payload_is_noticed(position: int) -> None:
+    payload = bytearray(dump_libraries([b"library"], compress=False))
+    payload[position] ^= 0x40
+    with pytest.raises((BadChecksum, NotAFunction)):
+        restore_libraries(bytes(payload))

@@ -15,7 +15,7 @@ from storage.groups.group import LOADED_AT_ONCE, MAX_DELIVERIES, UNKNOWN
 from storage.nodes.listpack_node import DamagedNode, ListpackNode
 from storage.redis_format.listpack import Element
 from storage.redis_format.primitives import CorruptSnapshot, Cursor, encode_length
-from storage.snapshot.options import Reading
+from storage.snapshot.format import Reading
 from storage.snapshot.stream_decoder import stream_steps
 from storage.snapshot.stream_refusals import refusal
 from storage.stream import Stream

@@ -1,17 +1,29 @@
-"""Streams as the bodies of RDB values."""
+"""Nodes, written as Redis's listpacks.
+
+Nodes in a buffer, each with its key.
+
+Streams as the bodies of RDB values.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from storage.entries.entry_id import EntryIDs, make_id
+from storage.entries.entry import decode_fields
+from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS, EntryIDs, make_id
 from storage.groups.group import Group
 from storage.idempotence import Idempotence
+from storage.nodes.frozen_node import Node, freeze
 from storage.nodes.listpack_node import ListpackNode
-from storage.redis_format.primitives import Compressed, encode_length
-from storage.snapshot.stream_encoder import STREAM_TYPES, stream_type
+from storage.redis_format.listpack import Element, encode_listpack
+from storage.redis_format.primitives import Compressed, encode_length, encode_string
+from storage.snapshot.stream_encoder import STREAM_TYPES, NodeWriter, encode_node, stream_type
 from storage.stream import Stream
+from tests.storage.nodes.sample_nodes import IDS
 from tests.storage.snapshot.bodies import (
     NOW_MS,
     ConsumerFields,
@@ -23,6 +35,120 @@ from tests.storage.snapshot.bodies import (
     encoded,
 )
 from tests.storage.snapshot.drawn_streams import describe, drawn_plain_streams, drawn_streams
+from tests.storage.snapshot.test_stream_node import TEXTS, node_of
+
+NAMES = st.lists(st.sampled_from([b"f", b"ff", b"7", b"x" * 100]), min_size=1, max_size=3)
+ENTRIES = st.lists(
+    NAMES.flatmap(lambda names: st.tuples(*(st.tuples(st.just(name), TEXTS) for name in names))),
+    min_size=1,
+    max_size=8,
+)
+
+
+def listpack_of(node: Node) -> bytes:
+    """The listpack of a node, made of its elements one by one."""
+    entries = node.select_entries(MIN_ID, MAX_ID)
+    names = decode_fields(entries[0])[::2]
+    elements: list[Element] = [len(entries), 0, len(names), *names, 0]
+    for entry_id, entry in zip(node.select_ids(MIN_ID, MAX_ID, node.live), entries, strict=True):
+        fields = decode_fields(entry)
+        ms = (entry_id >> SEQ_BITS) - (node.key >> SEQ_BITS)
+        seq = (entry_id & MAX_SEQ) - (node.key & MAX_SEQ)
+        if fields[::2] == names:
+            elements += [2, ms, seq, *fields[1::2], len(names) + 3]
+        else:
+            elements += [0, ms, seq, len(fields) // 2, *fields, len(fields) + 4]
+    return encode_listpack(elements)
+
+
+@given(ENTRIES, IDS.filter(lambda ids: ids[0] > MIN_ID), st.data())
+def test_a_node_is_written_element_by_element(
+    entries: list[tuple[tuple[bytes, bytes], ...]], ids: list[int], data: st.DataObject
+) -> None:
+    fields = [
+        [word for pair in entries[i % len(entries)] for word in pair] for i in range(len(ids))
+    ]
+    node = node_of(ids, fields)
+    assert encode_node(node) == listpack_of(node)
+    frozen = freeze(node)
+    assert encode_node(frozen) == listpack_of(frozen)
+    if len(ids) > 1:
+        frozen.delete(data.draw(st.sampled_from(ids)))
+        assert encode_node(frozen) == listpack_of(frozen)
+
+
+VALUES = {
+    "number": lambda n: [b"f", b"%06d" % (n * 7919)],
+    "number without leading zeros": lambda n: [b"f", b"%d" % (100_000 + n * 7919)],
+    "hexadecimal number": lambda n: [b"f", b"%08x" % (n * 0x01234567)],
+    "columns": lambda n: [b"f", b"a%02d" % n, b"g", b"%d%%" % (10 + n * 7 % 90)],
+    "names": lambda n: [b"f%02d" % n, b"v"],
+    "length": lambda n: [b"f", b"v" * (n + 1), b"g", b"w" * (40 - n)],
+    "frame": lambda n: [b"name", b"%d" % n**5, b"other", b"text " * 9 + b"%d" % (n % 7)],
+    "random": lambda n: [b"f", bytes((n * i * 31 + i * i) % 251 for i in range(40))],
+}
+
+
+@pytest.mark.parametrize("values", VALUES.values(), ids=list(VALUES))
+@pytest.mark.parametrize("step", [1, 1 << SEQ_BITS, 3])
+def test_a_node_of_each_form_is_written_without_its_entries(
+    values: Callable[[int], list[bytes]], step: int
+) -> None:
+    ids = [(1_700_000_000_000 << SEQ_BITS) + 100 + n * step for n in range(40)]
+    frozen = freeze(node_of(ids, [values(n) for n in range(40)]))
+    assert encode_node(frozen) == listpack_of(frozen)
+    for entry_id in (ids[0], ids[7], ids[39]):
+        frozen.delete(entry_id)
+        assert encode_node(frozen) == listpack_of(frozen)
+
+
+def test_more_elements_than_a_listpack_can_count_are_written() -> None:
+    node = node_of([1], [[b"%d" % number for number in range(70_000)]])
+    assert encode_node(node) == listpack_of(node)
+
+
+# The keys and the sizes of values make lengths of one byte, two and five.
+KEYS = [1, 1 << 64, (1 << 128) - 1]
+SIZES = [1, 200, 20_000]
+
+
+def node_as_string(key: int, listpack: bytes, *, compress: bool) -> bytes:
+    """A node as a snapshot has it, written with the primitives."""
+    key_string = encode_string(key.to_bytes(16, "big"), compress=False)
+    return key_string + encode_string(listpack, compress=compress)
+
+
+@pytest.mark.parametrize("compress", [True, False])
+@pytest.mark.parametrize("text", [b"abcdefgh", b"".join(b"%d," % n**3 for n in range(2000))])
+def test_nodes_are_a_key_and_a_string_each(compress: bool, text: bytes) -> None:
+    writer = NodeWriter(compress=compress)
+    written = b""
+    for key in KEYS:
+        for size in SIZES:
+            node = node_of([key], [[b"f", (text * size)[:size]]])
+            writer.put(freeze(node))
+            written += node_as_string(key, encode_node(node), compress=compress)
+    assert writer.size == len(written)
+    assert writer.take() == written
+    assert (writer.size, writer.take()) == (0, b"")
+
+
+def test_a_string_is_written_as_it_is() -> None:
+    writer = NodeWriter(compress=True)
+    node = node_of([5], [[b"f", b"v"]])
+    for size in (3, 2_000_000):
+        writer.put_string(5, b"x" * size)
+        writer.put(node)
+        key = b"\x10" + (5).to_bytes(16, "big")
+        expected = key + b"x" * size + node_as_string(5, encode_node(node), compress=True)
+        assert writer.take() == expected
+
+
+def test_reading_a_node_for_a_snapshot_leaves_the_cache_as_it_is() -> None:
+    node = freeze(node_of(list(range(1, 40)), [[b"f", b"%d" % n] for n in range(39)]))
+    writer = NodeWriter(compress=True)
+    writer.put(node)
+    assert node.opened is None  # type: ignore[union-attr]
 
 
 def small_stream() -> Stream:

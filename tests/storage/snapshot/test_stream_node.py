@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, make_id
-from storage.nodes.node import freeze
+from storage.nodes.frozen_node import freeze
 from storage.nodes.open_node import OpenNode
 from storage.redis_format.listpack import Element, encode_listpack
 from storage.redis_format.primitives import CorruptSnapshot
-from storage.snapshot.node_encoder import encode_node
+from storage.snapshot.stream_encoder import encode_node
 from storage.snapshot.stream_node import decode_node
 from storage.stream import Stream
 from tests.storage.nodes.sample_nodes import HALVES, IDS, ids_in, open_node, wire

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from storage.entries.entry_id import make_id
-from storage.snapshot.options import SnapshotOptions
+from storage.snapshot.format import SnapshotOptions
 from storage.snapshot.payload import dump
 from storage.snapshot.stream_refusals import payload_refusal, refusal
 from storage.types.value import StringValue

@@ -8,8 +8,8 @@ from storage.groups.ack_journal import AckJournal
 from storage.groups.group import Group
 from storage.idempotence import Idempotence
 from storage.keyspace.database import Database
-from storage.redis_format.checksum import crc64, encode_checksum
-from storage.snapshot.options import SnapshotOptions
+from storage.redis_format.primitives import crc64, encode_checksum
+from storage.snapshot.format import SnapshotOptions
 from storage.snapshot.values.table import plain_version, value_type, value_version
 from storage.snapshot.writer import CHUNK_BYTES, standard_aux, write_snapshot
 from storage.stream import Stream

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from server.inprocess.server import InProcessServer
-from storage.append_only.carriers import wrap
+from storage.append_only.requests import wrap
 from tests.commands.streams.talk import Talk, carrier
 
 INVALID_ID = "ERR Invalid stream ID specified as stream command argument"

@@ -13,7 +13,7 @@ from server.persistence.loading import loader as loading
 from server.persistence.loading.loader import Loader, LoadFailed
 from storage.append_only.requests import encode_request, encode_requests
 from storage.digest import dataset_digest
-from storage.snapshot.options import SnapshotOptions
+from storage.snapshot.format import SnapshotOptions
 from storage.snapshot.writer import write_snapshot
 
 NOW_MS = 1_700_000_000_000

@@ -11,9 +11,8 @@ from protocol.cutter import Cutter
 from server.inprocess.server import InProcessServer, Word, to_argv
 from server.persistence.loading.replay import Replay, UnreplayableRequest
 from server.persistence.loading.snapshot_restore import UnfitContent
-from storage.append_only.carriers import wrap
 from storage.append_only.reader import BATCH_BYTES, Batch, RequestFile, encoded_bytes
-from storage.append_only.requests import encode_requests
+from storage.append_only.requests import encode_requests, wrap
 
 # Runs requests as the content of a file.
 ReplayRequests: TypeAlias = Callable[..., Replay]

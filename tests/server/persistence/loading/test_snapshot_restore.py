@@ -6,7 +6,7 @@ import pytest
 
 from server.inprocess.server import InProcessServer
 from server.persistence.loading.snapshot_restore import SnapshotRestore, UnfitContent, squeeze_nodes
-from storage.snapshot.options import SnapshotOptions
+from storage.snapshot.format import SnapshotOptions
 from storage.snapshot.reader import SnapshotReader
 from storage.snapshot.values.table import value_pieces
 from storage.stream import Stream

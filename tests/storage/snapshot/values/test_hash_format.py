@@ -12,16 +12,15 @@ from storage.keyspace.database import Database
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.redis_format.listpack import encode_listpack
 from storage.redis_format.primitives import CorruptSnapshot, Cursor, encode_length, encode_string
-from storage.snapshot.options import Reading, SnapshotOptions
+from storage.snapshot.format import Decoder, EmptyCollection, Reading, SnapshotOptions
 from storage.snapshot.payload import dump, restore
 from storage.snapshot.reader import SnapshotReader
-from storage.snapshot.values.codec import Decoder, EmptyCollection
 from storage.snapshot.values.hash_format import DECODERS, VALKEY_DECODERS
 from storage.snapshot.values.table import value_pieces, value_type, value_version
 from storage.snapshot.writer import write_snapshot
 from storage.types.hashes import HASHTABLE, LISTPACK_EX, HashValue
 from tests.storage.redis_format import test_ziplist
-from tests.storage.redis_format.test_zipmap import zipmap
+from tests.storage.redis_format.test_ziplist import zipmap
 
 NOW_MS = 1_700_000_000_000
 LATER_MS = NOW_MS + 5_000

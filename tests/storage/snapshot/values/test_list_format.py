@@ -7,8 +7,7 @@ import pytest
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.redis_format.listpack import encode_listpack
 from storage.redis_format.primitives import CorruptSnapshot, Cursor, encode_length, encode_string
-from storage.snapshot.options import Reading, SnapshotOptions
-from storage.snapshot.values.codec import EmptyCollection
+from storage.snapshot.format import EmptyCollection, Reading, SnapshotOptions
 from storage.snapshot.values.list_format import CODEC, DECODERS
 from storage.types.lists import ListValue
 from tests.storage.redis_format.test_ziplist import ziplist

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.redis_format.checksum import crc64, encode_checksum
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.redis_format.listpack import encode_listpack
-from storage.redis_format.primitives import CorruptSnapshot, encode_string
-from storage.snapshot.options import SnapshotOptions
+from storage.redis_format.primitives import CorruptSnapshot, crc64, encode_checksum, encode_string
+from storage.snapshot.format import SnapshotOptions
 from storage.snapshot.payload import dump, restore
 from storage.types.records import Pair, make_record
 from storage.types.sets import SortedSetValue

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from storage.append_only import rewrite
 from storage.digest import PARTS
-from storage.snapshot.options import SnapshotOptions
-from storage.snapshot.unsupported import can_skip
+from storage.snapshot.format import SnapshotOptions
+from storage.snapshot.reader import can_skip
 from storage.snapshot.values.table import CODECS, DECODERS, plain_version
 from storage.types.packed_table import PackedTable
 from storage.types.value import Value

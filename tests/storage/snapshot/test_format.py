@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from storage.redis_format.primitives import Cursor
-from storage.snapshot.header import (
+from storage.snapshot.format import (
     ForeignSnapshot,
     begins_snapshot,
     encode_header,
