@@ -9,7 +9,6 @@
 `decoding`    converts rows back to entries
 `entries`     the same for rows of several streams
 `batches`     adds typed columns to batches of several streams
-`footers`     layouts in the footer of a file, for repairs
 `statistics`  the least and greatest values of columns, for the table's log
 `inference`   proposes a schema for existing entries
 `uncovered`   counts fields that have no column

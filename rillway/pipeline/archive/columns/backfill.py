@@ -18,13 +18,14 @@ from rillway.pipeline.archive.columns.decoding import RowDamaged
 from rillway.pipeline.archive.columns.encoding import names_of
 from rillway.pipeline.archive.columns.entries import by_stream, entries_of
 from rillway.pipeline.archive.columns.layouts import (
+    LAYOUT,
     KnownLayouts,
     Layout,
     LayoutClash,
     Layouts,
     united,
 )
-from rillway.pipeline.archive.columns.schema import LAYOUT, FieldMap
+from rillway.pipeline.archive.columns.schema import FieldMap
 from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile, write_files
 from rillway.pipeline.archive.files.periods import Undated
 from rillway.pipeline.archive.files.rows import bounded_batches, open_file

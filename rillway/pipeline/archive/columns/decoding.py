@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rillway.pipeline.archive.columns.canonical import canonical
-from rillway.pipeline.archive.columns.layouts import Layout, Layouts
-from rillway.pipeline.archive.columns.schema import LAYOUT, Column
+from rillway.pipeline.archive.columns.layouts import LAYOUT, Layout, Layouts
+from rillway.pipeline.archive.columns.schema import Column
 from rillway.pipeline.arrow.schema import FIELDS, PAIR, PAIRS
 
 ONE = pa.scalar(1, pa.int32())

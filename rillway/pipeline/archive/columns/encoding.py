@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rillway.pipeline.archive.columns.canonical import canonical
-from rillway.pipeline.archive.columns.layouts import KnownLayouts, Layout
-from rillway.pipeline.archive.columns.schema import LAYOUT, RESCUED, Column, FieldMap
+from rillway.pipeline.archive.columns.layouts import LAYOUT, KnownLayouts, Layout
+from rillway.pipeline.archive.columns.schema import RESCUED, Column, FieldMap
 from rillway.pipeline.arrow import json_columns
 from rillway.pipeline.arrow.column_parser import parse
 from rillway.pipeline.arrow.schema import FIELDS, PAIRS

@@ -4,17 +4,24 @@ A row contains the number of its layout; the record of the stream (identity/stat
 the layouts. The number is a hash of the layout, so tasks on several machines agree on it. It has 31
 bits: if two layouts have the same number, the second one gets none, and its entries stay in
 `fields` as a whole. The same happens beyond a limit, if the entries of a stream all have different
-names.
+names. The footer of a file also has the layouts of its rows, for repairs without the state.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import pyarrow as pa
+
+from rillway.json_bytes import from_json, to_json
+
+# The column with the number of a row's layout.
+LAYOUT = "layout"
 # Limits for a stream: each entry may have different names, such as timestamps.
 MAX_LAYOUTS, MAX_NAMES = 500, 20_000
 
@@ -83,3 +90,31 @@ def united(one: Layouts, other: Layouts) -> Layouts:
         if one[number] != other[number]:
             raise LayoutClash(number, {**other, **one})
     return {**one, **other}
+
+
+# -- in the footers of files -----------------------------------------------------------------------
+
+KEY = "rillway.layouts"
+
+
+def numbers_of(batch: pa.RecordBatch) -> set[int]:
+    """Return the numbers of the layouts of rows."""
+    if LAYOUT not in batch.schema.names:
+        return set()
+    return set(batch.column(LAYOUT).unique().drop_null().to_pylist())
+
+
+def as_metadata(layouts: Layouts) -> dict[str, str]:
+    """Return the metadata for layouts; empty without layouts."""
+    content = [
+        [[to_json(name) for name in layout.names], layout.columns]
+        for _, layout in sorted(layouts.items())
+    ]
+    return {KEY: json.dumps(content, ensure_ascii=False)} if content else {}
+
+
+def from_metadata(metadata: Mapping[bytes, bytes] | None) -> dict[int, Layout]:
+    """Return the layouts in a footer. Raises ValueError, TypeError for anything else."""
+    content: list[Any] = json.loads((metadata or {}).get(KEY.encode(), b"[]"))
+    layouts = [Layout(tuple(map(from_json, names)), tuple(cols)) for names, cols in content]
+    return {layout.number: layout for layout in layouts}

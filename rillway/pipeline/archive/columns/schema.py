@@ -14,12 +14,12 @@ from functools import cached_property, lru_cache
 import pyarrow as pa
 
 from rillway.pipeline.archive.columns.ddl import parse_type
-from rillway.pipeline.archive.columns.layouts import Layout
+from rillway.pipeline.archive.columns.layouts import LAYOUT, Layout
 from rillway.pipeline.arrow.column_parser import UNITS_A_SECOND, TimeText
 from rillway.pipeline.arrow.time_format import TimeFormat
 from rillway.pipeline.ranges.discovery import glob
 
-LAYOUT, RESCUED = "layout", "_rescued"
+RESCUED = "_rescued"
 # The table's own columns, and `raw`, which is known in conditions of queries.
 RESERVED = ("stream", "epoch", "id", "ms", "seq", "ts", "date", LAYOUT, "fields", RESCUED, "raw")
 # Delta allows these characters only with column mapping, which other readers lack.

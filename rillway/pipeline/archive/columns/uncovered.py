@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rillway.pipeline.archive.columns.entries import by_stream
-from rillway.pipeline.archive.columns.layouts import Layout
-from rillway.pipeline.archive.columns.schema import LAYOUT, FieldMap
+from rillway.pipeline.archive.columns.layouts import LAYOUT, Layout
+from rillway.pipeline.archive.columns.schema import FieldMap
 from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile
 from rillway.pipeline.archive.files.rows import bounded_batches, open_file
 from rillway.pipeline.archive.table import ArchiveTable

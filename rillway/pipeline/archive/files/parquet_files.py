@@ -22,9 +22,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rillway.pipeline.archive.columns.footers import as_metadata, numbers_of
-from rillway.pipeline.archive.columns.layouts import NO_LAYOUTS, Layouts
-from rillway.pipeline.archive.columns.schema import LAYOUT, RESCUED, Columns
+from rillway.pipeline.archive.columns.layouts import (
+    LAYOUT,
+    NO_LAYOUTS,
+    Layouts,
+    as_metadata,
+    numbers_of,
+)
+from rillway.pipeline.archive.columns.schema import RESCUED, Columns
 from rillway.pipeline.archive.columns.statistics import ColumnBounds, Statistics
 from rillway.pipeline.archive.files.periods import (
     LATEST,

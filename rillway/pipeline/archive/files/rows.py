@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 
 from rillway.pipeline.archive.columns.batches import aligned
 from rillway.pipeline.archive.columns.decoding import RowDamaged, columns_of, rebuilt
-from rillway.pipeline.archive.columns.layouts import Layouts
-from rillway.pipeline.archive.columns.schema import LAYOUT, NO_COLUMNS, Columns
+from rillway.pipeline.archive.columns.layouts import LAYOUT, Layouts
+from rillway.pipeline.archive.columns.schema import NO_COLUMNS, Columns
 from rillway.pipeline.archive.files.parquet_files import (
     EPOCH,
     STREAM,

@@ -13,9 +13,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from rillway.pipeline.archive.columns.footers import from_metadata
-from rillway.pipeline.archive.columns.layouts import Layout
-from rillway.pipeline.archive.columns.schema import LAYOUT
+from rillway.pipeline.archive.columns.layouts import LAYOUT, Layout, from_metadata
 from rillway.pipeline.archive.files.extents import runs_of
 from rillway.pipeline.archive.files.parquet_files import STREAM, ArchivedFile, id_at
 from rillway.pipeline.archive.files.rows import KEYS, READ_ROWS, open_file

@@ -98,7 +98,7 @@ def test_batches_are_bounded_by_bytes(link: Connection, table: ArchiveTable) -> 
     assert archive(link, table, batch_bytes=30_500).batches == 0
 
 
-def test_the_next_round_begins_behind_the_last(link: Connection, table: ArchiveTable) -> None:
+def test_the_next_round_continues_after_the_last(link: Connection, table: ArchiveTable) -> None:
     for first in (1, 11, 21):
         add_many(link, 10, first)
         assert archive(link, table, TrimRules(keep_ms=5)).archived == 10
@@ -160,7 +160,7 @@ def test_two_archives_of_a_stream_wait_for_each_other(
     assert archived_ids(other) == archived_ids(table) == [f"{n}-0" for n in range(1, 21)]
 
 
-def test_an_interruption_ends_behind_a_batch(link: Connection, table: ArchiveTable) -> None:
+def test_an_interruption_takes_effect_after_a_batch(link: Connection, table: ArchiveTable) -> None:
     add_many(link, 30)
     done: list[int] = []
     hooks = Hooks(advanced=done.append, is_interrupted=lambda: bool(done))
@@ -171,7 +171,7 @@ def test_an_interruption_ends_behind_a_batch(link: Connection, table: ArchiveTab
 # -- loss -----------------------------------------------------------------------------------------
 
 
-def test_entries_that_were_trimmed_first_are_told_with_numbers(
+def test_the_number_of_entries_that_were_trimmed_first_is_reported(
     link: Connection, table: ArchiveTable
 ) -> None:
     add_many(link, 10)
@@ -232,7 +232,7 @@ def test_entries_that_are_deleted_while_a_batch_is_read_are_no_loss_later(
     assert archived_ids(table) == [f"{n}-0" for n in range(1, 22) if n != 5]
 
 
-def test_what_had_gone_before_the_first_round_is_a_note(
+def test_entries_removed_before_the_first_round_are_a_note(
     link: Connection, table: ArchiveTable
 ) -> None:
     add_many(link, 10)
@@ -308,7 +308,7 @@ def test_of_two_that_believe_to_hold_the_lease_one_commits(
     assert archived_ids(table) == [f"{n}-0" for n in range(1, 13)]
 
 
-def test_a_stream_that_has_come_to_the_place_of_another_is_looked_at_again(
+def test_a_stream_that_has_replaced_another_is_recognised_again(
     link: Connection, table: ArchiveTable
 ) -> None:
     """Nothing archived is live, so no anchor says so; the marker that the stream lacks does."""

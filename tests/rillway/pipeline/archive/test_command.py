@@ -46,7 +46,7 @@ def test_it_says_what_it_did(
     )
 
 
-def test_programs_are_told_of_rounds_and_streams(
+def test_rounds_and_streams_are_reported_to_programs(
     link: Connection, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     add_many(link, 20)
@@ -70,7 +70,7 @@ def test_programs_are_told_of_rounds_and_streams(
     assert [each["group"] for each in status["held_up"]] == ["slow"]
 
 
-def test_a_round_that_fails_is_told_too(
+def test_a_failed_round_is_reported_too(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     away = [*words[:4], "--url", "redis://127.0.0.1:1", "--json"]
@@ -82,9 +82,7 @@ def test_a_round_that_fails_is_told_too(
     assert "no metrics are written: " in capsys.readouterr().err
 
 
-def test_ten_minutes_are_kept_unless_it_is_told_otherwise(
-    link: Connection, words: list[str]
-) -> None:
+def test_ten_minutes_are_kept_by_default(link: Connection, words: list[str]) -> None:
     add(link, "1-0", "500000-0", "1000000-0")
     assert main(words) == 0
     assert live_ids(link) == ["500000-0", "1000000-0"]
@@ -92,7 +90,7 @@ def test_ten_minutes_are_kept_unless_it_is_told_otherwise(
     assert len(live_ids(link)) == 2
 
 
-def test_a_stream_that_is_not_there_is_an_error(
+def test_a_missing_stream_is_an_error(
     link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 1
@@ -164,7 +162,7 @@ def test_rounds_say_once_a_minute_what_repeats(
     assert printed.err.count(f"writes to {link.url}\n") == 1
 
 
-def test_a_pattern_that_finds_nothing_is_told_and_no_error(
+def test_a_pattern_without_streams_is_reported_but_not_an_error(
     link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--pattern", "ordres:*", *words[2:]]) == 0
@@ -176,7 +174,7 @@ def test_a_pattern_that_finds_nothing_is_told_and_no_error(
     assert capsys.readouterr().out == f"{words[3]}: has no rows\n"
 
 
-def test_a_stream_that_nobody_knows_is_an_error_of_what_asks_for_it(
+def test_an_unknown_stream_is_an_error_of_each_job_that_names_it(
     link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     add_many(link, 5)
@@ -191,7 +189,7 @@ def test_a_stream_that_nobody_knows_is_an_error_of_what_asks_for_it(
     assert "new: 0 entries; archived up to nothing; 5 in memory" in capsys.readouterr().out
 
 
-def test_an_archive_that_was_moved_is_not_taken_for_gone(
+def test_an_archive_that_was_moved_is_not_considered_lost(
     link: Connection, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     add_many(link, 5)
@@ -294,7 +292,7 @@ def test_files_are_cut_by_a_period_that_is_kept(
     assert [(file.date.month, file.rows) for file in files] == [(1, 4)]
 
 
-def test_loss_is_an_error_that_says_how_to_go_on(
+def test_a_loss_is_an_error_that_says_how_to_continue(
     link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     add_many(link, 5)
@@ -308,7 +306,7 @@ def test_loss_is_an_error_that_says_how_to_go_on(
     assert main([*words, "--accept-loss"]) == 0
 
 
-def test_days_are_compacted_expired_and_told(
+def test_days_are_compacted_expired_and_reported(
     link: Connection, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     for n in range(3):
@@ -410,7 +408,7 @@ def test_a_server_is_known_by_another_stream_that_it_has(
     assert state is not None and state.present.number == 2
 
 
-def test_a_server_that_is_not_there_is_one_line_after_its_name(
+def test_an_unreachable_server_is_one_line_after_its_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = "redis://:secret@127.0.0.1:1"

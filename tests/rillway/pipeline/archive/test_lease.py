@@ -16,7 +16,7 @@ def leases(connection: Connection, *names: str) -> Leases:
     return Leases(connection.url, {name: KEYS[name] for name in names or KEYS}, "archiving {}")
 
 
-def test_what_others_hold_is_left_out_and_told(link: Connection) -> None:
+def test_leases_that_others_hold_are_left_out_and_reported(link: Connection) -> None:
     with leases(link, "orders"), leases(link) as second:
         assert second.held == ["payments"]
         assert list(second.taken) == ["orders"]

@@ -193,7 +193,7 @@ def test_a_group_made_between_check_and_trim_is_respected(
 
 
 @pytest.mark.usefixtures("without_scripts")
-def test_a_stream_that_has_changed_under_watch_is_looked_at_again(
+def test_a_stream_that_has_changed_under_watch_is_checked_again(
     link: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_many(link, 10)
@@ -258,6 +258,6 @@ def test_a_pin_that_was_removed_is_missed(redis_link: Connection) -> None:
         pin.release()
 
 
-def test_a_stream_that_is_not_there_is_no_problem(link: Connection) -> None:
+def test_a_missing_stream_is_not_an_error(link: Connection) -> None:
     assert trim(link, "7-0").removed == 0
     Pin(link.url, STREAM, 0).release()

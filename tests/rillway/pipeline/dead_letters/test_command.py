@@ -58,7 +58,7 @@ def test_a_dry_run_shows_what_would_be_moved(
     assert len(pending_ids(stream)) == 10 and stream.call("EXISTS", "dead") == 0
 
 
-def test_all_groups_are_looked_at_unless_some_are_named(
+def test_all_groups_are_processed_unless_some_are_named(
     stream: Connection, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stream.call("XGROUP", "CREATE", "s", "h", "$")
@@ -93,7 +93,7 @@ def four_rounds(stream: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("four_rounds")
-def test_it_goes_on_and_says_once_a_minute_that_nothing_happens(
+def test_it_continues_and_reports_once_a_minute_that_nothing_happens(
     stream: Connection, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(stream, "--every", "5m", "--drop-missing") == 0
@@ -149,7 +149,7 @@ def test_wrong_arguments_are_refused(
     assert text in capsys.readouterr().err
 
 
-def test_a_server_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreachable_server_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--url", "redis://127.0.0.1:1", "--stream", "s", "--to", "d", "--more-than", "1"]
     assert main(arguments) == 1
     error = capsys.readouterr().err
@@ -174,7 +174,7 @@ def test_a_stream_that_is_missing_is_an_error(
     assert f"there is no stream s at {link.url}" in capsys.readouterr().err
 
 
-def test_a_report_says_all_there_is() -> None:
+def test_a_report_has_everything() -> None:
     report = MoveReport(
         "s", "g", 1200, [make_id(n) for n in range(1, 13)], dropped=12, taken_back=2
     )

@@ -182,7 +182,7 @@ def test_a_dry_look_changes_nothing(stream: Connection) -> None:
 # -- removed data ------------------------------------------------------------------------------
 
 
-def test_an_entry_that_is_gone_is_reported_and_stays_pending(stream: Connection) -> None:
+def test_a_deleted_entry_is_reported_and_stays_pending(stream: Connection) -> None:
     stream.call("XDEL", "s", "5-0")
     expected = MoveReport("s", "g", moved=2, missing=[make_id(5)])
     assert move(mover(stream)) == expected
@@ -190,7 +190,7 @@ def test_an_entry_that_is_gone_is_reported_and_stays_pending(stream: Connection)
     assert move(mover(stream)) == MoveReport("s", "g", missing=[make_id(5)])
 
 
-def test_an_entry_that_is_gone_is_acknowledged_if_that_is_wanted(stream: Connection) -> None:
+def test_a_deleted_entry_is_acknowledged_if_that_is_wanted(stream: Connection) -> None:
     stream.call("XDEL", "s", "5-0")
     expected = MoveReport("s", "g", moved=2, missing=[make_id(5)], dropped=1)
     assert move(mover(stream, drops_missing=True)) == expected

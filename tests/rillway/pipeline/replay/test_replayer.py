@@ -62,7 +62,7 @@ def interrupted_after(chunks: int) -> Hooks:
 
 
 @pytest.mark.parametrize("keeps_ids", [False, True])
-def test_every_entry_is_there_once_however_often_it_is_run(
+def test_every_entry_is_written_once_however_often_it_is_run(
     link: Connection, table: ArchiveTable, keeps_ids: bool
 ) -> None:
     first = replay(link, table, keeps_ids=keeps_ids, hooks=interrupted_after(1))
@@ -165,7 +165,7 @@ def test_two_replays_at_once_double_nothing(link: Connection, table: ArchiveTabl
     assert values(link) == EXPECTED
 
 
-def test_a_stream_that_is_gone_since_is_refused(link: Connection, table: ArchiveTable) -> None:
+def test_a_stream_that_was_deleted_since_is_refused(link: Connection, table: ArchiveTable) -> None:
     replay(link, table)
     link.call("DEL", INTO)
     with pytest.raises(ReplayRefused, match="was deleted"):

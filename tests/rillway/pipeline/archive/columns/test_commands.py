@@ -51,7 +51,7 @@ def test_no_schema_is_proposed_by_nothing(
     assert not file.exists()
 
 
-def test_a_pattern_of_a_schema_that_no_stream_fits_is_told(
+def test_a_pattern_of_a_schema_that_no_stream_matches_is_reported(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     schema = ["--schema", "ordres:*=amount STRING", "--schema", "orders:eu=amount STRING"]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from rillway.pipeline.archive.columns.decoding import RowDamaged, rebuilt
 from rillway.pipeline.archive.columns.encoding import Unreadable, encode, names_of
-from rillway.pipeline.archive.columns.layouts import KnownLayouts
-from rillway.pipeline.archive.columns.schema import LAYOUT, Column, FieldMap
+from rillway.pipeline.archive.columns.layouts import LAYOUT, KnownLayouts
+from rillway.pipeline.archive.columns.schema import Column, FieldMap
 from rillway.pipeline.arrow.decoder import fields_decoder
 from rillway.pipeline.arrow.schema import FIELDS
 

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from rillway.pipeline.archive.columns import layouts
-from rillway.pipeline.archive.columns.layouts import KnownLayouts, Layout, LayoutClash, united
+from rillway.pipeline.archive.columns.layouts import (
+    KnownLayouts,
+    Layout,
+    LayoutClash,
+    as_metadata,
+    from_metadata,
+    numbers_of,
+    united,
+)
 
 ONE, OTHER = Layout((b"a", b"b"), ("a", None)), Layout((b"b", b"a"), (None, "a"))
 
@@ -32,3 +41,18 @@ def test_a_stream_has_a_limited_number_of_them(monkeypatch: pytest.MonkeyPatch) 
     assert known.number(ONE) == ONE.number
     assert known.number(OTHER) is None
     assert known.new == {ONE.number: ONE}
+
+
+def test_they_are_read_as_they_were_written() -> None:
+    layouts = [Layout((b"a", b"\xff", b"a"), (None, None, "x")), Layout((), ())]
+    known = {layout.number: layout for layout in layouts}
+    metadata = {key.encode(): text.encode() for key, text in as_metadata(known).items()}
+    assert from_metadata(metadata) == known
+    assert as_metadata({}) == {}
+    assert from_metadata(None) == {}
+
+
+def test_rows_without_layouts_have_no_numbers() -> None:
+    assert numbers_of(pa.record_batch({"a": [1]})) == set()
+    layout = pa.array([3, None, 3], pa.int32())
+    assert numbers_of(pa.record_batch({"layout": layout})) == {3}

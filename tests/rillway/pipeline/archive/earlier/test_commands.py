@@ -25,7 +25,7 @@ def saved(link: Connection) -> Path:
     return Path(folder.decode(), name.decode())
 
 
-def test_a_snapshot_of_before_gives_what_was_trimmed(
+def test_an_older_snapshot_has_entries_that_were_trimmed(
     redis_link: Connection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = "--to", tmp_path / "archive"

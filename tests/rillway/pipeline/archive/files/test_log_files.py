@@ -98,7 +98,7 @@ def remove_contents(folder: Path) -> None:
         (lambda root: remove_contents(root / "_delta_log"), "Still there: 6 files with rows"),
     ],
 )
-def test_a_table_that_is_gone_is_a_sentence(root: Path, harm: Harm, text: str) -> None:
+def test_a_missing_table_is_a_sentence(root: Path, harm: Harm, text: str) -> None:
     harm(root)
     with pytest.raises(NoArchive, match=text):
         ArchiveTable.open(root)

@@ -112,7 +112,7 @@ def test_a_uri_of_another_kind_is_refused(uri: str) -> None:
         store_of("folder", {"aws_region": "x"})
 
 
-def test_what_the_system_says_is_a_sentence() -> None:
+def test_errors_of_the_system_are_sentences() -> None:
     full = "[Errno 28] Error writing bytes to file. Detail: [errno 28] No space left on device"
     assert os_sentence(OSError(full)) == "No space left on device"
     missing = "[Errno 2] Failed to open local file '/a/b'. Detail: [errno 2] No such file"
@@ -275,7 +275,7 @@ def faults() -> Iterator[Faults]:
 @pytest.mark.parametrize(
     "fault", [pytest.param(name, marks=THOROUGH if name in SLOW else ()) for name in FAULTS]
 )
-def test_after_a_fault_of_the_store_all_is_there_once(
+def test_after_a_fault_of_the_store_every_entry_is_archived_once(
     redis_link: Connection, faults: Faults, fault: str, tmp_path: Path
 ) -> None:
     """Meanwhile a round succeeds, or ends with an error that the command takes for a sentence."""

@@ -51,7 +51,7 @@ def test_who_makes_it_second_finds_it(
     assert open_table(open_catalogue(uri, table.store), "a.b", table).name() == ("a", "b")
 
 
-def test_a_table_of_somebody_else_is_refused(table: ArchiveTable, uri: str) -> None:
+def test_a_foreign_table_is_refused(table: ArchiveTable, uri: str) -> None:
     catalogue = open_catalogue(uri, table.store)
     catalogue.create_namespace("a")
     catalogue.create_table("a.b", module.columns(table), location=f"{table.root}/_iceberg")

@@ -65,7 +65,7 @@ def test_a_commit_without_files_is_no_change(table: ArchiveTable) -> None:
     assert table.version > version and not logged_change(table, version)
 
 
-def test_a_log_that_was_cleaned_up_says_nothing(table: ArchiveTable) -> None:
+def test_a_log_that_was_cleaned_up_has_no_change(table: ArchiveTable) -> None:
     for n in (1, 2, 3):
         append(table, f"{n}-0")
     (table.root / "_delta_log" / f"{2:020d}.json").unlink()

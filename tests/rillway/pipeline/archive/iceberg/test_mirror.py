@@ -336,7 +336,7 @@ def test_an_older_copy_of_the_archive_is_shown(
     assert mirrored.ids() == ["1-0"]
 
 
-def test_an_older_copy_that_has_gone_on_is_shown(
+def test_an_older_copy_that_was_continued_is_shown(
     table: ArchiveTable, mirror: Mirror, mirrored: Mirrored, uri: str, tmp_path: Path
 ) -> None:
     """Its version is beyond the mirror's by then, and is of another history."""

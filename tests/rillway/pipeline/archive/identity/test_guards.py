@@ -76,7 +76,7 @@ def test_the_marker_moves_over_what_is_archived(link: Connection, guards: Guards
 
 
 @pytest.mark.usefixtures("entries")
-def test_a_marker_is_made_only_where_there_is_none(link: Connection, guards: Guards) -> None:
+def test_a_marker_is_created_only_if_there_is_none(link: Connection, guards: Guards) -> None:
     made = replace(MOVE, marker="other", expected=None, n=None)
     assert guards.move_marker(STREAM, made) == DONE
     assert guards.move_marker(STREAM, made) == MARKER
@@ -109,7 +109,7 @@ def test_the_marker_stays_if_anything_is_not_as_expected(
 
 
 @pytest.mark.usefixtures("entries")
-def test_what_was_archived_before_may_be_gone_as_a_whole(link: Connection, guards: Guards) -> None:
+def test_all_earlier_entries_may_have_been_trimmed(link: Connection, guards: Guards) -> None:
     link.call("XTRIM", STREAM, "MINID", "3-0")
     assert guards.move_marker(STREAM, MOVE) == DONE
 

@@ -62,7 +62,7 @@ def test_a_marker_whose_place_the_server_does_not_know_may_be_of_this_archive(
     assert f"XGROUP DESTROY {STREAM} {marker.group} gives it up" in error
 
 
-def test_an_archive_that_is_gone_is_forgotten(
+def test_a_lost_archive_is_forgotten(
     link: Connection, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["forget", "--to", str(root), "--url", link.url]
@@ -74,7 +74,7 @@ def test_an_archive_that_is_gone_is_forgotten(
     assert run(link, root) == 0
 
 
-def test_all_say_that_the_archive_is_gone_that_holds_up_trims(
+def test_every_command_reports_a_lost_archive_that_holds_up_trims(
     link: Connection, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = f"{STREAM}: the archive at {root} is gone, and its group __archive:"

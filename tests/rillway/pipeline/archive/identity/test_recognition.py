@@ -386,7 +386,7 @@ def test_a_count_that_was_set_is_not_believed(scene: Scene) -> None:
     scene.check_nothing_lost()
 
 
-def test_an_id_that_was_set_down_is_refused_while_the_anchor_is_there(scene: Scene) -> None:
+def test_a_lower_last_id_is_refused_while_the_anchor_exists(scene: Scene) -> None:
     with pytest.raises(ServerError, match="smaller"):
         scene.link.call("XSETID", STREAM, "50-0")
     scene.link.call("XTRIM", STREAM, "MAXLEN", 0)
@@ -510,7 +510,9 @@ def test_a_batch_that_two_servers_were_read_for_is_dropped(
     scene.check_nothing_lost()
 
 
-def test_what_changes_between_the_look_and_the_write_is_looked_at_again(scene: Scene) -> None:
+def test_a_stream_that_changes_between_recognition_and_write_is_recognised_again(
+    scene: Scene,
+) -> None:
     """The stream is created again while it is read: nothing of the new one is trimmed unread."""
     done: list[bool] = []
 

@@ -118,7 +118,7 @@ def test_verify_prints_a_line_for_each_finding(
     assert (last["version"], last["files"], last["rows"], last["findings"]) == (LAST, 6, 18, 2)
 
 
-def test_repair_says_what_it_did_and_what_is_left(
+def test_repair_reports_what_it_did_and_what_is_left(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["repair", "--to", str(root)]

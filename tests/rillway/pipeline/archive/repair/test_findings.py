@@ -35,7 +35,7 @@ def test_nothing_is_wrong_with_a_whole_archive(root: Path) -> None:
         (lambda path: flip(path, -6), "it is cut off or overwritten"),
     ],
 )
-def test_a_file_is_found_by_what_the_log_says_of_it(root: Path, harm: Harm, reason: str) -> None:
+def test_a_file_is_compared_with_the_log(root: Path, harm: Harm, reason: str) -> None:
     path = first_file(root)
     harm(path)
     table = ArchiveTable.open(root)
@@ -53,7 +53,7 @@ def test_another_file_of_the_same_size_is_not_the_one(root: Path) -> None:
     assert reason == "has ms from 172800001 to 172800003, but the log says 1 to 3"
 
 
-def test_a_state_is_found_to_be_gone_damaged_or_of_another_commit(root: Path) -> None:
+def test_a_missing_damaged_or_foreign_state_is_found(root: Path) -> None:
     table = ArchiveTable.open(root)
     newest = state_file(root)
     later = root / "_rillway" / f"state-{table.write_state({}):016x}.parquet"

@@ -132,7 +132,7 @@ def test_an_expiry_is_not_made_again_as_if_it_had_added_nothing(root: Path) -> N
     assert len(ArchiveTable.open(root).files()) == 6
 
 
-def test_a_version_of_which_there_is_a_checkpoint_may_be_damaged(root: Path) -> None:
+def test_a_version_with_a_checkpoint_may_be_damaged(root: Path) -> None:
     table = ArchiveTable.open(root)
     table.checkpoint()
     cut(log(root))
@@ -140,7 +140,7 @@ def test_a_version_of_which_there_is_a_checkpoint_may_be_damaged(root: Path) -> 
     append(ArchiveTable.open(root), STREAM, f"{3 * DAY_MS}-0")
 
 
-def test_a_state_of_which_a_file_is_gone_makes_no_version_again(root: Path) -> None:
+def test_a_state_with_a_missing_file_rebuilds_no_version(root: Path) -> None:
     table = ArchiveTable.open(root)
     (root / table.files("payments")[-1].path).unlink()
     cut(log(root))
@@ -240,7 +240,7 @@ def test_a_lost_state_and_a_lost_file_are_put_right_in_order(root: Path) -> None
     assert check_table(ArchiveTable.open(root))[0] == []
 
 
-def test_a_folder_that_is_gone_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match="there is no such folder"):
         repair(store_of(tmp_path / "archive"))
 
@@ -380,7 +380,7 @@ def test_a_version_that_is_given_up_comes_back_if_another_has_committed_on_top_o
     ]
 
 
-def test_nobody_commits_on_top_of_a_version_that_was_given_up(root: Path) -> None:
+def test_no_writer_commits_on_top_of_a_version_that_was_given_up(root: Path) -> None:
     other = ArchiveTable.open(root)
     other.write_state({})
     append(other, STREAM, f"{3 * DAY_MS}-0")
@@ -404,7 +404,7 @@ def test_files_that_another_has_removed_meanwhile_are_not_dropped(
     assert ArchiveTable.open(root).version == other.version
 
 
-def test_each_file_is_looked_at_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_file_is_checked_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
 
     def counted(store: Store, file: ArchivedFile) -> str:

@@ -45,7 +45,7 @@ def test_whole_rows_give_no_findings(whole_archive: Path) -> None:
     assert checked(ArchiveTable.open(whole_archive)) == []
 
 
-def test_a_row_that_is_there_twice_is_found(table: ArchiveTable) -> None:
+def test_a_duplicate_row_is_found(table: ArchiveTable) -> None:
     append(table, STREAM, "1-0", "2-0", "5-0")
     append(table, STREAM, "2-0", "6-0")
     assert checked(table) == [f"{ROWS} orders: 2-0 of epoch 1 is duplicated"]

@@ -45,7 +45,7 @@ def test_the_files_of_each_day_become_one(days: ArchiveTable) -> None:
 
 
 @pytest.mark.parametrize("change", ["another stream", "another last one", "one less"])
-def test_what_is_not_the_rows_of_before_is_not_committed(
+def test_files_with_other_rows_are_not_committed(
     table: ArchiveTable, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     append(table, "1-0", "1-1", stream="a")
