@@ -70,7 +70,7 @@ class Batch:
             if footer_facts(store, file) != (file.rows, file.first_ms, file.last_ms):
                 raise ArchiveError(f"{file.path}: the file is not what was written")
         if sum(file.rows for file in self.files) != self.rows:
-            raise ArchiveError(f"{store}: the files have not as many rows as were read")
+            raise ArchiveError(f"{store}: the files lack rows that were read")
         for stream, reads in self.reads.items():
             ends = [read.end for read in reads[:-1]]
             if ends != [read.part.after for read in reads[1:]]:

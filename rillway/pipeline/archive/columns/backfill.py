@@ -170,7 +170,7 @@ class _File:
         table, encoder = self.table, RowEncoder(self.table)
         new = encoder.write(self._rows(encoder), self.file.undated_rows)
         if sum(file.rows for file in new) != self.file.rows:
-            raise ArchiveError(f"{self.file.path}: the new file has not as many rows")
+            raise ArchiveError(f"{self.file.path}: the new file lacks rows")
         for _ in range(MAX_COMMIT_ATTEMPTS):
             if self.file.path not in {file.path for file in table.files()}:
                 break  # compacted meanwhile, or expired

@@ -120,7 +120,7 @@ class _Job:
             self.added[stream] = Added(beginning.first.id)
         files = encoder.write(self._rows(encoder), Undated(otherwise=datetime.now(UTC).date()))
         if sum(file.rows for file in files) != sum(one.rows for one in self.added.values()):
-            raise ArchiveError(f"{table.store}: the files do not have all rows that were read")
+            raise ArchiveError(f"{table.store}: the files lack rows that were read")
         if files:
             self._commit(files, encoder)
 

@@ -41,7 +41,7 @@ def check_not_lost(connection: Connection, store: Store, streams: Sequence[str])
             f"{store} --url {public_url(connection.url)}` gives it up"
         )
         if found is unknown:
-            where = "at a place that its server does not know"
+            where = "to an unknown location"
             remedy = f"Check --to; or XGROUP DESTROY {names[0]} {found[0].group} gives it up"
         raise ArchiveError(
             f"{store}: there is no archive, and {what} was archived {where} up to "

@@ -152,7 +152,7 @@ def test_the_outcome_is_compared_with_the_files(tmp_path: Path) -> None:
         0,
         parse_id("1-0"),
     ]
-    with pytest.raises(ArchiveError, match="not as many rows"):
+    with pytest.raises(ArchiveError, match="the files lack rows"):
         Batch([Written(files, [one])]).check(store)
     with pytest.raises(ArchiveError, match="leaves a gap"):
         later = PartRead(part("s", 5, 6), parse_id("6-0"), 1)
