@@ -135,7 +135,6 @@ COMPILED = (
     "commands/core/instance.py",
     "commands/core/registry.py",
     "commands/eviction/eviction.py",
-    "commands/eviction/memory_use.py",
     "commands/geo/geometry.py",
     "commands/hashes/fields.py",
     "commands/keys/existence.py",

@@ -16,7 +16,7 @@ from commands.core.client import Client
 from commands.core.instance import Instance
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from commands.documentation import help_reply
-from commands.eviction.memory_use import MemoryUse
+from commands.eviction.eviction import MemoryUse
 from commands.keys.pattern import matcher
 from protocol import errors, replies
 from protocol.errors import ReplyError

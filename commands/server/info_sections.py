@@ -19,7 +19,7 @@ from commands.core.gates import GATE_PRIMARY, GATE_REPLICA
 from commands.core.host import RILLWAY_VERSION, reported
 from commands.core.instance import Instance
 from commands.core.server_state import NEVER
-from commands.eviction.memory_use import scripting_figures
+from commands.eviction.eviction import scripting_figures
 from commands.pubsub.registry import PubSub, is_subscribed
 from commands.replication.roles import buffers, replication
 from commands.server.memory import human, memory_figures

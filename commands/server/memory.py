@@ -1,6 +1,6 @@
 """MEMORY USAGE, STATS, DOCTOR, PURGE, HELP; the figures of INFO memory.
 
-"Used" is a count (commands/eviction/memory_use.py); "resident" is what the system has given the
+"Used" is a count (commands/eviction/eviction.py); "resident" is what the system has given the
 process.
 """
 
@@ -16,7 +16,7 @@ from commands.core.client import Client, Clients
 from commands.core.instance import Instance
 from commands.core.registry import LOADING, READONLY, STALE, command, one_key
 from commands.documentation import help_reply
-from commands.eviction.memory_use import MemoryUse, scripting_figures
+from commands.eviction.eviction import MemoryUse, scripting_figures
 from commands.keys.objects import value_bytes
 from protocol import errors, replies
 from protocol.errors import ReplyError

@@ -12,7 +12,7 @@ from commands.connection.client_memory import ClientMemory
 from commands.core.client import Clients
 from commands.core.gates import GATE_MONITOR, GATE_PRIMARY, GATE_REPLICA, KEEPING_GATES
 from commands.core.instance import Instance
-from commands.eviction.memory_use import MemoryUse
+from commands.eviction.eviction import MemoryUse
 from commands.hashes.fields import remove_expired
 from commands.pubsub.registry import is_subscribed
 from commands.streams.idempotence import IdempotenceWatch

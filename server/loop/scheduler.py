@@ -24,7 +24,7 @@ from collections.abc import Callable
 
 from commands.core.client import Clients
 from commands.core.instance import Instance
-from commands.eviction.memory_use import MemoryUse
+from commands.eviction.eviction import MemoryUse
 from server import clock
 from server.allocator import FreeMemory
 

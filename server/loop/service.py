@@ -22,7 +22,7 @@ from commands.acl.access_control import AccessControl
 from commands.config.configuration import Configuration
 from commands.core.client import Clients
 from commands.core.host import REDIS_VERSION, RILLWAY_VERSION, ProcessFacts
-from commands.eviction.memory_use import MemoryUse
+from commands.eviction.eviction import MemoryUse
 from protocol.cutter import IS_COMPILED
 from server import allocator, clock, user_files
 from server.config_file import rewrite_configuration

@@ -1,7 +1,7 @@
 # The C types of server/requests/memory_limit.py.
 
 from commands.core.instance cimport Instance
-from commands.eviction.memory_use cimport MemoryUse
+from commands.eviction.eviction cimport MemoryUse
 
 
 cdef class MemoryLimit:

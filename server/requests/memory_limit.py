@@ -19,8 +19,7 @@ import cython
 
 from commands.core.gates import GATE_BUSY, GATE_LOADING, GATE_OUT_OF_MEMORY, HOLDING_GATES
 from commands.core.instance import Instance
-from commands.eviction.eviction import Eviction
-from commands.eviction.memory_use import MemoryUse
+from commands.eviction.eviction import Eviction, MemoryUse
 from commands.server.latency import LatencyMonitor
 
 UNLIMITED_US = 1 << 60

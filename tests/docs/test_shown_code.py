@@ -8,6 +8,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+# What a new command touches.
+PLACES = [
+    "commands/streams/delete.py",
+    "commands/documentation.json",
+    "docs/reference/streams/xdel.md",
+    "tests/commands/streams/test_delete.py",
+    "tests/compat/commands/catalogue.py",
+    "CHANGELOG.md",
+]
+INDEX = ROOT / "docs/reference/streams/index.md"
 PAGES = ["CONTRIBUTING.md", "docs/architecture/adding-a-command.md"]
 # A path alone on its line, then the code that is shown of that file.
 SHOWN = re.compile(
@@ -37,10 +47,17 @@ def test_every_path_exists(page: str) -> None:
     assert missing_paths(text) == []
 
 
-def test_the_command_is_shown_from_its_declaration_to_the_comparison() -> None:
-    shown = [path for path, _ in SHOWN.findall((ROOT / PAGES[1]).read_text())]
-    folders = {path.split("/")[0] for path in shown} | {path.split("/")[1] for path in shown}
-    assert {"commands", "catalogue.py", "integration", "compat"} <= folders
+def test_a_command_touches_the_places_that_are_listed_and_no_other_code_names_it() -> None:
+    page = (ROOT / PAGES[1]).read_text()
+    listed = re.findall(r"^\d\. `([^`]+)`: ", page, re.MULTILINE)
+    assert listed == PLACES
+    assert all("XDEL" in (ROOT / path).read_text() for path in listed)
+    sources = [*ROOT.glob("commands/**/*.py"), *ROOT.glob("commands/*.json")]
+    sources += [*ROOT.glob("server/**/*.py"), ROOT / "docs/generate.py"]
+    named = re.compile(r'@command\("XDEL"|"XDEL":')
+    naming = {str(path.relative_to(ROOT)) for path in sources if named.search(path.read_text())}
+    assert naming == set(PLACES[:2])
+    assert "xdel" not in re.findall(r"^\w+$", INDEX.read_text(), re.MULTILINE)
 
 
 def test_other_code_and_a_missing_path_are_found() -> None:

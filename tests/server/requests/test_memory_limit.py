@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.core.gates import GATE_OUT_OF_MEMORY
-from commands.eviction.memory_use import MemoryUse
+from commands.eviction.eviction import MemoryUse
 from server.inprocess.server import InProcessClient, InProcessServer
 from server.requests.memory_limit import UNLIMITED_US, tenacity_us
 

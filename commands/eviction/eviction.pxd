@@ -1,4 +1,4 @@
-# The C types of commands/eviction/memory_use.py.
+# The C types of commands/eviction/eviction.py.
 
 from commands.connection.client_memory cimport ClientMemory
 from commands.core.instance cimport Instance
