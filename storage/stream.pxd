@@ -11,7 +11,6 @@ from storage.groups.pending_block cimport Tally
 from storage.types.value cimport Value
 
 
-cdef entry_id_t _LAST_ID
 cdef long long _OWN_BYTES
 cdef long long _NO_GROUPS_BYTES
 cdef long long _JOURNAL_BYTES
@@ -45,16 +44,5 @@ cdef class Stream(Value):
         Py_ssize_t max_node_entries,
         Py_ssize_t max_node_bytes,
     )
-    @cython.locals(entry_id=entry_id_t)
-    cpdef bytes append_now(
-        self,
-        unsigned long long now_ms,
-        bytes fields,
-        Py_ssize_t words,
-        Py_ssize_t max_node_entries,
-        Py_ssize_t max_node_bytes,
-    )
-    cpdef bint can_append(self, unsigned long long ms, unsigned long long seq)
-    cpdef bint is_exhausted(self)
     cpdef bint begins_after(self, entry_id_t entry_id) except -1
     cdef entry_id_t _find_first(self)

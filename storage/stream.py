@@ -41,9 +41,6 @@ from storage.nodes.ranges import RangeSnapshot, Run, partition
 from storage.redis_format.listpack_elements import has_names
 from storage.types.value import Value
 
-# MAX_ID, as a number of C.
-_LAST_ID = MAX_ID
-
 # If less than one in this many entries of a node is wanted, each is looked up by itself.
 SPARSE_WANTED = 8
 
@@ -139,33 +136,6 @@ class Stream(Value):
         if self.entries_added < MAX_COUNT:
             self.entries_added += 1
         return id_bulk
-
-    def append_now(
-        self,
-        now_ms: cython.ulonglong,
-        fields: bytes,
-        words: cython.Py_ssize_t,
-        max_node_entries: cython.Py_ssize_t,
-        max_node_bytes: cython.Py_ssize_t,
-    ) -> bytes:
-        """append_raw() with the ID for `*`: the current time, or the last ID plus one.
-
-        `last_id` must be below MAX_ID.
-        """
-        entry_id = make_id(now_ms, 0)
-        if entry_id <= self.last_id:
-            entry_id = self.last_id + 1
-        return self.append_raw(
-            id_ms(entry_id), id_seq(entry_id), fields, words, max_node_entries, max_node_bytes
-        )
-
-    def can_append(self, ms: cython.ulonglong, seq: cython.ulonglong) -> bool:
-        """Return True if an ID is above the last one."""
-        return make_id(ms, seq) > self.last_id
-
-    def is_exhausted(self) -> bool:
-        """Return True if no ID is above the last one."""
-        return self.last_id == _LAST_ID
 
     def _append_elsewhere(
         self,

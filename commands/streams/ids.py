@@ -17,17 +17,10 @@ from storage.entries.entry_id import (
     MAX_ID,
     MAX_SEQ,
     MIN_ID,
-    SEQ_BITS,
     EntryID,
     format_id,
     parse_id,
 )
-
-# Numbers of up to this many digits are less than 2**64.
-PLAIN_DIGITS = 19
-
-# The sequence numbers of most IDs: a look-up is cheaper than parsing.
-_SMALL_NUMBERS = {b"%d" % number: number for number in range(1000)}
 
 
 def parse_strict(text: bytes) -> EntryID:
@@ -47,30 +40,13 @@ def parse_all(texts: list[bytes]) -> list[EntryID]:
 
 
 def parse_leading(texts: Iterable[bytes]) -> list[EntryID]:
-    """Strict IDs, up to the first word that is not one.
-
-    Optimised for XACK, which takes hundreds: nearly all are two plain numbers, and many share their
-    time.
-    """
+    """Strict IDs, up to the first word that is not one."""
     ids: list[EntryID] = []
-    small_number = _SMALL_NUMBERS.get
-    # None never equals a time's text, while b"" would be that of `-7`, which is not an ID.
-    last_ms: bytes | None = None
-    base = 0
     for text in texts:
-        ms, _, seq = text.partition(b"-")
-        number = None
-        if ms == last_ms:
-            number = small_number(seq)
-        elif ms.isdigit() and len(ms) <= PLAIN_DIGITS:
-            last_ms, base = ms, int(ms) << SEQ_BITS
-            number = small_number(seq)
-        if number is not None:
-            ids.append(base | number)
-        elif (entry_id := parse_id(text)) is not None:
-            ids.append(entry_id)
-        else:
+        entry_id = parse_id(text)
+        if entry_id is None:
             break
+        ids.append(entry_id)
     return ids
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.entries.entry import encode_fields
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, EntryID, EntryIDs, format_id, make_id
 from storage.groups.group import Group
 from storage.idempotence import Idempotence
@@ -71,13 +70,6 @@ def test_appending_answers_with_the_id_as_a_bulk_string() -> None:
     )
     assert stream.last_id == MAX_ID
     assert (stream.length, stream.entries_added) == (2, 2)
-
-
-def test_the_id_for_now_is_the_time_or_one_more_than_the_last_id() -> None:
-    stream, fields = Stream(), encode_fields([b"f", b"v"])
-    replies = [stream.append_now(now_ms, fields, 2, 100, 0) for now_ms in (5, 5, 3, 6)]
-    assert replies == [b"$3\r\n%b\r\n" % text for text in (b"5-0", b"5-1", b"5-2", b"6-0")]
-    assert stream.length == 4
 
 
 def test_the_smallest_possible_id_is_encoded() -> None:
