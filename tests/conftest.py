@@ -18,6 +18,7 @@ from protocol.cutter import IS_COMPILED
 from server.inprocess.server import InProcessClient, InProcessServer
 from server.requests.dispatch import Dispatcher
 from tests.doubles.lent_request import lending
+from tests.doubles.lost_writes import checked
 from tests.support import distribution
 from tests.support.examples import PROFILES
 from tests.support.programs.servers import (
@@ -52,6 +53,12 @@ def _requests_are_lent() -> None:
     """No handler may read a request after it has returned; compiled, it would read the next one."""
     if not IS_COMPILED:
         pytest.MonkeyPatch().setattr(Dispatcher, "execute", lending(Dispatcher.execute))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_write_is_lost() -> None:
+    """A handler that changes a value says so; otherwise no file and no replica gets the change."""
+    pytest.MonkeyPatch().setattr(InProcessClient, "execute", checked(InProcessClient.execute))
 
 
 @pytest.fixture
