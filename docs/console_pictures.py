@@ -16,7 +16,7 @@ import httpx
 from playwright.async_api import Browser, Route, async_playwright
 
 from rillway.console.application import create
-from rillway.console.console import Console, Kind, Settings
+from rillway.console.console import Console, ConsoleSettings, Kind
 from rillway.console.data.link import Link
 from rillway.console.watch import Watch
 from server.inprocess.server import InProcessServer
@@ -130,7 +130,7 @@ async def main() -> None:
         return InProcessLink(server, user, password)
 
     now = [0.0]
-    console = Console(Settings("redis://127.0.0.1"), Kind.OPEN, open_link=link)
+    console = Console(ConsoleSettings("redis://127.0.0.1"), Kind.OPEN, open_link=link)
     watch = console._audience(console.link, 0).watch
     watch._clock = lambda: now[0]
     watch._wall_clock = lambda: server.now_ms / 1000

@@ -11,7 +11,7 @@ from benchmarks.figures import Figure, Row, percentile
 from benchmarks.load.delays import delays
 from benchmarks.load.entries import deliver, fill
 from rillway.demo.departures.report import latency_lines
-from rillway.demo.departures.tally import Tally
+from rillway.demo.departures.tally import Counters
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def _latency(name: str, contender: Contender, scale: Scale) -> Iterator[Session]
 
 def seeds_lines(delays_ms: Sequence[float]) -> Iterator[str]:
     """A histogram by milliseconds, in the form of the project's first latency test."""
-    tally = Tally.create()
+    tally = Counters.create()
     for delay_ms in delays_ms:
         tally.add_latency(delay_ms)
     return latency_lines({"all": tally})

@@ -79,5 +79,5 @@ class _Loader(SourceFileLoader):
 
 
 def _private(path: str) -> str:
-    """Where bytecode is kept; a source is where it is."""
+    """Return the path of the bytecode; sources stay in place."""
     return path.removesuffix(".pyc") + ".private.pyc" if path.endswith(".pyc") else path

@@ -156,20 +156,20 @@ class AsyncStream:
             return ids
 
     async def length(self) -> int:
-        """How many entries all partitions have."""
+        """Returns the number of entries in all partitions."""
         return await self._perform(length(self.partitioned))
 
     async def history(
         self, key: Key, start: str = "-", end: str = "+", count: int | None = None
     ) -> list[Entry]:
-        """The entries of a key in their order, up to `count`, between two IDs as in XRANGE.
+        """Returns the entries of a key in order, up to `count`, between two IDs as in XRANGE.
 
         Without a `key_field`, all entries of the key's partition.
         """
         return await self._perform(history(self.partitioned, key, start, end, count))
 
     def group(self, name: str, consumer: str) -> AsyncGroup:
-        """A consumer of a group over all partitions."""
+        """Returns a consumer of a group over all partitions."""
         return AsyncGroup(GroupOperations(self.partitioned, name, consumer), self._perform)
 
 
@@ -190,7 +190,7 @@ class AsyncGroup:
         return await self._perform(self._operations.create(start))
 
     async def read(self, count: int = 10, block_ms: int | None = None) -> list[Entry]:
-        """New entries, up to `count` of each partition, those of each in their order.
+        """Reads new entries, up to `count` of each partition, in the order of each.
 
         `block_ms`: how long to wait for some, 0 for ever; None: do not wait.
         """
@@ -205,7 +205,7 @@ class AsyncGroup:
         return await self._perform(self._operations.claim(min_idle_ms, count))
 
     async def pending(self) -> int:
-        """How many entries are delivered and not acknowledged, of all consumers."""
+        """Returns the number of entries delivered and not acknowledged, of all consumers."""
         return await self._perform(self._operations.pending())
 
     async def __aiter__(self) -> AsyncIterator[Entry]:

@@ -233,7 +233,7 @@ def checked(replies: Sequence[T]) -> Sequence[T]:
 
 
 def is_interruption(reply: Any) -> bool:
-    """Whether what took the place of a reply is no answer of a server."""
+    """Return True if an error is not a server's reply, but a lost connection."""
     return isinstance(reply, Exception) and not isinstance(reply, redis.ResponseError)
 
 

@@ -127,20 +127,20 @@ class Stream:
             return ids
 
     def length(self) -> int:
-        """How many entries all partitions have."""
+        """Returns the number of entries in all partitions."""
         return self._perform(length(self.partitioned))
 
     def history(
         self, key: Key, start: str = "-", end: str = "+", count: int | None = None
     ) -> list[Entry]:
-        """The entries of a key in their order, up to `count`, between two IDs as in XRANGE.
+        """Returns the entries of a key in order, up to `count`, between two IDs as in XRANGE.
 
         Without a `key_field`, all entries of the key's partition.
         """
         return self._perform(history(self.partitioned, key, start, end, count))
 
     def group(self, name: str, consumer: str) -> Group:
-        """A consumer of a group over all partitions."""
+        """Returns a consumer of a group over all partitions."""
         return Group(GroupOperations(self.partitioned, name, consumer), self._perform)
 
 
@@ -161,7 +161,7 @@ class Group:
         return self._perform(self._operations.create(start))
 
     def read(self, count: int = 10, block_ms: int | None = None) -> list[Entry]:
-        """New entries, up to `count` of each partition, those of each in their order.
+        """Reads new entries, up to `count` of each partition, in the order of each.
 
         `block_ms`: how long to wait for some, 0 for ever; None: do not wait.
         """
@@ -176,7 +176,7 @@ class Group:
         return self._perform(self._operations.claim(min_idle_ms, count))
 
     def pending(self) -> int:
-        """How many entries are delivered and not acknowledged, of all consumers."""
+        """Returns the number of entries delivered and not acknowledged, of all consumers."""
         return self._perform(self._operations.pending())
 
     def __iter__(self) -> Iterator[Entry]:

@@ -141,18 +141,18 @@ class Member:
 
     def ask(self, *words: str | int) -> Any:
         """Return the reply to a command, as the server sends it."""
-        with self._told():
+        with self._as_failures():
             return self._client.execute_command(*words)
 
     def ask_all(self, commands: Iterable[tuple[str | int, ...]]) -> list[Any]:
         """Send several commands at once, and return their replies."""
-        with self._told(), self._client.pipeline(transaction=False) as pipeline:
+        with self._as_failures(), self._client.pipeline(transaction=False) as pipeline:
             for words in commands:
                 pipeline.execute_command(*words)
             return list(pipeline.execute())
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _as_failures(self) -> Iterator[None]:
         try:
             yield
         except redis.AuthenticationError:

@@ -1,4 +1,4 @@
-"""What commands write: colours, a named target, and an output that its reader may close.
+"""Output of commands: colours, a named target, and an output that its reader may close.
 
 Python ignores SIGPIPE, so that a socket that is closed does not end a program, and raises
 BrokenPipeError instead. Commands report that as they report other errors of the system. So a closed

@@ -19,7 +19,7 @@ from rillway.command_line.arguments import is_id, moment
 from rillway.console import views
 from rillway.console.console import Console
 from rillway.console.data import actions
-from rillway.console.data.actions import MAX_IDS, Outcome, Refused
+from rillway.console.data.actions import MAX_IDS, ActionResult, Refused
 from rillway.console.data.entries import MAX_PAGE_ENTRIES, PAGE_ENTRIES, Entry, Query, read_page
 from rillway.console.data.facts import read_cluster
 from rillway.console.data.groups import Pending, read_consumers, read_groups, read_pending
@@ -403,7 +403,7 @@ async def redrive(call: Call) -> Any:
     return outcome(await actions.redrive(call.link, call.db, call.key, dead, call.ids()))
 
 
-def outcome(found: Outcome) -> dict[str, Any]:
+def outcome(found: ActionResult) -> dict[str, Any]:
     return {"done": found.done, "gone": found.gone}
 
 

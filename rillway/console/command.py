@@ -43,9 +43,9 @@ async def serve(options: argparse.Namespace) -> int:
     import uvicorn
 
     from rillway.console.application import create
-    from rillway.console.console import Console, Kind, Settings, kind_of
+    from rillway.console.console import Console, ConsoleSettings, Kind, kind_of
 
-    settings = Settings(
+    settings = ConsoleSettings(
         url=options.url,
         password=options.password,
         is_read_only=options.read_only,

@@ -27,7 +27,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Settings:
+class ConsoleSettings:
     """The settings of a console.
 
     `password` is the console's own. `dead_letters`: the streams of dead letters that are not
@@ -50,7 +50,7 @@ class Console:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ConsoleSettings,
         kind: Kind,
         clock: Callable[[], float] = time.monotonic,
         open_link: Callable[..., Link] = Link,
@@ -158,7 +158,7 @@ class Console:
         self._share_time()
 
 
-async def kind_of(settings: Settings) -> Kind:
+async def kind_of(settings: ConsoleSettings) -> Kind:
     """Return whether the server asks for a password. Raises redis.RedisError."""
     link = Link(settings.url)
     try:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rillway.client.partitions import Partitions
 from rillway.consumer.nodes import Nodes
 from rillway.consumer.shares import Shares
-from rillway.consumer.worker import Counts, Handler, Settings, Worker
+from rillway.consumer.worker import Counts, Handler, Worker, WorkerSettings
 
 if TYPE_CHECKING:
     from rillway.consumer.tracing import Tracing
@@ -82,7 +82,7 @@ class Consumer:
         self.counts = Counts()
         self._trace = trace
         self._nodes = Nodes(url, client_options or {})
-        self._settings = Settings(
+        self._settings = WorkerSettings(
             group, name, start, count, block_ms, claim_idle_ms, max_deliveries, lease_ms
         )
         self._work: Worker | Shares

@@ -82,7 +82,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class WorkerSettings:
     """The settings that all workers of a consumer share; consumer.py explains them."""
 
     group: str
@@ -102,7 +102,7 @@ class Worker:
         self,
         nodes: Nodes,
         stream: str,
-        settings: Settings,
+        settings: WorkerSettings,
         counts: Counts,
         *,
         dead_letters: str | None,

@@ -30,7 +30,7 @@ PAUSE_S = 0.05
 
 
 class Step(Enum):
-    """What to do next with a request that was answered with an error."""
+    """The next step for a request that was answered with an error."""
 
     FAIL = "it is another error: raise it"
     FOLLOW = "send it to the address, and send there what concerns the slot from now on"

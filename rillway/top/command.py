@@ -118,7 +118,7 @@ def watch(terminal: Terminal, feed: Feed, state: State, options: argparse.Namesp
         columns, rows = terminal.size
         state = replace(state, columns=columns, rows=rows)
         feed.is_paused = state.is_paused
-        view = look(feed, state, history, options)
+        view = make_view(feed, state, history, options)
         screen = Screen(view)
         terminal.draw(screen.lines)
         shown = Shown(view.shown.streams, screen.page)
@@ -130,7 +130,7 @@ def watch(terminal: Terminal, feed: Feed, state: State, options: argparse.Namesp
     return state
 
 
-def look(feed: Feed, state: State, history: History, options: argparse.Namespace) -> View:
+def make_view(feed: Feed, state: State, history: History, options: argparse.Namespace) -> View:
     """Return a view of the present figures."""
     with feed.lock:
         sampler = feed.sampler

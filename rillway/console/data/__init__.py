@@ -1,4 +1,4 @@
-"""What the console reads from a server, and what it writes there; no HTTP here.
+"""The console's reads and writes on a server, without HTTP.
 
 `link`     the connections of one user
 `entries`  entries of a stream, page by page

@@ -29,15 +29,15 @@ class Refused(Exception):
 
 
 @dataclass(slots=True)
-class Outcome:
+class ActionResult:
     """The IDs of entries that were gone, and the number of the others."""
 
     done: int = 0
     gone: list[str] = field(default_factory=list)
 
 
-def sorted_out(ids: Sequence[str], done: set[str]) -> Outcome:
-    return Outcome(len(done), [one for one in ids if one not in done])
+def sorted_out(ids: Sequence[str], done: set[str]) -> ActionResult:
+    return ActionResult(len(done), [one for one in ids if one not in done])
 
 
 async def add(link: Link, db: int, key: bytes, fields: Sequence[tuple[bytes, bytes]]) -> str:
@@ -47,7 +47,9 @@ async def add(link: Link, db: int, key: bytes, fields: Sequence[tuple[bytes, byt
     return entry_id.decode()
 
 
-async def acknowledge(link: Link, db: int, key: bytes, group: bytes, ids: Sequence[str]) -> Outcome:
+async def acknowledge(
+    link: Link, db: int, key: bytes, group: bytes, ids: Sequence[str]
+) -> ActionResult:
     """Acknowledge entries. Raises redis.RedisError."""
     replies = await link.call_all(db, [("XACK", key, group, one) for one in ids])
     for reply in replies:
@@ -64,9 +66,8 @@ async def claim(
     ids: Sequence[str],
     consumer: bytes,
     min_idle_ms: int = 0,
-) -> Outcome:
-    """Claim entries. Those delivered less than `min_idle_ms` ago have a live consumer: they are
-    gone.
+) -> ActionResult:
+    """Claim entries. Those delivered less than `min_idle_ms` ago count as gone.
 
     The number of deliveries stays, since nothing is delivered yet. Raises redis.RedisError.
     """
@@ -93,11 +94,11 @@ class ByHand(Rules):
 
 async def dead_letter(
     link: Link, db: int, key: bytes, group: bytes, ids: Sequence[str], to: bytes
-) -> Outcome:
+) -> ActionResult:
     """Move entries to the stream of dead letters. Raises Refused."""
     stream, group_name, target = map(utf8, (key, group, to))
 
-    def move() -> Outcome:
+    def move() -> ActionResult:
         with pipeline_connection(link.url(db)) as connection:
             report = MoveReport(stream, group_name)
             mover = Mover(connection, stream, target, ByHand())
@@ -107,11 +108,11 @@ async def dead_letter(
     return await asyncio.to_thread(move)
 
 
-async def redrive(link: Link, db: int, key: bytes, dead: bytes, ids: Sequence[str]) -> Outcome:
+async def redrive(link: Link, db: int, key: bytes, dead: bytes, ids: Sequence[str]) -> ActionResult:
     """Send dead letters back to the stream that they came from. Raises Refused."""
     stream, source = utf8(key), utf8(dead)
 
-    def send() -> Outcome:
+    def send() -> ActionResult:
         with pipeline_connection(link.url(db)) as connection:
             return sorted_out(
                 ids, {one for one in ids if redrive_entry(connection, source, stream, one)}

@@ -16,7 +16,7 @@ from typing import Any
 import redis
 
 from rillway.demo.departures.data_set import Departure, count_by_carrier
-from rillway.demo.departures.tally import Tally
+from rillway.demo.departures.tally import Counters
 
 PAGE = 1000
 
@@ -61,7 +61,7 @@ class Evidence:
 
     departures: Sequence[Departure]
     sent_ids: Sequence[bytes]
-    tallies: Mapping[str, Tally]
+    tallies: Mapping[str, Counters]
     crashed: Sequence[str]
     expected_crashes: int
     stored: Mapping[bytes, Mapping[bytes, bytes]]

@@ -15,8 +15,8 @@ from rillway.demo.departures.audit import Evidence, audit, read_ledger, walk
 from rillway.demo.departures.consumer import Assignment, run_consumer
 from rillway.demo.departures.data_set import Departure, count_by_carrier, read_departures
 from rillway.demo.departures.producer import Producer
-from rillway.demo.departures.progress import Progress, make_progress
-from rillway.demo.departures.tally import Tally
+from rillway.demo.departures.progress import DemoProgress, make_progress
+from rillway.demo.departures.tally import Counters
 from rillway.demo.service import (
     DemoFailed,
     clear_keys,
@@ -38,14 +38,14 @@ STALL_SECONDS = 30.0
 JOIN_SECONDS = 10.0
 
 
-class Crew:
+class Consumers:
     """The ten consumer processes and their counters."""
 
     def __init__(self, url: str, crashes_from_ms: int) -> None:
         # A new interpreter for each: they must share nothing with the producer but the server.
         context = multiprocessing.get_context("spawn")
         self.stop_event = context.Event()
-        self.tallies = {name: Tally.create() for name in NAMES}
+        self.tallies = {name: Counters.create() for name in NAMES}
         self.crashed: list[str] = []
         self.processes = {}
         for name, tally in self.tallies.items():
@@ -105,7 +105,7 @@ class Crew:
 def run(client: redis.Redis, url: str, departures: Sequence[Departure], rate: int) -> bool:
     """The whole demo against the server at `url`. Returns whether every check passed."""
     client.xgroup_create(STREAM, GROUP, id="0", mkstream=True)
-    crew = Crew(url, crashes_from_ms=departures[len(departures) // 2].scheduled_ms)
+    crew = Consumers(url, crashes_from_ms=departures[len(departures) // 2].scheduled_ms)
     producer = Producer(client, STREAM, departures)
     progress = make_progress(url, len(departures))
     try:
@@ -122,7 +122,7 @@ def run(client: redis.Redis, url: str, departures: Sequence[Departure], rate: in
     return show(evidence, producer.seconds, seconds)
 
 
-def watch(crew: Crew, progress: Progress, sent: int) -> None:
+def watch(crew: Consumers, progress: DemoProgress, sent: int) -> None:
     progress.update(sent, crew.acknowledged)
     for name in crew.note_crashes():
         left = crew.tallies[name].unacknowledged
@@ -130,7 +130,9 @@ def watch(crew: Crew, progress: Progress, sent: int) -> None:
         progress.note(f"{name} was killed, holding {holding} that it never acknowledged")
 
 
-def wait_for_the_rest(crew: Crew, progress: Progress, client: redis.Redis, total: int) -> None:
+def wait_for_the_rest(
+    crew: Consumers, progress: DemoProgress, client: redis.Redis, total: int
+) -> None:
     """Wait until the group has no pending and no unread entries; or until progress stops."""
     last_acknowledged, last_move = -1, time.monotonic()
     while True:
@@ -146,7 +148,7 @@ def wait_for_the_rest(crew: Crew, progress: Progress, client: redis.Redis, total
         time.sleep(0.1)
 
 
-def gather(client: redis.Redis, crew: Crew, producer: Producer) -> Evidence:
+def gather(client: redis.Redis, crew: Consumers, producer: Producer) -> Evidence:
     """Read all data to compare from the server."""
     print(f"\nReading back the stream and the ledger ({LEDGER}) ...", flush=True)
     return Evidence(

@@ -16,7 +16,7 @@ from typing import Any
 
 import redis
 
-from rillway.demo.departures.tally import Tally
+from rillway.demo.departures.tally import Counters
 from rillway.demo.service import parent_is_gone
 
 Entry = tuple[bytes, dict[bytes, bytes]]
@@ -44,14 +44,14 @@ class Assignment:
     claims: bool = False
 
 
-def run_consumer(assignment: Assignment, tally: Tally, stop: Event) -> None:
+def run_consumer(assignment: Assignment, tally: Counters, stop: Event) -> None:
     """The process's main function: work until `stop` is set or the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     Consumer(assignment, tally).run(stop)
 
 
 class Consumer:
-    def __init__(self, assignment: Assignment, tally: Tally) -> None:
+    def __init__(self, assignment: Assignment, tally: Counters) -> None:
         self.assignment = assignment
         self.tally = tally
         self.client = redis.Redis.from_url(assignment.url)

@@ -94,7 +94,7 @@ def count_by_carrier(departures: Iterable[Departure]) -> Counter[str]:
 
 
 def data_file() -> Path:
-    """Where the installed package keeps the flights.
+    """Return the path of the flights in the installed package.
 
     Raises DataSetMissing.
     """

@@ -17,7 +17,7 @@ BAR_EVERY_SECONDS = 0.2
 DEAD_AFTER = "1s"
 
 
-class Progress(Protocol):
+class DemoProgress(Protocol):
     """Progress of the demo. `update` may be called often; it draws only from time to time."""
 
     def update(self, sent: int, acknowledged: int) -> None: ...
@@ -84,7 +84,7 @@ class BarProgress:
         self.bars.stop()
 
 
-def make_bars(total: int) -> Progress:
+def make_bars(total: int) -> DemoProgress:
     if sys.stdout.isatty():
         try:
             return BarProgress(total)
@@ -99,9 +99,9 @@ class ScreenProgress:
     Messages are printed when the screen is closed, by q or at the end.
     """
 
-    def __init__(self, url: str, make_other: Callable[[], Progress]) -> None:
+    def __init__(self, url: str, make_other: Callable[[], DemoProgress]) -> None:
         self._make_other = make_other
-        self._other: Progress | None = None
+        self._other: DemoProgress | None = None
         self._notes: list[str] = []
         self._screen = Screen(url, "--dead-after", DEAD_AFTER)
 
@@ -128,8 +128,8 @@ class ScreenProgress:
             print("\n".join(self._notes), flush=True)
 
 
-def make_progress(url: str, total: int) -> Progress:
-    """On a terminal, `rillway top`; elsewhere lines."""
+def make_progress(url: str, total: int) -> DemoProgress:
+    """Return a display: `rillway top` on a terminal, lines elsewhere."""
     if not is_terminal():
         return make_bars(total)
     print("rillway top shows it; q closes the screen, and the demo goes on", flush=True)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from textwrap import indent
 
 from rillway.demo.departures.audit import Check
-from rillway.demo.departures.tally import LATENCY_BOUNDS_MS, Tally
+from rillway.demo.departures.tally import LATENCY_BOUNDS_MS, Counters
 from rillway.text import text_table
 
 
@@ -15,7 +15,7 @@ def indented(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return indent(text_table(headings, rows), "  ")
 
 
-def consumer_table(tallies: Mapping[str, Tally], crashed: Sequence[str]) -> str:
+def consumer_table(tallies: Mapping[str, Counters], crashed: Sequence[str]) -> str:
     headings = ("consumer", "delivered", "claimed", "acknowledged", "left behind", "end")
     rows: list[tuple[object, ...]] = [
         (
@@ -45,7 +45,7 @@ def carrier_table(expected: Mapping[str, int], counted: Mapping[str, int]) -> st
     return indented(("carrier", "in the data set", "acknowledged", ""), marked)
 
 
-def latency_lines(tallies: Mapping[str, Tally]) -> Iterator[str]:
+def latency_lines(tallies: Mapping[str, Counters]) -> Iterator[str]:
     """The histogram as in Redis's tutorial on streams; empty classes are left out."""
     counts = [
         sum(column) for column in zip(*(t.latencies() for t in tallies.values()), strict=True)

@@ -22,14 +22,14 @@ READY, DELIVERED, CLAIMED, ACKNOWLEDGED, FIRST_LATENCY = range(5)
 ROW_LENGTH = FIRST_LATENCY + len(LATENCY_BOUNDS_MS) + 1
 
 
-class Tally:
+class Counters:
     """One consumer's counters."""
 
     def __init__(self, cells: Array[c_uint64]) -> None:
         self.cells = cells
 
     @classmethod
-    def create(cls) -> Tally:
+    def create(cls) -> Counters:
         """A tally of zeros in shared memory."""
         return cls(RawArray(c_uint64, ROW_LENGTH))
 

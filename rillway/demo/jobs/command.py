@@ -15,7 +15,7 @@ import redis
 
 from rillway.demo.arguments import parse_options
 from rillway.demo.jobs.work import DEAD_LETTERS, DONE, GROUP, JOBS, KEYS, jobs
-from rillway.demo.jobs.worker import CLAIM_IDLE_MS, MAX_DELIVERIES, Crew
+from rillway.demo.jobs.worker import CLAIM_IDLE_MS, MAX_DELIVERIES, Workers
 from rillway.demo.service import (
     DemoFailed,
     Screen,
@@ -46,7 +46,7 @@ class Queue:
     def __init__(self, client: redis.Redis, url: str, random: Random) -> None:
         self._client = client
         self._jobs = jobs(random)
-        self._crew = Crew(url)
+        self._crew = Workers(url)
         self.added = self.killed = self.orphaned = 0
         client.xgroup_create(JOBS, GROUP, id="0", mkstream=True)
 

@@ -1,4 +1,4 @@
-"""A worker of the demo: does jobs and notes which ones, until it is told to stop or is killed."""
+"""Workers of the demo: each does jobs and records them, until it is stopped or killed."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def stop_with_parent(consumer: Consumer) -> None:
 JOIN_SECONDS = 10.0
 
 
-class Crew:
+class Workers:
     """The workers. `running`: those that should run, by name."""
 
     def __init__(self, url: str) -> None:

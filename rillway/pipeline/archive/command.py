@@ -56,7 +56,7 @@ from rillway.pipeline.archive.trim import TrimRules
 from rillway.pipeline.archive.upkeep.commands import compact_main, expire_main, upkeep_main
 from rillway.pipeline.archive.upkeep.compaction import compact_due
 from rillway.pipeline.cli.interruption import Interruption
-from rillway.pipeline.cli.progress import Progress, Said
+from rillway.pipeline.cli.progress import OncePerMinute, Progress
 from rillway.pipeline.ranges.discovery import StreamMissing, find_streams, glob, none_fits
 from rillway.pipeline.spark.spark_session import PipelineUnavailable, spark_session
 from rillway.pipeline.wire.cluster import away_of, away_sentences, connect
@@ -199,7 +199,7 @@ class _Rounds:
             check_installed()
         self.was_cut_short = False
         self._has_left_out = False
-        self._said = Said()
+        self._said = OncePerMinute()
         self._noted: set[str] = set()
 
     @cached_property
@@ -281,11 +281,11 @@ class _Rounds:
             gone = self._gone(outcome)
             for report in outcome.reports.values():
                 for text in [f"note: {note}" for note in self._notes(report)]:
-                    if self._said.lets(text):
+                    if self._said.allows(text):
                         progress.note(text)
                 for holdup in report.holdups:
                     of_gone = gone.get((report.stream, holdup.group))
-                    if self._said.lets((report.stream, holdup.group)):
+                    if self._said.allows((report.stream, holdup.group)):
                         progress.note(of_gone or holdup.sentence())
         return outcome
 
@@ -298,7 +298,7 @@ class _Rounds:
 
     def complain(self, text: str, about: object = None) -> None:
         """Print a line on standard error, once a minute. `about`: identifies it in later rounds."""
-        if self._said.lets(about or text):
+        if self._said.allows(about or text):
             complain(text)
 
     def _mirror(self, follower: Follower, watch: Stopwatch) -> None:
@@ -311,7 +311,7 @@ class _Rounds:
             idle = [one for one in reports if not (one.archived or one.trimmed)]
             if self._options.every is not None and idle:
                 reports = [one for one in reports if one.archived or one.trimmed]
-                if self._said.lets("idle"):
+                if self._said.allows("idle"):
                     print(idle_summary(idle))
             for report in reports:
                 print(summary(report))

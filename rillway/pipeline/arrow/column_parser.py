@@ -45,7 +45,7 @@ PLAIN_ZONED_TIME = PLAIN_TIME + r"(Z|[+-][0-9]{2}:[0-9]{2})$"
 
 @dataclass(frozen=True, slots=True)
 class TimeText:
-    """How times are written.
+    """The notation of times.
 
     `epoch_unit`: s, ms or us, the unit of numbers since 1970; `format`: the only format accepted.
     """

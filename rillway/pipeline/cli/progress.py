@@ -177,14 +177,14 @@ class BarDisplay:
 SILENT_SECONDS = 60
 
 
-class Said:
+class OncePerMinute:
     """Suppresses repeated messages for a minute, so that short rounds do not fill a log."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._until: dict[object, float] = {}
 
-    def lets(self, about: object) -> bool:
+    def allows(self, about: object) -> bool:
         """Return True if a message should be printed: once a minute."""
         now = self._clock()
         self._until = {key: until for key, until in self._until.items() if until > now}

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from rillway.client.partitions import MOST_PARTITIONS, Partitions
 from rillway.command_line.output import name_target
 from rillway.pipeline.cli.interruption import Interrupted, Interruption
-from rillway.pipeline.cli.progress import Progress, Said
+from rillway.pipeline.cli.progress import OncePerMinute, Progress
 from rillway.pipeline.dead_letters.arguments import parse_options
 from rillway.pipeline.dead_letters.mover import DeadLetter, MoveFailed, Mover, MoveReport, Rules
 from rillway.pipeline.dead_letters.redrive import redrive
@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
 def run(options: argparse.Namespace, interruption: Interruption) -> int:
     if not options.dry_run:
         name_target("dead-letters", options.url)
-    said = Said()
+    said = OncePerMinute()
     if options.every is None:
         return run_round(options, interruption, said)
     while not interruption.requested:
@@ -63,13 +63,13 @@ def run(options: argparse.Namespace, interruption: Interruption) -> int:
             run_round(options, interruption, said)
         except EXPECTED_ERRORS as error:
             text = f"rillway dead-letters: {error}; next try in {options.every:g} s"
-            if said.lets(text):
+            if said.allows(text):
                 print(text, file=sys.stderr)
         interruption.wait(max(options.every - (time.monotonic() - began), 0))
     return 0
 
 
-def run_round(options: argparse.Namespace, interruption: Interruption, said: Said) -> int:
+def run_round(options: argparse.Namespace, interruption: Interruption, said: OncePerMinute) -> int:
     """Process each group of each partition. Raises ServerError, ConnectionLost, MoveFailed."""
     total = 0
     with connect(options.url) as servers:
@@ -87,9 +87,9 @@ def run_round(options: argparse.Namespace, interruption: Interruption, said: Sai
     return 0
 
 
-def show(text: str, said: Said, *, is_news: bool) -> None:
+def show(text: str, said: OncePerMinute, *, is_news: bool) -> None:
     """Print a line, once a minute if nothing has happened."""
-    if is_news or said.lets(text):
+    if is_news or said.allows(text):
         print(text, flush=True)
 
 
@@ -108,7 +108,9 @@ class Route:
     is_partition: bool = False  # those without dead letters are not mentioned
 
 
-def routes_there(servers: Connection, options: argparse.Namespace, said: Said) -> list[Route]:
+def routes_there(
+    servers: Connection, options: argparse.Namespace, said: OncePerMinute
+) -> list[Route]:
     """Return the stream, or the existing partitions. Raises StreamMissing, MoveFailed."""
     if options.partitions is None:
         check_there(servers, options.stream, remedy="")
@@ -122,7 +124,7 @@ def routes_there(servers: Connection, options: argparse.Namespace, said: Said) -
     kinds = kinds_of(servers, names.streams)
     there = [name for name in names.streams if kinds[name] != "none"] or names.streams[:1]
     check_kinds(servers, {name: kinds[name] for name in there}, remedy="")
-    if (text := left_out(servers, names)) and said.lets(text):
+    if (text := left_out(servers, names)) and said.allows(text):
         print(f"rillway dead-letters: note: {text}", file=sys.stderr)
     partitions = enumerate(names.streams)
     return [Route(name, names.dead_letters(p), True) for p, name in partitions if name in there]
@@ -165,7 +167,7 @@ def run_route(
     route: Route,
     options: argparse.Namespace,
     interruption: Interruption,
-    said: Said,
+    said: OncePerMinute,
 ) -> int | None:
     """Return how many entries were, or would be, moved; None if a signal arrived before the end."""
     connection = servers.of(route.stream)
@@ -197,7 +199,7 @@ def send_back(
     route: Route,
     groups: Sequence[str],
     interruption: Interruption,
-    said: Said,
+    said: OncePerMinute,
 ) -> int | None:
     sent = 0
     with Progress(f"sending {route.to} back") as progress:
@@ -215,7 +217,7 @@ def send_back(
 
 
 def move_group(
-    mover: Mover, report: MoveReport, route: Route, interruption: Interruption, said: Said
+    mover: Mover, report: MoveReport, route: Route, interruption: Interruption, said: OncePerMinute
 ) -> bool:
     """Move the dead letters of a group and print a summary; return False if interrupted."""
     is_complete = True
@@ -228,7 +230,7 @@ def move_group(
                     interruption.check()
                 is_complete = True
         finally:
-            if report.missing and said.lets(loss(report)):
+            if report.missing and said.allows(loss(report)):
                 progress.note(loss(report))
             if report != MoveReport(report.stream, report.group) or not route.is_partition:
                 has_changed = report.moved or report.dropped or report.taken_back
@@ -260,7 +262,7 @@ def loss(report: MoveReport) -> str:
     return f"{what} (they stay pending; --drop-missing acknowledges them)"
 
 
-def show_group(mover: Mover, route: Route, group: str, said: Said) -> int:
+def show_group(mover: Mover, route: Route, group: str, said: OncePerMinute) -> int:
     """Print the dead letters of a group, for --dry-run. Returns their number."""
     letters = [letter for found in mover.find(group) for letter in found]
     if letters or not route.is_partition:

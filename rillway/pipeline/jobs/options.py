@@ -23,19 +23,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(slots=True)
-class Outcome:
+class JobStatus:
     """The exit status."""
 
     status: int = 0
 
 
 @contextmanager
-def one_line_errors(job: str) -> Iterator[Outcome]:
+def one_line_errors(job: str) -> Iterator[JobStatus]:
     """Print an error of Spark, the server or the options as one line, and set the status to 1."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
-    outcome = Outcome()
+    outcome = JobStatus()
     try:
         yield outcome
     except (Py4JError, PySparkException, PipelineUnavailable, ValueError) as error:

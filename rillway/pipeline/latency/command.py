@@ -21,7 +21,7 @@ from rillway.pipeline.cli.interruption import Interrupted, Interruption
 from rillway.pipeline.cli.plots import PlotUnavailable
 from rillway.pipeline.cli.progress import Progress
 from rillway.pipeline.latency.arguments import parse_options
-from rillway.pipeline.latency.distribution import Tally
+from rillway.pipeline.latency.distribution import LatencyCounts
 from rillway.pipeline.latency.journal import Follower, NoJournal, count, find_journal
 from rillway.pipeline.latency.report import draw, lines, short_lines, write_csv
 from rillway.pipeline.query.history import open_history
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
             return 0
         # Spark sets its own signal handler, so it starts before ours is set.
         interruption = stack.enter_context(Interruption())
-        tally = Tally()
+        tally = LatencyCounts()
         try:
             if options.follow:
                 follow(source, options, tally, interruption)
@@ -120,7 +120,7 @@ def _journal(options: argparse.Namespace) -> str:
 
 
 def count_here(
-    source: Source, first: int, last: int, tally: Tally, interruption: Interruption
+    source: Source, first: int, last: int, tally: LatencyCounts, interruption: Interruption
 ) -> None:
     """Count into `tally`, which has a part after an interruption. Raises Interrupted."""
     with (
@@ -135,7 +135,7 @@ def count_here(
             interruption.check()
 
 
-def count_by_spark(source: Source, first: int, last: int) -> Tally:
+def count_by_spark(source: Source, first: int, last: int) -> LatencyCounts:
     """Count with Spark. Raises CountFailed."""
     spark = spark_session("rillway latency")
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -155,7 +155,7 @@ def count_by_spark(source: Source, first: int, last: int) -> Tally:
 
 
 def follow(
-    source: Source, options: argparse.Namespace, tally: Tally, interruption: Interruption
+    source: Source, options: argparse.Namespace, tally: LatencyCounts, interruption: Interruption
 ) -> None:
     """Print a line for each group at intervals, until a signal comes."""
     with Connection(url_of(source.url, source.journal)) as connection:
@@ -170,10 +170,10 @@ def follow(
                 print(f"{clock} {line}", flush=True)
 
 
-def rounds(follower: Follower, every: float, interruption: Interruption) -> Iterator[Tally]:
+def rounds(follower: Follower, every: float, interruption: Interruption) -> Iterator[LatencyCounts]:
     """Yield a tally of the acknowledgements of each `every` seconds, until a signal comes."""
     while not interruption.requested:
-        recent = Tally()
+        recent = LatencyCounts()
         ends = time.monotonic() + every
         while (left := ends - time.monotonic()) > 0 and not interruption.requested:
             recent.merge(follower.next_tally(min(int(left * 1000), WAIT_MS)))
@@ -183,7 +183,7 @@ def rounds(follower: Follower, every: float, interruption: Interruption) -> Iter
 # -- output ---------------------------------------------------------------------------------------
 
 
-def show(tally: Tally, options: argparse.Namespace) -> None:
+def show(tally: LatencyCounts, options: argparse.Namespace) -> None:
     """Write the requested files, then standard output, which may be closed."""
     if options.csv is not None:
         with options.csv.open("w", encoding="utf-8", newline="") as file:

@@ -91,7 +91,7 @@ class Latencies:
 
 
 @dataclass(slots=True)
-class Tally:
+class LatencyCounts:
     """The counts of a journal: latencies by group and consumer.
 
     `unreadable`: the number of entries that are not in the format of a journal.
@@ -107,7 +107,7 @@ class Tally:
     def of(self, group: str, consumer: str) -> Latencies:
         return self.latencies.setdefault((group, consumer), Latencies())
 
-    def merge(self, other: Tally) -> None:
+    def merge(self, other: LatencyCounts) -> None:
         for names, latencies in other.latencies.items():
             self.of(*names).merge(latencies)
         self.unreadable += other.unreadable

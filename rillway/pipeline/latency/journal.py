@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rillway.pipeline.arrow.decoder import fields_decoder, texts
-from rillway.pipeline.latency.distribution import Tally
+from rillway.pipeline.latency.distribution import LatencyCounts
 from rillway.pipeline.ranges.discovery import check_there
 from rillway.pipeline.wire.connection import Connection, ServerError
 from rillway.pipeline.wire.facts import as_map
@@ -53,12 +53,12 @@ def journal_name(connection: Connection, stream: str) -> str:
     return name if connection.slot(name) == connection.slot(stream) else f"{{{stream}}}:acks"
 
 
-def count(batch: pa.RecordBatch, stream: str, groups: Collection[str] = ()) -> Tally:
+def count(batch: pa.RecordBatch, stream: str, groups: Collection[str] = ()) -> LatencyCounts:
     """Count the acknowledgements of `stream` in entries of a journal, columns as in schema.py.
 
     `groups`: the groups to count; empty for all.
     """
-    tally = Tally()
+    tally = LatencyCounts()
     columns = _columns(batch)
     tally.unreadable = len(batch) - len(columns)
     wanted = pc.equal(columns["stream"], stream)
@@ -138,14 +138,14 @@ class Follower:
         self._decode = fields_decoder(journal)
         self.after = after
 
-    def next_tally(self, wait_ms: int) -> Tally:
+    def next_tally(self, wait_ms: int) -> LatencyCounts:
         """Return a tally of up to COUNT new entries; waits for the first at most `wait_ms`."""
         reply = self._connection.call(
             "XREAD", "COUNT", COUNT, "BLOCK", max(wait_ms, 1),
             "STREAMS", self._journal, format_id(self.after),
         )  # fmt: skip
         if not reply:
-            return Tally()
+            return LatencyCounts()
         [[_, entries]] = reply
         self.after = parse_id(entries[-1][0])
         return count(self._decode(entries), self._stream, self._groups)

@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from rillway.pipeline.cli.plots import drawn_figure
-from rillway.pipeline.latency.distribution import PERCENTILES, Distribution, Latencies, Tally
+from rillway.pipeline.latency.distribution import (
+    PERCENTILES,
+    Distribution,
+    Latencies,
+    LatencyCounts,
+)
 from rillway.plurals import count_of
 from rillway.text import text_table
 
@@ -26,7 +31,7 @@ BATCHES = (
 POINTS = (*PERCENTILES, "max")
 
 
-def lines(tally: Tally, stream: str) -> Iterator[str]:
+def lines(tally: LatencyCounts, stream: str) -> Iterator[str]:
     """Yield the whole report: a table for each measure, and a histogram for each group."""
     named = list(_rows(tally))
     if not named:
@@ -63,7 +68,7 @@ def histogram_lines(distribution: Distribution) -> Iterator[str]:
             yield f"Processed between {lower} and {upper} ms -> {share}"
 
 
-def short_lines(tally: Tally, stream: str) -> Iterator[str]:
+def short_lines(tally: LatencyCounts, stream: str) -> Iterator[str]:
     """Yield a line for each group, for the acknowledgements since the last report."""
     for group, latencies in tally.groups().items():
         parts = [f"{stream}/{group}: {latencies.count:,} acknowledged"]
@@ -76,7 +81,7 @@ def short_lines(tally: Tally, stream: str) -> Iterator[str]:
         yield ", ".join(parts)
 
 
-def write_csv(tally: Tally, file: TextIO) -> None:
+def write_csv(tally: LatencyCounts, file: TextIO) -> None:
     """Write a line for each group and consumer; unknown values are empty."""
     writer = csv.writer(file)
     points = [f"{measure}_{point}_ms" for measure in MEASURES for point in POINTS]
@@ -86,7 +91,7 @@ def write_csv(tally: Tally, file: TextIO) -> None:
         writer.writerow([group, consumer, one.count, *values])
 
 
-def _rows(tally: Tally) -> Iterator[tuple[str, str, Latencies]]:
+def _rows(tally: LatencyCounts) -> Iterator[tuple[str, str, Latencies]]:
     """Yield each group, then its consumers."""
     for group, together in tally.groups().items():
         yield group, EVERYBODY, together
@@ -100,7 +105,7 @@ MAX_CONSUMERS = 10
 ZERO_MS = 0.5
 
 
-def draw(tally: Tally, path: Path, title: str) -> None:
+def draw(tally: LatencyCounts, path: Path, title: str) -> None:
     """Write a PNG file. Raises PlotUnavailable, OSError."""
     with drawn_figure(path, title, columns=len(MEASURES)) as panels:
         for panel, (measure, meaning) in zip(panels, MEASURES.items(), strict=True):
@@ -116,7 +121,7 @@ def draw(tally: Tally, path: Path, title: str) -> None:
                 panel.legend(loc="lower right", fontsize="small")
 
 
-def curves(tally: Tally) -> list[tuple[str, str, Latencies]]:
+def curves(tally: LatencyCounts) -> list[tuple[str, str, Latencies]]:
     """Return (label, line style, latencies) of each group, and of its consumers if they are few."""
     found = []
     for group, together in tally.groups().items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from rillway.pipeline.latency.distribution import Tally
+from rillway.pipeline.latency.distribution import LatencyCounts
 from rillway.pipeline.latency.journal import NAMES, NUMBER, TIME_ID
 
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 COUNT, PENDING, TOTAL, UNREADABLE = "count", "pending", "total", "unreadable"
 
 
-def count_with_spark(entries: DataFrame, stream: str, groups: Collection[str] = ()) -> Tally:
+def count_with_spark(
+    entries: DataFrame, stream: str, groups: Collection[str] = ()
+) -> LatencyCounts:
     """Count `entries`, with the columns of schema.py; reads them once. Raises Spark's errors."""
     from pyspark.sql import functions as sql
 
@@ -36,7 +38,7 @@ def count_with_spark(entries: DataFrame, stream: str, groups: Collection[str] = 
         .groupBy("group", "consumer", "time.what", "time.ms")
         .count()
     )
-    tally = Tally()
+    tally = LatencyCounts()
     for group, consumer, what, ms, number in counted.toLocalIterator():
         if what == UNREADABLE:
             tally.unreadable += number

@@ -23,7 +23,7 @@ from rillway.plurals import count_of
 def log_batch(
     begin: Offset, end: Offset, facts: Mapping[str, StreamFacts], planned: Sequence[Task]
 ) -> None:
-    """`begin` has all streams of `end`. Entries that are not counted are estimated."""
+    """Log a batch. `begin` has all streams of `end`; uncounted entries are estimated."""
     streams = [name for name, each in end.items() if each.id > begin[name].id]
     left = {name: backlog(each.id, each.n, facts[name]) for name, each in end.items()}
     entries = sum(

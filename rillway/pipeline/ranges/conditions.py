@@ -73,7 +73,7 @@ class UnreadableLiteral(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How names and literals are read.
+    """The meaning of names and literals.
 
     `zone`: that of times without one, None if unknown. `prefix`: the prefix of the columns `id`,
     `ms` and `ts`. `instant`: returns the Unix ms of a time that is not in ISO 8601, None if it is

@@ -36,7 +36,7 @@ GO_ON = "option failOnDataLoss=false goes on with what is left"
 
 
 class LossPolicy:
-    """What to do about a loss.
+    """The reaction to a loss.
 
     `failOnDataLoss`: raise, or warn and continue with the rest. `remedy`: advice for the error.
 

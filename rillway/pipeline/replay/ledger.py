@@ -134,7 +134,7 @@ class Ledger:
             self.key,
             ReplayRefused(f"another client writes to {into}, or replays into it"),
             others=[into] if plan.keeps_ids else [],
-            looks=[("XINFO", "STREAM", into), ("XINFO", "GROUPS", into)],
+            reads=[("XINFO", "STREAM", into), ("XINFO", "GROUPS", into)],
             seen=self._saw,
         )
         self._has_begun = True
@@ -179,7 +179,7 @@ class Ledger:
 
     def finish(self) -> None:
         """Receive outstanding replies."""
-        self._key.look()
+        self._key.catch_up()
         self._key.close()
 
     def _saw(self, replies: list[Reply]) -> None:

@@ -163,7 +163,7 @@ class Ledger:
         self._pass(data, rows, origins)
         record = str(Record(self._batch, self._rows, self._hash.hexdigest(), self._mark)).encode()
         replies = self._watched.transact([data, *trims], rows + len(trims), record)
-        self._watched.look()
+        self._watched.catch_up()
         if has_error(replies[:rows]):
             self._undo(stored, replies[:rows])
         return replies

@@ -1,4 +1,4 @@
-"""What a server reports of a stream; positions are planned and checked by it."""
+"""Facts that a server reports of a stream, by which positions are planned and checked."""
 
 from __future__ import annotations
 

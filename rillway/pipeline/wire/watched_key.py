@@ -42,29 +42,29 @@ class WatchedKey:
         *,
         expiry: Sequence[Word] = (),
         others: Sequence[str] = (),
-        looks: Iterable[Sequence[Word]] = (),
+        reads: Iterable[Sequence[Word]] = (),
         seen: Callable[[list[Reply]], None] | None = None,
     ) -> None:
         """Watch the key.
 
         `changed` is raised when another client has changed a watched key. `expiry`: options of SET;
-        `others`: more keys to watch; `looks`: requests whose replies, errors included, go to `seen`
-        each time the key is watched, before anything is written.
+        `others`: more keys to watch; `reads`: requests whose replies, errors included, are passed
+        to `seen` each time the key is watched, before anything is written.
         """
         self.key = key
         self.value: bytes | None = None
         self._connection, self._changed, self._seen = connection, changed, seen
         self._expiry = tuple(expiry)
-        requests = [("WATCH", key, *others), ("GET", key), *looks]
+        requests = [("WATCH", key, *others), ("GET", key), *reads]
         self._watch = b"".join(pack(*words) for words in requests)
-        self._looks = len(requests) - 2
+        self._reads = len(requests) - 2
         self._node: Connection | None = None
         self._is_underway = False  # the replies to `_watch` are in flight
         self._is_known = False
-        self.look()
+        self.catch_up()
         self._is_known = True
 
-    def look(self) -> None:
+    def catch_up(self) -> None:
         """Receive the replies in flight. Raises `changed`."""
         self._following(lambda node: None)
 
@@ -132,7 +132,7 @@ class WatchedKey:
         if self._is_underway:
             self._node.receive()
             value = self._node.receive()
-            seen = self._node.receive_all(self._looks)
+            seen = self._node.receive_all(self._reads)
             self._is_underway = False
             for redirection in filter(is_redirection, seen):
                 raise redirection

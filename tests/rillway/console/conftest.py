@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from rillway.console.application import create
-from rillway.console.console import Console, Kind, Settings
+from rillway.console.console import Console, ConsoleSettings, Kind
 from rillway.console.data.link import Link
 from server.inprocess.server import InProcessClient, InProcessServer
 from tests.conftest import running
@@ -69,7 +69,7 @@ def open_console(server: InProcessServer, clock: list[float]) -> Open:
         def link(_: str, user: str | None = None, password: str | None = None) -> Link:
             return InProcessLink(server, user, password)
 
-        wanted = Settings(url="redis://127.0.0.1", **settings)
+        wanted = ConsoleSettings(url="redis://127.0.0.1", **settings)
         return opened(Console(wanted, kind, lambda: clock[0], link))
 
     return open_

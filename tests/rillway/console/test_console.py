@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import redis
 
-from rillway.console.console import Console, Kind, Settings, kind_of
+from rillway.console.console import Console, ConsoleSettings, Kind, kind_of
 from rillway.console.data.link import with_user
 from rillway.console.watch import SHARE
 from server.inprocess.server import InProcessClient
@@ -15,7 +15,7 @@ from tests.rillway.console.conftest import Open
 
 
 def test_dead_letters_are_beside_their_stream_unless_it_is_said() -> None:
-    settings = Settings("redis://127.0.0.1", dead_letters={b"a": b"b"})
+    settings = ConsoleSettings("redis://127.0.0.1", dead_letters={b"a": b"b"})
     assert settings.dead_letters_of(b"a") == b"b"
     assert settings.dead_letters_of(b"\xff") == b"\xff:dead"
 
@@ -86,15 +86,15 @@ async def test_without_the_right_to_select_there_is_one_database(
 
 @pytest.mark.integration
 async def test_whether_a_login_is_needed_is_what_the_server_says(real: Any, url: str) -> None:
-    assert await kind_of(Settings(url)) is Kind.OPEN
-    assert await kind_of(Settings(url, password="geheim")) is Kind.PASSWORD
+    assert await kind_of(ConsoleSettings(url)) is Kind.OPEN
+    assert await kind_of(ConsoleSettings(url, password="geheim")) is Kind.PASSWORD
     real.config_set("requirepass", "secret")
     try:
-        assert await kind_of(Settings(url)) is Kind.ACL
-        assert await kind_of(Settings(with_user(url, "default", "secret"))) is Kind.OPEN
+        assert await kind_of(ConsoleSettings(url)) is Kind.ACL
+        assert await kind_of(ConsoleSettings(with_user(url, "default", "secret"))) is Kind.OPEN
         with pytest.raises(redis.AuthenticationError):
-            await kind_of(Settings(with_user(url, "default", "wrong")))
-        console = Console(Settings(url), Kind.ACL)
+            await kind_of(ConsoleSettings(with_user(url, "default", "wrong")))
+        console = Console(ConsoleSettings(url), Kind.ACL)
         assert await console.log_in("", "wrong") is None
         assert await console.log_in("", "secret") is not None
         await console.close()
@@ -105,4 +105,4 @@ async def test_whether_a_login_is_needed_is_what_the_server_says(real: Any, url:
 
 async def test_a_server_that_is_not_there_is_an_error() -> None:
     with pytest.raises(redis.ConnectionError):
-        await kind_of(Settings("redis://127.0.0.1:1"))
+        await kind_of(ConsoleSettings("redis://127.0.0.1:1"))

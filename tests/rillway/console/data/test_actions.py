@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from rillway.console.data import actions
-from rillway.console.data.actions import Outcome, Refused
+from rillway.console.data.actions import ActionResult, Refused
 from rillway.console.data.link import Link
 
 pytestmark = pytest.mark.integration
@@ -37,7 +37,7 @@ async def test_an_entry_is_added(link: Link, real: Any) -> None:
 
 async def test_what_a_consumer_has_acknowledged_is_gone(link: Link, stream: Any) -> None:
     stream.xack("s", "g", "2-0")
-    assert await actions.acknowledge(link, 0, b"s", b"g", IDS) == Outcome(2, ["2-0"])
+    assert await actions.acknowledge(link, 0, b"s", b"g", IDS) == ActionResult(2, ["2-0"])
     assert pending(stream) == []
 
 
@@ -46,7 +46,7 @@ async def test_what_another_consumer_got_just_now_is_gone(link: Link, stream: An
     stream.xack("s", "g", "3-0")
     stream.xclaim("s", "g", "bert", 0, ["2-0"])
     found = await actions.claim(link, 0, b"s", b"g", IDS, b"carla", 30_000)
-    assert found == Outcome(1, ["2-0", "3-0"])
+    assert found == ActionResult(1, ["2-0", "3-0"])
     assert pending(stream) == [("1-0", "carla"), ("2-0", "bert")]
 
 
@@ -54,14 +54,14 @@ async def test_dead_letters_leave_and_come_back(link: Link, stream: Any) -> None
     stream.xack("s", "g", "1-0")
     stream.xdel("s", "3-0")
     found = await actions.dead_letter(link, 0, b"s", b"g", IDS, b"s:dead")
-    assert found == Outcome(1, ["1-0", "3-0"])
+    assert found == ActionResult(1, ["1-0", "3-0"])
     [(letter_id, letter)] = stream.xrange("s:dead")
     assert letter[b"rillway-id"] == b"2-0" and b"by hand" in letter[b"rillway-error"]
     letter_name = letter_id.decode()
     found = await actions.redrive(link, 0, b"s", b"s:dead", [letter_name, "9-9"])
-    assert found == Outcome(1, ["9-9"])
+    assert found == ActionResult(1, ["9-9"])
     assert stream.xlen("s:dead") == 0 and stream.xrevrange("s")[0][1] == {b"id": b"2-0"}
-    assert await actions.redrive(link, 0, b"s", b"s:dead", [letter_name]) == Outcome(
+    assert await actions.redrive(link, 0, b"s", b"s:dead", [letter_name]) == ActionResult(
         0, [letter_name]
     )
 

@@ -9,7 +9,7 @@ import pytest
 
 from rillway.demo.departures.audit import Check, Evidence, Ledger, audit
 from rillway.demo.departures.data_set import Departure
-from rillway.demo.departures.tally import Tally
+from rillway.demo.departures.tally import Counters
 
 DEPARTURES = [
     Departure(1_000, "UA", "1", "N1", "JFK", "BOS", "0"),
@@ -19,8 +19,8 @@ DEPARTURES = [
 IDS = [b"1000-0", b"1000-1", b"2000-0"]
 
 
-def make_tally(delivered: int, claimed: int, acknowledged: int) -> Tally:
-    tally = Tally.create()
+def make_tally(delivered: int, claimed: int, acknowledged: int) -> Counters:
+    tally = Counters.create()
     tally.add_delivered(delivered)
     tally.add_claimed(claimed)
     tally.add_acknowledged(acknowledged)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rillway.demo.departures.consumer import CRASH_HOLDING, Assignment, Consumer, Entry
-from rillway.demo.departures.tally import Tally
+from rillway.demo.departures.tally import Counters
 
 ASSIGNMENT = Assignment(
     url="redis://127.0.0.1:1", stream="s", group="g", ledger="l", name="consumer-01"
@@ -63,7 +63,7 @@ class FakeServer:
 
 
 def make_consumer(assignment: Assignment = ASSIGNMENT) -> tuple[Consumer, Any]:
-    consumer = Consumer(assignment, Tally.create())
+    consumer = Consumer(assignment, Counters.create())
     server: Any = FakeServer()
     consumer.client = server
     return consumer, server

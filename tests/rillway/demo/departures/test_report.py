@@ -9,11 +9,11 @@ from rillway.demo.departures.report import (
     consumer_table,
     latency_lines,
 )
-from rillway.demo.departures.tally import Tally
+from rillway.demo.departures.tally import Counters
 
 
-def make_tally(*latencies_ms: float) -> Tally:
-    tally = Tally.create()
+def make_tally(*latencies_ms: float) -> Counters:
+    tally = Counters.create()
     for latency_ms in latencies_ms:
         tally.add_latency(latency_ms)
     return tally
@@ -39,7 +39,7 @@ def test_without_entries_there_is_no_histogram() -> None:
 
 
 def test_the_consumer_table_says_who_crashed_and_what_was_left_behind() -> None:
-    healthy, unlucky = Tally.create(), Tally.create()
+    healthy, unlucky = Counters.create(), Counters.create()
     healthy.add_delivered(10)
     healthy.add_claimed(3)
     healthy.add_acknowledged(13)

@@ -8,17 +8,17 @@ import signal
 
 import pytest
 
-from rillway.demo.departures.tally import LATENCY_BOUNDS_MS, Tally
+from rillway.demo.departures.tally import LATENCY_BOUNDS_MS, Counters
 
 
-def count_and_die(tally: Tally) -> None:
+def count_and_die(tally: Counters) -> None:
     tally.add_delivered(7)
     tally.add_acknowledged(3)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_what_is_neither_acknowledged_nor_lost_is_unacknowledged() -> None:
-    tally = Tally.create()
+    tally = Counters.create()
     tally.add_delivered(10)
     tally.add_claimed(5)
     tally.add_acknowledged(12)
@@ -27,7 +27,7 @@ def test_what_is_neither_acknowledged_nor_lost_is_unacknowledged() -> None:
 
 
 def test_a_tally_begins_unready_and_empty() -> None:
-    tally = Tally.create()
+    tally = Counters.create()
     assert not tally.ready
     assert tally.unacknowledged == 0
     assert not any(tally.latencies())
@@ -52,7 +52,7 @@ def test_a_tally_begins_unready_and_empty() -> None:
 def test_a_latency_falls_into_the_class_whose_lower_bound_it_reaches(
     latency_ms: float, expected_class: int
 ) -> None:
-    tally = Tally.create()
+    tally = Counters.create()
     tally.add_latency(latency_ms)
     counts = list(tally.latencies())
     assert len(counts) == len(LATENCY_BOUNDS_MS) + 1
@@ -61,7 +61,7 @@ def test_a_latency_falls_into_the_class_whose_lower_bound_it_reaches(
 
 @pytest.mark.integration
 def test_the_counters_survive_a_process_that_is_killed() -> None:
-    tally = Tally.create()
+    tally = Counters.create()
     # Forked, where the demo spawns: a test module is no importable name in a fresh interpreter.
     process = multiprocessing.get_context("fork").Process(target=count_and_die, args=(tally,))
     process.start()

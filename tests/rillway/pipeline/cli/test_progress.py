@@ -9,8 +9,8 @@ import pytest
 from rillway.pipeline.cli.progress import (
     BarDisplay,
     LineDisplay,
+    OncePerMinute,
     Progress,
-    Said,
     choose_display,
 )
 
@@ -77,9 +77,9 @@ def test_a_bar_shows_the_line_and_keeps_notes(monkeypatch: pytest.MonkeyPatch) -
 
 def test_what_is_said_is_not_said_again_for_a_minute() -> None:
     now = [10.0]
-    said = Said(lambda: now[0])
-    assert (said.lets("a"), said.lets("a"), said.lets("b")) == (True, False, True)
+    said = OncePerMinute(lambda: now[0])
+    assert (said.allows("a"), said.allows("a"), said.allows("b")) == (True, False, True)
     now[0] += 59.9
-    assert not said.lets("a")
+    assert not said.allows("a")
     now[0] += 0.2
-    assert (said.lets("a"), said.lets("a")) == (True, False)
+    assert (said.allows("a"), said.allows("a")) == (True, False)

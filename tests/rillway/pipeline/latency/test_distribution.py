@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rillway.pipeline.latency.distribution import BOUNDS_MS, Distribution, Tally
+from rillway.pipeline.latency.distribution import BOUNDS_MS, Distribution, LatencyCounts
 
 TIMES = st.lists(st.integers(0, 100_000), min_size=1, max_size=50)
 
@@ -60,7 +60,7 @@ def test_the_classes_are_those_of_the_tutorial_where_there_are_most() -> None:
 
 
 def test_a_group_is_the_sum_of_its_consumers() -> None:
-    tally = Tally()
+    tally = LatencyCounts()
     for consumer, ms in [("a", 1), ("b", 3), ("a", 5)]:
         latencies = tally.of("g", consumer)
         latencies.count += 1
@@ -70,7 +70,7 @@ def test_a_group_is_the_sum_of_its_consumers() -> None:
     assert tally.groups()["g"].pending.counts == {1: 1, 3: 1, 5: 1}
     assert list(tally.consumers("g")) == ["a", "b"]
     assert tally.count == 4
-    twice = Tally(unreadable=1)
+    twice = LatencyCounts(unreadable=1)
     twice.merge(tally)
     twice.merge(tally)
     assert (twice.count, twice.unreadable) == (8, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rillway.pipeline.latency.distribution import Tally
+from rillway.pipeline.latency.distribution import LatencyCounts
 from rillway.pipeline.latency.journal import (
     NAMES,
     Follower,
@@ -28,7 +28,9 @@ from tests.rillway.pipeline.latency.journals import (
 from tests.rillway.pipeline.scene import add
 
 
-def times(tally: Tally, measure: str, group: str = "g", consumer: str = "c") -> dict[int, int]:
+def times(
+    tally: LatencyCounts, measure: str, group: str = "g", consumer: str = "c"
+) -> dict[int, int]:
     return dict(getattr(tally.of(group, consumer), measure).counts)
 
 
@@ -95,7 +97,7 @@ def test_entries_of_others_are_counted_and_left_out() -> None:
 
 def test_it_does_not_matter_how_a_journal_is_cut() -> None:
     batch = as_batch(mixed())
-    whole, parts = count(batch, "s"), Tally()
+    whole, parts = count(batch, "s"), LatencyCounts()
     for start in range(0, len(batch), 7):
         parts.merge(count(batch.slice(start, 7), "s"))
     assert parts == whole

@@ -6,7 +6,7 @@ import csv
 import io
 from pathlib import Path
 
-from rillway.pipeline.latency.distribution import Distribution, Tally
+from rillway.pipeline.latency.distribution import Distribution, LatencyCounts
 from rillway.pipeline.latency.journal import count
 from rillway.pipeline.latency.report import (
     MAX_CONSUMERS,
@@ -20,7 +20,7 @@ from rillway.pipeline.latency.report import (
 from tests.rillway.pipeline.latency.journals import NOW_MS, acknowledgement, as_batch, mixed
 
 
-def tally() -> Tally:
+def tally() -> LatencyCounts:
     """100 entries of two consumers, which took 1 to 100 ms; and one that was given back."""
     entries = [
         acknowledgement(consumer=f"c{ms % 2}", delivered=NOW_MS + 10, acked=NOW_MS + 10 + ms)
@@ -77,14 +77,14 @@ def test_what_is_no_journal_is_mentioned() -> None:
     found = count(as_batch([[b"f", b"v"], acknowledgement()]), "s")
     last = list(lines(found, "s"))[-1]
     assert last == "left out: 1 entry of the journal, none of a journal's"
-    assert list(lines(Tally(), "s")) == ["s: no acknowledgements"]
+    assert list(lines(LatencyCounts(), "s")) == ["s: no acknowledgements"]
 
 
 def test_what_has_come_in_is_a_line_for_each_group() -> None:
     assert list(short_lines(tally(), "s")) == [
         "s/g: 101 acknowledged, pending p50 50 p99 99 max 100 ms, total p50 61 p99 110 max 5,000 ms"
     ]
-    assert list(short_lines(Tally(), "s")) == []
+    assert list(short_lines(LatencyCounts(), "s")) == []
 
 
 def test_the_table_is_a_csv_file_too() -> None:
@@ -107,7 +107,7 @@ def test_groups_and_consumers_are_drawn(tmp_path: Path) -> None:
 
 def test_a_picture_of_nothing_is_empty(tmp_path: Path) -> None:
     path = tmp_path / "latency.png"
-    draw(Tally(), path, "s")
+    draw(LatencyCounts(), path, "s")
     assert path.read_bytes().startswith(PNG)
 
 

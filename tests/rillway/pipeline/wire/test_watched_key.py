@@ -21,14 +21,14 @@ class Changed(Exception):
 def test_the_value_and_the_writes_are_there_together(link: Connection) -> None:
     found: list[list[Reply]] = []
     looks = [("XLEN", "s"), ("NOSUCH",)]
-    key = WatchedKey(link, "k", Changed(), expiry=("EX", 100), looks=looks, seen=found.append)
+    key = WatchedKey(link, "k", Changed(), expiry=("EX", 100), reads=looks, seen=found.append)
     assert found[0][0] == 0
     assert isinstance(found[0][1], ServerError)
     for number in (1, 2):
         value = b"%d" % number
         replies = key.transact([ADD, pack("PING")], 2, value)
         assert replies[1] == b"PONG"
-        key.look()
+        key.catch_up()
         assert (key.value, found[-1][0], len(found)) == (value, number, number + 1)
     assert link.call("TTL", "k") > 0
     key.set_back(b"1")
@@ -56,7 +56,7 @@ def test_nothing_is_done_if_another_client_has_changed_a_key(
 def test_a_change_between_transaction_and_look_is_seen(link: Connection) -> None:
     key = WatchedKey(link, "k", Changed())
     key.transact([pack("APPEND", "k", "x")], 1, b"1")
-    key.look()
+    key.catch_up()
     # What the transaction itself does to the key before it is set is not.
     assert key.value == b"1"
     with Connection(link.url) as other:
@@ -69,7 +69,7 @@ def test_a_transaction_that_the_server_refuses_says_why(link: Connection) -> Non
     key = WatchedKey(link, "k", Changed())
     with pytest.raises(ServerError, match="unknown command"):
         key.transact([ADD, pack("NOSUCH")], 2, b"1")
-    key.look()
+    key.catch_up()
     assert link.call("EXISTS", "s", "k") == 0
 
 
