@@ -96,7 +96,7 @@ class RoundStream:
         *earlier, marker = markers
         others = {name: found.seen.markers.get(name) for name in earlier}
         return MarkerMove(
-            marker, found.marker, found.anchor, found.end.id, None, found.anchor, branch, others
+            marker, found.marker_at, found.anchor, found.end.id, None, found.anchor, branch, others
         )
 
     def archived(self, marker: str, group: str) -> Archived:

@@ -58,7 +58,7 @@ class Recognised:
     """The result of recognising a stream: where and how archiving continues.
 
     `end`: the position after which archiving continues; `anchor`: the last archived entry that is
-    live; `marker`: the marker's position, None if it must be created; `is_changed`: True if the
+    live; `marker_at`: the marker's position, None if it must be created; `is_changed`: True if the
     state must be committed even without new entries; `is_proven`: True if the marker itself proves
     that the history is the same.
     """
@@ -66,7 +66,7 @@ class Recognised:
     state: StreamState
     end: Position
     anchor: Anchor | None
-    marker: int | None
+    marker_at: int | None
     seen: Sighting
     is_changed: bool = False
     is_proven: bool = False

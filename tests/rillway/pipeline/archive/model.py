@@ -109,7 +109,7 @@ class NoLeases:
 
 
 class Steps:
-    """An archiver that does one step when it is told to, in a thread that waits otherwise."""
+    """An archiver in a thread of its own, which does one step at a time on demand."""
 
     def __init__(self, root: Path, settings: ArchiverSettings, streams: Sequence[str]) -> None:
         self.streams = streams

@@ -538,7 +538,7 @@ def test_a_lease_that_is_lost_of_a_stream_without_new_entries_ends_nothing(
 def test_a_commit_whose_answer_was_lost_is_found_and_its_files_stay(
     link: Connection, table: ArchiveTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An object store's client puts the version again, and is told that it is there."""
+    """An object store's client repeats the put of a version, and learns that it exists."""
     real = ArchiveTable.append
 
     def unanswered(*words: Any) -> None:

@@ -100,7 +100,7 @@ def test_a_task_that_finds_more_than_estimated_ends_the_batch(
     parts = add_uneven(link)
     batch = written(link, tmp_path, parts, 20_000)
     batch.check(store_of(tmp_path))
-    # What other tasks had read behind it is gone.
+    # Entries that other tasks read after it are dropped.
     assert batch.rows == 20_000
     assert batch.reads["s"][-1].end == parse_id("20000-0")
     assert len(list(tmp_path.rglob("*.parquet"))) == len(batch.files)

@@ -197,7 +197,7 @@ def test_what_groups_need_stays_on_every_node(link: Connection, table: ArchiveTa
 def test_a_stream_that_is_made_again_is_known_by_its_cluster(
     link: Connection, made: nodes.Cluster, table: ArchiveTable
 ) -> None:
-    """Alone, and on another node than before: some server of the cluster is the one of before."""
+    """Alone, and on another node: some server of the cluster is the one on record."""
     add(link, 1, 10)
     settings = ArchiverSettings(link.url)
     Archiver(table, LocalEngine(), settings).archive("clicks")

@@ -207,7 +207,7 @@ def test_a_stream_that_has_changed_under_watch_is_checked_again(
 def after_the_first_check(
     monkeypatch: pytest.MonkeyPatch, link: Connection, *words: str, module: Any = trim_module
 ) -> list[int]:
-    """Somebody else's request comes between check and trim; returns the checks, as they come."""
+    """Runs another client's request between check and trim; returns the checks in order."""
     real = groups_module.floor_of
     checks: list[int] = []
 

@@ -79,7 +79,7 @@ def test_only_what_is_idle_is_moved(stream: Connection, capsys: pytest.CaptureFi
 
 @pytest.fixture
 def four_rounds(stream: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told to stop after four; between the third and the fourth, 7 fails as well."""
+    """It is stopped after four entries; between the third and the fourth, 7 fails as well."""
     rounds = iter(range(1, 5))
 
     def wait(interruption: Interruption, seconds: float) -> bool:

@@ -98,7 +98,7 @@ def test_what_fails_is_not_asked_again_in_the_round() -> None:
 
 
 class Hanging(Mirror):
-    """Answers when it is told to."""
+    """A catalogue that answers on demand."""
 
     def __init__(self) -> None:
         self.calls, self.may_answer = 0, threading.Event()

@@ -17,7 +17,7 @@ from tests.rillway.pipeline.archive.scene import STREAM, add_many, live_ids
 
 @pytest.fixture
 def root(link: Connection, tmp_path: Path) -> Path:
-    """Of an archive that is gone."""
+    """The folder of a deleted archive."""
     add_many(link, 5)
     add_many(link, 5, stream="other")
     root = tmp_path / "archive"

@@ -175,7 +175,7 @@ def test_a_copy_that_has_everything_is_the_same(scene: Scene) -> None:
 def test_a_tail_that_a_failover_lost_is_archived_beside_what_came_instead(
     scene: Scene, lost: int, below: int, above: int
 ) -> None:
-    """The copy of before the last entries takes over; its clock is behind, then ahead."""
+    """A copy without the last entries takes over; its clock is slow, then fast."""
     scene.add(101, 130 - lost)
     older = dump(scene.link)
     scene.add(131 - lost, 130)

@@ -136,7 +136,7 @@ def test_repair_reports_what_it_did_and_what_is_left(
 
 @pytest.fixture
 def as_nobody(root: Path) -> Iterator[Path]:
-    """An archive of root's, which nobody may look at; rights are no obstacle to root itself."""
+    """An archive that only root may read; as root, permissions do not matter."""
     if os.geteuid() != 0:
         yield root
         return
