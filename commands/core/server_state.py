@@ -83,7 +83,7 @@ class LinkPhase(Enum):
 
 
 class BacklogFacts(Protocol):
-    """The facts about the backlog that INFO reports (server/replication/primary/backlog.py)."""
+    """The facts about the backlog that INFO reports (server/replication/primary/feed.py)."""
 
     @property
     def first_offset(self) -> int:

@@ -16,10 +16,8 @@ from collections.abc import Callable
 
 from server import clock
 from server.check import presentation
-from server.check.folder import data_files
-from server.check.inspection import FileReport, Inspector, Problem, Report
+from server.check.inspection import FileReport, Inspector, Problem, Report, cut, data_files
 from server.check.presentation import Paint, plain
-from server.check.repair import cut
 from server.persistence.files import Files, OsFiles
 from server.printable import printable
 

@@ -14,19 +14,170 @@ import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from heapq import nlargest
 
 from commands.core.instance import Instance
-from server.check.contents import Contents, count_contents
 from server.inprocess.server import InProcessServer
-from server.persistence.files import Buffer, Files
+from server.persistence.files import Buffer, Files, write_all
 from server.persistence.loading.replay import Replay, UnreplayableRequest
 from server.persistence.loading.snapshot_restore import SnapshotRestore, UnfitContent
 from storage.append_only import manifest as manifests
 from storage.append_only.manifest import ManifestError
 from storage.append_only.reader import DamagedFile, RequestFile, TornFile
+from storage.keyspace.database import Database
 from storage.redis_format.primitives import CHECKSUM_BYTES, NO_CHECKSUM, CorruptSnapshot
 from storage.snapshot.format import ForeignSnapshot, begins_snapshot
 from storage.snapshot.reader import SnapshotReader, UnsupportedValue
+from storage.stream import Stream
+
+
+def data_files(files: Files, path: str) -> list[str]:
+    """The manifest (or the append-only file without one) and the snapshots in a folder.
+
+    The names that a configuration gives them are not known, so endings decide. A path that is no
+    folder is returned as it is. Raises OSError.
+    """
+    try:
+        names = files.names(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return [path]
+    manifests = _ending(names, ".manifest")
+    for folder in names:
+        with contextlib.suppress(OSError):  # a file, or the folder of something else
+            inner = files.names(os.path.join(path, folder))
+            manifests += [f"{folder}/{name}" for name in _ending(inner, ".manifest")]
+    found = (manifests or _ending(names, ".aof")) + _ending(names, ".rdb")
+    return [os.path.join(path, name) for name in found]
+
+
+def _ending(names: list[str], suffix: str) -> list[str]:
+    """The names with an ending, but for those of files that were not finished."""
+    return [name for name in names if name.endswith(suffix) and not name.startswith("temp-")]
+
+
+# How many of the largest streams are listed.
+BIGGEST_STREAMS = 5
+
+# The plural of each type's name, which is its field of DatabaseContents.
+COUNTED_AS = {
+    b"stream": "streams",
+    b"string": "strings",
+    b"list": "lists",
+    b"set": "sets",
+    b"zset": "sorted_sets",
+    b"hash": "hashes",
+}
+
+
+@dataclass
+class DatabaseContents:
+    """Counts of one database that is not empty."""
+
+    index: int
+    keys: int = 0
+    strings: int = 0
+    streams: int = 0
+    expiring: int = 0  # keys with a time to live
+    expired: int = 0  # of these, past it
+    entries: int = 0
+    groups: int = 0
+    consumers: int = 0
+    pending: int = 0
+    lists: int = 0
+    sets: int = 0
+    sorted_sets: int = 0
+    hashes: int = 0
+
+
+@dataclass
+class BigStream:
+    """One of the streams with the most entries."""
+
+    database: int
+    key: str
+    entries: int
+    groups: int
+    pending: int
+
+
+@dataclass
+class Contents:
+    """Counts of all databases."""
+
+    databases: list[DatabaseContents] = field(default_factory=list)
+    biggest_streams: list[BigStream] = field(default_factory=list)
+
+
+def count_contents(databases: list[Database], now_ms: int) -> Contents:
+    """Count everything. Looks at every key once."""
+    contents = Contents([_count(db, now_ms) for db in databases if len(db)])
+    streams = [
+        (value.length, db.index, key, value)
+        for db in databases
+        for key, value in db.values.items()
+        if isinstance(value, Stream)
+    ]
+    for length, index, key, stream in nlargest(BIGGEST_STREAMS, streams, key=lambda s: s[0]):
+        pending = sum(len(group.pending) for group in stream.groups.values())
+        contents.biggest_streams.append(
+            BigStream(index, printable(key), length, len(stream.groups), pending)
+        )
+    return contents
+
+
+def _count(db: Database, now_ms: int) -> DatabaseContents:
+    counts = DatabaseContents(db.index, keys=len(db), expiring=len(db.expires))
+    counts.expired = sum(db.is_expired(key, now_ms) for key in db.expires)
+    for value in db.values.values():
+        name = COUNTED_AS[value.type_name]
+        setattr(counts, name, getattr(counts, name) + 1)
+        if not isinstance(value, Stream):
+            continue
+        counts.entries += value.length
+        counts.groups += len(value.groups)
+        for group in value.groups.values():
+            counts.consumers += len(group.consumers)
+            counts.pending += len(group.pending)
+    return counts
+
+
+def printable(text: bytes) -> str:
+    """A key as text: control bytes, and bytes that are not UTF-8, are escaped."""
+    decoded = text.decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in decoded)
+
+
+def cut(files: Files, path: str, size: int) -> str:
+    """Truncate a file to `size` bytes; the rest goes to `<path>.cut-<size>`.
+
+    The copy is synced to disk before the file is truncated. Returns its path; raises OSError.
+    """
+    rest = files.buffer(path)[size:]
+    copy_path = _free_name(files, f"{path}.cut-{size}")
+    copy = files.create(copy_path)
+    try:
+        write_all(copy, rest)
+        copy.sync()
+    finally:
+        copy.close()
+    files.sync_directory(os.path.dirname(path) or ".")
+    file = files.append(path)
+    try:
+        file.truncate(size)
+        file.sync()
+    finally:
+        file.close()
+    return copy_path
+
+
+def _free_name(files: Files, wanted: str) -> str:
+    """An unused name: an earlier copy is never overwritten."""
+    name, number = wanted, 1
+    while files.exists(name):
+        number += 1
+        name = f"{wanted}-{number}"
+    return name
+
 
 # Called with the path, the bytes read so far, and the size.
 Progress = Callable[[str, int, int], object]

@@ -11,8 +11,16 @@ import time
 from collections.abc import Callable
 from typing import TypeAlias
 
-from server.check.contents import Contents, DatabaseContents
-from server.check.inspection import BOTH, MANIFEST, SNAPSHOT, FileReport, Problem, Report
+from server.check.inspection import (
+    BOTH,
+    MANIFEST,
+    SNAPSHOT,
+    Contents,
+    DatabaseContents,
+    FileReport,
+    Problem,
+    Report,
+)
 from server.printable import printable
 
 # Puts a text in a colour, where that is shown.

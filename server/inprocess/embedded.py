@@ -32,11 +32,10 @@ from server.log_file import LEVELS
 from server.loop.connection import Connection
 from server.loop.server import Server
 from server.loop.service import LoopEnvironment, Service, resident_bytes
-from server.persistence.append_only.sync_thread import Job
+from server.persistence.append_only.directory import Job
 from server.persistence.children import Children
 from server.persistence.files import Files
-from server.replication.network import Outside, Pipe
-from server.replication.sockets import Sockets
+from server.replication.sockets import Outside, Pipe, Sockets
 from server.user_files import InvalidUsers
 
 # Lines of the log that are kept.

@@ -37,8 +37,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from server.persistence.files import Buffer, File
-from server.persistence.folder_lock import FolderInUse
+from server.persistence.files import Buffer, File, FolderInUse
 
 Chooser = Callable[[int], int]
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from server.persistence.files import File
-from server.replication.network import Pipe, Receiver, Wire
+from server.replication.sockets import Pipe, Receiver, Wire
 
 _MAX_ROUNDS = 100_000
 

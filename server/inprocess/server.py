@@ -42,8 +42,8 @@ from server.inprocess.children import InProcessChildren
 from server.inprocess.memory_files import MemoryFiles
 from server.inprocess.memory_network import Network
 from server.loop.server import Environment, Server, Timer
-from server.persistence.append_only.sync_thread import ManualSyncer
-from server.replication.network import Outside
+from server.persistence.append_only.directory import ManualSyncer
+from server.replication.sockets import Outside
 from server.requests.dispatch import NEVER_NS
 from server.requests.session import Session
 

@@ -4,7 +4,6 @@ server:       the assembly of a server, whatever runs it
 service:      the server process
 listeners:    the sockets that accept clients
 connection:   a client's socket
-closings:     the sockets of peers that have gone
 cycle:        the end of a cycle
 cron:         periodic work
 scheduler:    background work between cycles

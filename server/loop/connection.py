@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import select
 import socket
+from asyncio import Transport
+from collections import deque
 from collections.abc import Callable
 from time import time_ns
 from typing import cast
@@ -25,11 +27,35 @@ from commands.core.host import DETACHED
 from commands.core.instance import Instance
 from commands.core.stats import Stats
 from protocol import replies
-from server.loop.closings import Closings
 from server.loop.cycle import EventLoopCycle
 from server.requests.dispatch import Dispatcher
 from server.requests.session import Session
 from server.requests.turns import Turns
+
+# Well below a millisecond.
+AT_ONCE = 30
+
+
+class Closings:
+    """The transports of one server that are to be closed."""
+
+    def __init__(self, schedule: Callable[[Callable[[], None]], object]) -> None:
+        """`schedule` runs a callback after the loop has polled."""
+        self._schedule = schedule
+        self._transports: deque[Transport] = deque()
+
+    def add(self, transport: Transport) -> None:
+        """Close a transport soon, once what it has buffered is sent."""
+        if not self._transports:
+            self._schedule(self._close_some)
+        self._transports.append(transport)
+
+    def _close_some(self) -> None:
+        for _ in range(min(AT_ONCE, len(self._transports))):
+            self._transports.popleft().close()
+        if self._transports:
+            self._schedule(self._close_some)
+
 
 # After a read of this many bytes the socket probably holds more, ...
 _LONG_READ_BYTES: cython.Py_ssize_t = 128 * 1024

@@ -9,15 +9,167 @@ addresses.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import socket
+import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from commands.config.configuration import Configuration
 from server.tls.handshakes import Handshakes, Listener
-from server.unix_socket import SocketFile, give_to_group, make_way
+
+
+def make_way(path: str) -> None:
+    """Remove a socket without a listener. Raises OSError if `path` is anything else."""
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise OSError(errno.EEXIST, "there is a file of that name, which is not a socket", path)
+    if _is_listened_on(path):
+        raise OSError(errno.EADDRINUSE, "another server listens there", path)
+    os.unlink(path)
+
+
+def _is_listened_on(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            return False
+        except BlockingIOError:
+            pass  # there is a listener, with a full queue
+    return True
+
+
+def give_to_group(path: str, name: str) -> None:
+    """Make a group the file's. Raises OSError: others than `unixsocketgroup` must not connect."""
+    import grp  # needed by few
+
+    try:
+        os.chown(path, -1, grp.getgrnam(name).gr_gid)
+    except KeyError:
+        raise OSError(errno.EINVAL, f"there is no group '{name}' (unixsocketgroup)") from None
+    except OSError as error:
+        reason = f"{path}: unixsocketgroup {name}: {error.strerror}"
+        raise OSError(error.errno, reason) from None
+
+
+class SocketFile:
+    """The socket file that this server has created at `path`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._made = os.lstat(path)
+
+    def remove(self) -> None:
+        """Remove it, if it is still the one that this server created."""
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.lstat(self.path), self._made):
+                os.unlink(self.path)
+
+
+_LISTENING = "0A"
+
+
+def port_in_use(directive: str, port: int, free: int | None, proc: str = "/proc") -> str:
+    """`port 6379 is in use by redis-server, pid 123; try --port 6380`.
+
+    `free` is a port that is not taken; None if there is none.
+    """
+    user = listener(port, proc)
+    by = f" by {user}" if user else ""
+    advice = f"; try --{directive} {free}" if free else ""
+    return f"port {port} is in use{by}{advice}"
+
+
+def listener(port: int, proc: str = "/proc") -> str | None:
+    """The program that listens on a port, and its process ID; None if that cannot be read."""
+    sockets = {f"socket:[{inode}]" for inode in _listening_sockets(port, proc)}
+    for pid in filter(str.isdecimal, _names(proc)):
+        for descriptor in _names(f"{proc}/{pid}/fd"):
+            with contextlib.suppress(OSError):  # it was closed meanwhile
+                if os.readlink(f"{proc}/{pid}/fd/{descriptor}") in sockets:
+                    return f"{_program(f'{proc}/{pid}')}, pid {pid}"
+    return None
+
+
+def _program(process: str) -> str:
+    """The name of a process; with the module, where Python runs one."""
+    name, words = _lines(f"{process}/comm")[0], _lines(f"{process}/cmdline")[0].split("\0")
+    return f"{name} -m {words[2]}" if words[1:2] == ["-m"] else name
+
+
+def first_free(port: int, is_free: Callable[[int], bool]) -> int | None:
+    """The first port above `port` that is free; None if none of the next hundred is."""
+    return next(filter(is_free, range(port + 1, min(port + 101, 65_536))), None)
+
+
+def _listening_sockets(port: int, proc: str) -> Iterator[str]:
+    """The inodes of the sockets that listen on a port."""
+    for table in ("tcp", "tcp6"):
+        for line in _lines(f"{proc}/net/{table}")[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == _LISTENING and int(local.rpartition(":")[2], 16) == port:
+                yield inode
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path, errors="replace") as file:
+            return file.read().splitlines() or [""]
+    except OSError:
+        return [""]
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+WARNING = (
+    "No password is set and protected-mode is off: everyone who reaches {} may read and change all"
+    " data. Set requirepass (in a container RILLWAY_REQUIREPASS), or keep others from reaching it."
+)
+
+METRICS_WARNING = (
+    "Without metrics-user, everyone who reaches port {} on {} may read the metrics, which name"
+    " keys, groups and consumers."
+)
+
+
+def exposure_warning(
+    config: Configuration, listeners: list[tuple[str, str, int]], *, requires_login: bool
+) -> str | None:
+    """The warning; None if clients must log in, or no other machine can connect."""
+    if requires_login or config.protected_mode:
+        return None
+    places = [
+        f"port {port} on {address}"
+        for kind, address, port in listeners
+        if (kind == "tcp" or (kind == "tls" and config.tls_auth_clients == "no"))
+        and not _is_loopback(address)
+    ]
+    return WARNING.format(" or ".join(places)) if places else None
+
+
+def metrics_warning(config: Configuration, addresses: list[str]) -> str | None:
+    """A warning if other machines may read the metrics, in which the names of keys are."""
+    exposed = [address for address in addresses if not _is_loopback(address)]
+    if config.metrics_user or not exposed:
+        return None
+    return METRICS_WARNING.format(config.metrics_port, " and ".join(exposed))
+
+
+def _is_loopback(address: str) -> bool:
+    return address.startswith("127.") or address in ("::1", "localhost")
+
 
 Accept: TypeAlias = Callable[[], asyncio.Protocol]
 Place: TypeAlias = tuple[str, str, int]  # (kind: "tcp", "tls" or "unix", address, port)
@@ -72,7 +224,7 @@ class Listeners:
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
-        from server.port_user import first_free, port_in_use  # for this message only
+        from server.loop.listeners import first_free, port_in_use  # for this message only
 
         free = first_free(port, lambda other: is_free(self._config.bind, other))
         directive = "tls-port" if kind == "tls" else "port"

@@ -26,7 +26,7 @@ from commands.core.host import ProcessFacts
 from commands.core.instance import Instance
 from server import user_files
 from server.allocator import FreeMemory
-from server.bounded_log import BoundedLog
+from server.log_file import BoundedLog
 from server.loop.cron import (
     close_idle_clients,
     count_memory,
@@ -37,12 +37,12 @@ from server.loop.cron import (
 from server.loop.cycle import EventLoopCycle
 from server.loop.long_replies import LongReplies
 from server.loop.scheduler import BackgroundScheduler
-from server.persistence.append_only.sync_thread import Syncer
+from server.persistence.append_only.directory import Syncer
 from server.persistence.children import Children
 from server.persistence.files import Files
 from server.persistence.persistence import Persistence
-from server.replication.network import Outside
 from server.replication.replication import Replication
+from server.replication.sockets import Outside
 from server.requests.dispatch import Dispatcher
 from server.requests.session import request_limits
 from server.shutdown import Ending

@@ -27,19 +27,16 @@ from protocol.cutter import IS_COMPILED
 from server import allocator, clock, user_files
 from server.config_file import rewrite_configuration
 from server.log_file import LEVELS, set_log_format
-from server.loop.closings import Closings
-from server.loop.connection import Connection, write_output
-from server.loop.listeners import Listeners
+from server.loop.connection import Closings, Connection, write_output
+from server.loop.listeners import Listeners, exposure_warning
 from server.loop.server import Environment, Server
 from server.migration import Migrations
-from server.open_access import exposure_warning
-from server.persistence.append_only.sync_thread import Syncer, ThreadSyncer
+from server.persistence.append_only.directory import Syncer, ThreadSyncer
 from server.persistence.children import Children, ForkedChildren
 from server.persistence.files import Files, OsFiles
 from server.persistence.loading.loader import LoadFailed
 from server.process import notify_systemd
-from server.replication.network import Outside
-from server.replication.sockets import Sockets
+from server.replication.sockets import Outside, Sockets
 from server.tls.contexts import TlsError
 from server.tls.credentials import Credentials
 from server.tls.handshakes import Handshakes

@@ -24,9 +24,8 @@ from commands.server.latency import LatencyMonitor
 from commands.server.slowlog import SlowLog
 from protocol.cutter import IS_COMPILED
 from server.metrics import names
-from server.metrics.names import INFO_FIELDS, Family
+from server.metrics.names import INFO_FIELDS, Family, Page, labels
 from server.metrics.streams import BOUNDS_S, MS, StreamMetrics
-from server.metrics.text import Page, labels
 
 # Words of INFO that stand for a number.
 _WORDS = {"ok": 1, "true": 1, "err": 0, "fail": 0, "false": 0}

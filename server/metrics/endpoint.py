@@ -16,21 +16,113 @@ import asyncio
 import base64
 import binascii
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from ipaddress import ip_address
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 from commands.acl.access_control import AccessControl
 from commands.core.instance import Instance
 from server import clock
-from server.loop.listeners import bind_addresses
+from server.loop.listeners import bind_addresses, metrics_warning
+from server.metrics.collection import Collection
 from server.metrics.connection import HttpConnection, HttpRequest
-from server.metrics.health import unreadiness
-from server.metrics.hosts import is_own_host
-from server.metrics.scrapes import Scrapes
-from server.metrics.text import CONTENT_TYPE
-from server.open_access import metrics_warning
+from server.metrics.names import CONTENT_TYPE
 from server.tls.credentials import Credentials
 from server.tls.handshakes import Handshakes, Listener
+
+
+def unreadiness(instance: Instance) -> str | None:
+    """Why the server is not ready; None if it is."""
+    config, replication = instance.config, instance.replication
+    if instance.shutdown_at_ms:
+        return "the server is shutting down"
+    if instance.persistence.loading:
+        return "the data is being loaded"
+    if replication.is_replica and not (replication.is_link_up or config.replica_serve_stale_data):
+        return "the link to the primary is down, and replica-serve-stale-data is no"
+    if instance.write_refusal is not None:
+        return "a file cannot be written: see INFO persistence and the log"
+    return None
+
+
+def is_own_host(header: str, bound: Iterable[str], name: str | None = None) -> bool:
+    """Return True for addresses, the names of this machine, and those in `metrics-bind`.
+
+    `name`: this machine's, by default what the system says.
+    """
+    host = host_name(header)
+    try:
+        ip_address(host)
+    except ValueError:
+        names = {"localhost", (name or socket.gethostname()).lower()}
+        names |= {word.removeprefix("-").lower() for word in bound}
+        return host != "" and host in names
+    return True
+
+
+def host_name(header: str) -> str:
+    """The name or address in a Host header, in lower case; empty if there is none."""
+    try:
+        return urlsplit(f"//{header}").hostname or ""
+    except ValueError:
+        return ""
+
+
+# How long a page serves.
+PAGE_US = 1_000_000
+
+# The parts of a page; None if collecting it failed.
+Take: TypeAlias = Callable[[list[bytes] | None], None]
+
+
+class Scrapes:
+    """The scrapes of one instance."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        schedule: Callable[[], None],
+        clock_us: Callable[[], int],
+        unix_ms: Callable[[], int],
+    ) -> None:
+        """`schedule` makes sure that the background work goes on; `clock_us` never goes back."""
+        self._instance = instance
+        self._schedule = schedule
+        self._clock_us = clock_us
+        self._unix_ms = unix_ms
+        self._page: list[bytes] | None = None
+        self._ended_us = 0
+        self._last_s = 0.0
+        self._count = 0
+        self._waiting: list[Take] = []
+
+    def ask(self, take: Take) -> None:
+        """Call `take` with a page: at once if there is one, else when it is complete."""
+        if self._page is not None and self._clock_us() - self._ended_us < PAGE_US:
+            take(self._page)
+            return
+        self._waiting.append(take)
+        if len(self._waiting) == 1:
+            self._page = None
+            self._instance.background_work.answer(self._scrape())
+            self._schedule()
+
+    def _scrape(self) -> Iterator[None]:
+        started_us, page = self._clock_us(), None
+        self._count += 1
+        collection = Collection(self._instance, self._unix_ms(), self._count, self._last_s)
+        try:
+            yield from collection.steps()
+            page = list(collection.page.pieces())
+        finally:
+            self._ended_us = self._clock_us()
+            self._last_s = (self._ended_us - started_us) / 1e6
+            self._page = page
+            waiting, self._waiting = self._waiting, []
+            for take in waiting:
+                take(page)
+
 
 MOST_CONNECTIONS = 16
 _BACKLOG = 16

@@ -21,7 +21,7 @@ from commands.core.instance import Instance
 from commands.keys.objects import value_bytes
 from commands.keys.pattern import matcher
 from server.metrics import names
-from server.metrics.text import Page, label_value
+from server.metrics.names import Page, label_value
 from storage.entries.entry_id import MAX_ID, EntryID, id_ms
 from storage.groups.group import BOUNDS_MS, UNKNOWN, Consumer, DeliveryLatency, Group, is_time
 from storage.groups.lag import lag

@@ -29,11 +29,10 @@ from commands.core.services import Services
 from protocol import errors
 from protocol.errors import ReplyError
 from server.persistence.append_only.append_only_file import AppendOnlyFile, Phase
+from server.persistence.append_only.directory import Syncer
 from server.persistence.append_only.rewrites import Rewrites
-from server.persistence.append_only.sync_thread import Syncer
 from server.persistence.children import Children, note_progress
-from server.persistence.files import Files
-from server.persistence.folder_lock import FolderInUse
+from server.persistence.files import Files, FolderInUse
 from server.persistence.loading.loader import Loader, LoadFailed
 from server.persistence.loading.reload import reload_append_only_file, reload_snapshot
 from server.persistence.snapshots.saves import Snapshots

@@ -27,13 +27,12 @@ from protocol import errors
 from protocol.errors import ReplyError
 from server.persistence.children import Children
 from server.persistence.files import Files
-from server.replication.network import Outside
-from server.replication.primary.acknowledgements import WaitingClients
 from server.replication.primary.failover import Failover
 from server.replication.primary.feed import Feed
-from server.replication.primary.replicas import Replicas
+from server.replication.primary.replicas import Replicas, WaitingClients
 from server.replication.primary.transfers import Transfers
 from server.replication.replica.link import Link
+from server.replication.sockets import Outside
 from server.requests.dispatch import Dispatcher
 from storage.types.value import as_int64
 

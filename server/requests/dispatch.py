@@ -66,7 +66,7 @@ from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.requests import Argv
-from server.replication.replica.unexpected_replies import (
+from server.replication.replica.reception import (
     note_error_for_primary,
     refuse_reply_to_replica,
 )

@@ -1,8 +1,6 @@
 """TLS: what the files of the `tls-` directives say, and connections that are encrypted with it.
 
 contexts      the settings of OpenSSL for the two sides of a connection
-certificate   a certificate's serial number and end
-peer_names    the names that certificates of other servers must have
 credentials   the contexts in force, read again when the files change
 handshakes    accepted connections, until they are encrypted
 transport     between the socket of a client and its connection

@@ -12,10 +12,65 @@ from __future__ import annotations
 
 import ssl
 import warnings
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
+from typing import Any, TypeVar
 
 from commands.config.configuration import Configuration
-from server.tls.peer_names import NamedPeerContext
+
+
+class NamedPeerContext(ssl.SSLContext):
+    """A context whose handshakes fail unless the peer's certificate has an expected name."""
+
+    expected_names: Sequence[str] = ()
+
+
+class _NamedPeer(ssl.SSLObject):
+    """The state of one connection of such a context."""
+
+    def do_handshake(self) -> None:
+        super().do_handshake()
+        context = self.context
+        assert isinstance(context, NamedPeerContext)
+        if context.expected_names:
+            check_names(self.getpeercert() or {}, context.expected_names)
+
+
+NamedPeerContext.sslobject_class = _NamedPeer
+
+
+def check_names(certificate: Mapping[str, Any], expected: Sequence[str]) -> None:
+    """Raise SSLCertVerificationError unless the certificate has one of these names."""
+    alternatives = certificate.get("subjectAltName", ())
+    names = [value for kind, value in alternatives if kind == "DNS"]
+    if not names:
+        subject = certificate.get("subject", ())
+        names = [value for part in subject for kind, value in part if kind == "commonName"]
+    addresses = [value.strip() for kind, value in alternatives if kind == "IP Address"]
+    if any(_has(wanted, names, addresses) for wanted in expected):
+        return
+    shown = ", ".join([*names, *addresses]) or "no name"
+    raise ssl.SSLCertVerificationError(
+        f"certificate verify failed: the peer's certificate is of {shown},"
+        f" tls-expected-peer-name is {' '.join(expected)}"
+    )
+
+
+def _has(wanted: str, names: Sequence[str], addresses: Sequence[str]) -> bool:
+    try:
+        address = ip_address(wanted)
+    except ValueError:
+        return any(_matches(wanted.lower(), name.lower()) for name in names)
+    return any(ip_address(each) == address for each in addresses)
+
+
+def _matches(wanted: str, name: str) -> bool:
+    """Return True if `name`, of a certificate, is `wanted` or a pattern for it."""
+    if not name.startswith("*."):
+        return wanted == name
+    first, _, rest = wanted.partition(".")
+    return bool(first) and "." in rest and rest == name[2:]
+
 
 VERSIONS = {
     "tlsv1": ssl.TLSVersion.TLSv1,

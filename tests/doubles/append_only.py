@@ -15,7 +15,7 @@ from commands.core.instance import Instance
 from server.inprocess.memory_files import MemoryFiles
 from server.inprocess.server import InProcessServer
 from server.persistence.append_only.append_only_file import AppendOnlyFile
-from server.persistence.append_only.sync_thread import ManualSyncer
+from server.persistence.append_only.directory import ManualSyncer
 from storage.append_only.manifest import parse
 from storage.append_only.requests import encode_requests
 

@@ -8,13 +8,20 @@ carries out what the commands of the cycle have changed.
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
 import random
 from collections.abc import Callable, Iterable
 
 from commands.cluster.mode import ClusterMode
+from commands.cluster.routing import refusal_of_waiting
 from commands.config.configuration import Configuration
 from commands.core import notifications
+from commands.core.blocked_clients import BlockedClients
 from commands.core.gates import GATE_FAILOVER
+from commands.core.instance import Instance
+from commands.core.registry import CommandTable
+from commands.core.server_state import UNKNOWN
 from commands.core.services import Services
 from commands.keys.databases import empty
 from commands.pubsub.registry import PubSub
@@ -40,15 +47,107 @@ from server.cluster.events import (
     Tick,
 )
 from server.cluster.host.bus import Bus
-from server.cluster.host.data import InstanceData
-from server.cluster.host.node_file import NodeFile, NodeFileInUse
-from server.cluster.host.release import release_blocked
 from server.cluster.nodes import each_slot
 from server.cluster.operations import BUS_PORT_OFFSET, MAX_PORT
 from server.cluster.state import Settings
 from server.requests.dispatch import Dispatcher
 from server.tls.credentials import Credentials
 from storage.keyspace.database import SlotIndex
+
+
+class InstanceData:
+    """Answers of one instance (`server.cluster.state.Data`)."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+
+    def replication_offset(self) -> int:
+        """Of a primary; of a replica what it has applied."""
+        return self._instance.replication.offset
+
+    def data_age_ms(self) -> int | None:
+        """A replica: since when its data has not been confirmed by its primary."""
+        replication = self._instance.replication
+        facts = replication.link
+        # Bytes of a snapshot are heard as well, while the data is still the former.
+        since_ms = facts.heard_ms if replication.is_link_up else facts.down_since_ms
+        return None if since_ms == UNKNOWN else max(0, self._instance.now_ms - since_ms)
+
+    def keys_in_slot(self, slot: int) -> int:
+        """The number of keys in a slot."""
+        index = self._instance.databases[0].slots
+        return index.count(slot) if index is not None else 0
+
+    def has_keys(self) -> bool:
+        """Whether there is any key."""
+        return len(self._instance.databases[0]) > 0
+
+
+class NodeFileInUse(Exception):
+    """Another process has the file."""
+
+
+class NodeFile:
+    """The file at `path`; it stays locked while this object lives."""
+
+    def __init__(self, path: str) -> None:
+        """Create it if it is missing, and lock it. Raises OSError, NodeFileInUse."""
+        self._path = path
+        # Not the file itself, which is replaced: the lock would go with the old one.
+        self._lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise NodeFileInUse(
+                f"the cluster configuration file {path} is used by another node: each node needs"
+                " one of its own (cluster-config-file)"
+            ) from None
+
+    def read(self) -> str:
+        """The text; empty if there is no file yet. Raises OSError."""
+        try:
+            with open(self._path, encoding="latin-1") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+    def write(self, text: str, *, is_synced: bool) -> None:
+        """Replace the text. `is_synced`: it is the new one that a crash leaves. Raises OSError."""
+        temporary = f"{self._path}.tmp-{os.getpid()}"
+        with open(temporary, "w", encoding="latin-1") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())  # or else the file before, with its promises, could be lost
+        os.replace(temporary, self._path)
+        if is_synced:
+            folder = os.open(os.path.dirname(os.path.abspath(self._path)), os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def close(self) -> None:
+        """Let another process have it."""
+        os.close(self._lock)
+
+
+def release_blocked(instance: Instance) -> None:
+    """Answer each blocked client that this node no longer serves; it stays connected."""
+    node = instance.feature(ClusterMode).node
+    blocked = instance.feature_if_used(BlockedClients)
+    if node is None or blocked is None:
+        return
+    table, dispatcher = instance.feature(CommandTable), instance.feature(Services).dispatcher
+    for client, waiting in list(blocked.clients.items()):
+        command = table.find(waiting.argv)
+        if command is None or not waiting.watched:
+            continue
+        error = refusal_of_waiting(client, command, waiting.argv)
+        # Keys that have moved while the slot has not are waited for: the slot follows them.
+        if error is not None and error.code in (b"MOVED", b"CLUSTERDOWN"):
+            dispatcher.end_waiting(client, error.wire)
+
 
 TICK_SECONDS = 0.1
 SHORTEST_DIAL_SECONDS = 1.0

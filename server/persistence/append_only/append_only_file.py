@@ -21,8 +21,7 @@ from typing import NoReturn
 from commands.config.configuration import Configuration
 from commands.core.instance import Instance
 from commands.core.propagation import Sink
-from server.persistence.append_only.directory import AppendOnlyDirectory
-from server.persistence.append_only.sync_thread import Syncer
+from server.persistence.append_only.directory import AppendOnlyDirectory, Syncer
 from server.persistence.append_only.writer import AppendOnlyWriter, reason
 from server.persistence.files import File, Files
 from storage.append_only.manifest import Part

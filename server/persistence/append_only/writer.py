@@ -33,7 +33,7 @@ import cython
 from commands.core.instance import Instance
 from commands.core.propagation import Propagation
 from server.clock import has_passed
-from server.persistence.append_only.sync_thread import Job, Syncer
+from server.persistence.append_only.directory import Job, Syncer
 from server.persistence.files import File
 from storage.append_only.requests import select_request, timestamp_annotation
 

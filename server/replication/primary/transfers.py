@@ -32,9 +32,9 @@ from server.clock import has_passed
 from server.persistence.children import Child, Children, Ending, start_child
 from server.persistence.files import Buffer, Files, write_all
 from server.persistence.snapshots.snapshot_file import write_replica_snapshot
-from server.replication.network import Outside, Pipe
 from server.replication.primary.failed_syncs import FailedSyncs
 from server.replication.primary.feed import Feed
+from server.replication.sockets import Outside, Pipe
 
 NEWLINE_MS = 1000
 # Back-pressure: with more unsent bytes than this in a replica's connection, sending waits. Small,

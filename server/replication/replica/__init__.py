@@ -4,5 +4,4 @@ link:               the connection to the primary, as a state machine
 reception:          a snapshot, received into a file
 installation:       that snapshot in the place of the data
 applier:            the primary's stream, applied
-unexpected_replies: errors and replies to a primary's requests
 """

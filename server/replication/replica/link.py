@@ -33,11 +33,11 @@ from protocol.replies import command
 from server.clock import has_passed
 from server.persistence.files import Files
 from server.replication.backoff import MAX_PAUSE_MS, Backoff
-from server.replication.network import Outside, Wire
 from server.replication.primary.feed import Feed
 from server.replication.replica.applier import BrokenStream, Following
 from server.replication.replica.installation import Installation, InstallationFailed
 from server.replication.replica.reception import BadSnapshot, Reception
+from server.replication.sockets import Outside, Wire
 from server.requests.dispatch import Dispatcher
 
 RETRY_MS = 1000

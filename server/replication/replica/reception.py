@@ -1,7 +1,7 @@
 """Receives a primary's snapshot over the link, into a file or into memory.
 
-    $<length>\\r\\n<length bytes>           of a known length
-    $EOF:<40 bytes>\\r\\n<bytes><same 40>   until the mark is repeated
+    $<length>\r\n<length bytes>           of a known length
+    $EOF:<40 bytes>\r\n<bytes><same 40>   until the mark is repeated
 
 Newlines may come before, as signs of life. Received bytes go straight to disk, or are kept in the
 pieces in which they came (`repl-diskless-load`); no memory is allocated for the announced length.
@@ -17,7 +17,53 @@ import contextlib
 import mmap
 from collections import deque
 
+from commands.connection.client_list import logged_client
+from commands.core.client import Client
 from server.persistence.files import Buffer, File, Files, write_all
+
+
+def note_error_for_primary(client: Client, reply: bytes) -> None:
+    """A request of the primary has failed. May end the process."""
+    instance, config = client.instance, client.instance.config
+    if instance.replication.link.damage:
+        return  # which a full synchronisation is going to mend (applier.py)
+    instance.stats.unexpected_error_replies += 1
+    _log_error(client, reply, "replica", "master")
+    if config.replica_read_only and config.propagation_error_behavior != "ignore":
+        instance.host.fatal(
+            "This replica panicked sending an error to its master after processing the command"
+            f" '{_command(client)}' (propagation-error-behavior is"
+            f" {config.propagation_error_behavior})"
+        )
+
+
+def refuse_reply_to_replica(client: Client, reply: bytes) -> None:
+    """A replica has sent a request that is answered: close its connection."""
+    instance = client.instance
+    who = logged_client(client)
+    instance.host.log(
+        "warning",
+        f"Replica generated a reply to command '{_command(client)}', disconnecting it: {who}",
+    )
+    if reply.startswith(b"-"):
+        instance.stats.unexpected_error_replies += 1
+        _log_error(client, reply, "master", "replica")
+    client.connection.abort()
+
+
+def _log_error(client: Client, reply: bytes, sender: str, receiver: str) -> None:
+    instance = client.instance
+    error = instance.shown(reply.partition(b"\r\n")[0].removeprefix(b"-").removeprefix(b"ERR "))
+    instance.host.log(
+        "warning",
+        f"== CRITICAL == This {sender} is sending an error to its {receiver}: '{error}' after"
+        f" processing the command '{_command(client)}'",
+    )
+
+
+def _command(client: Client) -> str:
+    return client.last_command.decode() or "<unknown>"
+
 
 MARK_BYTES = 40
 _MAX_LINE_BYTES = 255

@@ -10,7 +10,7 @@ from commands.cluster.mode import ClusterMode
 from commands.core.propagation import Sink, decoded
 from server.cluster.core import Cluster
 from server.cluster.events import Tick
-from server.cluster.host.data import InstanceData
+from server.cluster.host.runner import InstanceData
 from server.cluster.nodes import PRIMARY, Node
 from server.cluster.state import WRITABLE_AFTER_MS, Settings
 from server.inprocess.server import InProcessServer

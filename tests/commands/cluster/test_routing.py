@@ -6,7 +6,7 @@ import pytest
 
 from commands.cluster.mode import ClusterMode
 from server.cluster.core import Cluster
-from server.cluster.host.release import release_blocked
+from server.cluster.host.runner import release_blocked
 from server.cluster.nodes import Node
 from server.inprocess.server import InProcessServer
 from tests.commands.cluster.conftest import OTHER_ID

@@ -13,7 +13,7 @@ from server.check import command
 from server.check.command import BROKEN, FIXED, INTERRUPTED, SOUND, USAGE_ERROR, check, main
 from server.inprocess.memory_files import MemoryFiles
 from server.inprocess.server import to_argv
-from server.persistence.folder_lock import FolderInUse
+from server.persistence.files import FolderInUse
 from storage.append_only.requests import encode_requests
 
 WHOLE = encode_requests([to_argv(("SET", "a", n)) for n in range(3)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from server.check import inspection
@@ -12,16 +14,120 @@ from server.check.inspection import (
     REQUESTS,
     SNAPSHOT,
     UNKNOWN,
+    BigStream,
+    DatabaseContents,
     FileReport,
     Inspector,
     Problem,
     Report,
+    count_contents,
+    cut,
+    data_files,
+    printable,
 )
 from server.inprocess.memory_files import MemoryFiles
 from server.inprocess.server import InProcessServer, to_argv
 from storage.append_only.requests import encode_requests, timestamp_annotation
 from storage.snapshot.format import SnapshotOptions
 from storage.snapshot.writer import write_snapshot
+
+LISTED = "data/appendonlydir/appendonly.aof.manifest"
+PARTS = (
+    "data/appendonlydir/appendonly.aof.1.base.rdb",
+    "data/appendonlydir/appendonly.aof.1.incr.aof",
+)
+
+
+def disk(*paths: str) -> MemoryFiles:
+    files = MemoryFiles()
+    for folder in ("data", "data/appendonlydir", "data/other"):
+        files.make_directory(folder)
+    for path in paths:
+        files.put(path, b"x")
+    return files
+
+
+def test_the_manifest_stands_for_the_files_that_it_names() -> None:
+    files = disk(LISTED, *PARTS, "data/dump.rdb", "data/appendonly.aof", "data/rillway.lock")
+    assert data_files(files, "data") == [LISTED, "data/dump.rdb"]
+    assert data_files(files, "data/appendonlydir")[0] == LISTED
+
+
+def test_an_append_only_file_may_have_no_manifest() -> None:
+    files = disk("data/appendonly.aof", "data/dump.rdb", "data/notes.txt")
+    assert data_files(files, "data") == ["data/appendonly.aof", "data/dump.rdb"]
+
+
+def test_files_that_were_never_finished_are_left_out() -> None:
+    assert data_files(disk("data/temp-7.rdb", "data/temp-appendonly.aof.manifest"), "data") == []
+
+
+@pytest.mark.parametrize("path", [LISTED, "nowhere"])
+def test_what_is_no_folder_stands_for_itself(path: str) -> None:
+    assert data_files(disk(LISTED), path) == [path]
+
+
+def test_everything_is_counted_database_by_database() -> None:
+    server = InProcessServer(now_ms=1_000_000)
+    client = server.connect()
+    client.execute("SET", "text", "x", "PX", 1000)
+    client.execute("SET", "other", "x", "PX", 9000)
+    for n in range(3):
+        client.execute("XADD", "s", f"{n}-1", "f", "v")
+    client.execute("XGROUP", "CREATE", "s", "g", "0")
+    client.execute("XGROUP", "CREATE", "s", "h", "$")
+    client.execute("XREADGROUP", "GROUP", "g", "c", "COUNT", 2, "STREAMS", "s", ">")
+    client.execute("SELECT", 5)
+    client.execute("SET", "text", "x")
+    contents = count_contents(server.instance.databases, now_ms=1_005_000)
+    assert contents.databases == [
+        DatabaseContents(0, 3, 2, 1, expiring=2, expired=1, entries=3, groups=2, consumers=1,
+                         pending=2),
+        DatabaseContents(5, 1, 1),
+    ]  # fmt: skip
+    assert contents.biggest_streams == [BigStream(0, "s", 3, 2, 2)]
+
+
+def test_the_streams_with_the_most_entries_are_named() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    for n in range(1, 8):
+        for _ in range(n):
+            client.execute("XADD", f"s{n}", "*", "f", "v")
+    contents = count_contents(server.instance.databases, server.now_ms)
+    assert [stream.key for stream in contents.biggest_streams] == ["s7", "s6", "s5", "s4", "s3"]
+
+
+def test_a_key_is_shown_without_what_a_terminal_would_act_on() -> None:
+    assert printable("größe".encode()) == "größe"
+    assert printable(b"\x1b[2J\xff\n") == "\\x1b[2J\\xff\\n"
+
+
+def test_the_truncated_file_and_the_copy_of_the_rest_are_on_disk() -> None:
+    files = MemoryFiles()
+    files.put("d/file", b"soundtorn")
+    assert cut(files, "d/file", 5) == "d/file.cut-5"
+    assert files.crash().snapshot() == {"d/file": b"sound", "d/file.cut-5": b"torn"}
+
+
+def test_an_earlier_copy_is_never_overwritten() -> None:
+    files = MemoryFiles()
+    files.put("file", b"soundtorn")
+    files.put("file.cut-5", b"earlier")
+    assert cut(files, "file", 5) == "file.cut-5-2"
+    assert files.snapshot()["file.cut-5"] == b"earlier"
+
+
+@pytest.mark.parametrize("call", range(1, 7))
+def test_a_file_is_cut_only_when_its_copy_is_on_disk(call: int) -> None:
+    files = MemoryFiles()
+    files.put("file", b"soundtorn")
+    files.fail("any", errno.EIO, at=call)
+    with pytest.raises(OSError, match="Input/output error"):
+        cut(files, "file", 5)
+    after = files.crash().snapshot()
+    assert after["file"] == b"soundtorn"
+
 
 NOW_MS = 1_700_000_000_000
 

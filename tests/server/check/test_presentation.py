@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from server.check.contents import BigStream, Contents, DatabaseContents
-from server.check.inspection import BOTH, MANIFEST, SNAPSHOT, FileReport, Problem, Report
+from server.check.inspection import (
+    BOTH,
+    MANIFEST,
+    SNAPSHOT,
+    BigStream,
+    Contents,
+    DatabaseContents,
+    FileReport,
+    Problem,
+    Report,
+)
 from server.check.presentation import as_text
 from server.printable import LONGEST
 

@@ -9,7 +9,7 @@ import pytest
 
 from server.inprocess.server import InProcessServer
 from server.persistence.append_only.append_only_file import AppendOnlyFile
-from server.persistence.append_only.sync_thread import ThreadSyncer
+from server.persistence.append_only.directory import ThreadSyncer
 from server.persistence.files import OsFiles
 from tests.doubles.append_only import fatal, propagate, requests_in, unit
 

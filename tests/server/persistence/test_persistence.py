@@ -9,7 +9,7 @@ import pytest
 
 from server.inprocess.memory_files import MemoryFiles
 from server.inprocess.server import InProcessServer, ServerDied
-from server.persistence.folder_lock import FolderInUse
+from server.persistence.files import FolderInUse
 from server.persistence.loading.loader import LoadFailed
 
 OK = b"+OK\r\n"

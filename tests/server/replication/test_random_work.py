@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from server.inprocess.server import InProcessClient, InProcessServer
-from server.replication.primary.backlog import MIN_BYTES
+from server.replication.primary.feed import MIN_BYTES
 from tests.commands.server.decoder import decode
 from tests.compat.commands.sequences import Argv, Sequence, sequences
 from tests.server.replication.pairs import OTHER, PRIMARY, REPLICA, Cluster, follow, is_up

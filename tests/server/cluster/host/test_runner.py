@@ -3,17 +3,73 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from pathlib import Path
 
 import pytest
 
 from commands.config.configuration import Configuration
-from server.cluster.host.node_file import NodeFile
-from server.cluster.host.runner import ClusterRunner, bus_port, open_node
+from commands.core.server_state import UNKNOWN, LinkPhase
+from server.cluster.host.runner import (
+    ClusterRunner,
+    InstanceData,
+    NodeFile,
+    NodeFileInUse,
+    bus_port,
+    open_node,
+)
 from server.inprocess.server import InProcessServer
 from server.tls.credentials import Credentials
 from tests.support.programs.ports import free_port
+
+
+@pytest.mark.parametrize(
+    ("phase", "down_since_ms", "age_ms"),
+    [
+        (LinkPhase.CONNECTED, UNKNOWN, 100),
+        (LinkPhase.SYNC, UNKNOWN, None),
+        (LinkPhase.SYNC, -7_000, 7_000),
+        (LinkPhase.CONNECT, -7_000, 7_000),
+    ],
+)
+def test_a_snapshot_that_comes_makes_data_no_younger(
+    server: InProcessServer, phase: LinkPhase, down_since_ms: int, age_ms: int | None
+) -> None:
+    instance = server.instance
+    facts = instance.replication.link
+    facts.phase, facts.heard_ms = phase, instance.now_ms - 100
+    if down_since_ms != UNKNOWN:
+        facts.down_since_ms = instance.now_ms + down_since_ms
+    assert InstanceData(instance).data_age_ms() == age_ms
+
+
+def test_the_text_is_kept(tmp_path: Path) -> None:
+    file = NodeFile(str(tmp_path / "nodes.conf"))
+    assert file.read() == ""
+    for is_synced in (False, True):
+        file.write(f"{is_synced}\n", is_synced=is_synced)
+        assert file.read() == f"{is_synced}\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["nodes.conf", "nodes.conf.lock"]
+
+
+def test_two_nodes_do_not_share_a_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "nodes.conf")
+    file = NodeFile(path)
+    file.write("mine\n", is_synced=True)
+    with pytest.raises(NodeFileInUse, match="each node needs one of its own"):
+        NodeFile(path)
+    file.close()
+    assert NodeFile(path).read() == "mine\n"
+
+
+def test_a_file_that_cannot_be_written_is_an_error_and_stays(tmp_path: Path) -> None:
+    file = NodeFile(str(tmp_path / "nodes.conf"))
+    file.write("old\n", is_synced=True)
+    (tmp_path / f"nodes.conf.tmp-{os.getpid()}").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        file.write("new\n", is_synced=True)
+    assert file.read() == "old\n"
 
 
 def opened(path: Path) -> ClusterRunner:

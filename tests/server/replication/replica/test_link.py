@@ -9,7 +9,7 @@ from commands.replication.replica_table import ReplicaTable
 from protocol import errors
 from protocol.replies import command
 from server.inprocess.server import InProcessClient, InProcessServer
-from server.replication.primary.backlog import MIN_BYTES
+from server.replication.primary.feed import MIN_BYTES
 from tests.server.replication.pairs import (
     OTHER,
     PRIMARY,

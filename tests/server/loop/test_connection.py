@@ -1,11 +1,11 @@
-"""server/loop/closings.py: sockets are closed a few at a time."""
+"""server/loop/connection.py: sockets are closed a few at a time."""
 
 from __future__ import annotations
 
 from asyncio import Transport
 from collections.abc import Callable
 
-from server.loop.closings import AT_ONCE, Closings
+from server.loop.connection import AT_ONCE, Closings
 
 
 class Closed(Transport):

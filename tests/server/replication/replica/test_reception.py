@@ -1,4 +1,4 @@
-"""server/replication/replica/unexpected_replies.py: replies where none is expected."""
+"""server/replication/replica/reception.py: replies where none is expected."""
 
 from __future__ import annotations
 
