@@ -2,6 +2,13 @@
 
 from commands.core.blocked_clients cimport BlockedClients
 from commands.core.client cimport Client
+from commands.core.instance cimport Instance
+
+
+cdef long _LIMITED_GATES
+
+cpdef bint is_unlimited(Client client)
+cpdef object output_room_bytes(Client client)
 
 
 cdef Py_ssize_t CLIENT_BYTES

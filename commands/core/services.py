@@ -28,12 +28,8 @@ class Dispatcher(Protocol):
         client: Client,
         queued: list[Command],
         requests: list[Request],
-        room_bytes: int | None,
-    ) -> bytes | None:
-        """`run` the requests of a transaction, each of the command at its place; their replies.
-
-        None if they take more than `room_bytes`.
-        """
+    ) -> bytes:
+        """`run` the requests of a transaction, each of the command at its place; their replies."""
 
     def propagate_message(self, request: Argv) -> None:
         """Send replicas a request that changes no data (PUBLISH), in order with the others."""

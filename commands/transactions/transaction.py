@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import cython
 
-from commands.config.output_limits import drop_for_output, output_room_bytes
 from commands.core.client import Client
 from commands.core.gates import GATE_MULTI
 from commands.core.registry import (
@@ -140,18 +139,13 @@ def _execute(client: Client, transaction: Transaction) -> bytes:
         # What the transaction itself changes must not count against its watches.
         client.instance.feature(Watchers).unwatch(client)
         client.gates &= ~GATE_MULTI  # queued requests run without it: they were checked
-        room_bytes = output_room_bytes(client)
         client.deny_blocking = True
         try:
-            reply = client.instance.feature(Services).dispatcher.run_queue(
-                client, transaction.commands, transaction.requests, room_bytes
+            return client.instance.feature(Services).dispatcher.run_queue(
+                client, transaction.commands, transaction.requests
             )
         finally:
             client.deny_blocking = False
-        if reply is None:
-            drop_for_output(client)
-            return b""
-        return reply
     finally:
         discard_transaction(client)
 

@@ -1,6 +1,6 @@
 # The C types of server/loop/connection.py.
 
-from commands.config.output_limits cimport is_unlimited
+from commands.connection.client_memory cimport is_unlimited
 from commands.connection.client_memory cimport ClientMemory
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance

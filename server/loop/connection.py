@@ -20,8 +20,12 @@ from typing import cast
 import cython
 
 from commands.acl.access_control import AccessControl
-from commands.config.output_limits import drop_for_output, is_unlimited, output_limit
-from commands.connection.client_memory import ClientMemory
+from commands.connection.client_memory import (
+    ClientMemory,
+    drop_for_output,
+    is_unlimited,
+    output_limit,
+)
 from commands.core.client import Client, Clients
 from commands.core.host import DETACHED
 from commands.core.instance import Instance

@@ -27,6 +27,7 @@ import cython
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.acl.checks import refusal_in_exec
 from commands.config.redaction import redacted
+from commands.connection.client_memory import drop_for_output, output_room_bytes
 from commands.connection.invalidation_table import command_ran
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
@@ -263,12 +264,13 @@ class Dispatcher(Runner):
         client: Client,
         queued: list[Command],
         requests: list[Request],
-        room_bytes: int | None,
-    ) -> bytes | None:
+    ) -> bytes:
         """Run the requests of a transaction, each of the command at its place; their replies.
 
-        All of them run, whatever the size of their replies; None if that exceeds `room_bytes`.
+        All of them run, whatever the size of their replies; if it exceeds the limit of the client's
+        output, the client is disconnected.
         """
+        room_bytes: int | None = output_room_bytes(client)
         self.mark()
         results: list[bytes] = [replies.array_header(len(requests))]
         is_too_long = False
@@ -292,7 +294,10 @@ class Dispatcher(Runner):
                 if room_bytes < 0:
                     is_too_long = True
                     results.clear()
-        return None if is_too_long else b"".join(results)
+        if is_too_long:
+            drop_for_output(client)
+            return b""
+        return b"".join(results)
 
     @cython.cfunc
     def _opened(self, kept: Request) -> Request:

@@ -1,6 +1,6 @@
 # The C types of server/requests/session.py.
 
-from commands.config.output_limits cimport output_room_bytes
+from commands.connection.client_memory cimport output_room_bytes
 from commands.core.client cimport Client
 from commands.core.stats cimport Stats
 from protocol.cutter cimport Cutter

@@ -12,8 +12,12 @@ from collections import deque
 import cython
 
 from commands.config.configuration import Configuration
-from commands.config.output_limits import drop_for_output, output_limit, output_room_bytes
-from commands.connection.client_memory import words_bytes
+from commands.connection.client_memory import (
+    drop_for_output,
+    output_limit,
+    output_room_bytes,
+    words_bytes,
+)
 from commands.core.client import Client
 from commands.core.gates import GATE_AUTH, GATE_REPLICA, GATE_SILENT
 from commands.core.stats import Stats

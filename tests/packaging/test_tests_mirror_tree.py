@@ -14,7 +14,6 @@ FOLDERS = ("protocol", "storage", "commands", "server", "rillway")
 
 # Modules without a test file of their own, and where their behaviour is tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
-    "commands/config/output_limits.py": "transactions/test_transaction.py, and test_connections.py",
     "commands/core/server_state.py": "plain attributes; replication/test_roles.py",
     "commands/transactions/watched_keys.py": "plain attributes; test_watch.py beside it",
     "commands/cluster/mode.py": "an interface and a table; test_routing.py beside it",

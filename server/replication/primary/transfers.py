@@ -21,7 +21,7 @@ import contextlib
 import os
 from dataclasses import field
 
-from commands.config.output_limits import output_limit
+from commands.connection.client_memory import output_limit
 from commands.core.gates import GATE_BUSY
 from commands.core.instance import Instance
 from commands.core.services import Services

@@ -157,7 +157,7 @@ def test_a_rule_about_nothing_is_refused(rule: str, reason: bytes) -> None:
     assert caught.value.reason == reason
 
 
-def test_a_copy_is_independent_of_command_rules() -> None:
+def test_a_copy_of_command_rules_is_independent() -> None:
     first = made("+@all -get +select|0")
     copied = first.copy()
     copied.apply(b"-@all")

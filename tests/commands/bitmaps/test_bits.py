@@ -200,7 +200,7 @@ def test_every_place_is_found(talk: Conversation) -> None:
 
 
 @pytest.fixture
-def filled_of_bitop(talk: Conversation) -> Conversation:
+def operands(talk: Conversation) -> Conversation:
     for key, data in {"a": b"\x0f\xff", "b": b"\x3c", "c": b"\x55\x01\x02"}.items():
         talk.client.execute("SET", key, data)
     talk.server.propagated.clear()
@@ -224,22 +224,22 @@ def filled_of_bitop(talk: Conversation) -> Conversation:
         ("ONE d a", b"\x0f\xff"),
     ],
 )
-def test_strings_are_combined(filled_of_bitop: Conversation, words: str, result: bytes) -> None:
-    filled_of_bitop.all("SET d old EX 100")
-    assert filled_of_bitop.do(f"BITOP {words}") == b":%d\r\n" % len(result)
-    assert filled_of_bitop.client.execute("GET", "d") == b"$%d\r\n%b\r\n" % (len(result), result)
-    assert filled_of_bitop.do("TTL d") == b":-1\r\n"
-    assert [one for one in filled_of_bitop.events() if "keymiss" not in one] == ["set d"]
+def test_strings_are_combined(operands: Conversation, words: str, result: bytes) -> None:
+    operands.all("SET d old EX 100")
+    assert operands.do(f"BITOP {words}") == b":%d\r\n" % len(result)
+    assert operands.client.execute("GET", "d") == b"$%d\r\n%b\r\n" % (len(result), result)
+    assert operands.do("TTL d") == b":-1\r\n"
+    assert [one for one in operands.events() if "keymiss" not in one] == ["set d"]
 
 
-def test_an_empty_result_removes_the_target(filled_of_bitop: Conversation) -> None:
-    assert filled_of_bitop.do("BITOP AND d missing") == b":0\r\n"
-    assert (filled_of_bitop.propagated(), "del d" in filled_of_bitop.events()) == ([], False)
-    filled_of_bitop.all("SET d old")
-    assert filled_of_bitop.do("BITOP NOT d missing") == b":0\r\n"
-    assert filled_of_bitop.propagated() == ["BITOP NOT d missing"]
-    assert "del d" in filled_of_bitop.events()
-    assert filled_of_bitop.do("EXISTS d") == b":0\r\n"
+def test_an_empty_result_removes_the_target(operands: Conversation) -> None:
+    assert operands.do("BITOP AND d missing") == b":0\r\n"
+    assert (operands.propagated(), "del d" in operands.events()) == ([], False)
+    operands.all("SET d old")
+    assert operands.do("BITOP NOT d missing") == b":0\r\n"
+    assert operands.propagated() == ["BITOP NOT d missing"]
+    assert "del d" in operands.events()
+    assert operands.do("EXISTS d") == b":0\r\n"
 
 
 @pytest.mark.parametrize(
@@ -252,11 +252,9 @@ def test_an_empty_result_removes_the_target(filled_of_bitop: Conversation) -> No
         ("AND d a list", WRONG_TYPE),
     ],
 )
-def test_bad_requests_are_refused_of_bitop(
-    filled_of_bitop: Conversation, words: str, reply: bytes
-) -> None:
-    assert filled_of_bitop.do(f"BITOP {words}") == reply
-    assert filled_of_bitop.do("EXISTS d") == b":0\r\n"
+def test_bad_operations_are_refused(operands: Conversation, words: str, reply: bytes) -> None:
+    assert operands.do(f"BITOP {words}") == reply
+    assert operands.do("EXISTS d") == b":0\r\n"
 
 
 def test_its_keys_come_after_the_operation(talk: Conversation) -> None:

@@ -82,14 +82,14 @@ def test_what_is_refused(talk: Conversation, request_: str, error: bytes) -> Non
     assert talk.do("EXISTS geo") == b":0\r\n"
 
 
-SICILY_SEARCH = (
+PLACES_AROUND = (
     "GEOADD geo 13.361389 38.115556 Palermo 15.087269 37.502669 Catania 12.5 37.9 Trapani"
 )
 
 
 @pytest.fixture
 def geo(talk: Conversation) -> Conversation:
-    talk.all(SICILY_SEARCH, "SET text x")
+    talk.all(PLACES_AROUND, "SET text x")
     return talk
 
 
@@ -197,7 +197,7 @@ def test_a_search_is_stored(geo: Conversation) -> None:
         ("GEORADIUSBYMEMBER text a 1 km", WRONG_TYPE),
     ],
 )
-def test_what_is_refused_of_search(geo: Conversation, request_: str, error: bytes) -> None:
+def test_what_a_search_refuses(geo: Conversation, request_: str, error: bytes) -> None:
     assert geo.do(request_) == error
     assert geo.do("EXISTS x") == b":0\r\n"
 

@@ -79,28 +79,28 @@ class Migration:
     def __init__(self) -> None:
         self.orders: list[MigrationOrder] = []
 
-    def start(self, client_of_migrate: Client, block: Block, order: MigrationOrder) -> None:
+    def start(self, caller: Client, block: Block, order: MigrationOrder) -> None:
         self.orders.append(order)
 
 
 @pytest.fixture
-def client_of_migrate() -> Talk:
+def caller() -> Talk:
     talk = Talk(InProcessServer(now_ms=NOW_MS))
     talk.all("SET a 1", "SET b 2")
     return talk
 
 
 @pytest.fixture
-def migration(client_of_migrate: Talk) -> Migration:
-    migration = client_of_migrate.server.instance.feature(Services).migration = Migration()
+def migration(caller: Talk) -> Migration:
+    migration = caller.server.instance.feature(Services).migration = Migration()
     return migration
 
 
 def test_keys_that_are_there_are_sent_and_the_client_waits(
-    client_of_migrate: Talk, migration: Migration
+    caller: Talk, migration: Migration
 ) -> None:
     request = ("MIGRATE", "host", 7000, "", 3, 250, "COPY", "replace", "AUTH2", "ada", "secret")
-    assert client_of_migrate.client.execute(*request, "KEYS", "a", "none", "b") == b""
+    assert caller.client.execute(*request, "KEYS", "a", "none", "b") == b""
     (order,) = migration.orders
     assert order == MigrationOrder(
         "host",
@@ -115,19 +115,17 @@ def test_keys_that_are_there_are_sent_and_the_client_waits(
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -5])
-def test_without_a_time_it_is_a_second(
-    client_of_migrate: Talk, migration: Migration, timeout_ms: int
-) -> None:
-    assert client_of_migrate.raw(f"MIGRATE host 7000 a 0 {timeout_ms} AUTH secret") == b""
+def test_without_a_time_it_is_a_second(caller: Talk, migration: Migration, timeout_ms: int) -> None:
+    assert caller.raw(f"MIGRATE host 7000 a 0 {timeout_ms} AUTH secret") == b""
     (order,) = migration.orders
     assert (order.timeout_ms, order.keys, order.credentials) == (1000, [b"a"], (b"secret",))
 
 
 @pytest.mark.parametrize("port", ["x", "-1", "65536", "9" * 5000])
 def test_a_port_that_is_none_is_0_to_which_nothing_connects(
-    client_of_migrate: Talk, migration: Migration, port: str
+    caller: Talk, migration: Migration, port: str
 ) -> None:
-    assert client_of_migrate.raw(f"MIGRATE host {port} a 0 100") == b""
+    assert caller.raw(f"MIGRATE host {port} a 0 100") == b""
     (order,) = migration.orders
     assert order.port == 0
 
@@ -148,32 +146,25 @@ def test_a_port_that_is_none_is_0_to_which_nothing_connects(
     ],
 )
 def test_bad_requests_are_refused(
-    client_of_migrate: Talk, migration: Migration, request_text: str, error: str
+    caller: Talk, migration: Migration, request_text: str, error: str
 ) -> None:
-    assert client_of_migrate.error(request_text) == error
+    assert caller.error(request_text) == error
     assert not migration.orders
 
 
-def test_without_keys_there_is_nothing_to_do(client_of_migrate: Talk, migration: Migration) -> None:
-    assert client_of_migrate.do("MIGRATE host 7000 none 0 100") == b"NOKEY"
-    assert client_of_migrate.client.execute("MIGRATE", "host", 7000, "", 0, 100) == b"+NOKEY\r\n"
-    assert (
-        client_of_migrate.client.execute("MIGRATE", "host", 7000, "", 0, 100, "KEYS")
-        == b"+NOKEY\r\n"
-    )
+def test_without_keys_there_is_nothing_to_do(caller: Talk, migration: Migration) -> None:
+    assert caller.do("MIGRATE host 7000 none 0 100") == b"NOKEY"
+    assert caller.client.execute("MIGRATE", "host", 7000, "", 0, 100) == b"+NOKEY\r\n"
+    assert caller.client.execute("MIGRATE", "host", 7000, "", 0, 100, "KEYS") == b"+NOKEY\r\n"
     assert not migration.orders
 
 
-def test_it_runs_in_no_transaction_and_in_no_script(
-    client_of_migrate: Talk, migration: Migration
-) -> None:
-    client_of_migrate.all("MULTI", "MIGRATE host 7000 a 0 100")
-    (reply,) = client_of_migrate.do("EXEC")
+def test_it_runs_in_no_transaction_and_in_no_script(caller: Talk, migration: Migration) -> None:
+    caller.all("MULTI", "MIGRATE host 7000 a 0 100")
+    (reply,) = caller.do("EXEC")
     assert str(reply) == "ERR MIGRATE cannot run in a transaction or a script"
     call = "return redis.pcall('migrate', 'host', '7000', 'a', '0', '100')"
-    assert client_of_migrate.client.execute("EVAL", call, 0).startswith(
-        b"-ERR MIGRATE cannot run in"
-    )
+    assert caller.client.execute("EVAL", call, 0).startswith(b"-ERR MIGRATE cannot run in")
     assert not migration.orders
 
 

@@ -326,7 +326,7 @@ def test_a_count_gives_an_array_in_the_order_of_leaving(talk: Conversation) -> N
     assert talk.propagated() == ["RPOP k 2", "LPOP k 9"]
 
 
-def test_without_the_key_there_is_nothing_of_lpop(talk: Conversation) -> None:
+def test_without_the_key_nothing_is_popped(talk: Conversation) -> None:
     assert talk.do("LPOP k") == NIL
     assert talk.do("RPOP k 3") == talk.do("RPOP k 0") == b"*-1\r\n"
     talk.do("HELLO 3")

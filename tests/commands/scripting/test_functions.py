@@ -186,7 +186,7 @@ def test_the_payload_of_a_value_is_refused(client: InProcessClient) -> None:
     assert client.execute("FUNCTION", "RESTORE", payload) == expected
 
 
-LIBRARY_CALL = """#!lua name=l
+CALLED_LIBRARY = """#!lua name=l
 redis.register_function('echo', function(keys, args) return {keys, args} end)
 redis.register_function('put', function(keys) return redis.call('set', keys[1], 1) end)
 redis.register_function{
@@ -199,7 +199,7 @@ redis.register_function('long', function() while true do end end)
 
 @pytest.fixture
 def loaded(client: InProcessClient) -> None:
-    client.execute("FUNCTION", "LOAD", LIBRARY_CALL)
+    client.execute("FUNCTION", "LOAD", CALLED_LIBRARY)
 
 
 @pytest.mark.usefixtures("loaded")

@@ -104,7 +104,7 @@ def test_the_caller_of_a_patched_call_can_be_seen(lua: LuaRuntime) -> None:
     assert load(patched)(level) == 1
 
 
-def dump_of_brevity(source: str) -> bytes:
+def bytecode_of(source: str) -> bytes:
     lua = LuaRuntime(encoding=None)
     dumped: bytes = lua.execute(
         b"return function(s) return string.dump(assert(loadstring(s))) end"
@@ -125,7 +125,7 @@ def dump_of_brevity(source: str) -> bytes:
     ],
 )
 def test_few_instructions_that_call_listed_functions_are_brief(source: str) -> None:
-    assert is_brief(dump_of_brevity(source))
+    assert is_brief(bytecode_of(source))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_few_instructions_that_call_listed_functions_are_brief(source: str) -> N
     ],
 )
 def test_what_may_take_long_is_not_brief(source: str) -> None:
-    assert not is_brief(dump_of_brevity(source))
+    assert not is_brief(bytecode_of(source))
 
 
 def test_other_bytecode_is_not_brief() -> None:

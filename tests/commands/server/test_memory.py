@@ -134,7 +134,7 @@ def test_stats_are_flat_in_resp2(client: InProcessClient) -> None:
     assert stats[b"peak.percentage"] == b"100"
 
 
-def figures_of_memory(used: int, peak: int = 0, clients: int = 0) -> MemoryFigures:
+def reported(used: int, peak: int = 0, clients: int = 0) -> MemoryFigures:
     return MemoryFigures(
         used=used,
         resident=used,
@@ -150,15 +150,15 @@ def figures_of_memory(used: int, peak: int = 0, clients: int = 0) -> MemoryFigur
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (figures_of_memory(used=2 * MIB), "There is hardly any data"),
-        (figures_of_memory(used=100 * MIB), "Nothing stands out"),
+        (reported(used=2 * MIB), "There is hardly any data"),
+        (reported(used=100 * MIB), "Nothing stands out"),
         (
-            figures_of_memory(used=100 * MIB, peak=200 * MIB),
+            reported(used=100 * MIB, peak=200 * MIB),
             "At its peak the process occupied 200.00M",
         ),
-        (figures_of_memory(used=900 * MIB), "occupies 900.00M of the machine's 1000.00M"),
+        (reported(used=900 * MIB), "occupies 900.00M of the machine's 1000.00M"),
         (
-            figures_of_memory(used=100 * MIB, clients=50 * MIB),
+            reported(used=100 * MIB, clients=50 * MIB),
             "Clients have 50.00M in their buffers",
         ),
     ],

@@ -224,7 +224,7 @@ def test_nothing_is_popped_for_a_count_of_0(talk: Conversation) -> None:
         ),
     ],
 )
-def test_what_is_refused_of_spop(talk: Conversation, request_: str, error: bytes) -> None:
+def test_what_spop_refuses(talk: Conversation, request_: str, error: bytes) -> None:
     talk.all("SET text x", "SADD set a")
     assert talk.do(request_) == error
 

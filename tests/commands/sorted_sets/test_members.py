@@ -139,7 +139,7 @@ def test_pops_from_the_first_that_is_there(zset: Conversation) -> None:
         ("BZMPOP x 1 zset MIN", b"-ERR timeout is not a float or out of range\r\n"),
     ],
 )
-def test_what_is_refused_of_zpop(zset: Conversation, request_: str, error: bytes) -> None:
+def test_what_zpop_refuses(zset: Conversation, request_: str, error: bytes) -> None:
     assert zset.do(request_) == error
 
 
@@ -247,7 +247,7 @@ def test_a_great_many_come_in_pieces(talk: Conversation) -> None:
         ("text 1", WRONG_TYPE),
     ],
 )
-def test_what_is_refused_of_zrandmember(talk: Conversation, words: str, error: bytes) -> None:
+def test_what_zrandmember_refuses(talk: Conversation, words: str, error: bytes) -> None:
     talk.all("SET text x", "ZADD zset 1 a")
     assert talk.do(f"ZRANDMEMBER {words}") == error
 
@@ -273,7 +273,7 @@ def test_a_large_one_is_walked_in_steps(talk: Conversation) -> None:
     assert sorted(map(int, seen)) == list(range(300))
 
 
-def test_what_is_refused_of_zscan(talk: Conversation) -> None:
+def test_what_zscan_refuses(talk: Conversation) -> None:
     talk.all("SET text x", "ZADD zset 1 a")
     assert talk.do("ZSCAN text x") == b"-ERR invalid cursor\r\n"
     assert talk.do("ZSCAN text 0") == WRONG_TYPE

@@ -158,7 +158,7 @@ def test_a_product_that_is_no_number_takes_part_in_the_sums_of_an_intersection(
     assert flat(zsets.do("ZINTER 2 low high WEIGHTS 1 0 AGGREGATE MAX WITHSCORES")) == "a -inf"
 
 
-def test_scores_are_nested_in_resp3_of_algebra(zsets: Conversation) -> None:
+def test_scores_of_combined_sets_are_nested_in_resp3(zsets: Conversation) -> None:
     zsets.all("HELLO 3")
     assert zsets.do("ZDIFF 2 one two WITHSCORES") == b"*1\r\n*2\r\n$1\r\na\r\n,1\r\n"
 
@@ -212,6 +212,6 @@ LIMIT = b"-ERR LIMIT can't be negative\r\n"
         ("ZINTERCARD 1 one WITHSCORES", SYNTAX_ERROR),
     ],
 )
-def test_what_is_refused_of_algebra(zsets: Conversation, request_: str, error: bytes) -> None:
+def test_what_unions_refuse(zsets: Conversation, request_: str, error: bytes) -> None:
     assert zsets.do(request_) == error
     assert zsets.do("EXISTS t") == b":0\r\n"

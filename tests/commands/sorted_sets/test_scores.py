@@ -128,7 +128,7 @@ def zset(talk: Conversation) -> Conversation:
     return talk
 
 
-def test_scores_of_zscore(zset: Conversation) -> None:
+def test_scores_of_members(zset: Conversation) -> None:
     assert zset.do("ZSCORE zset b") == b"$3\r\n2.5\r\n"
     assert zset.do("ZSCORE zset x") == zset.do("ZSCORE none a") == NIL
     assert zset.do("ZMSCORE zset a x c") == b"*3\r\n$1\r\n1\r\n$-1\r\n$3\r\ninf\r\n"
@@ -137,7 +137,7 @@ def test_scores_of_zscore(zset: Conversation) -> None:
     assert zset.do("ZMSCORE zset a x c") == b"*3\r\n,1\r\n_\r\n,inf\r\n"
 
 
-def test_ranks_of_zscore(zset: Conversation) -> None:
+def test_ranks_of_members(zset: Conversation) -> None:
     assert zset.do("ZRANK zset c") == zset.do("ZREVRANK zset a") == b":2\r\n"
     assert zset.do("ZRANK zset x") == zset.do("ZRANK none x") == NIL
     assert zset.do("ZRANK zset b WITHSCORE") == b"*2\r\n:1\r\n$3\r\n2.5\r\n"
