@@ -1,313 +1,87 @@
-# The C types of storage/memory.py.
+# What storage/memory.py says, in C.
+#
+# Inline, because most parts are a few bytes long, and in C itself: each module that imports these
+# types has a copy of what is here, and of an inline function of Cython's twenty times as much.
 
 from cpython.array cimport array
-from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
-from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.string cimport memcmp, memcpy, memmove, memset
-from protocol.replies cimport bulk_size, put_text
-
-
-# The memory that objects take, as storage/memory.py says, in C.
 
 
 cdef extern from *:
     """
-    #define rillway_list_room(items) (((PyListObject*) (items))->allocated)
-    #define rillway_bytearray_room(text) (((PyByteArrayObject*) (text))->ob_alloc)
-    #define rillway_set_room(items) ( \
-        ((PySetObject*) (items))->table == ((PySetObject*) (items))->smalltable \
-            ? 0 : (((PySetObject*) (items))->mask + 1) * sizeof(setentry))
-    #define rillway_array_room(numbers) \
-        (((arrayobject*) (numbers))->allocated * ((arrayobject*) (numbers))->ob_descr->itemsize)
+    #include <string.h>
+
+    static inline long long rillway_block_bytes(long long request) {
+        return ((request > 512 ? request + 8 : request) + 15) & ~15LL;
+    }
+
+    static inline long long rillway_bytes_object_bytes(long long length) {
+        return rillway_block_bytes(33 + length);
+    }
+
+    static inline long long rillway_list_bytes(PyObject* items) {
+        return 64 + rillway_block_bytes(8 * ((PyListObject*) items)->allocated);
+    }
+
+    static inline long long rillway_set_bytes(PyObject* items) {
+        PySetObject* set = (PySetObject*) items;
+        long long room = set->table == set->smalltable ? 0 : (set->mask + 1) * sizeof(setentry);
+        return rillway_block_bytes(sizeof(PySetObject) + 16) + rillway_block_bytes(room);
+    }
+
+    static inline long long rillway_bytearray_bytes(PyObject* text) {
+        return 64 + rillway_block_bytes(((PyByteArrayObject*) text)->ob_alloc);
+    }
+
+    /* A macro: Cython declares arrays further down. */
+    #define rillway_array_bytes(numbers) \
+        (80 + rillway_block_bytes((numbers)->allocated * (numbers)->ob_descr->itemsize))
+
+    static inline Py_ssize_t rillway_put_bytes(
+        unsigned char* out, Py_ssize_t place,
+        const unsigned char* data, Py_ssize_t start, Py_ssize_t length
+    ) {
+        memcpy(out + place, data + start, length);
+        return place + length;
+    }
+
+    static inline void rillway_move_bytes(
+        unsigned char* out, Py_ssize_t start, Py_ssize_t end, Py_ssize_t to
+    ) {
+        memmove(out + to, out + start, end - start);
+    }
+
+    static inline int rillway_is_at(
+        const unsigned char* data, Py_ssize_t place, const unsigned char* text, Py_ssize_t length
+    ) {
+        return memcmp(data + place, text, length) == 0;
+    }
     """
-    Py_ssize_t rillway_list_room(list items) noexcept
-    Py_ssize_t rillway_bytearray_room(bytearray text) noexcept
-    Py_ssize_t rillway_array_room(array numbers) noexcept
-    Py_ssize_t rillway_set_room(set items) noexcept
     Py_ssize_t dict_object_size "sizeof(PyDictObject)"
-    Py_ssize_t set_object_size "sizeof(PySetObject)"
-
-
-cdef inline long long block_bytes(long long request) noexcept:
-    if request > 512:
-        request += 8
-    return (request + 15) & ~15LL
-
-
-cdef inline long long bytes_object_bytes(long long length) noexcept:
-    return block_bytes(33 + length)
+    long long block_bytes "rillway_block_bytes"(long long request) noexcept
+    long long bytes_object_bytes "rillway_bytes_object_bytes"(long long length) noexcept
+    long long list_bytes "rillway_list_bytes"(list items) noexcept
+    long long set_bytes "rillway_set_bytes"(set items) noexcept
+    long long bytearray_bytes "rillway_bytearray_bytes"(bytearray text) noexcept
+    long long array_bytes "rillway_array_bytes"(array numbers) noexcept
+    Py_ssize_t put_bytes "rillway_put_bytes"(
+        unsigned char* out,
+        Py_ssize_t place,
+        const unsigned char* data,
+        Py_ssize_t start,
+        Py_ssize_t length,
+    ) noexcept
+    void move_bytes "rillway_move_bytes"(
+        unsigned char* out, Py_ssize_t start, Py_ssize_t end, Py_ssize_t to
+    ) noexcept
+    bint is_at "rillway_is_at"(
+        const unsigned char* data, Py_ssize_t place, const unsigned char* text, Py_ssize_t length
+    ) noexcept
 
 
 cdef inline long long int_object_bytes(object number) except -1:
     return 0 if number <= 256 else block_bytes(number.__sizeof__())
 
 
-cdef inline long long list_bytes(list items) noexcept:
-    return 64 + block_bytes(8 * rillway_list_room(items))
-
-
 cdef inline long long dict_bytes(dict items) except -1:
     cdef long long size = items.__sizeof__()
     return block_bytes(dict_object_size + 16) + block_bytes(size - dict_object_size)
-
-
-cdef inline long long set_bytes(set items) noexcept:
-    return block_bytes(set_object_size + 16) + block_bytes(rillway_set_room(items))
-
-
-cdef inline long long array_bytes(array numbers) noexcept:
-    return 80 + block_bytes(rillway_array_room(numbers))
-
-
-cdef inline long long bytearray_bytes(bytearray text) noexcept:
-    return 64 + block_bytes(rillway_bytearray_room(text))
-
-
-# Parts of memory, copied and compared by the C library: what storage/memory.py does interpreted.
-#
-# Inline, because most parts are a few bytes long: a call of another module's function takes longer.
-
-
-cdef inline Py_ssize_t put_bytes(
-    unsigned char* out,
-    Py_ssize_t place,
-    const unsigned char* data,
-    Py_ssize_t start,
-    Py_ssize_t length,
-) noexcept:
-    """Write a part of `data`, another object, into `out`; the place after it."""
-    memcpy(out + place, data + start, length)
-    return place + length
-
-
-cdef inline void move_bytes(
-    unsigned char* out, Py_ssize_t start, Py_ssize_t end, Py_ssize_t to
-) noexcept:
-    """Move a part of `out` to another place in it, which may overlap."""
-    memmove(out + to, out + start, end - start)
-
-
-cdef inline bint is_at(
-    const unsigned char* data, Py_ssize_t place, const unsigned char* text, Py_ssize_t length
-) noexcept:
-    """Return True if the `length` bytes of `text` are in `data` at `place`."""
-    return memcmp(data + place, text, length) == 0
-
-
-# What storage/memory.py says, in C.
-#
-# Inline, because most are a few instructions.
-
-
-# Loops that the compiler turns into vector instructions, which it does not at -O2.
-cdef extern from *:
-    """
-    #define rillway_object_bytes(item) (Py_TYPE(item)->tp_basicsize)
-
-    #if defined(__GNUC__) && !defined(__clang__)
-    __attribute__((optimize("O3")))
-    #endif
-    static void rillway_move_slots(
-        unsigned char* block, Py_ssize_t slots, int start, int way)
-    {
-        Py_ssize_t slot;
-        int entry;
-        for (slot = 0; slot < slots; slot++) {
-            memcpy(&entry, block + 4 * slot, 4);
-            entry += (entry & 0xFFFFFF) >= start ? way : 0;
-            memcpy(block + 4 * slot, &entry, 4);
-        }
-    }
-
-    #if defined(__GNUC__) && !defined(__clang__)
-    __attribute__((optimize("O3")))
-    #endif
-    static unsigned int rillway_nth_slot(
-        const unsigned char* block, Py_ssize_t slots, Py_ssize_t number)
-    {
-        Py_ssize_t slot = 0;
-        int step, used;
-        unsigned int entry = 0;
-        for (; slot + 16 <= slots; slot += 16) {
-            for (step = 0, used = 0; step < 16; step++) {
-                memcpy(&entry, block + 4 * (slot + step), 4);
-                used += entry != 0;
-            }
-            if (number < used)
-                break;
-            number -= used;
-        }
-        for (; slot < slots; slot++) {
-            memcpy(&entry, block + 4 * slot, 4);
-            if (entry != 0 && number-- == 0)
-                break;
-        }
-        return entry;
-    }
-    """
-    unsigned int rillway_nth_slot(
-        const unsigned char* block, Py_ssize_t slots, Py_ssize_t number
-    ) noexcept
-    void rillway_move_slots(
-        unsigned char* block, Py_ssize_t slots, int start, int way
-    ) noexcept
-    Py_ssize_t rillway_object_bytes(object item) noexcept
-
-
-cdef inline void move_slots(
-    unsigned char* block, Py_ssize_t place, Py_ssize_t slots, Py_ssize_t start, Py_ssize_t way
-) noexcept:
-    rillway_move_slots(block + place, slots, <int> start, <int> way)
-
-
-cdef inline unsigned int nth_slot(
-    const unsigned char* block, Py_ssize_t place, Py_ssize_t slots, Py_ssize_t number
-) noexcept:
-    return rillway_nth_slot(block + place, slots, number)
-
-
-cdef inline const unsigned char* part_of(const unsigned char* text, Py_ssize_t start) noexcept:
-    return text + start
-
-
-cdef inline Py_ssize_t home_slot(
-    unsigned long long code, unsigned int depth, Py_ssize_t slots
-) noexcept:
-    return <Py_ssize_t> ((code << depth >> 32) * slots >> 32)
-
-
-cdef inline unsigned char* new_block(Py_ssize_t size) except NULL:
-    cdef unsigned char* block = <unsigned char*> PyMem_Malloc(size)
-    if block == NULL:
-        raise MemoryError
-    return block
-
-
-cdef inline unsigned char* resized(unsigned char* block, Py_ssize_t size) except NULL:
-    block = <unsigned char*> PyMem_Realloc(block, size)
-    if block == NULL:
-        raise MemoryError
-    return block
-
-
-cdef inline bint exists(const unsigned char* block) noexcept:
-    return block != NULL
-
-
-cdef inline void free_block(unsigned char* block) noexcept:
-    PyMem_Free(block)
-
-
-cdef inline Py_ssize_t object_bytes(object item) noexcept:
-    return rillway_object_bytes(item)
-
-
-cdef inline Py_ssize_t allocated(Py_ssize_t size) noexcept:
-    return (size + (23 if size > 512 else 15)) & ~15
-
-
-cdef inline unsigned int number_at(const unsigned char* block, Py_ssize_t place) noexcept:
-    cdef unsigned int number
-    memcpy(&number, block + place, 4)
-    return number
-
-
-cdef inline void put_number(
-    unsigned char* block, Py_ssize_t place, unsigned int number
-) noexcept:
-    memcpy(block + place, &number, 4)
-
-
-cdef inline void clear(unsigned char* block, Py_ssize_t start, Py_ssize_t end) noexcept:
-    memset(block + start, 0, end - start)
-
-
-cdef inline bytes bytes_at(const unsigned char* block, Py_ssize_t place, Py_ssize_t size):
-    return PyBytes_FromStringAndSize(<const char*> block + place, size)
-
-
-cdef inline void copy_record(
-    unsigned char* block, Py_ssize_t place, const unsigned char* source, Py_ssize_t start,
-    Py_ssize_t size
-) noexcept:
-    # Of memcpy, for a size below 256, GCC makes instructions that take longer than a call.
-    memmove(block + place, source + start, size)
-
-
-cdef inline void keep(unsigned char* block, Py_ssize_t place, bytes record) noexcept:
-    cdef void* pointer = <void*> record
-    memcpy(block + place, &pointer, 8)
-    Py_INCREF(record)
-
-
-cdef inline bytes kept(const unsigned char* block, Py_ssize_t place):
-    cdef void* pointer
-    memcpy(&pointer, block + place, 8)
-    return <bytes> pointer
-
-
-cdef inline void keep_again(const unsigned char* block, Py_ssize_t place) noexcept:
-    cdef void* pointer
-    memcpy(&pointer, block + place, 8)
-    Py_INCREF(<object> pointer)
-
-
-cdef inline void drop(const unsigned char* block, Py_ssize_t place) noexcept:
-    cdef void* pointer
-    memcpy(&pointer, block + place, 8)
-    Py_DECREF(<object> pointer)
-
-
-cdef inline unsigned long long* new_codes(Py_ssize_t count) except NULL:
-    cdef unsigned long long* codes = <unsigned long long*> PyMem_Malloc(8 * count)
-    if codes == NULL:
-        raise MemoryError
-    return codes
-
-
-cdef inline void free_codes(unsigned long long* codes) noexcept:
-    PyMem_Free(codes)
-
-
-cdef inline unsigned char** new_directory(Py_ssize_t size) except NULL:
-    cdef unsigned char** directory = <unsigned char**> PyMem_Malloc(8 * size)
-    if directory == NULL:
-        raise MemoryError
-    return directory
-
-
-cdef inline unsigned char** no_directory() noexcept:
-    return NULL
-
-
-cdef inline void free_directory(unsigned char** directory) noexcept:
-    PyMem_Free(directory)
-
-
-cdef inline unsigned char* block_at(unsigned char** directory, Py_ssize_t place) noexcept:
-    return directory[place]
-
-
-cdef inline void put_block(
-    unsigned char** directory, Py_ssize_t place, unsigned char* block
-) noexcept:
-    directory[place] = block
-
-
-cdef inline bytes new_bytes(Py_ssize_t size):
-    return PyBytes_FromStringAndSize(NULL, size)
-
-
-cdef inline Py_ssize_t bulk_bytes(Py_ssize_t size) noexcept:
-    return bulk_size(size)
-
-
-cdef inline Py_ssize_t put_bulk(
-    unsigned char* out,
-    Py_ssize_t to,
-    const unsigned char* text,
-    Py_ssize_t start,
-    Py_ssize_t size,
-) noexcept:
-    return put_text(<char*> out + to, <const char*> text + start, size) - <char*> out

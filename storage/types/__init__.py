@@ -8,5 +8,6 @@ lists:         lists
 sets:          sets, and sorted sets
 packed_table:  records packed into segments: the base class of sets and hashes
 records:       the records of hashes and sorted sets; the table and the order of the latter
+blocks:        blocks of memory for packed tables, and the numbers and objects in them
 key_part:      where the key of a record is, and its hash
 """

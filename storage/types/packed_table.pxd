@@ -1,10 +1,10 @@
 # The C types of storage/types/packed_table.py.
 
-from storage.memory cimport (
-    allocated, block_at, bulk_bytes, bytes_at, clear, copy_record, drop, exists, free_block, free_codes,
-    free_directory, home_slot, is_at, keep, keep_again, kept, move_bytes, move_slots, new_block, new_bytes,
-    new_codes, new_directory, no_directory, nth_slot, number_at, object_bytes, part_of, put_block, put_bulk,
-    put_bytes, put_number, resized,
+from storage.memory cimport is_at, move_bytes, put_bytes
+from storage.types.blocks cimport (
+    allocated, block_at, bulk_bytes, bytes_at, clear, copy_record, drop, exists, free_block, free_codes, free_directory,
+    home_slot, keep, keep_again, kept, move_slots, new_block, new_bytes, new_codes, new_directory,
+    no_directory, nth_slot, number_at, object_bytes, part_of, put_block, put_bulk, put_number, resized,
 )
 from storage.types.key_part cimport (
     KEYS, LONG, LONG_HEADER, MEMBERS, VALUES, hash_at, hash_of, key_length, key_start,

@@ -59,7 +59,8 @@ from storage.types.value import Value
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
-    from storage.memory import (
+    from storage.memory import is_at, move_bytes, put_bytes
+    from storage.types.blocks import (
         allocated,
         block_at,
         bulk_bytes,
@@ -72,11 +73,9 @@ if not cython.compiled:
         free_codes,
         free_directory,
         home_slot,
-        is_at,
         keep,
         keep_again,
         kept,
-        move_bytes,
         move_slots,
         new_block,
         new_bytes,
@@ -89,7 +88,6 @@ if not cython.compiled:
         part_of,
         put_block,
         put_bulk,
-        put_bytes,
         put_number,
         resized,
     )

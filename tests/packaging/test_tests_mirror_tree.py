@@ -54,6 +54,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "server/replication/primary/failed_syncs.py": "replication/test_backoff.py, both sides",
     "server/replication/primary/transfers.py": "test_replicas.py, and test_replication.py",
     "storage/redis_format/encoding_limits.py": "plain attributes; the types have tests",
+    "storage/types/blocks.py": "test_segment.py and test_packed_table.py beside it",
     "server/loop/service.py": "tests/integration/test_connections.py, over real sockets",
 }
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from protocol import replies
 from storage.keyspace.deferred_free import RemovedData
-from storage.memory import _KEPT, allocated_bytes
+from storage.memory import allocated_bytes
 from storage.types import packed_table
+from storage.types.blocks import _KEPT
 from storage.types.key_part import KEYS, MEMBERS, PAIRS, VALUES
 from storage.types.packed_table import PackedTable
 from storage.types.records import field_of, pair, value_of

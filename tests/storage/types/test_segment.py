@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from storage.memory import number_at, put_number
 from storage.types import packed_table as segment
+from storage.types.blocks import number_at, put_number
 from storage.types.key_part import MEMBERS
 
 # Compiled, these are C functions.
