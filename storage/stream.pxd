@@ -1,13 +1,13 @@
 # The C types of storage/stream.py.
 
 cimport cython
-
 from storage.entries.entry cimport encode_id_parts
 from storage.entries.entry_id cimport entry_id_t, EntryIDs, id_ms, id_seq, make_id
+from storage.groups.group cimport Group
+from storage.groups.pending_block cimport Tally
 from storage.nodes.frozen_node cimport FrozenNode
 from storage.nodes.node_list cimport NodeList
 from storage.nodes.open_node cimport OpenNode
-from storage.groups.pending_block cimport Tally
 from storage.types.value cimport Value
 
 
@@ -46,3 +46,10 @@ cdef class Stream(Value):
     )
     cpdef bint begins_after(self, entry_id_t entry_id) except -1
     cdef entry_id_t _find_first(self)
+
+
+cdef entry_id_t MIN_ID
+cdef long long UNKNOWN
+
+cpdef advance_group(Stream stream, Group group, EntryIDs ids)
+cpdef bint has_tombstone_after(Stream stream, entry_id_t entry_id) except -1

@@ -15,8 +15,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.types.bits import combine, count_bits, find_other_byte
-from storage.types.value import StringValue
+from storage.types.value import StringValue, combine, count_bits, find_other_byte
 
 
 def parse_bit_offset(client: Client, text: bytes, unit_bits: int = 0) -> int:

@@ -26,10 +26,10 @@ from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.entries.entry_id import MAX_ID, MAX_SEQ, MIN_ID, SEQ_BITS
 from storage.groups.group import NEVER, UNKNOWN, Consumer, Group
-from storage.groups.lag import lag as lag_of
 from storage.groups.pending_block import LentBlock, Owner, Row
 from storage.idempotence import Idempotence
 from storage.stream import Stream
+from storage.stream import lag as lag_of
 
 # Listing this many pending entries takes some milliseconds; a longer reply is sent in pieces.
 MANY_PENDING = 4000

@@ -36,8 +36,7 @@ from protocol.request import Request
 from storage.entries.entry import decode_fields
 from storage.entries.entry_id import MIN_ID
 from storage.groups.ack_journal import DEFAULT_MAX_LENGTH, FIELD_NAMES, AckJournal, journal_request
-from storage.groups.lag import set_entries_added
-from storage.stream import Stream
+from storage.stream import Stream, set_entries_added
 
 MAX_DURATION_S = 86_400
 MAX_MAXSIZE = 10_000

@@ -24,10 +24,9 @@ from server.metrics import names
 from server.metrics.names import Page, label_value
 from storage.entries.entry_id import MAX_ID, EntryID, id_ms
 from storage.groups.group import BOUNDS_MS, UNKNOWN, Consumer, DeliveryLatency, Group, is_time
-from storage.groups.lag import lag
 from storage.keyspace.database import Database
 from storage.nodes.listpack_node import DamagedNode
-from storage.stream import Stream
+from storage.stream import Stream, lag
 
 MS = 1000
 # Longer names are omitted: each is in some twenty lines.

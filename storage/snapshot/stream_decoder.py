@@ -27,7 +27,6 @@ from typing import TypeAlias, TypeVar
 
 from storage.entries.entry_id import MAX_ID, SEQ_BITS, EntryID, format_id
 from storage.groups.group import LOADED_AT_ONCE, NEVER, UNKNOWN, Group
-from storage.groups.lag import estimate_entries_read, set_entries_read
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence
 from storage.nodes.listpack_node import DamagedNode, ListpackNode
 from storage.redis_format.primitives import Allowance, CorruptSnapshot, Cursor
@@ -40,7 +39,7 @@ from storage.snapshot.stream_encoder import (
     TYPE_RELEASED,
     UNKNOWN_CODE,
 )
-from storage.stream import Stream
+from storage.stream import Stream, estimate_entries_read, set_entries_read
 
 _Result = TypeVar("_Result")
 # What is read in steps; its result is what was read.

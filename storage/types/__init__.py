@@ -1,7 +1,6 @@
 """The types of values beside streams.
 
-value:         the base class of all types, and strings
-bits:          the bits of long strings
+value:         the base class of all types, and strings with their bits
 hyperloglog:   estimates of cardinality, in a string
 hashes:        hashes, and the times of their fields
 lists:         lists

@@ -22,7 +22,7 @@ from commands.transactions.watched_keys import WatchedKeys, Watchers
 from storage.digest import value_digest
 from storage.entries.entry_id import MAX_ID, MIN_ID, format_id
 from storage.groups.group import Group
-from storage.groups.lag import lag
+from storage.stream import lag
 from storage.keyspace.database import Database
 from storage.memory import bytes_object_bytes
 from storage.snapshot.stream_encoder import stream_pieces

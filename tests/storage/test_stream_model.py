@@ -15,9 +15,15 @@ from hypothesis.stateful import (
 
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryIDs, format_id
 from storage.groups.group import MAX_DELIVERIES, Consumer, Group, References
-from storage.groups.lag import advance_group, lag, set_entries_added, set_entries_read
 from storage.nodes.frozen_node import FrozenNode
-from storage.stream import MAX_COUNT, Stream
+from storage.stream import (
+    MAX_COUNT,
+    Stream,
+    advance_group,
+    lag,
+    set_entries_added,
+    set_entries_read,
+)
 from tests.storage.stream_model import ModelEntry, ModelGroup, StreamModel
 from tests.support.consistency import contradictions
 from tests.support.examples import examples

@@ -15,7 +15,7 @@ from operator import attrgetter
 from storage.entries.entry import decode_fields, encode_id
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, format_id
 from storage.groups.group import MAX_DELIVERIES, RELEASED_MS, UNKNOWN, Group
-from storage.groups.lag import lag
+from storage.stream import lag
 from storage.groups.pending_block import ConsumerPending, PendingEntry
 from storage.groups.pending_list import PendingList
 from storage.idempotence import Idempotence

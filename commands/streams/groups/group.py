@@ -19,9 +19,8 @@ from protocol.records import record
 from protocol.request import Request
 from storage.entries.entry_id import MIN_ID
 from storage.groups.group import UNKNOWN, Group
-from storage.groups.lag import set_entries_read
 from storage.keyspace.database import Database
-from storage.stream import Stream
+from storage.stream import Stream, set_entries_read
 
 HELP = (
     b"CREATE <key> <groupname> <id|$> [option]",

@@ -10,7 +10,7 @@ from commands.streams.groups.delivery cimport (
 from protocol.request cimport Request
 from storage.entries.entry_id cimport entry_id_t, EntryIDs
 from storage.groups.group cimport Consumer, DeliveryLatency, Group
-from storage.groups.lag cimport advance_group
+from storage.stream cimport advance_group
 from storage.stream cimport Stream
 
 

@@ -56,9 +56,8 @@ from protocol.request import Request
 from protocol.requests import Argv
 from storage.entries.entry_id import MAX_ID, EntryID, EntryIDs
 from storage.groups.group import Consumer, Group
-from storage.groups.lag import advance_group
 from storage.groups.pending_block import Row
-from storage.stream import Stream
+from storage.stream import Stream, advance_group
 
 if TYPE_CHECKING:
     from commands.core.instance import Instance

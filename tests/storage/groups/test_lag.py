@@ -6,7 +6,8 @@ import pytest
 
 from storage.entries.entry_id import MAX_ID, EntryIDs, make_id
 from storage.groups.group import UNKNOWN, Group
-from storage.groups.lag import (
+from storage.stream import (
+    Stream,
     advance_group,
     estimate_entries_read,
     has_tombstone_after,
@@ -14,7 +15,6 @@ from storage.groups.lag import (
     set_entries_added,
     set_entries_read,
 )
-from storage.stream import Stream
 
 
 def numbered(count: int) -> Stream:

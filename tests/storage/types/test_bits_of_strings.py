@@ -1,4 +1,4 @@
-"""storage/types/bits.py: long strings, around the ends of words and blocks."""
+"""storage/types/value.py: long strings, around the ends of words and blocks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.types import bits
-from storage.types.bits import BLOCK_BYTES, combine, count_bits, find_other_byte
+from storage.types import value as bits
+from storage.types.value import BLOCK_BYTES, combine, count_bits, find_other_byte
 
 SIZES = (0, 1, 7, 8, 9, 63, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 2 * BLOCK_BYTES + 5)
 
