@@ -97,10 +97,9 @@ STRICT = os.environ.get("COMPILE_RILLWAY") == "strict"
 # What a benchmark defends: each makes a case of `make micro` or of `make bench` faster. A module
 # with a .pxd file beside it has C types; the others are compiled as they are.
 COMPILED = (
-    "protocol/cutter.py",
     "protocol/request.py",
+    "protocol/requests.py",
     "protocol/replies.py",
-    "protocol/slots.py",
     "storage/types/value.py",
     "storage/types/hashes.py",
     "storage/keyspace/database.py",

@@ -1,6 +1,6 @@
 # The C types of protocol/request.py.
 
-from protocol.slots cimport key_slot
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
 
 
 cdef Py_ssize_t _QUICK_BYTES
@@ -31,3 +31,39 @@ cdef class Request:
 
 cpdef Request unparsed(bytes wire, Py_ssize_t count)
 cpdef Request of_words(list words)
+
+
+cdef Py_ssize_t _MAX_DIGITS
+cdef Py_ssize_t _LEAST_WORD_BYTES
+cdef Py_ssize_t _KEPT_WORDS
+cdef unsigned int _MASK
+cdef unsigned short _REMAINDERS[256]
+
+
+cdef class Cutter(Request):
+    cdef public bytes data
+    cdef public Py_ssize_t position
+    cdef Py_ssize_t _start
+    cdef Py_ssize_t _end
+    cdef long long* _places  # where each word begins, and its length
+    cdef Py_ssize_t _room
+
+    cpdef load(self, bytes data, Py_ssize_t position=*)
+    cpdef bint next(self)
+    cdef _make_room(self, Py_ssize_t count)
+    cdef Py_ssize_t _bulk_start(self, Py_ssize_t index)
+
+
+cdef inline long long* resized(long long* places, Py_ssize_t words) except NULL:
+    places = <long long*> PyMem_Realloc(places, 2 * words * sizeof(long long))
+    if places == NULL:
+        raise MemoryError
+    return places
+
+
+cdef inline void free_places(long long* places) noexcept:
+    PyMem_Free(places)
+
+
+cpdef unsigned int key_slot(bytes key)
+cpdef unsigned int slot_of_part(const unsigned char* data, Py_ssize_t start, Py_ssize_t end)

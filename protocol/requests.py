@@ -1,11 +1,13 @@
-"""The request parser: bytes from a client, in chunks of any size, become argv lists.
+"""The reader of requests: bytes from a client, in chunks of any size, become requests.
 
-It consists of two parsers. The *scanner* is the reference: plain Python, resumable at any byte,
-with every rule, limit and error text. The *fast path* gives whole requests to hiredis or to
-`bytes.split`, and their result is used only if it is proven to be what the scanner would return;
-otherwise the scanner reads the same bytes again. hiredis parses replies, so it accepts much that is
-not a request, and it allocates a list for an array header before the elements have arrived: it is
-never fed headers that announce more elements than the bytes could hold.
+Plain requests that have arrived whole are found by the cutter (protocol/request.py). The *scanner*
+reads all else: inline commands, unfinished requests, odd line ends, everything before login. It can
+stop and resume at any byte, and has every rule, limit and error text.
+
+    reader.feed(data)
+    while (request := reader.next()) is not None:
+        ...
+    reader.error
 
 Guaranteed: the same requests and the same error however the bytes are split into chunks; memory
 proportional to the bytes received, not to announced lengths; linear time.
@@ -27,13 +29,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
 from dataclasses import field
 from typing import TypeAlias
 
-import hiredis
+import cython
 
 from protocol.records import frozen_record
+from protocol.request import Cutter, Request, of_words
 
 # The words of a request, the name of its command first.
 Argv: TypeAlias = list[bytes]
@@ -55,7 +57,7 @@ class Limits:
     def __post_init__(self) -> None:
         harmless_bytes = min(self.max_arguments, self.max_bulk_bytes, self.max_buffer_bytes)
         if self.max_inline_bytes < _HEADER_BYTES:
-            harmless_bytes = 0  # the fast path does not measure lines
+            harmless_bytes = 0  # the cutter does not measure lines
         object.__setattr__(self, "harmless_bytes", harmless_bytes)
 
 
@@ -73,23 +75,16 @@ UNBALANCED_QUOTES = "Protocol error: unbalanced quotes in request"
 _HEADER_BYTES = 1 + len("-9223372036854775808")
 
 _LINE_END = b"\r\n"
-_ASTERISK = ord("*")
-_DOLLAR = ord("$")
+_ASTERISK: cython.int = ord("*")
+_DOLLAR: cython.int = ord("$")
 
-# `_split_single` parses one request of up to this many bytes; hiredis is faster for larger ones.
-_SINGLE_BYTES = 4096
-# hiredis keeps its input buffer, up to twice as large as its last input. After a larger batch the
-# reader is replaced, so that ten thousand idle connections do not hold large buffers.
-_KEPT_BUFFER_BYTES = 4096
-
-_BULK_HEADERS = tuple(b"$%d" % length for length in range(_SINGLE_BYTES))
-_BULK_LENGTHS = {header: length for length, header in enumerate(_BULK_HEADERS)}
-# By the number of arguments; a request has at least one.
-_ARRAY_HEADERS = (b"", *(b"*%d" % count for count in range(1, _SINGLE_BYTES // 6)))
-_ARRAY_COUNTS = {header: count for count, header in enumerate(_ARRAY_HEADERS) if count}
-_MAX_DIGIT = 9
+# An unfinished request of up to this many bytes is kept, to be cut with the bytes that follow.
+_UNFINISHED_BYTES: cython.Py_ssize_t = 16 * 1024
+# How many unread bytes are read at a time.
+_PIECE_BYTES: cython.Py_ssize_t = 128 * 1024
 
 
+@cython.cclass
 class RequestReader:
     """Reads one connection's requests.
 
@@ -98,29 +93,22 @@ class RequestReader:
       (latin-1): as in Redis, an unexpected byte is quoted unchanged.
     - `overflowed`: the query buffer limit was exceeded; the connection is closed with no reply.
 
-    After either, `feed` returns nothing more.
+    After either, `next` returns nothing more.
     """
 
-    __slots__ = (
-        "_argv",
-        "_bulk",
-        "_bulk_bytes",
-        "_count",
-        "_held",
-        "_hiredis",
-        "_taken_bytes",
-        "authenticated",
-        "error",
-        "limits",
-        "missing_bytes",
-        "overflowed",
-    )
-
-    def __init__(self, limits: Limits, authenticated: bool = True) -> None:
-        self.limits = limits
+    def __init__(self, limits: Limits, cutter: Cutter, authenticated: bool = True) -> None:
+        """Readers that take turns may share a cutter: see `start`."""
         self.authenticated = authenticated
+        self.set_limits(limits)
         self.error: str | None = None
         self.overflowed = False
+        self._is_over = False  # after an error or an overflow
+        self._cutter: Cutter = cutter
+        self._is_cut = False  # whether the cutter may find the next request
+        # The bytes that are read, from the position on, and those that follow.
+        self._data = b""
+        self._position = 0
+        self.unread = bytearray()
         # The unfinished request: its arguments so far, how many there will be (0: the stream is
         # between requests, or in a line that may begin one), and how many bytes they took.
         self._argv: list[bytes] = []
@@ -132,388 +120,305 @@ class RequestReader:
         # Or its unfinished bulk string of _bulk_bytes, and how many bytes of that and of its line
         # end are missing (0: there is none). BytesIO grows in place, too, and what it holds in the
         # end becomes the argument without a copy.
-        self._bulk = io.BytesIO()
+        self._bulk: io.BytesIO | None = None
         self._bulk_bytes = 0
-        self.missing_bytes = 0
-        self._hiredis = _new_hiredis_reader()
+        self._missing_bytes = 0
+        self._unfinished = b""  # the whole of it, if it is short
 
-    @property
-    def buffered_bytes(self) -> int:
-        """Bytes received that belong to no finished request."""
-        size = self._taken_bytes + len(self._held)
-        if self.missing_bytes:
-            size += self._bulk_bytes + len(_LINE_END) - self.missing_bytes
+    def set_limits(self, limits: Limits) -> None:
+        """Set the limits for what is read from now on."""
+        self.limits = limits
+        self.max_buffer_bytes = limits.max_buffer_bytes
+        self._harmless_bytes = limits.harmless_bytes
+
+    # -- bytes -------------------------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes of the stream."""
+        if self._position < len(self._data) or self.unread:
+            self.hold(data)
+        elif not self._is_over:
+            self._begin(data)
+
+    def hold(self, data: bytes) -> None:
+        """Take the next bytes of the stream, to read them later."""
+        if not self._is_over:
+            self.unread += data
+
+    def next_piece(self) -> bool:
+        """Go on to more bytes after `next` has returned None; False if there are none.
+
+        Those that were held are read a piece at a time. It may take long, and hold no request.
+        """
+        if not self.unread:
+            return False
+        piece = bytes(self.unread[:_PIECE_BYTES])
+        del self.unread[:_PIECE_BYTES]
+        self._begin(piece)
+        return True
+
+    @cython.cfunc
+    def _begin(self, data: bytes) -> None:
+        """Begin to read bytes.
+
+        Reads of a long pipeline end within a request. The scanner gets its beginning, for the
+        limits and errors, but with the next bytes it is cut as a whole, and so are those after it.
+        That takes linear time: these bytes are at least as many.
+        """
+        if self._unfinished:
+            if len(data) >= len(self._unfinished) and self.authenticated:
+                data = self._unfinished + data
+                self._forget()
+            self._unfinished = b""
+        self._data, self._position = data, 0
+        self.start()
+
+    def start(self) -> None:
+        """Go on, after another reader may have used the cutter, or a limit has changed."""
+        self._is_cut = (
+            self.authenticated and len(self._data) <= self._harmless_bytes and self.is_between()
+        )
+        if self._is_cut:
+            self._cutter.load(self._data, self._position)
+
+    def stop(self) -> None:
+        """Let go of the bytes that were read: those that follow may wait for long."""
+        self._data, self._position = self._data[self._position :], 0
+
+    def rest(self) -> bytes:
+        """The bytes that were fed, and not read."""
+        return self._data[self._position :] + self.unread
+
+    def unread_bytes(self) -> cython.Py_ssize_t:
+        """The number of bytes that were fed, and not read."""
+        return len(self._data) - self._position + len(self.unread)
+
+    def buffered_bytes(self) -> cython.Py_ssize_t:
+        """The number of bytes that were read, and belong to no finished request."""
+        size: cython.Py_ssize_t = self._taken_bytes + len(self._held)
+        if self._missing_bytes:
+            size += self._bulk_bytes + 2 - self._missing_bytes
         return size
 
-    @property
     def is_between(self) -> bool:
-        """True if the next byte begins a request, and there was no protocol error before."""
-        return not (self._count or self._held or self.error is not None or self.overflowed)
+        """Return True if the next byte to read begins a request, and there was no error before."""
+        return not (self._count or self._held or self._is_over)
 
-    def feed(self, data: bytes) -> list[list[bytes]]:
-        """Take the next bytes of the stream; returns the requests they complete, in order.
+    # -- requests ----------------------------------------------------------------------------------
 
-        No request is empty: `*0`, a negative count and a blank line are skipped, as in Redis. At a
-        protocol error, the requests before it are returned and `error` is set.
+    def next(self) -> Request | None:
+        """The next request; None if the bytes that were fed hold no other, or at an error.
+
+        It is good until the next call. No request is empty: `*0`, a negative count and a blank line
+        are skipped, as in Redis.
         """
-        if self.error is not None or self.overflowed:
-            return []
-        requests: list[list[bytes]] = []
-        position = 0
-        if self._held or self.missing_bytes:
-            data, position = self._continue_held(data, requests)
-        may_batch = self.authenticated and len(data) <= self.limits.harmless_bytes
-        if may_batch and not position and not self._count and len(data) <= _SINGLE_BYTES:
-            argv = _split_single(data)
+        if self._is_cut and self._cutter.next():
+            self._position = self._cutter.position
+            return self._cutter
+        return self._scan_next()
+
+    @cython.cfunc
+    def _scan_next(self) -> Request | None:
+        start: cython.Py_ssize_t = self._position
+        is_cut: cython.bint = self._is_cut
+        while self._position < len(self._data):
+            argv = self._scan()
             if argv is not None:
-                return [argv]
-        while position < len(data):
-            if may_batch and not self._count and data[position] == _ASTERISK:
-                may_batch = False  # once per chunk: the scanner reads the rest
-                position = self._read_batch(data, position, requests)
-            else:
-                position = self._scan(data, position, requests)
-        return requests
-
-    def feed_each(self, data: bytes) -> Iterator[tuple[list[bytes], int]]:
-        """Take the next bytes; yield one request at a time, with the number of bytes left after it.
-
-        For callers that change `authenticated` in between. A caller that stops early must feed the
-        bytes that are left again.
-        """
-        requests: list[list[bytes]] = []
-        position = 0
-        if self.error is not None or self.overflowed:
-            return
-        if self._held or self.missing_bytes:
-            data, position = self._continue_held(data, requests)
-        while True:
-            for argv in requests:
-                yield argv, len(data) - position
-            requests.clear()
-            if position >= len(data):
-                return
-            position = self._scan(data, position, requests)
-
-    def drop_unfinished(self) -> None:
-        """Drop the unfinished request: the caller has its bytes, and feeds them again."""
-        self._argv = []
-        self._count = 0
-        self._taken_bytes = 0
-        self._held = bytearray()
-        self._drop_bulk()
-
-    def expects_line(self, data: bytes | bytearray) -> bool:
-        """Return True if these bytes, the next of the stream, begin with an inline command."""
-        return not self._count and not self._held and not data.startswith(b"*")
+                self.start()
+                return of_words(argv)
+        is_short: cython.bint = len(self._data) - start <= _UNFINISHED_BYTES
+        if is_cut and is_short and (self._count or self._held) and self._data[start] == _ASTERISK:
+            self._unfinished = self._data[start:]
+        self._data, self._position, self._is_cut = b"", 0, False
+        return None
 
     # -- the scanner -------------------------------------------------------------------------------
-    # Each step takes (data, position) and returns the position after the bytes that it has read. If
-    # data ends too early it holds the rest; at a protocol error it fails. In both cases all of data
-    # is used up, and the position is its end.
+    # Each step reads from the position on. If the bytes end too early it holds the rest; at a
+    # protocol error it fails. In both cases all bytes are used up, and the step returns False.
 
-    def _scan(self, data: bytes, position: int, requests: list[list[bytes]]) -> int:
-        """Scan one request, or its beginning."""
-        start = position
+    def _scan(self) -> list[bytes] | None:
+        """Scan one request, or a part of one; the arguments if that completes it."""
+        if self._missing_bytes:
+            if not self._add_to_bulk():
+                return None
+        elif self._held and not self._continue_line():
+            return None
+        start: cython.Py_ssize_t = self._position
         if not self._count:
-            if data[position] in _EMPTY_STARTS:
-                empty = _EMPTY_REQUESTS.match(data, position)
-                if empty is not None and self.limits.max_inline_bytes > _FEW_BLANKS:
-                    return empty.end()
-            if data[position] != _ASTERISK:
-                return self._scan_inline(data, position, requests)
-            position = self._scan_array_header(data, position)
-        if self._count:
-            position = self._scan_bulks(data, position, start)
-            if self._count and len(self._argv) == self._count:
-                self._finish(requests)
-        return position
+            data = self._data
+            if data[start] in _EMPTY_STARTS and self.limits.max_inline_bytes > _FEW_BLANKS:
+                empty = _EMPTY_REQUESTS.match(data, start)
+                if empty is not None:
+                    self._position = empty.end()
+                    return None
+            if data[start] != _ASTERISK:
+                return self._scan_inline()
+            if not self._scan_array_header():
+                return None
+        if not self._count or not self._scan_bulks(start):
+            return None
+        argv = self._argv
+        self._forget()
+        return argv
 
-    def _scan_inline(self, data: bytes, position: int, requests: list[list[bytes]]) -> int:
+    def _scan_inline(self) -> list[bytes] | None:
         """Scan an inline command: a line of words. It ends in LF; a CR before that is a blank."""
-        line_end = self._find_line_end(data, position, b"\n", TOO_BIG_INLINE)
+        start: cython.Py_ssize_t = self._position
+        line_end: cython.Py_ssize_t = self._find_line_end(b"\n", TOO_BIG_INLINE)
         if line_end < 0:
-            return len(data)
-        argv = split_inline(data[position:line_end])
+            return None
+        argv = split_inline(self._data[start:line_end])
         if argv is None:
-            return self._fail(data, UNBALANCED_QUOTES)
-        if argv:
-            requests.append(argv)
-        return line_end + 1
+            self._fail(UNBALANCED_QUOTES)
+            return None
+        self._position = line_end + 1
+        return argv or None
 
-    def _scan_array_header(self, data: bytes, position: int) -> int:
+    @cython.cfunc
+    def _scan_array_header(self) -> bool:
         """Scan `*<count>` CRLF: the number of arguments."""
-        line_end = self._find_line_end(data, position, b"\r", TOO_BIG_COUNT)
+        start: cython.Py_ssize_t = self._position
+        line_end: cython.Py_ssize_t = self._find_line_end(b"\r", TOO_BIG_COUNT)
         if line_end < 0:
-            return len(data)
-        count = _parse_integer(data[position + 1 : line_end])
+            return False
+        count = _parse_integer(self._data[start + 1 : line_end])
         if count is None or count > self.limits.max_arguments:
-            return self._fail(data, INVALID_COUNT)
+            return self._fail(INVALID_COUNT)
         if not self.authenticated and count > self.limits.max_arguments_unauthenticated:
-            return self._fail(data, INVALID_COUNT_UNAUTHENTICATED)
+            return self._fail(INVALID_COUNT_UNAUTHENTICATED)
         self._count = max(count, 0)
-        return line_end + 2  # as in Redis, the byte after CR is skipped unchecked
+        self._position = line_end + 2  # as in Redis, the byte after CR is skipped unchecked
+        return True
 
-    def _scan_bulks(self, data: bytes, position: int, start: int) -> int:
+    @cython.cfunc
+    def _scan_bulks(self, start: cython.Py_ssize_t) -> bool:
         """Scan the missing arguments: `$<length>` CRLF, bytes, CRLF. The request is at `start`."""
-        limits, argv, count, end = self.limits, self._argv, self._count, len(data)
-        max_bulk_bytes = limits.max_bulk_bytes
-        if not self.authenticated:
-            max_bulk_bytes = min(max_bulk_bytes, limits.max_bulk_bytes_unauthenticated)
-        max_line_bytes = limits.max_inline_bytes + 1
-        max_position = start + limits.max_buffer_bytes - self._taken_bytes
-        while len(argv) < count:
-            line_end = data.find(b"\r", position, position + max_line_bytes)
-            if line_end < 0 or line_end + 1 == end:
-                self._taken_bytes += position - start
-                self._find_line_end(data, position, b"\r", TOO_BIG_LENGTH)
-                return end
-            length = _BULK_LENGTHS.get(data[position:line_end], -1)
-            if not 0 <= length <= max_bulk_bytes:
-                length = self._parse_bulk_header(data, position, line_end)
-                if length < 0:
-                    return end
+        data, argv = self._data, self._argv
+        end: cython.Py_ssize_t = len(data)
+        limit: cython.Py_ssize_t = start + self.limits.max_buffer_bytes - self._taken_bytes
+        position: cython.Py_ssize_t
+        next_position: cython.Py_ssize_t
+        length: cython.Py_ssize_t
+        line_end: cython.Py_ssize_t
+        while len(argv) < self._count:
+            position = self._position
+            line_end = self._find_line_end(b"\r", TOO_BIG_LENGTH)
+            if line_end < 0:
+                if self.error is None:
+                    self._taken_bytes += position - start
+                return False
+            length = self._bulk_length(position, line_end)
+            if length < 0:
+                return False
             position = line_end + 2  # as in Redis, the byte after CR is skipped unchecked
             next_position = position + length + 2  # and so are the two after the argument
-            if next_position > max_position:
-                return self._overflow(data)
+            if next_position > limit:
+                self.overflowed = True
+                return self._give_up()
+            self._position = position
             if next_position > end:
                 self._taken_bytes += position - start
-                self._bulk_bytes = length
-                self.missing_bytes = length + len(_LINE_END)
-                self._add_to_bulk(data, position)
-                return end
+                self._bulk, self._bulk_bytes = io.BytesIO(), length
+                self._missing_bytes = length + 2
+                return self._add_to_bulk()
             argv.append(data[position : next_position - 2])
-            position = next_position
-        return position
+            self._position = next_position
+        return True
 
-    def _parse_bulk_header(self, data: bytes, position: int, line_end: int) -> int:
-        """The length in a bulk string's header, or -1 after failing."""
-        if data[position] != _DOLLAR:
+    @cython.cfunc
+    def _bulk_length(
+        self, position: cython.Py_ssize_t, line_end: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """The length in the header of a bulk string, or -1 after failing."""
+        data, limits = self._data, self.limits
+        if position == line_end or data[position] != _DOLLAR:
             got = chr(data[position])
-            self._fail(data, EXPECTED_BULK.format(" " if got in "\r\n" else got))
+            self._fail(EXPECTED_BULK.format(" " if got in "\r\n" else got))
             return -1
         length = _parse_integer(data[position + 1 : line_end])
-        if length is None or not 0 <= length <= self.limits.max_bulk_bytes:
-            self._fail(data, INVALID_LENGTH)
+        if length is None or not 0 <= length <= limits.max_bulk_bytes:
+            self._fail(INVALID_LENGTH)
             return -1
-        if not self.authenticated and length > self.limits.max_bulk_bytes_unauthenticated:
-            self._fail(data, INVALID_LENGTH_UNAUTHENTICATED)
+        if not self.authenticated and length > limits.max_bulk_bytes_unauthenticated:
+            self._fail(INVALID_LENGTH_UNAUTHENTICATED)
             return -1
         return length
 
-    def _find_line_end(self, data: bytes, position: int, mark: bytes, refusal: str) -> int:
+    @cython.cfunc
+    def _find_line_end(self, mark: bytes, refusal: str) -> cython.Py_ssize_t:
         """The position of the line's CR or LF; -1 after holding an incomplete line or failing.
 
         A line that ends in CR is complete once the byte after it has arrived.
         """
-        max_bytes = self.limits.max_inline_bytes
-        line_end = data.find(mark, position, position + max_bytes + 1)
-        if line_end < 0 and len(data) - position > max_bytes:
-            self._fail(data, refusal)
-        elif line_end < 0 or (mark == b"\r" and line_end + 1 == len(data)):
-            self._hold(data, position)
+        data = self._data
+        start: cython.Py_ssize_t = self._position
+        most_bytes: cython.Py_ssize_t = self.limits.max_inline_bytes
+        line_end: cython.Py_ssize_t = data.find(mark, start, start + most_bytes + 1)
+        if line_end < 0 and len(data) - start > most_bytes:
+            self._fail(refusal)
+        elif line_end < 0 or (line_end + 1 == len(data) and mark == b"\r"):
+            self._held += memoryview(data)[start:]
+            self._position = len(data)
             line_end = -1
         return line_end
 
-    def _continue_held(self, data: bytes, requests: list[list[bytes]]) -> tuple[bytes, int]:
-        """Continue the unfinished part; returns the bytes to scan next, and the position."""
-        if self.missing_bytes:
-            return data, self._continue_bulk(data, requests)
-        held = self._held
+    @cython.cfunc
+    def _continue_line(self) -> bool:
+        """Continue the unfinished line: True if it is to be scanned, and begins the bytes now."""
+        held, data = self._held, self._data
         # Linear time: as long as the line does not end, only the new bytes are searched.
         mark = b"\r" if self._count or held[0] == _ASTERISK else b"\n"
         is_short = len(held) + len(data) <= self.limits.max_inline_bytes
         if is_short and mark not in data and not held.endswith(mark):
             held += data
-            return b"", 0
+            self._position = len(data)
+            return False
         self._held = bytearray()
-        return bytes(held) + data, 0
-
-    def _continue_bulk(self, data: bytes, requests: list[list[bytes]]) -> int:
-        """Continue the unfinished bulk string; the position after it."""
-        end = self._add_to_bulk(data, 0)
-        if not self.missing_bytes:
-            self._argv.append(self._bulk.getvalue())
-            self._taken_bytes += self._bulk_bytes + len(_LINE_END)
-            self._drop_bulk()
-            if len(self._argv) == self._count:
-                self._finish(requests)
-        return end
-
-    def _add_to_bulk(self, data: bytes, position: int) -> int:
-        """Take the bytes of the unfinished bulk string from a position on; where they end."""
-        content_bytes = self.missing_bytes - len(_LINE_END)
-        end = min(len(data), position + self.missing_bytes)
-        if content_bytes > 0:
-            self._bulk.write(memoryview(data)[position : position + content_bytes])
-        self.missing_bytes -= end - position
-        return end
-
-    def _drop_bulk(self) -> None:
-        self._bulk = io.BytesIO()
-        self._bulk_bytes = self.missing_bytes = 0
-
-    def _finish(self, requests: list[list[bytes]]) -> None:
-        requests.append(self._argv)
-        self._argv = []
-        self._count = 0
-        self._taken_bytes = 0
-
-    def _hold(self, data: bytes, position: int) -> int:
-        self._held += memoryview(data)[position:]
-        return len(data)
-
-    def _fail(self, data: bytes, error: str) -> int:
-        self.error = error
-        return self._forget(data)
-
-    def _overflow(self, data: bytes) -> int:
-        self.overflowed = True
-        return self._forget(data)
-
-    def _forget(self, data: bytes) -> int:
-        self._argv = []
-        self._count = 0
-        self._taken_bytes = 0
-        return len(data)
-
-    # -- the fast path -----------------------------------------------------------------------------
-
-    def _read_batch(self, data: bytes, position: int, requests: list[list[bytes]]) -> int:
-        """Read the whole requests from a boundary on, if that is fast; the position after them."""
-        if not _is_dense(data, position):
-            return position
-        end = find_last_boundary(data, position)
-        batch = self.parse_batch(data[position:end]) if end > position else None
-        if batch is None:
-            return position
-        requests += batch
-        return end
-
-    def parse_batch(self, batch: bytes) -> list[list[bytes]] | None:
-        """Parse all requests of a batch with hiredis; None if the result is not proven correct."""
-        line_marks = batch.count(b"\r") + batch.count(b"\n")
-        is_resp2 = _is_resp2(batch)
-        if _may_allocate_much(batch, line_marks, is_resp2):
-            return None
-        reader = self._hiredis
-        requests = None
-        try:
-            reader.feed(batch)
-            replies = list(iter(reader.gets, _NOTHING))
-            if all(replies) and (
-                (is_resp2 and _is_plain(replies, line_marks) and _is_idle(reader))
-                or _encode(replies) == batch
-            ):
-                requests = replies
-        except (hiredis.HiredisError, TypeError):
-            pass  # not RESP, or an element that is not a string
-        if requests is None or len(batch) > _KEPT_BUFFER_BYTES:
-            self._hiredis = _new_hiredis_reader()
-        return requests
-
-
-# -- how the fast path is verified -------------------------------------------------------------
-
-# What hiredis returns when it needs more bytes: an object that no bytes can produce.
-_NOTHING = object()
-
-# Array headers of two digits or more, at any place: hiredis nests them a thousand deep. One digit
-# is harmless: a list of nine takes 144 bytes, and its header four.
-_LONG_ARRAY = re.compile(rb"\*(\d{2,19})")
-_LONG_RESP3 = [re.compile(rb"~\d\d"), re.compile(rb">\d\d"), re.compile(rb"\|\d\d")]
-
-
-def _new_hiredis_reader() -> hiredis.Reader:
-    return hiredis.Reader(notEnoughData=_NOTHING)
-
-
-def _may_allocate_much(batch: bytes, line_marks: int, is_resp2: bool) -> bool:
-    """Return True if array headers announce more elements than the bytes can hold.
-
-    A bulk string has four line marks (CR and LF), so that batches of requests always pass unless
-    an argument looks like a header.
-    """
-    announced = sum(map(int, _LONG_ARRAY.findall(batch)))
-    if 4 * announced > line_marks:
+        self._data = bytes(held) + data
         return True
-    return not is_resp2 and any(pattern.search(batch) for pattern in _LONG_RESP3)
 
+    @cython.cfunc
+    def _add_to_bulk(self) -> bool:
+        """Take bytes of the unfinished bulk string; True once it is an argument."""
+        data, bulk = self._data, self._bulk
+        assert bulk is not None
+        start: cython.Py_ssize_t = self._position
+        content_bytes: cython.Py_ssize_t = self._missing_bytes - 2
+        if content_bytes > 0:
+            bulk.write(memoryview(data)[start : start + content_bytes])
+        self._position = min(len(data), start + self._missing_bytes)
+        self._missing_bytes -= self._position - start
+        if self._missing_bytes:
+            return False
+        self._argv.append(bulk.getvalue())
+        self._taken_bytes += self._bulk_bytes + 2
+        self._bulk = None
+        return True
 
-def _is_resp2(batch: bytes) -> bool:
-    """Return True if no byte can begin a RESP3 reply that contains strings."""
-    return not (b"=" in batch or b"~" in batch or b">" in batch or b"|" in batch or b"%" in batch)
+    @cython.cfunc
+    def _fail(self, error: str) -> bool:
+        self.error = error
+        return self._give_up()
 
+    @cython.cfunc
+    def _give_up(self) -> bool:
+        """Drop all bytes: nothing is read any more."""
+        self._is_over = True
+        self._forget()
+        self._position = len(self._data)
+        self.unread.clear()
+        return False
 
-def _is_plain(replies: list[list[bytes]], line_marks: int) -> bool:
-    """Return True if RESP2 replies are lists of bulk strings without CR or LF, properly ended.
-
-    Then every line mark of the batch is framing: two in an array header, four in a bulk string.
-    Every other element has fewer, and so has a bulk string whose line end is something else.
-    Raises TypeError if an element is not a string.
-    """
-    arguments = b"".join(map(b"".join, replies))
-    return (
-        b"\r" not in arguments
-        and b"\n" not in arguments
-        and line_marks == 4 * sum(map(len, replies)) + 2 * len(replies)
-    )
-
-
-def _is_idle(reader: hiredis.Reader) -> bool:
-    """Return True if a drained reader is between replies, so that it returns the next one."""
-    reader.feed(b":1\r\n")
-    return bool(reader.gets() == 1)
-
-
-def _encode(replies: list[list[bytes]]) -> bytes:
-    """Encode replies as requests. If the result equals the batch, it was parsed correctly."""
-    # hiredis's stub means a tuple of any length and says a tuple of one.
-    return b"".join(map(hiredis.pack_command, map(tuple, replies)))  # type: ignore[arg-type]
-
-
-def _split_single(data: bytes) -> list[bytes] | None:
-    """The one request that data consists of, if no argument holds CR LF; None otherwise."""
-    count = _MAX_DIGIT
-    if data[2:3] != b"\r":
-        count = _ARRAY_COUNTS.get(data[: data.find(b"\r\n")], 0)
-        if not count:
-            return None
-    # Split off few more lines than one request has, because data may hold many requests.
-    lines = data.split(b"\r\n", 2 * count + 1)
-    rest = lines.pop()  # after the last CRLF; must not count as an empty argument
-    argv = lines[2::2]
-    if (
-        rest
-        or lines[0] != _ARRAY_HEADERS[len(argv)]
-        or lines[1::2] != [_BULK_HEADERS[len(argument)] for argument in argv]
-    ):
-        return None
-    return argv
-
-
-def _is_dense(data: bytes, start: int) -> bool:
-    """Return True if lines are short, judged by a sample.
-
-    The fast path costs time per byte, the scanner per line. They are equal for requests of five
-    arguments and about 700 bytes (measured).
-    """
-    sample_end = min(start + 1024, len(data))
-    return 48 * data.count(b"\r", start, sample_end) >= sample_end - start
-
-
-def find_last_boundary(data: bytes, start: int) -> int:
-    """The end of data if it looks like the end of a request, else where the last one seems to
-    begin."""
-    mark = data.rfind(b"\r\n*", start)
-    while mark >= 0 and not data[mark + 3 : mark + 4].isdigit():
-        mark = data.rfind(b"\r\n*", start, mark)
-    last = mark + 2 if mark >= 0 else start
-    line_end = data.find(b"\r", last + 1)
-    count = _parse_integer(data[last + 1 : line_end]) if line_end >= 0 else None
-    is_whole = count is not None and data.count(b"\r", last) == 2 * count + 1
-    return len(data) if is_whole else last
+    @cython.cfunc
+    def _forget(self) -> None:
+        """Forget the unfinished request: it is finished, or will be read again."""
+        self._argv = []
+        self._count = 0
+        self._taken_bytes = 0
+        if self._held:
+            self._held = bytearray()
+        self._bulk = None
+        self._bulk_bytes = self._missing_bytes = 0
 
 
 # -- numbers and words -------------------------------------------------------------------------
@@ -523,6 +428,8 @@ _INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 
 def _parse_integer(text: bytes) -> int | None:
     """A signed 64-bit integer in its shortest form, as Redis takes lengths; None otherwise."""
+    if len(text) < 19 and text.isdigit() and (text[0] != 48 or len(text) == 1):
+        return int(text)  # nearly always
     if not _INTEGER.fullmatch(text):
         return None
     value = int(text)
@@ -532,7 +439,7 @@ def _parse_integer(text: bytes) -> int | None:
 _BLANKS = b" \t\n\v\f\r"
 # Blank lines, and empty arrays. A client may send very many of them, so they are skipped together:
 # they cost no memory, and only the time to search them.
-_FEW_BLANKS = 64
+_FEW_BLANKS: cython.Py_ssize_t = 64
 _EMPTY_STARTS = _BLANKS + b"*"
 _EMPTY_REQUESTS = re.compile(
     rb"(?:[ \t\v\f\r]{0,%d}+\n|\*(?:0|-[1-9][0-9]{0,17})\r[\s\S])++" % _FEW_BLANKS

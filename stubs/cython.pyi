@@ -17,6 +17,7 @@ uchar: Any
 uint = int
 ulonglong = int
 p_const_uchar = bytes
+p_longlong = list[int]
 p_ulonglong: Any
 p_uchar = bytearray
 p_int: Any

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import pytest
 from hypothesis import HealthCheck, settings
 
-from protocol.cutter import IS_COMPILED
+from protocol.request import IS_COMPILED
 from server.inprocess.server import InProcessClient, InProcessServer
 from server.requests.dispatch import Dispatcher
 from tests.doubles.lent_request import lending

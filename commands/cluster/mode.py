@@ -12,7 +12,7 @@ from commands.core.client import Client
 from commands.core.instance import Instance
 from protocol import errors
 from protocol.errors import ReplyError
-from protocol.slots import SLOT_COUNT
+from protocol.request import SLOT_COUNT
 
 _DIGITS = bytes.maketrans(b"01", b"\0\1")
 

@@ -13,8 +13,7 @@ from commands.core.registry import ADMIN, LOADING, STALE, command
 from commands.documentation import help_reply
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.request import Request
-from protocol.slots import SLOT_COUNT, key_slot
+from protocol.request import SLOT_COUNT, Request, key_slot
 from storage.keyspace.database import SlotIndex
 
 

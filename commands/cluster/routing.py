@@ -20,8 +20,7 @@ from commands.core.registry import ASKING, FAST, LOADING, STALE, WRITE, Command,
 from commands.transactions.transaction import Transaction
 from protocol import errors, replies
 from protocol.errors import RoutingError
-from protocol.request import Request, of_words
-from protocol.slots import key_slot
+from protocol.request import Request, key_slot, of_words
 
 # Commands whose shard channels are routed as keys that are always there. Redis 8.2 treats those of
 # SUNSUBSCRIBE as common keys: on a slot that moves away it is answered with ASK.

@@ -3,7 +3,7 @@
     structure      connection, session and client
     output         replies that are not sent, or that the peer has not taken
     query buffer   bytes that are no whole request yet, or come after one that halts the client
-    requests       one that waits, and those that are parsed but have not run
+    request        one that waits
     transaction    queued requests and watched keys
     names          subscriptions and prefixes of client-side caching
 
@@ -208,7 +208,7 @@ class ClientMemory:
 
     def bytes_of(self, client: Client) -> int:
         """The memory of a client (CLIENT LIST: tot-mem)."""
-        size: cython.Py_ssize_t = CLIENT_BYTES + client.query_buffer_bytes + client.backlog_bytes
+        size: cython.Py_ssize_t = CLIENT_BYTES + client.query_buffer_bytes
         size += client.named_bytes + output_bytes(client)
         if client.is_blocked or client.postponed is not None:
             size += words_bytes(self.waiting_request(client))

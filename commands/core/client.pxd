@@ -34,7 +34,6 @@ cdef class Client:
     cdef dict _features
     cdef public Py_ssize_t queued_bytes
     cdef public Py_ssize_t query_buffer_bytes
-    cdef public Py_ssize_t backlog_bytes
     cdef public Py_ssize_t counted_bytes
     cdef public long counted_as
     cdef public Py_ssize_t named_bytes

@@ -40,7 +40,7 @@ class Client:
     """One connection's state: what most requests need; `feature` has the rest."""
 
     __slots__ = (
-        "_features", "address", "authenticated", "backlog_bytes", "batched_requests", "batches",
+        "_features", "address", "authenticated", "batched_requests", "batches",
         "close_after_reply", "closed", "commands", "connection", "counted_as", "counted_bytes",
         "created_ms", "db", "deny_blocking", "gates", "has_asked", "id", "instance", "is_asking",
         "is_blocked", "last_command", "last_interaction_ms", "long_reply", "name", "named_bytes",
@@ -62,8 +62,7 @@ class Client:
         self.connection: Connection = DETACHED
         self.created_ms = instance.now_ms
         self.last_interaction_ms = instance.now_ms
-        self.query_buffer_bytes = 0  # received, and not parsed
-        self.backlog_bytes = 0  # of requests that are parsed and wait
+        self.query_buffer_bytes = 0  # received, and not run
         # what CLIENT LIST counts
         self.reads = self.net_input_bytes = self.net_output_bytes = 0
         self.commands = 0  # that ran, those of transactions and scripts included

@@ -22,9 +22,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import cython
-import hiredis
 
 from protocol.records import frozen_record
+from protocol.request import Cutter, words_of_all
 from protocol.requests import Argv
 from storage.append_only.request_writer import RequestWriter
 from storage.append_only.requests import encode_request, select_request
@@ -51,7 +51,7 @@ def units_in(db_index: int, wire: bytes) -> Iterator[tuple[int, list[Argv]]]:
     """The units of a batch that begins in `db_index`, each as its database and its requests."""
     unit: list[Argv] = []
     first_db = db_index
-    for request in decoded(wire):
+    for request in words_of_all(wire):
         if request[0] == b"SELECT":
             db_index = int(request[1])
             if not unit:
@@ -61,13 +61,6 @@ def units_in(db_index: int, wire: bytes) -> Iterator[tuple[int, list[Argv]]]:
         if unit[0] != [b"MULTI"] or request == [b"EXEC"]:
             yield first_db, unit
             unit, first_db = [], db_index
-
-
-def decoded(wire: bytes) -> list[Argv]:
-    """The words of each of a row of encoded requests."""
-    reader = hiredis.Reader()
-    reader.feed(wire)
-    return list(iter(reader.gets, False))
 
 
 # What redis.set_repl says.
@@ -318,9 +311,9 @@ class Propagation:
 def _is_whole(writer: RequestWriter, start: int) -> bool:
     """Return True if exactly one request was written from `start` on; take it back if not."""
     wire = writer.cut(start)
-    reader = hiredis.Reader()
-    reader.feed(wire)
-    if reader.gets() is False or reader.has_data():
+    cutter = Cutter()
+    cutter.load(wire)
+    if not cutter.next() or cutter.position != len(wire):
         return False
     writer.encoded(wire)
     return True

@@ -24,8 +24,7 @@ from commands.core.registry import DENYOOM, MOVABLE_KEYS, READONLY, WRITE, KeySp
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
-from protocol.request import Request
-from protocol.slots import key_slot, pattern_slot
+from protocol.request import Request, key_slot, pattern_slot
 from storage.types.hashes import HashValue
 from storage.types.lists import ListValue
 from storage.types.records import member_of

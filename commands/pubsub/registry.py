@@ -19,7 +19,7 @@ from commands.core.gates import GATE_SUBSCRIBED
 from commands.core.instance import Instance
 from commands.keys.pattern import Matcher, matcher
 from protocol import replies
-from protocol.slots import key_slot
+from protocol.request import key_slot
 
 # A client's name in the tables, beside its bytes, as measured.
 NAME_BYTES = 500

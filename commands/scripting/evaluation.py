@@ -63,9 +63,8 @@ from commands.scripting.source import parse_script
 from commands.server.monitor import feed_monitors
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.request import Request
+from protocol.request import Request, key_slot
 from protocol.requests import Argv
-from protocol.slots import key_slot
 from storage.types.value import as_int64
 
 _UNKILLABLE = (

@@ -24,7 +24,7 @@ from commands.pubsub.registry import PubSub, is_subscribed
 from commands.replication.roles import buffers, replication
 from commands.server.memory import human, memory_figures
 from commands.transactions.watched_keys import WatchedKeys, Watchers
-from protocol.cutter import IS_COMPILED
+from protocol.request import IS_COMPILED
 from storage.keyspace.database import Database
 
 Value: TypeAlias = "str | int"

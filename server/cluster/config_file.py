@@ -12,7 +12,7 @@ The last line of the file is `vars currentEpoch 5 lastVoteEpoch 3`.
 
 from __future__ import annotations
 
-from protocol.slots import SLOT_COUNT
+from protocol.request import SLOT_COUNT
 from server.cluster.nodes import (
     FAIL,
     FLAG_NAMES,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from protocol.records import entity
-from protocol.slots import SLOT_COUNT
+from protocol.request import SLOT_COUNT
 
 ID_LENGTH = 40
 HEX_DIGITS = frozenset("0123456789abcdef")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
 
 from protocol.errors import NOT_AN_INTEGER, ReplyError
-from protocol.slots import SLOT_COUNT
+from protocol.request import SLOT_COUNT
 from server.cluster.failover import Failover
 from server.cluster.gossip import Gossip
 from server.cluster.nodes import HANDSHAKE, MEET, Node, each_slot, range_of_slots

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from protocol.records import record
-from protocol.slots import SLOT_COUNT
+from protocol.request import SLOT_COUNT
 from server.cluster import messages
 from server.cluster.events import (
     Action,

@@ -150,7 +150,7 @@ class Connection:
         if (
             len(data) >= _LONG_READ_BYTES
             or self._turns.has_given_way(client)
-            or (len(data) >= _PART_BYTES and self.session.reader.buffered_bytes)
+            or (len(data) >= _PART_BYTES and self.session.reader.buffered_bytes())
         ):
             self._pause()
 

@@ -23,7 +23,7 @@ from commands.config.configuration import Configuration
 from commands.core.client import Clients
 from commands.core.host import REDIS_VERSION, RILLWAY_VERSION, ProcessFacts
 from commands.eviction.eviction import MemoryUse
-from protocol.cutter import IS_COMPILED
+from protocol.request import IS_COMPILED
 from server import allocator, clock, user_files
 from server.config_file import rewrite_configuration
 from server.log_file import LEVELS, set_log_format

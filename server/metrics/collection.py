@@ -22,7 +22,7 @@ from commands.replication.replica_table import ReplicaTable
 from commands.server.info_sections import SECTIONS
 from commands.server.latency import LatencyMonitor
 from commands.server.slowlog import SlowLog
-from protocol.cutter import IS_COMPILED
+from protocol.request import IS_COMPILED
 from server.metrics import names
 from server.metrics.names import INFO_FIELDS, Family, Page, labels
 from server.metrics.streams import BOUNDS_S, MS, StreamMetrics

@@ -4,8 +4,7 @@ from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from commands.core.registry cimport Command
 from commands.transactions.transaction cimport Transaction
-from protocol.request cimport Request
-from protocol.slots cimport key_slot
+from protocol.request cimport Request, key_slot
 from server.requests.client_limit cimport ClientLimit
 from server.requests.turns cimport Turns
 

@@ -61,8 +61,7 @@ from commands.streams.request_cache import RequestCache
 from commands.transactions.transaction import Transaction
 from protocol import errors, replies
 from protocol.errors import ReplyError
-from protocol.request import Request
-from protocol.slots import key_slot
+from protocol.request import Request, key_slot
 from server.requests.client_limit import ClientLimit
 from server.requests.turns import Turns
 

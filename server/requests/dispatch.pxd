@@ -5,8 +5,7 @@ from commands.core.instance cimport Instance
 from commands.core.propagation cimport Propagation
 from commands.core.registry cimport Command, Runner
 from commands.core.stats cimport CommandStats, Stats
-from protocol.cutter cimport Cutter
-from protocol.request cimport Request
+from protocol.request cimport Cutter, Request
 from server.requests.admission cimport Admission
 from server.requests.memory_limit cimport MemoryLimit
 from server.requests.client_limit cimport ClientLimit

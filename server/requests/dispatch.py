@@ -63,9 +63,8 @@ from commands.server.slowlog import SlowLog
 from commands.streams.lookup import report_damage
 from commands.transactions.transaction import Transaction, exec_refused
 from protocol import errors, replies
-from protocol.cutter import Cutter
 from protocol.errors import ReplyError
-from protocol.request import Request
+from protocol.request import Cutter, Request
 from protocol.requests import Argv
 from server.replication.replica.reception import (
     note_error_for_primary,

@@ -5,9 +5,9 @@ lines end in CR LF; between requests there may be annotations, lines that begin 
 seconds>`). So every request has exactly one encoding, and its offset in the file follows from the
 requests before it.
 
-Compiled, the cutter (protocol/cutter.py) finds plain requests, which stay bytes until their words
-are needed; interpreted, `RequestReader.parse_batch` parses them. Both handle only the regular case;
-everything else goes through `_scan`, request by request, which reports the error and its offset.
+The cutter (protocol/request.py) finds the requests that are whole within a batch; they stay bytes.
+Everything else goes through `_scan`, which finds the end of one request, or reports the error and
+its offset.
 
 A file that ends within a request is torn (`TornFile`): its end is missing, and what precedes is
 sound. Anything else is damage (`DamagedFile`). An announced length beyond the end of the file
@@ -18,17 +18,14 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
-from functools import cached_property
 
-from protocol.cutter import IS_COMPILED, Cutter
-from protocol.requests import Limits, RequestReader, find_last_boundary
+from protocol.records import record
+from protocol.request import Cutter, words_of_all
 
 Buffer = bytes | mmap.mmap
 
 # About a thousand small requests: with more, they do not stay in the processor's cache.
 BATCH_BYTES = 1 << 16
-# The bytes that the scanner reads before the fast path is tried again.
-_SCANNED_BYTES = 1 << 16
 
 # `*` or `$`, the longest number, CR LF.
 _MAX_LINE_BYTES = 1 + 20 + 2
@@ -54,54 +51,17 @@ class DamagedFile(Exception):
         self.found = found
 
 
+@record
 class Batch:
-    """Requests that follow one another without an annotation between them.
+    """Requests that follow one another without an annotation between them."""
 
-    `text` is their encoding if the cutter finds them in it, or else None.
-    """
+    offset: int  # of the first request, in the file
+    text: bytes  # their encoding, plain (protocol/request.py)
 
-    def __init__(
-        self,
-        offset: int,
-        size: int,
-        requests: list[list[bytes]] | None = None,
-        text: bytes | None = None,
-    ) -> None:
-        self.offset = offset  # of the first request, in the file
-        self.size = size  # of their encoding
-        self.text = text
-        if requests is not None:
-            self.requests = requests
-
-    @cached_property
+    @property
     def requests(self) -> list[list[bytes]]:
-        """The requests in order."""
-        assert self.text is not None
-        cutter, requests = Cutter(), []
-        cutter.load(self.text)
-        while cutter.next():
-            requests.append(cutter.words())
-        return requests
-
-    def cut(self, start: int, end: int) -> Batch:
-        """The requests between two positions of the text."""
-        assert self.text is not None
-        return Batch(self.offset + start, end - start, text=self.text[start:end])
-
-    def part(self, start: int, end: int) -> Batch:
-        """The requests with these indexes."""
-        offset = self.offset_of(start)
-        return Batch(offset, self.offset_of(end) - offset, self.requests[start:end])
-
-    def offset_of(self, index: int) -> int:
-        """Where in the file the request with this index begins."""
-        return self.offset + sum(map(encoded_bytes, self.requests[:index]))
-
-
-def encoded_bytes(argv: list[bytes]) -> int:
-    """The length of a request's only encoding."""
-    framing = sum(len(str(len(word))) for word in argv) + len(b"$\r\n\r\n") * len(argv)
-    return len(b"*\r\n") + len(str(len(argv))) + framing + sum(map(len, argv))
+        """The words of the requests, in order."""
+        return words_of_all(self.text)
 
 
 class RequestFile:
@@ -112,7 +72,6 @@ class RequestFile:
         self.timestamp_s: int | None = None  # of the last annotation that has one
         self.end = len(buffer)
         self._buffer = buffer
-        self._parser = RequestReader(Limits())
         self._cutter = Cutter()
 
     def batches(self) -> Iterator[Batch]:
@@ -123,7 +82,7 @@ class RequestFile:
         while self.position < self.end:
             batch = self._next()
             if batch is not None:
-                self.position = batch.offset + batch.size
+                self.position = batch.offset + len(batch.text)
                 yield batch
 
     def _next(self) -> Batch | None:
@@ -131,55 +90,31 @@ class RequestFile:
         if self._buffer[self.position] == ord("#"):
             self.position = self._scan_annotation(self.position)
             return None
-        return self._parse() or self._scan()
+        return self._cut() or self._scan()
 
-    def _parse(self) -> Batch | None:
-        """The fast path; None if it cannot continue."""
+    def _cut(self) -> Batch | None:
+        """The plain requests at the position; None if the first is not whole in these bytes."""
         start = self.position
         text = self._buffer[start : start + BATCH_BYTES]
         if b"#" in text:  # a search for one byte is much faster than for three
             annotation = text.find(b"\r\n#")
             if annotation >= 0:
                 text = text[: annotation + len(_CRLF)]
-        if IS_COMPILED:
-            return self._cut(start, text)
-        if text[0] == ord("*"):
-            text = text[: find_last_boundary(text, 0)]
-        requests = self._parser.parse_batch(text) if text else None
-        return Batch(start, len(text), requests) if requests else None
-
-    def _cut(self, start: int, text: bytes) -> Batch | None:
         cutter = self._cutter
         cutter.load(text)
         while cutter.next():
             pass
-        size = cutter.position
-        return Batch(start, size, text=text[:size]) if size else None
+        return Batch(start, text[: cutter.position]) if cutter.position else None
 
     # -- the scanner ---------------------------------------------------------------------------
 
     def _scan(self) -> Batch:
-        """At least one request, word by word."""
-        start = position = self.position
-        requests: list[list[bytes]] = []
-        try:
-            while position < min(start + _SCANNED_BYTES, self.end):
-                if self._buffer[position] == ord("#"):
-                    break
-                argv, position = self._scan_request(position)
-                requests.append(argv)
-        except (TornFile, DamagedFile):
-            if not requests:
-                raise
-        return Batch(start, position - start, requests)
-
-    def _scan_request(self, start: int) -> tuple[list[bytes], int]:
-        buffer = self._buffer
+        """The request at the position: it is long, or not whole, or none."""
+        buffer, start = self._buffer, self.position
         count, position = self._scan_number(start, start, b"*")
         if count == 0:
             raise DamagedFile(start, "the number of a request's words", b"*0")
-        argv: list[bytes] = []
-        while len(argv) < count:
+        for _ in range(count):
             length, position = self._scan_number(start, position, b"$")
             word_end = position + length
             if word_end + len(_CRLF) > self.end:
@@ -188,9 +123,8 @@ class RequestFile:
                 raise TornFile(start)
             if buffer[word_end : word_end + len(_CRLF)] != _CRLF:
                 raise DamagedFile(word_end, "CR LF", buffer[word_end : word_end + len(_CRLF)])
-            argv.append(buffer[position:word_end])
             position = word_end + len(_CRLF)
-        return argv, position
+        return Batch(start, buffer[start:position])
 
     def _scan_number(self, start: int, position: int, mark: bytes) -> tuple[int, int]:
         """The number in the line at `position`, and where the line ends."""

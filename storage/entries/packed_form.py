@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import cython
 
-from protocol.cutter import IS_COMPILED
 from protocol.replies import bulk
+from protocol.request import IS_COMPILED
 from storage.entries.entry import ENTRY_HEADER, FieldRow, Frame
 from storage.entries.entry_id import (
     MAX_SEQ,

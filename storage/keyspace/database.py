@@ -42,7 +42,7 @@ from typing import Any
 
 import cython
 
-from protocol.slots import key_slot
+from protocol.request import key_slot
 from storage.keyspace.deferred_free import BLOCK_ITEMS, NO_WASTE, SMALL_ITEMS, RemovedData
 from storage.keyspace.ordered_index import Chance, OrderedIndex
 from storage.nodes.entry_cache import EntryCache

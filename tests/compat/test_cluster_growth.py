@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from protocol.slots import SLOT_COUNT, key_slot
+from protocol.request import SLOT_COUNT, key_slot
 from tests.clients.cluster import load
 from tests.compat.conftest import cluster_of
 from tests.support.programs.cluster import Cluster, Node, redis_cli, wait_until

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from protocol.slots import key_slot
+from protocol.request import key_slot
 from tests.compat.conftest import cluster_of
 from tests.support.programs.cluster import Cluster, Node, redis_cli, wait_until
 

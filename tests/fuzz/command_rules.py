@@ -22,12 +22,11 @@ from commands.transactions.watched_keys import WatchedKeys, Watchers
 from storage.digest import value_digest
 from storage.entries.entry_id import MAX_ID, MIN_ID, format_id
 from storage.groups.group import Group
-from storage.stream import lag
 from storage.keyspace.database import Database
 from storage.memory import bytes_object_bytes
 from storage.snapshot.stream_encoder import stream_pieces
 from storage.snapshot.stream_refusals import refusal
-from storage.stream import Stream
+from storage.stream import Stream, lag
 from storage.types.sets import SetValue, SortedSetValue
 from storage.types.value import StringValue, Value, as_int64
 from tests.support.resp import BrokenReply, Reply, ReplyReader, parse

@@ -30,6 +30,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from commands.transactions.transaction import Transaction
+from protocol.request import Cutter
 from protocol.requests import RequestReader
 from server.inprocess.server import InProcessClient, InProcessServer
 from tests.fuzz.command_rules import (
@@ -84,8 +85,9 @@ class Peer:
         """How many requests wait, in the session or in a blocked command."""
         state, session = self.connection.state, self.connection.session
         held = state.is_blocked or session.turns.is_postponed(state)
-        unread = RequestReader(session.reader.limits).feed(bytes(session.unread))
-        return held + len(session.backlog) + len(unread)
+        reader = RequestReader(session.reader.limits, Cutter())
+        reader.feed(session.reader.rest())
+        return held + sum(1 for _ in iter(reader.next, None))
 
 
 class Player:

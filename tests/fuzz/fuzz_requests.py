@@ -1,7 +1,7 @@
 """Random bytes at the request reader: `python tests/fuzz/fuzz_requests.py --seconds 30`.
 
 Every stream is read three times: at once, cut at random, and byte by byte, which leaves nothing
-to the fast path. All must agree on requests, error and overflow, hold no more than was fed, take
+to the cutter. All must agree on requests, error and overflow, hold no more than was fed, take
 memory in proportion to it, and end. The first stream that breaks a rule is printed with its seed,
 and the program exits with status 1.
 """
@@ -18,6 +18,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
+from protocol.request import Cutter
 from protocol.requests import Limits, RequestReader
 
 HANGS_AFTER_SECONDS = 20
@@ -116,13 +117,19 @@ class Drawing:
         )
 
 
+def read_chunk(reader: RequestReader, chunk: bytes) -> list[list[bytes]]:
+    reader.feed(chunk)
+    return [request.words() for request in iter(reader.next, None)]
+
+
 def read(chunks: list[bytes], limits: Limits, authenticated: bool) -> Outcome:
-    reader = RequestReader(limits, authenticated)
+    reader = RequestReader(limits, Cutter(), authenticated)
     requests, fed_bytes = [], 0
     for chunk in chunks:
-        requests += reader.feed(chunk)
+        requests += read_chunk(reader, chunk)
         fed_bytes += len(chunk)
-        assert 0 <= reader.buffered_bytes <= fed_bytes, "holds more than was fed"
+        assert 0 <= reader.buffered_bytes() <= fed_bytes, "holds more than was fed"
+        assert reader.unread_bytes() == 0, "leaves bytes unread"
     assert all(argv and set(map(type, argv)) == {bytes} for argv in requests), "no argv"
     return requests, reader.error, reader.overflowed
 
@@ -130,7 +137,7 @@ def read(chunks: list[bytes], limits: Limits, authenticated: bool) -> Outcome:
 def peak_bytes(data: bytes, limits: Limits, authenticated: bool) -> int:
     tracemalloc.start()
     try:
-        RequestReader(limits, authenticated).feed(data)
+        read_chunk(RequestReader(limits, Cutter(), authenticated), data)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -34,7 +34,7 @@ def broken(folder: Path, statement: str) -> Tree:
 @pytest.mark.parametrize(
     ("kind", "statement"),
     [
-        ("cutter", "import protocol.cutter as it; it.Cutter.head = it.Cutter.tail"),
+        ("cutter", "import protocol.request as it; it.Cutter.head = it.Cutter.tail"),
         pytest.param(
             "sizes",
             "import storage.redis_format.listpack_elements as it;"
@@ -55,7 +55,7 @@ def test_a_fault_is_noticed_and_its_seed_named(kind: str, statement: str, tmp_pa
 
 
 def test_a_process_that_dies_is_noticed(tmp_path: Path) -> None:
-    fault = "import os, protocol.cutter as it; it.Cutter.whole = lambda self: os.abort()"
+    fault = "import os, protocol.request as it; it.Cutter.whole = lambda self: os.abort()"
     _, problem = run((broken(tmp_path, fault), SOURCES), seed=7, seconds=SECONDS, count=1)
     assert problem.startswith("--seed 7: cutter\n")
     assert "exit status -6" in problem

@@ -26,7 +26,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from protocol import replies
-from protocol.cutter import IS_COMPILED, Cutter
+from protocol.request import IS_COMPILED, Cutter
 from protocol.requests import Argv
 from server.inprocess.server import InProcessClient, InProcessServer
 from storage.redis_format.listpack_elements import (

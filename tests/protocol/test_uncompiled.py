@@ -15,7 +15,7 @@ from protocol import uncompiled
 ROOT = Path(__file__).parents[2]
 
 _PROGRAM = """
-from rillway.app.protocol.cutter import cython as annotations
+from rillway.app.protocol.request import cython as annotations
 from rillway.app.server.inprocess.server import InProcessServer
 from rillway.app.storage.entries.entry_id import parse_plain_id
 print(annotations.__name__)

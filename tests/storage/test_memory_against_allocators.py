@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from protocol.cutter import IS_COMPILED
+from protocol.request import IS_COMPILED
 from storage.entries.entry_id import MIN_ID, EntryIDs, make_id
 from storage.groups.group import Group
 from storage.groups.pending_block import PendingEntry

@@ -15,13 +15,12 @@ from operator import attrgetter
 from storage.entries.entry import decode_fields, encode_id
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, format_id
 from storage.groups.group import MAX_DELIVERIES, RELEASED_MS, UNKNOWN, Group
-from storage.stream import lag
 from storage.groups.pending_block import ConsumerPending, PendingEntry
 from storage.groups.pending_list import PendingList
 from storage.idempotence import Idempotence
 from storage.snapshot.stream_encoder import STREAM_TYPES, stream_pieces
 from storage.snapshot.stream_refusals import refusal
-from storage.stream import Stream
+from storage.stream import Stream, lag
 
 FAR_FUTURE_MS = 2**64
 

@@ -1,8 +1,7 @@
 # The C types of server/persistence/loading/replay.py.
 
 from commands.core.client cimport Client
-from protocol.cutter cimport Cutter
-from protocol.request cimport Request
+from protocol.request cimport Cutter, Request
 
 
 cdef class Replay:
@@ -12,7 +11,6 @@ cdef class Replay:
     cdef public object passed_over
     cdef public object open_unit_offset
     cdef list _unit
-    cdef object _batch
     cdef Py_ssize_t _place
     cdef object _command
     cdef bytes _name
@@ -25,7 +23,7 @@ cdef class Replay:
     cdef Cutter _unit_cutter
     cdef Client _client
 
-    cdef _run_text(self, object batch, bytes text)
+    cdef _run_batch(self, Py_ssize_t offset, bytes text)
     cdef _run_each(self, Py_ssize_t offset, bytes text)
     cdef _execute(self, Request request)
     cdef _handle(self, object command, Request request)

@@ -29,10 +29,9 @@ from commands.core.client import Client
 from commands.core.instance import Instance
 from commands.core.registry import MAY_REPLICATE, PUBSUB, WRITE, Command, CommandTable, carried
 from commands.streams.lookup import report_damage
-from protocol.cutter import Cutter
 from protocol.errors import ReplyError
 from protocol.records import frozen_record
-from protocol.request import Request
+from protocol.request import Cutter, Request
 from protocol.requests import Argv
 from server.persistence.loading.snapshot_restore import no_database
 from storage.append_only.reader import Batch
@@ -79,9 +78,7 @@ class Replay:
         # An open transaction: where its MULTI is in the file, and the requests after it.
         self.open_unit_offset: int | None = None
         self._unit: list[Batch] = []
-        # The place of the request that runs: in the file or, of words, in their batch.
-        self._batch: Batch | None = None
-        self._place = 0
+        self._place = 0  # of the request that runs, in the file
         # The write that ran last, by what name, and how many words it may have.
         self._command: Command | None = None
         self._name = b""
@@ -101,23 +98,19 @@ class Replay:
         Raises UnreplayableRequest and UnfitContent; the requests before that one have run.
         """
         with _in_silence(self._instance):
-            if batch.text is None:
-                self._run_words(batch)
-            else:
-                self._run_text(batch, batch.text)
+            self._run_batch(batch.offset, batch.text)
 
     @cython.cfunc
-    def _run_text(self, batch: Batch, text: bytes) -> None:
-        """Run a batch from its bytes."""
+    def _run_batch(self, offset: cython.Py_ssize_t, text: bytes) -> None:
         cutter = self._cutter
         start: cython.Py_ssize_t = 0
         unit_start: cython.Py_ssize_t = 0
         cutter.load(text)
         while cutter.next():
-            self._batch, self._place = None, batch.offset + start
+            self._place = offset + start
             if self.open_unit_offset is not None:
                 if _is_named(cutter, b"EXEC"):
-                    self._unit.append(batch.cut(unit_start, start))
+                    self._unit.append(Batch(offset + unit_start, text[unit_start:start]))
                     self._run_unit()
             elif cutter.count == 1 and _is_named(cutter, b"MULTI"):
                 self.open_unit_offset, unit_start = self._place, cutter.position
@@ -125,23 +118,7 @@ class Replay:
                 self._execute(cutter)
             start = cutter.position
         if self.open_unit_offset is not None:
-            self._unit.append(batch.cut(unit_start, len(text)))
-
-    def _run_words(self, batch: Batch) -> None:
-        """Run a batch that is parsed into words."""
-        unit_start = 0
-        for index, argv in enumerate(batch.requests):
-            if self.open_unit_offset is not None:
-                if argv[0].upper() == b"EXEC":
-                    self._unit.append(batch.part(unit_start, index))
-                    self._run_unit()
-            elif len(argv) == 1 and argv[0].upper() == b"MULTI":
-                self.open_unit_offset, unit_start = batch.offset_of(index), index + 1
-            else:
-                self._batch, self._place = batch, index
-                self._execute(Request(argv))
-        if self.open_unit_offset is not None:
-            self._unit.append(batch.part(unit_start, len(batch.requests)))
+            self._unit.append(Batch(offset + unit_start, text[unit_start:]))
 
     def _run_unit(self) -> None:
         """Run the requests of the transaction whose end was read."""
@@ -149,12 +126,7 @@ class Replay:
         multi_offset, self.open_unit_offset = self.open_unit_offset, None
         try:
             for part in unit:
-                if part.text is None:
-                    for index, argv in enumerate(part.requests):
-                        self._batch, self._place = part, index
-                        self._execute(Request(argv))
-                else:
-                    self._run_each(part.offset, part.text)
+                self._run_each(part.offset, part.text)
         except UnreplayableRequest as error:
             assert multi_offset is not None
             error.unit_offset = multi_offset
@@ -162,19 +134,14 @@ class Replay:
 
     @cython.cfunc
     def _run_each(self, offset: cython.Py_ssize_t, text: bytes) -> None:
-        """Run requests of a transaction from their bytes."""
+        """Run requests of a transaction."""
         cutter = self._unit_cutter
         start: cython.Py_ssize_t = 0
-        self._batch = None
         cutter.load(text)
         while cutter.next():
             self._place = offset + start
             self._execute(cutter)
             start = cutter.position
-
-    def _offset(self) -> int:
-        """Where the request that runs begins in the file."""
-        return self._place if self._batch is None else self._batch.offset_of(self._place)
 
     @cython.cfunc
     def _execute(self, request: Request) -> None:
@@ -203,7 +170,7 @@ class Replay:
                 found = carried(self._client, request)
             except ReplyError as error:
                 reason = error.text.removeprefix(b"ERR ").decode("latin-1")
-                raise UnreplayableRequest(self._offset(), reason) from None
+                raise UnreplayableRequest(self._place, reason) from None
             if found is not None:
                 command, request = found[0], Request(found[1])
         if _may_change_data(command):
@@ -223,20 +190,20 @@ class Replay:
             database = as_int64(request[1]) if command.fullname == b"select" else None
             if database is not None:
                 # Redis goes on, and applies the following requests to another database.
-                raise no_database(self._instance, database, self._offset()) from None
-            self._refused(self._offset(), command, self._instance.shown(error.text))
+                raise no_database(self._instance, database, self._place) from None
+            self._refused(self._place, command, self._instance.shown(error.text))
         except DamagedNode as error:
             words = request.words()
             keys = [words[i] for i in command.key_positions(words)]
             found = report_damage(self._client, error, keys)
             reason = found.text.removeprefix(b"ERR ").decode("utf-8", "backslashreplace")
-            raise UnreplayableRequest(self._offset(), reason) from error
+            raise UnreplayableRequest(self._place, reason) from error
 
     def _unreplayable(self, what: str, names: Argv) -> UnreplayableRequest:
         name = names[0].decode("latin-1")[:128]
         if len(names) > 1:
             name += " " + self._instance.shown(names[1][:128])
-        return UnreplayableRequest(self._offset(), f"{what} '{name}'")
+        return UnreplayableRequest(self._place, f"{what} '{name}'")
 
     def _refused(self, offset: int, command: Command, error: str) -> None:
         """Log the first refusal of each command; the others are only counted."""

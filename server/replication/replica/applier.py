@@ -23,8 +23,7 @@ from commands.core.client import Client
 from commands.core.gates import GATE_BUSY, GATE_MULTI, GATE_PRIMARY, GATE_SILENT, HOLDING_GATES
 from commands.core.instance import Instance
 from commands.core.registry import MAY_REPLICATE, WRITE, Command, CommandTable
-from protocol.cutter import Cutter
-from protocol.request import Request
+from protocol.request import Cutter, Request
 from server.replication.primary.feed import Feed
 from server.requests.dispatch import Dispatcher
 from storage.append_only.reader import (
@@ -32,7 +31,6 @@ from storage.append_only.reader import (
     DamagedFile,
     RequestFile,
     TornFile,
-    encoded_bytes,
 )
 from storage.append_only.requests import is_carrier
 from storage.types.value import as_int64
@@ -57,7 +55,7 @@ class StreamRequests(RequestFile):
         if self._buffer[self.position] != ord("*"):
             found = self._buffer[self.position : self.position + 16]
             raise DamagedFile(self.position, "'*'", found)
-        return self._parse() or self._scan()
+        return self._cut() or self._scan()
 
 
 class Following:
@@ -85,7 +83,7 @@ class Following:
         self._parts: list[bytes] = []  # received, not parsed
         self._part_bytes = 0
         self._wanted_bytes = 0  # parsing needs at least this many bytes to get further
-        self._batches: deque[tuple[Batch, bytes]] = deque()  # parsed, not applied
+        self._batches: deque[bytes] = deque()  # parsed, not applied
         self._paused: Iterator[None] | None = None  # the rest of the batch that has paused
         self._cutter = Cutter()
         self._raw = b""  # the batch that is being applied
@@ -122,8 +120,7 @@ class Following:
             buffer = buffer[bare:]
         requests = StreamRequests(buffer)
         try:
-            for batch in requests.batches():
-                self._batches.append((batch, buffer[batch.offset : batch.offset + batch.size]))
+            self._batches.extend(batch.text for batch in requests.batches())
         except TornFile:
             pass
         except DamagedFile as error:
@@ -142,7 +139,7 @@ class Following:
         """
         until_ns = perf_counter_ns() + TURN_NS
         while self.has_work:
-            steps, self._paused = self._paused or self._apply_batch(*self._batches.popleft()), None
+            steps, self._paused = self._paused or self._apply_batch(self._batches.popleft()), None
             for _ in steps:
                 self._paused = steps
                 break
@@ -153,23 +150,11 @@ class Following:
             if self._paused is not None or perf_counter_ns() > until_ns:
                 return
 
-    def _apply_batch(self, batch: Batch, raw: bytes) -> Iterator[None]:
-        """Run a batch; yields when a request has paused."""
-        self._raw, self._passed = raw, 0
-        if batch.text is not None:
-            yield from self._apply_text(batch.text)
-        else:
-            position = 0
-            for argv in batch.requests:
-                end = position + encoded_bytes(argv)
-                yield from self._apply_one(Request(argv), position, end)
-                position = end
-        self._pass_on(len(raw))
-
-    def _apply_text(self, text: bytes) -> Iterator[None]:
-        """Run requests from their bytes."""
+    def _apply_batch(self, batch: bytes) -> Iterator[None]:
+        """Run the requests of a batch; yields when one has paused."""
+        self._raw, self._passed = batch, 0
         cutter = self._cutter
-        cutter.load(text)
+        cutter.load(batch)
         position = 0
         while cutter.next():
             # None of these pauses.
@@ -178,6 +163,7 @@ class Following:
             else:
                 yield from self._apply_one(cutter, position, cutter.position)
             position = cutter.position
+        self._pass_on(len(batch))
 
     def _apply_one(self, request: Request, position: int, end: int) -> Iterator[None]:
         """Run the request between two positions of the batch; yields if it has paused, and while

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import redis
 
-from protocol.slots import key_slot
+from protocol.request import key_slot
 from tests.clients.cluster import load
 from tests.clients.cluster.load import Load
 from tests.support.programs.cluster import Cluster, Node, move_slot, wait_until

@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from commands.cluster.mode import ClusterMode
-from commands.core.propagation import Sink, decoded
+from commands.core.propagation import Sink
+from protocol.request import words_of_all
 from server.cluster.core import Cluster
 from server.cluster.events import Tick
 from server.cluster.host.runner import InstanceData
@@ -64,7 +65,7 @@ def propagated(server: InProcessServer) -> list[str]:
     seen: list[str] = []
 
     def take(wire: bytes, last_db: int) -> None:
-        seen.extend(b" ".join(argv).decode() for argv in decoded(wire))
+        seen.extend(b" ".join(argv).decode() for argv in words_of_all(wire))
 
     server.instance.propagation.add_sink(Sink(lambda db_index: None, take))
     return seen

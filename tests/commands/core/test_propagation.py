@@ -15,11 +15,10 @@ from commands.core.propagation import (
     TO_REPLICAS,
     Propagation,
     Sink,
-    decoded,
     units_in,
 )
 from commands.core.registry import COMMANDS
-from protocol.request import Request
+from protocol.request import Request, words_of_all
 from protocol.requests import Argv
 from server.inprocess.server import InProcessServer
 from storage.append_only.requests import encode_requests, select_request
@@ -58,7 +57,7 @@ class Taken:
 
     @property
     def requests(self) -> list[Argv]:
-        return decoded(self.wire)
+        return words_of_all(self.wire)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.server.info_sections import SECTIONS
-from protocol import cutter
+from protocol import replies
 from server.inprocess.server import InProcessClient, InProcessServer
 from tests.commands.server.decoder import info_fields, server_with
 
@@ -28,7 +28,7 @@ def test_what_clients_steer_by(client: InProcessClient) -> None:
     found = fields(client, "everything")
     assert found["redis_version"].startswith("8.10.")
     assert found["rillway_version"]
-    assert found["rillway_compiled"] == str(int(cutter.__file__.endswith(".so")))
+    assert found["rillway_compiled"] == str(int(replies.__file__.endswith(".so")))
     assert found["redis_mode"] == "standalone"
     assert found["arch_bits"] == "64"
     assert found["cluster_enabled"] == "0"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commands.core.propagation import Sink, decoded
+from commands.core.propagation import Sink
+from protocol.request import words_of_all
 from server.inprocess.server import InProcessServer
 from tests.commands.streams.talk import NOW_MS, Talk
 
@@ -45,7 +46,7 @@ def propagated(server: InProcessServer) -> list[str]:
     seen: list[str] = []
 
     def take(wire: bytes, last_db: int) -> None:
-        seen.extend(b" ".join(argv).decode() for argv in decoded(wire))
+        seen.extend(b" ".join(argv).decode() for argv in words_of_all(wire))
 
     server.instance.propagation.add_sink(Sink(lambda db_index: None, take))
     return seen

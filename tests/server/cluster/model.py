@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from protocol.errors import ReplyError
 from protocol.records import entity
-from protocol.slots import SLOT_COUNT
+from protocol.request import SLOT_COUNT
 from server.cluster import messages
 from server.cluster.core import Cluster
 from server.cluster.events import (

@@ -10,8 +10,7 @@ from commands.core.client import Client
 from commands.core.registry import COMMANDS, Reply
 from commands.transactions.transaction import Transaction
 from protocol import replies
-from protocol.cutter import Cutter
-from protocol.request import Request
+from protocol.request import Cutter, Request
 from server.inprocess.server import InProcessClient, InProcessServer, to_argv
 
 REQUESTS = [

@@ -2,62 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 import pytest
 
-from protocol.cutter import Cutter
 from server.inprocess.server import InProcessServer, Word, to_argv
 from server.persistence.loading.replay import Replay, UnreplayableRequest
 from server.persistence.loading.snapshot_restore import UnfitContent
-from storage.append_only.reader import BATCH_BYTES, Batch, RequestFile, encoded_bytes
-from storage.append_only.requests import encode_requests, wrap
-
-# Runs requests as the content of a file.
-ReplayRequests: TypeAlias = Callable[..., Replay]
+from storage.append_only.reader import BATCH_BYTES, RequestFile
+from storage.append_only.requests import encode_request, encode_requests, wrap
 
 
-def as_bytes(batch: Batch, data: bytes) -> Batch:
-    """The batch as the compiled server reads it: bytes, if the cutter finds all of it."""
-    text = data[batch.offset : batch.offset + batch.size]
-    cutter = Cutter()
-    cutter.load(text)
-    while cutter.next():
-        pass
-    return batch if cutter.position < len(text) else Batch(batch.offset, batch.size, text=text)
+def encoded_bytes(argv: list[bytes]) -> int:
+    return len(encode_request(argv))
 
 
-def as_words(batch: Batch, data: bytes) -> Batch:
-    """The batch as the sources read it."""
-    return Batch(batch.offset, batch.size, batch.requests)
-
-
-def replay_file(server: InProcessServer, data: bytes, how: Callable[..., Batch]) -> Replay:
+def replay_file(server: InProcessServer, data: bytes) -> Replay:
     replayed = Replay(server.instance, "some.aof")
     for batch in RequestFile(data).batches():
-        replayed.run(how(batch, data))
+        replayed.run(batch)
     return replayed
 
 
-@pytest.fixture(params=[as_bytes, as_words])
-def how(request: pytest.FixtureRequest) -> Callable[..., Batch]:
-    return request.param  # type: ignore[no-any-return]
-
-
-@pytest.fixture
-def replay(how: Callable[..., Batch]) -> ReplayRequests:
-    def run(server: InProcessServer, *requests: tuple[Word, ...]) -> Replay:
-        return replay_file(server, encode_requests([to_argv(words) for words in requests]), how)
-
-    return run
+def replay(server: InProcessServer, *requests: tuple[Word, ...]) -> Replay:
+    return replay_file(server, encode_requests([to_argv(words) for words in requests]))
 
 
 def warnings(server: InProcessServer) -> list[str]:
     return [text for level, text in server.log_lines if level == "warning"]
 
 
-def test_requests_run_in_their_database(server: InProcessServer, replay: ReplayRequests) -> None:
+def test_requests_run_in_their_database(server: InProcessServer) -> None:
     replay(server, ("SET", "a", 1), ("SELECT", 3), ("SET", "b", 2), ("select", 0), ("INCR", "a"))
     client = server.connect()
     assert client.execute("GET", "a") == b"$1\r\n2\r\n"
@@ -65,7 +38,7 @@ def test_requests_run_in_their_database(server: InProcessServer, replay: ReplayR
     assert client.execute("KEYS", "*") == b"*1\r\n$1\r\nb\r\n"
 
 
-def test_a_transaction_runs_once_its_end_is_read(replay: ReplayRequests) -> None:
+def test_a_transaction_runs_once_its_end_is_read() -> None:
     server = InProcessServer()
     requests = [("SET", "a", 1), ("MULTI",), ("SET", "a", 2), ("SET", "b", 2)]
     replayed = replay(server, *requests)
@@ -82,18 +55,18 @@ EXEC = encode_requests([[b"exec"]])
 
 
 @pytest.mark.parametrize("annotation", [b"", b"#TS:1700000000\r\n"])
-def test_a_transaction_of_several_batches(how: Callable[..., Batch], annotation: bytes) -> None:
+def test_a_transaction_of_several_batches(annotation: bytes) -> None:
     adds = encode_requests([to_argv(words) for words in LONG_UNIT])
     assert len(adds) > 2 * BATCH_BYTES
-    wide = encode_requests([to_argv(("RPUSH", "l", *range(300)))])  # words that no cutter takes
+    wide = encode_requests([to_argv(("RPUSH", "l", *range(300)))])  # more words than usual
     first = encode_requests([[b"SET", b"a", b"1"]])
     data = first + MULTI + adds + annotation + wide + adds.replace(b"$1\r\ns", b"$1\r\nt")
     server = InProcessServer()
-    replayed = replay_file(server, data, how)
+    replayed = replay_file(server, data)
     assert replayed.open_unit_offset == len(first)
     assert server.connect().execute("EXISTS", "s", "t", "l") == b":0\r\n"
     server = InProcessServer()
-    replayed = replay_file(server, data + EXEC + MULTI + EXEC + MULTI, how)
+    replayed = replay_file(server, data + EXEC + MULTI + EXEC + MULTI)
     assert replayed.open_unit_offset == len(data + EXEC + MULTI + EXEC)
     assert replayed.requests == 2 * len(LONG_UNIT) + 2
     client = server.connect()
@@ -102,20 +75,7 @@ def test_a_transaction_of_several_batches(how: Callable[..., Batch], annotation:
     assert client.execute("LLEN", "l") == b":300\r\n"
 
 
-def test_a_refusal_behind_a_transaction_of_words_is_found_in_the_bytes(
-    server: InProcessServer,
-) -> None:
-    unit = [[b"MULTI"], [b"SET", b"a", b"1"]]
-    start = len(encode_requests(unit))
-    text = EXEC + encode_requests([to_argv(("XADD", "s", "0-0", "f", "v"))])
-    replayed = Replay(server.instance, "some.aof")
-    replayed.run(Batch(0, start, unit))
-    replayed.run(Batch(start, len(text), text=text))
-    assert replayed.first_refusal is not None
-    assert replayed.first_refusal.offset == start + len(EXEC)
-
-
-def test_what_stops_a_transaction_is_found_in_the_file(replay: ReplayRequests) -> None:
+def test_what_stops_a_transaction_is_found_in_the_file() -> None:
     requests: list[tuple[Word, ...]] = [("SET", "a", 1), ("MULTI",), *LONG_UNIT, ("NOSUCH",)]
     with pytest.raises(UnreplayableRequest) as stopped:
         replay(InProcessServer(), *requests, ("SET", "a", 2), ("EXEC",))
@@ -124,7 +84,7 @@ def test_what_stops_a_transaction_is_found_in_the_file(replay: ReplayRequests) -
     assert (stopped.value.unit_offset, stopped.value.offset) == (multi_offset, sum(sizes))
 
 
-def test_a_request_of_a_raw_handler_with_too_few_words(replay: ReplayRequests) -> None:
+def test_a_request_of_a_raw_handler_with_too_few_words() -> None:
     for words in (
         ("SET",),
         ("XADD", "s", "*"),
@@ -136,13 +96,13 @@ def test_a_request_of_a_raw_handler_with_too_few_words(replay: ReplayRequests) -
             replay(InProcessServer(), ("SET", "a", "x" * 100), words)
 
 
-def test_xadds_of_an_open_transaction_wait_for_its_end(replay: ReplayRequests) -> None:
+def test_xadds_of_an_open_transaction_wait_for_its_end() -> None:
     server = InProcessServer()
     replay(server, ("MULTI",), *[("XADD", "s", f"{n}-1", "f", "v") for n in range(1, 50)])
     assert server.connect().execute("EXISTS", "s") == b":0\r\n"
 
 
-def test_a_replay_notifies_no_client_and_propagates_nothing(replay: ReplayRequests) -> None:
+def test_a_replay_notifies_no_client_and_propagates_nothing() -> None:
     server = InProcessServer(notify_keyspace_events="KEA")
     client = server.connect()
     client.execute("CONFIG", "RESETSTAT")
@@ -158,7 +118,7 @@ def test_a_replay_notifies_no_client_and_propagates_nothing(replay: ReplayReques
     assert watcher.received() != b""
 
 
-def test_a_key_that_expires_stays_until_the_replay_is_over(replay: ReplayRequests) -> None:
+def test_a_key_that_expires_stays_until_the_replay_is_over() -> None:
     server = InProcessServer(now_ms=10_000)
     replay(
         server,
@@ -179,9 +139,7 @@ def test_a_key_that_expires_stays_until_the_replay_is_over(replay: ReplayRequest
         (("SET", "a"), "Wrong number of arguments for 'SET a'"),
     ],
 )
-def test_what_no_handler_can_take_stops_the_replay(
-    replay: ReplayRequests, request_: tuple[str, ...], reason: str
-) -> None:
+def test_what_no_handler_can_take_stops_the_replay(request_: tuple[str, ...], reason: str) -> None:
     server = InProcessServer()
     with pytest.raises(UnreplayableRequest) as stopped:
         replay(server, ("SET", "a", 1), request_, ("SET", "a", 2))
@@ -190,7 +148,7 @@ def test_what_no_handler_can_take_stops_the_replay(
     assert server.connect().execute("GET", "a") == b"$1\r\n1\r\n"
 
 
-def test_arguments_may_be_hidden(replay: ReplayRequests) -> None:
+def test_arguments_may_be_hidden() -> None:
     server = InProcessServer(hide_user_data_from_log="yes")
     replayed = replay(server, ("XADD", "s", "1-1", "f", "v"), ("XGROUP", "DESTROY", "none", "g"))
     assert "none" not in str(replayed.first_refusal)
@@ -200,7 +158,7 @@ def test_arguments_may_be_hidden(replay: ReplayRequests) -> None:
     assert "secret" not in str(stopped.value)
 
 
-def test_a_refusal_is_logged_once_and_the_replay_goes_on(replay: ReplayRequests) -> None:
+def test_a_refusal_is_logged_once_and_the_replay_goes_on() -> None:
     server = InProcessServer()
     replayed = replay(server, ("SET", "a", "x"), *[("INCR", "a")] * 3, ("SET", "b", 1))
     assert replayed.refusals == {"incr": 3}
@@ -217,9 +175,7 @@ def test_a_refusal_is_logged_once_and_the_replay_goes_on(replay: ReplayRequests)
 @pytest.mark.parametrize(
     "words", [("SHUTDOWN", "NOSAVE"), ("PING",), ("EXEC",), ("GET", "a"), ("PUBLISH", "c", "m")]
 )
-def test_a_command_that_changes_no_data_is_passed_over(
-    replay: ReplayRequests, words: tuple[str, ...]
-) -> None:
+def test_a_command_that_changes_no_data_is_passed_over(words: tuple[str, ...]) -> None:
     server = InProcessServer()
     replayed = replay(server, words, ("SET", "a", 1))
     assert replayed.passed_over.total() == 1
@@ -238,9 +194,7 @@ def test_a_command_that_changes_no_data_is_passed_over(
         ("MAXLEN ~ 0", 0, 0),
     ],
 )
-def test_a_trim_is_not_limited_again(
-    replay: ReplayRequests, trim: str, after_xtrim: int, after_xadd: int
-) -> None:
+def test_a_trim_is_not_limited_again(trim: str, after_xtrim: int, after_xadd: int) -> None:
     server = InProcessServer(stream_node_max_entries="1")
     client = server.connect()
     for key in ("trimmed", "added"):
@@ -255,14 +209,14 @@ def test_a_trim_is_not_limited_again(
     assert client.execute("XLEN", "added") == b":%d\r\n" % after_xadd
 
 
-def test_a_trim_of_very_many_entries_is_not_limited_by_default(replay: ReplayRequests) -> None:
+def test_a_trim_of_very_many_entries_is_not_limited_by_default() -> None:
     server = InProcessServer(stream_node_max_entries="1")
     adds = [("XADD", "s", f"{n}-0", "f", "v") for n in range(1, 301)]
     replay(server, *adds, ("XTRIM", "s", "MAXLEN", "~", 10))
     assert server.connect().execute("XLEN", "s") == b":10\r\n"
 
 
-def test_what_older_servers_took_and_we_would_refuse_is_replayed(replay: ReplayRequests) -> None:
+def test_what_older_servers_took_and_we_would_refuse_is_replayed() -> None:
     server = InProcessServer(proto_max_bulk_len="1mb")
     replayed = replay(
         server,
@@ -278,7 +232,7 @@ def test_what_older_servers_took_and_we_would_refuse_is_replayed(replay: ReplayR
     assert b"$17\r\nlast-generated-id\r\n$3\r\n4-5\r\n" in client.execute("XINFO", "STREAM", "s")
 
 
-def test_a_carrier_runs_what_it_carries_in_transactions_as_well(replay: ReplayRequests) -> None:
+def test_a_carrier_runs_what_it_carries_in_transactions_as_well() -> None:
     server = InProcessServer()
     carrier: tuple[Word, ...] = tuple(wrap([b"XCFGSET", b"s", b"ACK-JOURNAL", b"j"]))
     plain: list[tuple[Word, ...]] = [("XADD", "s", "1-1", "f", "v"), carrier]
@@ -289,9 +243,7 @@ def test_a_carrier_runs_what_it_carries_in_transactions_as_well(replay: ReplayRe
         assert b"ack-journal" in server.connect().execute("XINFO", "POLICY", "s")
 
 
-def test_an_ordinary_echo_is_passed_over_and_an_unknown_carrier_is_not(
-    replay: ReplayRequests,
-) -> None:
+def test_an_ordinary_echo_is_passed_over_and_an_unknown_carrier_is_not() -> None:
     server = InProcessServer()
     assert replay(server, ("ECHO", "hello"), ("SET", "a", 1)).passed_over == {"echo": 1}
     for carrier in (("ECHO", b"rillway\x009*1"), tuple(wrap([b"NOSUCH", b"x"]))):
@@ -300,7 +252,7 @@ def test_an_ordinary_echo_is_passed_over_and_an_unknown_carrier_is_not(
         assert stopped.value.offset == 27
 
 
-def test_a_script_that_an_older_server_appended_runs(replay: ReplayRequests) -> None:
+def test_a_script_that_an_older_server_appended_runs() -> None:
     server = InProcessServer()
     replayed = replay(
         server,
@@ -311,7 +263,7 @@ def test_a_script_that_an_older_server_appended_runs(replay: ReplayRequests) -> 
     assert (replayed.refusals, replayed.passed_over) == ({"eval": 1}, {})
 
 
-def test_nothing_blocks(server: InProcessServer, replay: ReplayRequests) -> None:
+def test_nothing_blocks(server: InProcessServer) -> None:
     replay(
         server,
         ("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM"),
@@ -321,14 +273,14 @@ def test_nothing_blocks(server: InProcessServer, replay: ReplayRequests) -> None
     assert server.connect().execute("GET", "a") == b"$1\r\n1\r\n"
 
 
-def test_requests_never_run_in_another_database_than_they_were_for(replay: ReplayRequests) -> None:
+def test_requests_never_run_in_another_database_than_they_were_for() -> None:
     server = InProcessServer(databases="4")
     with pytest.raises(UnfitContent, match="--databases 10"):
         replay(server, ("SET", "a", 1), ("SELECT", 9), ("SET", "a", 2))
     assert server.connect().execute("GET", "a") == b"$1\r\n1\r\n"
 
 
-def test_a_claim_keeps_its_time_though_the_clock_was_set_back(replay: ReplayRequests) -> None:
+def test_a_claim_keeps_its_time_though_the_clock_was_set_back() -> None:
     server = InProcessServer()
     time_ms = server.now_ms + 1000
     replay(
@@ -349,9 +301,7 @@ def test_a_claim_keeps_its_time_though_the_clock_was_set_back(replay: ReplayRequ
         ("XTRIM", "s", "MAXLEN", "~", 1),
     ],
 )
-def test_nothing_limits_an_approximate_trim_that_is_replayed(
-    replay: ReplayRequests, trimming: tuple[Word, ...]
-) -> None:
+def test_nothing_limits_an_approximate_trim_that_is_replayed(trimming: tuple[Word, ...]) -> None:
     server = InProcessServer(stream_node_max_entries="1")
     client = server.connect()
     # A client's own cap of the same bytes has the default limit, and is remembered.

@@ -9,8 +9,7 @@ from commands.core.registry import COMMANDS
 from protocol.replies import command
 from server.inprocess.server import InProcessServer
 from server.replication.replica import applier
-from server.replication.replica.applier import BrokenStream, Following, StreamRequests
-from storage.append_only.reader import Batch
+from server.replication.replica.applier import BrokenStream, Following
 
 SELECT = [command([b"SELECT", b"%d" % index]) for index in range(3)]
 MULTI, EXEC, PING = command([b"MULTI"]), command([b"EXEC"]), command([b"PING"])
@@ -21,15 +20,8 @@ def xadd(key: bytes, number: int) -> bytes:
     return command([b"XADD", key, b"%d-1" % number, b"f", b"v%d" % number])
 
 
-@pytest.fixture(params=["requests", "bytes"])
-def following(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Following:
-    """Requests come as words, or as bytes, which is what they are where this is compiled."""
-    if request.param == "bytes":
-
-        def cut(self: StreamRequests) -> Batch | None:
-            return self._cut(self.position, bytes(self._buffer[self.position :]))
-
-        monkeypatch.setattr(StreamRequests, "_parse", cut)
+@pytest.fixture
+def following(monkeypatch: pytest.MonkeyPatch) -> Following:
     monkeypatch.setattr(applier, "TURN_NS", 10**12)  # no time slice ends in the middle of a test
     server = InProcessServer()
     server.instance.replication.is_replica = True
