@@ -161,7 +161,7 @@ COMPILED = (
     "server/requests/memory_limit.py",
     "server/requests/script_runs.py",
     "server/requests/session.py",
-    "server/requests/turns.py",
+    "server/requests/client_queues.py",
     "server/requests/waiters.py",
     "server/persistence/loading/replay.py",
 )

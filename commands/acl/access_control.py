@@ -18,7 +18,7 @@ from commands.acl.log import AccessLog
 from commands.acl.users import DEFAULT_USER, User, apply_all, default_user, is_one_of
 from commands.connection.client_list import describe_client
 from commands.connection.invalidation_table import TrackingTable
-from commands.core.client import Client, Clients
+from commands.core.client import Client, ClientEvent, Clients
 from commands.core.gates import GATE_AUTH, GATE_MULTI, GATE_PRIMARY, GATE_RESTRICTED
 from commands.core.instance import Instance
 from commands.pubsub.registry import PubSub
@@ -148,7 +148,7 @@ class AccessControl:
         client.user, client.authenticated = DEFAULT_USER, False
         self._set_gates(client)
         if client is caller:
-            client.close_after_reply = True
+            client.enter(ClientEvent.FINISH)
         else:
             client.connection.abort()
 

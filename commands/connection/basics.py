@@ -12,7 +12,7 @@ from commands.acl.users import DEFAULT_USER
 from commands.connection.client_attributes import check_name
 from commands.connection.invalidation_table import TrackingTable
 from commands.core.arguments import Arguments, parse_int
-from commands.core.client import Client
+from commands.core.client import Client, ClientEvent
 from commands.core.gates import GATE_MONITOR, GATE_SILENT, GATE_SUBSCRIBED
 from commands.core.host import reported
 from commands.core.registry import (
@@ -106,7 +106,7 @@ def reset(client: Client, argv: Request) -> bytes:
 @command("QUIT", arity=-1, flags=_ALWAYS | UNQUEUED)
 def quit_(client: Client, argv: Request) -> bytes:
     """Source: Redis 7.2."""
-    client.close_after_reply = True
+    client.enter(ClientEvent.FINISH)
     return replies.OK
 
 

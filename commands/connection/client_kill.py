@@ -13,7 +13,7 @@ from commands.acl.access_control import AccessControl
 from commands.connection.client_list import client_type, parse_client_type
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.blocked_clients import BlockedClients
-from commands.core.client import Client, Clients
+from commands.core.client import Client, ClientEvent, Clients
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from commands.core.services import Services
 from protocol import errors, replies
@@ -98,7 +98,7 @@ def _parse(arguments: Arguments, users: Collection[bytes]) -> _Filter:
 def _close(victim: Client, caller: Client) -> None:
     """The caller's own connection closes after the reply."""
     if victim is caller:
-        victim.close_after_reply = True
+        victim.enter(ClientEvent.FINISH)
     else:
         victim.connection.abort()
 

@@ -1,6 +1,10 @@
 # The C types of commands/core/blocked_clients.py.
 
+from commands.core.client cimport Client
 
+
+cdef int _BLOCK
+cdef int _RESUME
 
 
 cdef class BlockedClients:

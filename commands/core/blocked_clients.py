@@ -20,12 +20,15 @@ from typing import TypeAlias
 
 import cython
 
-from commands.core.client import Client, Clients
+from commands.core.client import Client, ClientEvent, Clients
 from commands.core.instance import Instance, WatchedKey
 from commands.core.long_reply import LongReply
 from protocol.records import entity
 from storage.stream import Stream
 from storage.types.value import Value
+
+_BLOCK: cython.int = ClientEvent.BLOCK
+_RESUME: cython.int = ClientEvent.RESUME
 
 
 @entity
@@ -129,7 +132,6 @@ class BlockedClients:
 
     def block(self, client: Client, block: Block, deadline_ms: int, argv: list[bytes]) -> None:
         """Queue `client` on all of the keys. `deadline_ms` 0: wait for ever."""
-        assert not client.is_blocked
         waiting = None
         if block.is_common and not deadline_ms:
             waiting = self._common_waiting(client, block)
@@ -137,7 +139,7 @@ class BlockedClients:
             index = client.db.index
             watched = tuple(dict.fromkeys([(index, key) for key in block.keys]))
             waiting = Waiting(block, watched, deadline_ms, argv)
-        client.is_blocked = True
+        client.enter(_BLOCK)
         self.clients[client] = waiting
         for key in waiting.watched:
             queue = self.waiters.get(key)
@@ -173,7 +175,7 @@ class BlockedClients:
         waiting = self.clients.pop(client, None)
         if waiting is None:
             return
-        client.is_blocked = False
+        client.enter(_RESUME)
         for key in waiting.watched:
             queue = self.waiters[key]
             del queue[client]

@@ -6,6 +6,13 @@ from storage.keyspace.database cimport Database
 from storage.types.value cimport Value
 
 
+cdef int _EVENTS
+cdef int _BLOCKED
+cdef int _CLOSING
+cdef int _CLOSED
+cdef signed char _NEXT[64]
+
+
 cdef class Client:
     cdef object __weakref__
     cdef public Instance instance
@@ -15,14 +22,12 @@ cdef class Client:
     cdef public list output
     cdef public long gates
     cdef public long long last_interaction_ms
-    cdef public bint closed
-    cdef public bint close_after_reply
+    cdef public int state
     cdef public bint authenticated
     cdef public bytes last_command
     cdef public bint no_touch
     cdef public bint deny_blocking
     cdef public bint replays
-    cdef public bint is_blocked
     cdef public bint is_asking
     cdef public bint has_asked
     cdef public bint reads_replica
@@ -52,6 +57,7 @@ cdef class Client:
     cdef public long long batches
     cdef public long long batched_requests
 
+    cpdef enter(self, int event)
     cpdef object feature(self, object kind)
     cdef Value _present(self, bytes key)
     cdef _touch(self, Value value)

@@ -8,6 +8,7 @@ append-only file, scripts and tests use clients without any connection.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import IntEnum
 from typing import Protocol, TypeVar
 
 import cython
@@ -35,19 +36,88 @@ class Feature(Protocol):
 State = TypeVar("State", bound=Feature)
 
 
+class ClientState(IntEnum):
+    """The event that a client's next request waits for (docs/architecture/server.md)."""
+
+    READY = 0  # nothing: it runs when it arrives
+    YIELDED = 1  # the next poll: the client's time slice is over
+    RESUMING = 2  # the end of this cycle: what halted the client is over
+    BLOCKED = 3  # a key, a time or a replica
+    ANSWERED_IN_PIECES = 4  # the end of a long reply
+    POSTPONED = 5  # the end of CLIENT PAUSE or of a failover
+    CLOSING = 6  # nothing: it never runs; the connection closes once the output has left
+    CLOSED = 7  # nothing: it never runs
+
+
+class ClientEvent(IntEnum):
+    """An event that changes a client's state."""
+
+    BLOCK = 0  # a blocking command has found nothing, or a script has paused
+    ANSWER_IN_PIECES = 1  # a command has returned a LongReply
+    POSTPONE = 2  # CLIENT PAUSE or the like covers a request, which is kept
+    RESUME = 3  # what halted the client is over
+    YIELD = 4  # the time slice is over, and there are further requests
+    GO_ON = 5  # the cycle ends, or the client has its next time slice
+    FINISH = 6  # QUIT, a protocol error: the connection closes once the output has left
+    CLOSE = 7  # the peer, a limit or the server has closed the connection
+
+
+def _transitions() -> dict[tuple[ClientState, ClientEvent], ClientState]:
+    states, events = ClientState, ClientEvent
+    table = {
+        (states.READY, events.BLOCK): states.BLOCKED,
+        (states.READY, events.ANSWER_IN_PIECES): states.ANSWERED_IN_PIECES,
+        (states.READY, events.POSTPONE): states.POSTPONED,
+        (states.READY, events.YIELD): states.YIELDED,
+        (states.BLOCKED, events.RESUME): states.RESUMING,
+        (states.ANSWERED_IN_PIECES, events.RESUME): states.RESUMING,
+        (states.POSTPONED, events.RESUME): states.RESUMING,
+        (states.RESUMING, events.RESUME): states.RESUMING,
+        (states.RESUMING, events.GO_ON): states.READY,
+        (states.YIELDED, events.GO_ON): states.READY,
+    }
+    for state in states:
+        table[state, events.FINISH] = states.CLOSING
+        table[state, events.CLOSE] = states.CLOSED
+    for event in events:  # both are final
+        table.setdefault((states.CLOSING, event), states.CLOSING)
+        table[states.CLOSED, event] = states.CLOSED
+    return table
+
+
+# The state that follows; what is not here cannot happen.
+TRANSITIONS = _transitions()
+_EVENTS: cython.int = len(ClientEvent)
+_BLOCKED: cython.int = ClientState.BLOCKED
+_CLOSING: cython.int = ClientState.CLOSING
+_CLOSED: cython.int = ClientState.CLOSED
+
+if not cython.compiled:
+    _NEXT = [0] * (len(ClientState) * len(ClientEvent))  # compiled, an array of C
+
+
+def _fill_next() -> None:
+    """The state that follows, or -1, by state and event."""
+    for state in ClientState:
+        for event in ClientEvent:
+            _NEXT[state * len(ClientEvent) + event] = TRANSITIONS.get((state, event), -1)
+
+
+_fill_next()
+
+
 @cython.cclass
 class Client:
     """One connection's state: what most requests need; `feature` has the rest."""
 
     __slots__ = (
-        "_features", "address", "authenticated", "batched_requests", "batches",
-        "close_after_reply", "closed", "commands", "connection", "counted_as", "counted_bytes",
-        "created_ms", "db", "deny_blocking", "gates", "has_asked", "id", "instance", "is_asking",
-        "is_blocked", "last_command", "last_interaction_ms", "long_reply", "name", "named_bytes",
-        "net_input_bytes", "net_output_bytes", "no_evict", "no_touch", "output", "postponed",
-        "propagates", "query_buffer_bytes", "queued_bytes", "reads", "reads_replica", "replays",
-        "replicated_offset", "reply_mode", "resp", "subscriptions", "user",
-        "write_offset",
+        "_features", "address", "authenticated", "batched_requests", "batches", "commands",
+        "connection", "counted_as", "counted_bytes", "created_ms", "db", "deny_blocking", "gates",
+        "has_asked", "id", "instance", "is_asking", "last_command", "last_interaction_ms",
+        "long_reply", "name", "named_bytes", "net_input_bytes", "net_output_bytes", "no_evict",
+        "no_touch", "output", "postponed", "propagates", "query_buffer_bytes", "queued_bytes",
+        "reads", "reads_replica", "replays", "replicated_offset", "reply_mode", "resp", "state",
+        "subscriptions", "user", "write_offset",
     )  # fmt: skip
 
     def __init__(self, instance: Instance, client_id: int, db: Database) -> None:
@@ -69,8 +139,7 @@ class Client:
         self.batches = self.batched_requests = 0  # requests that were parsed together
         # What commands/connection/client_memory.py counts this client as, and how much.
         self.counted_as = self.counted_bytes = 0
-        self.closed = False
-        self.close_after_reply = False
+        self.state = 0  # a ClientState; see `enter`
         # identity
         self.user = b"default"
         self.authenticated = True
@@ -91,13 +160,37 @@ class Client:
         self.subscriptions = 0  # how many, of all kinds; commands/pubsub/registry.py has them
         self.named_bytes = 0  # memory of its subscriptions and of the prefixes that it tracks
         # blocking
-        self.is_blocked = False  # commands/core/blocked_clients.py has the details
         self.postponed: Argv | None = None  # a request that CLIENT PAUSE or the like holds back
         self.long_reply: LongReply | None = None  # is being sent in pieces
         # propagation: whether the handler of the command that runs has said what repeats it
         self.propagates = False
         self.write_offset = 0  # Propagation.units after its last write
         self.replicated_offset = 0  # ReplicationState.offset then
+
+    # -- state ---------------------------------------------------------------------------------
+
+    def enter(self, event: cython.int) -> None:
+        """Move to the state that follows from a ClientEvent."""
+        following: cython.int = _NEXT[self.state * _EVENTS + event]
+        assert following >= 0, f"{ClientEvent(event)!r} in {ClientState(self.state)!r}"
+        self.state = following
+
+    @property
+    def is_blocked(self) -> bool:
+        """True if a command waits; commands/core/blocked_clients.py has the details."""
+        return bool(self.state == _BLOCKED)
+
+    @property
+    def close_after_reply(self) -> bool:
+        """True if the connection closes once the output has left."""
+        return bool(self.state == _CLOSING)
+
+    @property
+    def closed(self) -> bool:
+        """True if there is no connection any more."""
+        return bool(self.state == _CLOSED)
+
+    # -- features ------------------------------------------------------------------------------
 
     def feature(self, kind: type[State]) -> State:
         """The client's state of a feature, which is made at first use."""
@@ -343,7 +436,7 @@ class Clients:
 
     def forget(self, client: Client) -> None:
         """The connection has closed: remove the client from every queue, subscription and table."""
-        client.closed = True
+        client.enter(ClientEvent.CLOSE)
         client.output.clear()
         if client.long_reply is not None:
             client.long_reply.end()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from commands.core.blocked_clients import Block
-from commands.core.client import Client
+from commands.core.client import Client, ClientEvent
 from commands.core.registry import (
     ADMIN,
     ALLOW_BUSY,
@@ -112,5 +112,5 @@ def shutdown(client: Client, argv: Request) -> bytes | Block | None:
         return Block([], 0, lambda client: None, None)
     if not host.shut_down(save=save, force=force):
         raise ReplyError(errors.SHUTDOWN_FAILED)
-    client.close_after_reply = True  # requests that the client sent after it do not run
+    client.enter(ClientEvent.FINISH)  # requests that the client sent after it do not run
     return None

@@ -314,7 +314,7 @@ class InProcessServer(Server):
     def finish_cycle(self) -> None:
         """End the cycle, and run further ones until no client has requests left."""
         self.cycle.finish()
-        while self.dispatcher.turns.has_yielded:
+        while self.dispatcher.queues.has_yielded:
             self.cycle.go_on()
             self.cycle.finish()
 

@@ -8,11 +8,14 @@ from commands.core.stats cimport Stats
 from server.requests.dispatch cimport Dispatcher
 from server.loop.cycle cimport EventLoopCycle
 from server.requests.session cimport Session
-from server.requests.turns cimport Turns
+from server.requests.client_queues cimport ClientQueues
 
 
 cdef Py_ssize_t _LONG_READ_BYTES
 cdef Py_ssize_t _PART_BYTES
+cdef int _YIELDED
+cdef int _CLOSING
+cdef int _CLOSED
 
 
 cdef class Connection:
@@ -26,7 +29,7 @@ cdef class Connection:
     cdef public long long over_soft_limit_since_ms
     cdef EventLoopCycle _cycle
     cdef Dispatcher _dispatcher
-    cdef Turns _turns
+    cdef ClientQueues _queues
     cdef ClientMemory _memory
     cdef Stats _stats
     cdef Instance _instance

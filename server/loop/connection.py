@@ -26,15 +26,15 @@ from commands.connection.client_memory import (
     is_unlimited,
     output_limit,
 )
-from commands.core.client import Client, Clients
+from commands.core.client import Client, Clients, ClientState
 from commands.core.host import DETACHED
 from commands.core.instance import Instance
 from commands.core.stats import Stats
 from protocol import replies
 from server.loop.cycle import EventLoopCycle
+from server.requests.client_queues import ClientQueues, is_being_answered
 from server.requests.dispatch import Dispatcher
 from server.requests.session import Session
-from server.requests.turns import Turns
 
 # Well below a millisecond.
 AT_ONCE = 30
@@ -72,6 +72,10 @@ _LOOK_AGAIN_SECONDS = 0.01
 # How long buffered output may take to be sent after the client is closed.
 _LINGER_SECONDS = 60
 
+_YIELDED: cython.int = ClientState.YIELDED
+_CLOSING: cython.int = ClientState.CLOSING
+_CLOSED: cython.int = ClientState.CLOSED
+
 _DENIED = (
     b"-DENIED Rillway is in protected mode: no password is set for the default user, so only"
     b" connections from this machine are accepted. Set one with the requirepass directive, or"
@@ -102,7 +106,7 @@ class Connection:
         # What each request needs.
         self._cycle: EventLoopCycle = cycle
         self._dispatcher: Dispatcher = cycle.dispatcher
-        self._turns: Turns = cycle.turns
+        self._queues: ClientQueues = cycle.queues
         self._instance: Instance = cycle.dispatcher.instance
         self._memory: ClientMemory = cycle.dispatcher.instance.feature(ClientMemory)
         self._stats: Stats = cycle.dispatcher.instance.stats
@@ -138,7 +142,7 @@ class Connection:
     def data_received(self, data: bytes) -> None:
         """Bytes from the client."""
         client, cycle, stats = self.client, self._cycle, self._stats
-        if client.closed or cycle.is_stopped:
+        if client.state == _CLOSED or cycle.is_stopped:
             return
         now_ns: cython.longlong = time_ns()
         self._dispatcher.start_input(now_ns // 1_000_000)
@@ -149,7 +153,7 @@ class Connection:
         cycle.touch(client)
         if (
             len(data) >= _LONG_READ_BYTES
-            or self._turns.has_given_way(client)
+            or client.state == _YIELDED
             or (len(data) >= _PART_BYTES and self.session.reader.buffered_bytes())
         ):
             self._pause()
@@ -169,7 +173,7 @@ class Connection:
         The peer may still read. As in Redis, the requests that it sent before closing are answered:
         a long reply that is under way, and the requests after it.
         """
-        if self._turns.is_being_answered(self.client):
+        if is_being_answered(self.client):
             self._close_when_answered()
             return True
         self.close()
@@ -188,7 +192,7 @@ class Connection:
     def write(self) -> None:
         """Send the client's output in one write (the cycle's last step)."""
         client = self.client
-        if client.closed:
+        if client.state == _CLOSED:
             return
         output = client.output
         if output:
@@ -204,7 +208,7 @@ class Connection:
             self.transport.write(data)
             if not is_unlimited(client):
                 self._check_output_limit()
-        if client.close_after_reply and not client.closed:
+        if client.state == _CLOSING:
             self.close()
             self.transport.close()  # after what is buffered has left
             self._linger()
@@ -213,7 +217,7 @@ class Connection:
         """Remove the client from the instance; the caller closes the transport."""
         if not self.client.closed:
             self._cycle.sessions.pop(self.client, None)
-            self._turns.forget(self.client)
+            self._queues.forget(self.client)
             self._instance.feature(Clients).forget(self.client)
 
     def send_soon(self) -> None:
@@ -267,7 +271,7 @@ class Connection:
     # -- details -------------------------------------------------------------------------------
 
     def _close_when_answered(self) -> None:
-        if self._turns.is_being_answered(self.client):
+        if is_being_answered(self.client):
             self._loop.call_later(_LOOK_AGAIN_SECONDS, self._close_when_answered)
         elif not self.client.closed:
             self.close()
@@ -290,7 +294,7 @@ class Connection:
 
     def _read_on(self) -> None:
         """Resume reading, after as many loop cycles as the requests read so far take."""
-        if self._turns.has_given_way(self.client):
+        if self.client.state == _YIELDED:
             self._loop.call_soon(self._read_on)
         elif not self.transport.is_closing():
             self.transport.resume_reading()

@@ -2,12 +2,16 @@
 
 from commands.core.client cimport Client
 from server.requests.dispatch cimport Dispatcher
-from server.requests.turns cimport Turns
+from server.requests.client_queues cimport ClientQueues
+
+
+cdef int _CLOSING
+cdef int _CLOSED
 
 
 cdef class EventLoopCycle:
     cdef public Dispatcher dispatcher
-    cdef public Turns turns
+    cdef public ClientQueues queues
     cdef public dict sessions
     cdef public list before_output
     cdef public list after

@@ -20,10 +20,13 @@ from collections.abc import Callable
 
 import cython
 
-from commands.core.client import Client
+from commands.core.client import Client, ClientState
 from server import clock
 from server.requests.dispatch import Dispatcher
 from server.requests.session import Session
+
+_CLOSING: cython.int = ClientState.CLOSING
+_CLOSED: cython.int = ClientState.CLOSED
 
 
 @cython.cclass
@@ -38,7 +41,7 @@ class EventLoopCycle:
         now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self.dispatcher = dispatcher
-        self.turns = dispatcher.turns
+        self.queues = dispatcher.queues
         self.sessions: dict[Client, Session] = {}
         # Steps that depend on events and commands, but for quick ones (`Request.is_quick`): step 3,
         # which depends on what was propagated, too, and those after output, as rearming the timer.
@@ -78,7 +81,7 @@ class EventLoopCycle:
         """The server has ended: replies are still sent, but no request runs any more."""
         self.is_stopped = True
         self.before_output.clear()
-        self.turns.stop()
+        self.queues.stop()
         self.dispatcher.instance.ready_keys.signalled.clear()
 
     def finish(self) -> None:
@@ -101,12 +104,12 @@ class EventLoopCycle:
                 step()
         clients, self._with_output = self._with_output, {}
         for client in clients:
-            if client.output or client.close_after_reply:
+            if client.output or client.state == _CLOSING:
                 self._write(client)
         if is_awake or dispatcher.has_run_handlers or instance.background_work:
             for step in self.after:
                 step()
-        if self.turns.has_yielded and not self._is_going_on:
+        if self.queues.has_yielded and not self._is_going_on:
             self._is_going_on = True
             self._schedule(self.go_on)
         dispatcher.end_cycle()
@@ -114,7 +117,7 @@ class EventLoopCycle:
     def go_on(self) -> None:
         """Give a client that had used up its time slice the next one, and end this cycle."""
         self._is_going_on = False
-        client = None if self.is_stopped else self.turns.take_yielded()
+        client = None if self.is_stopped else self.queues.take_yielded()
         session = self.sessions.get(client) if client is not None else None
         if client is not None and session is not None:
             self.dispatcher.start_batch(self._now_ms())
@@ -125,14 +128,14 @@ class EventLoopCycle:
     @cython.cfunc
     def _resume_clients(self) -> bool:
         """Let the clients go on that were unblocked; whether there were any."""
-        clients = self.turns.take_resuming()
+        clients = self.queues.take_resuming()
         if not clients:
             return False
         for client in clients:
             if self.is_stopped:
                 return False  # by a request that ran just now: no file takes a change any more
             session = self.sessions.get(client)
-            if session is not None and not client.closed:
+            if session is not None and client.state != _CLOSED:
                 self._with_output[client] = None
                 session.resume()
         if self.dispatcher.instance.ready_keys.signalled:

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable
 
 from commands.core.blocked_clients import Block, BlockedClients
-from commands.core.client import Client
+from commands.core.client import Client, ClientEvent
 from commands.core.gates import GATE_READ_ONLY, GATE_STALE
 from commands.core.server_state import NO_ID, UNKNOWN
 from commands.core.services import Services
@@ -223,7 +223,7 @@ class Replication:
         instance = self._instance
         for client in list(instance.feature(BlockedClients).clients):
             self._dispatcher.end_waiting(client, ReplyError(errors.UNBLOCKED_ROLE_CHANGE).wire)
-            client.close_after_reply = True
+            client.enter(ClientEvent.FINISH)
 
     def _review_gates(self) -> None:
         """Set the gates of this role."""

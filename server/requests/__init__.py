@@ -5,7 +5,7 @@ dispatch:    look-up, running, statistics
 admission:   whether a request may run now
 memory_limit: evicts keys while more memory is in use than allowed
 client_limit: the memory limit of clients
-turns:       the states of clients
+client_queues: the clients that go on later
 waiters:     blocked clients are served
 script_runs: scripts that can pause
 """

@@ -6,7 +6,7 @@ from commands.core.registry cimport Command
 from commands.transactions.transaction cimport Transaction
 from protocol.request cimport Request, key_slot
 from server.requests.client_limit cimport ClientLimit
-from server.requests.turns cimport Turns
+from server.requests.client_queues cimport ClientQueues
 
 
 cdef long long _MULTI
@@ -17,7 +17,7 @@ cdef long long _MOVABLE_KEYS
 
 cdef class Admission:
     cdef Instance _instance
-    cdef Turns _turns
+    cdef ClientQueues _queues
     cdef ClientLimit _client_limit
     cdef object _answers
     cdef bytearray _served

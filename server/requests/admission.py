@@ -63,7 +63,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request, key_slot
 from server.requests.client_limit import ClientLimit
-from server.requests.turns import Turns
+from server.requests.client_queues import ClientQueues
 
 _STREAMING_GATES = GATE_MONITOR | GATE_REPLICA  # clients that only receive
 _ROLE_GATES = GATE_FEW_REPLICAS | GATE_READ_ONLY
@@ -96,10 +96,10 @@ class Admission:
     """Decides for one server whether a request may run now."""
 
     def __init__(
-        self, instance: Instance, turns: Turns, client_limit: ClientLimit, answers: Answers
+        self, instance: Instance, queues: ClientQueues, client_limit: ClientLimit, answers: Answers
     ) -> None:
         self._instance = instance
-        self._turns = turns
+        self._queues = queues
         self._client_limit = client_limit
         self._answers = answers
         self._served = instance.feature(ClusterMode).served
@@ -235,7 +235,7 @@ class Admission:
             return False
         if command.fullname == b"client|unpause":
             return False  # unlike Redis, where no client can end the pause: it holds this back too
-        self._turns.postpone(client, request.words())
+        self._queues.postpone(client, request.words())
         return True
 
     def _hold_write_back(self, client: Client, command: Command, request: Request) -> bool:
@@ -246,7 +246,7 @@ class Admission:
             requests = _requests(client, command, request)
             if not self._moving.may_be_written(each for each in requests if _writes(client, *each)):
                 return False
-        self._turns.postpone(client, request.words())
+        self._queues.postpone(client, request.words())
         return True
 
     def end_pause_when_over(self) -> bool:
@@ -260,7 +260,7 @@ class Admission:
 
     def resume_postponed(self) -> None:
         """Resume the clients that were held back; the session runs their request again."""
-        self._turns.resume_postponed()
+        self._queues.resume_postponed()
 
 
 def _requests(

@@ -10,11 +10,12 @@ from server.requests.admission cimport Admission
 from server.requests.memory_limit cimport MemoryLimit
 from server.requests.client_limit cimport ClientLimit
 from server.requests.script_runs cimport ScriptRuns
-from server.requests.turns cimport Turns
+from server.requests.client_queues cimport ClientQueues
 from storage.append_only.request_writer cimport RequestWriter
 
 
 cdef long long _ON_DATA
+cdef int _READY
 cdef long _MULTI
 cdef long _RESTRICTED
 cdef long _TRACKING
@@ -23,7 +24,7 @@ cdef long long _WRITE
 
 cdef class Dispatcher(Runner):
     cdef public Instance instance
-    cdef public Turns turns
+    cdef public ClientQueues queues
     cdef public ClientLimit client_limit
     cdef public Admission admission
     cdef public MemoryLimit memory_limit

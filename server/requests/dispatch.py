@@ -30,7 +30,7 @@ from commands.config.redaction import redacted
 from commands.connection.client_memory import drop_for_output, output_room_bytes
 from commands.connection.invalidation_table import command_ran
 from commands.core.blocked_clients import Block
-from commands.core.client import Client
+from commands.core.client import Client, ClientEvent, ClientState
 from commands.core.gates import (
     GATE_MULTI,
     GATE_PRIMARY,
@@ -72,9 +72,9 @@ from server.replication.replica.reception import (
 )
 from server.requests.admission import Admission
 from server.requests.client_limit import ClientLimit
+from server.requests.client_queues import ClientQueues
 from server.requests.memory_limit import MemoryLimit
 from server.requests.script_runs import ScriptRuns
-from server.requests.turns import Turns
 from server.requests.waiters import Waiters
 from storage.append_only.request_writer import RequestWriter
 from storage.nodes.listpack_node import DamagedNode
@@ -96,6 +96,7 @@ _QUICK_US = 1000
 # Commands with one of these do not look at statistics.
 _ON_DATA: cython.longlong = READONLY | WRITE | MAY_REPLICATE
 _MULTI: cython.long = GATE_MULTI
+_READY: cython.int = ClientState.READY
 _RESTRICTED: cython.long = GATE_RESTRICTED
 _TRACKING: cython.long = GATE_TRACKING
 _WRITE: cython.longlong = WRITE
@@ -112,12 +113,12 @@ class Dispatcher(Runner):
         instance.propagate = self.propagate
         services = instance.feature(Services)
         services.dispatcher = services.runner = self
-        self.turns = Turns()
+        self.queues = ClientQueues()
         self.client_limit = ClientLimit(instance)
-        self.admission = Admission(instance, self.turns, self.client_limit, self)
+        self.admission = Admission(instance, self.queues, self.client_limit, self)
         self.memory_limit = MemoryLimit(instance)
         self.propagation: Propagation = instance.propagation
-        self.waiters = Waiters(instance, self.turns, self)
+        self.waiters = Waiters(instance, self.queues, self)
         self.script_runs = ScriptRuns(instance, self)
         self.cutter = Cutter()  # of the batch that runs
         self._queue_cutter = Cutter()  # of the request of a transaction that runs
@@ -244,7 +245,7 @@ class Dispatcher(Runner):
             return False
         elif type(reply) is LongReply:
             return self._begin_long_reply(client, reply, request.words(), position)
-        return self.mark_ns < self.turn_end_ns and not client.close_after_reply
+        return self.mark_ns < self.turn_end_ns and client.state == _READY
 
     def run(self, client: Client, command: Command, request: Request) -> Reply:
         """Run the handler; returns its whole reply, or its error as a reply."""
@@ -693,6 +694,7 @@ class Dispatcher(Runner):
         reply.queued_messages = client.output[position:]
         del client.output[position:]
         client.long_reply = reply
+        client.enter(ClientEvent.ANSWER_IN_PIECES)
         send(client)
         return False
 
@@ -711,7 +713,7 @@ class Dispatcher(Runner):
         self.instance.stats.of(command).usec += reply.used_us
         if reply.used_us >= self._notable_us:
             self._note_slow(client, command, reply.request, reply.used_us)
-        self.turns.resume(client)
+        self.queues.resume(client)
 
     # -- blocked clients, for handlers ---------------------------------------------------------
 

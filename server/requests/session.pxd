@@ -6,9 +6,11 @@ from commands.core.stats cimport Stats
 from protocol.request cimport Request
 from protocol.requests cimport RequestReader
 from server.requests.dispatch cimport Dispatcher
-from server.requests.turns cimport Turns
+from server.requests.client_queues cimport ClientQueues
 
 
+cdef int _READY
+cdef int _CLOSED
 cdef long _AUTH
 cdef long _REPLICA
 
@@ -16,7 +18,7 @@ cdef long _REPLICA
 cdef class Session:
     cdef public Client client
     cdef public Dispatcher dispatcher
-    cdef public Turns turns
+    cdef public ClientQueues queues
     cdef public RequestReader reader
     cdef public Py_ssize_t burst_bytes
 

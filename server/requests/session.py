@@ -15,7 +15,7 @@ from commands.connection.client_memory import (
     output_limit,
     output_room_bytes,
 )
-from commands.core.client import Client
+from commands.core.client import Client, ClientEvent, ClientState
 from commands.core.gates import GATE_AUTH, GATE_REPLICA, GATE_SILENT
 from commands.core.stats import Stats
 from commands.replication.replica_table import ReplicaTable
@@ -24,6 +24,8 @@ from protocol.request import Request
 from protocol.requests import Limits, RequestReader
 from server.requests.dispatch import Dispatcher
 
+_READY: cython.int = ClientState.READY
+_CLOSED: cython.int = ClientState.CLOSED
 _AUTH: cython.long = GATE_AUTH
 _REPLICA: cython.long = GATE_REPLICA
 
@@ -35,7 +37,7 @@ class Session:
     def __init__(self, client: Client, dispatcher: Dispatcher) -> None:
         self.client = client
         self.dispatcher = dispatcher
-        self.turns = dispatcher.turns
+        self.queues = dispatcher.queues
         limits = request_limits(client.instance.config)
         self.reader: RequestReader = RequestReader(limits, dispatcher.cutter)
         # Bytes of the replies, before login, to what arrived at once.
@@ -54,7 +56,7 @@ class Session:
             replica = client.instance.feature(ReplicaTable).replicas.get(client)
             if replica is not None:
                 replica.heard_ms = client.instance.now_ms
-        if reader.unread_bytes() or self.turns.is_halted(client):
+        if client.state != _READY:
             reader.hold(data)
         else:
             self.burst_bytes = 0
@@ -68,18 +70,13 @@ class Session:
         is over."""
         client: Client = self.client
         reader: RequestReader = self.reader
-        postponed = self.turns.take_postponed(client)
-        if self.is_halted or not (postponed or reader.unread_bytes()):
+        postponed, client.postponed = client.postponed, None
+        if client.state != _READY or not (postponed or reader.unread_bytes()):
             return
         reader.authenticated = not client.gates & _AUTH
         reader.start()
         self._run(None if postponed is None else Request(postponed))
         self._check_reader()
-
-    @property
-    def is_halted(self) -> bool:
-        """True if the client's next requests must wait."""
-        return self.turns.is_halted(self.client)
 
     @cython.cfunc
     def _run(self, request: Request | None) -> None:
@@ -101,7 +98,7 @@ class Session:
             if request is not None:
                 requests += 1
                 goes_on: cython.bint = dispatcher.execute(client, request)
-                if client.closed:
+                if client.state == _CLOSED:
                     break
                 if room_bytes is not None and (goes_on or is_stranger):
                     made_bytes: cython.Py_ssize_t = sum(map(len, output[counted:]))
@@ -129,7 +126,7 @@ class Session:
             return False
         dispatcher.mark()  # the bytes may be a part of one long request, and no command
         if dispatcher.mark_ns > dispatcher.turn_end_ns:
-            self.turns.give_way(self.client)
+            self.queues.give_way(self.client)
             return False
         return True
 
@@ -138,8 +135,8 @@ class Session:
         """The client's next request must wait: the client is halted, or its time slice is over."""
         if self.reader.unread_bytes():
             self.reader.stop()
-            if not self.is_halted:
-                self.turns.give_way(self.client)
+            if self.client.state == _READY:
+                self.queues.give_way(self.client)
 
     def _room_bytes(self) -> int | None:
         """How many bytes of replies the client may get now.
@@ -166,7 +163,7 @@ class Session:
     def _check_reader(self) -> None:
         """Answer the reader's protocol error, once the requests before it are answered."""
         client: Client = self.client
-        if client.closed:
+        if client.state == _CLOSED:
             return
         reader: RequestReader = self.reader
         client.query_buffer_bytes = reader.buffered_bytes() + reader.unread_bytes()
@@ -175,10 +172,10 @@ class Session:
         if reader.overflowed or held_bytes > reader.max_buffer_bytes:
             client.instance.stats.client_query_buffer_limit_disconnections += 1
             self._drop("query buffer limit")
-        elif reader.error is not None and not self.is_halted:
+        elif reader.error is not None and client.state == _READY:
             if not client.gates & GATE_SILENT:
                 client.output.append(replies.error(b"ERR " + reader.error.encode("latin-1")))
-            client.close_after_reply = True
+            client.enter(ClientEvent.FINISH)
 
     def _drop(self, reason: str) -> None:
         """Close the connection at once, with no reply."""

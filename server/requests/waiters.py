@@ -42,7 +42,7 @@ from protocol import errors
 from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.requests import Argv
-from server.requests.turns import Turns
+from server.requests.client_queues import ClientQueues
 
 # After how long a command that may write is looked at again while writes are held back.
 HELD_MS = 10
@@ -69,9 +69,9 @@ class Runner(Protocol):
 class Waiters:
     """The blocked clients of one server."""
 
-    def __init__(self, instance: Instance, turns: Turns, runner: Runner) -> None:
+    def __init__(self, instance: Instance, queues: ClientQueues, runner: Runner) -> None:
         self._instance = instance
-        self._turns = turns
+        self._queues = queues
         self._runner = runner
         self._blocked = instance.feature(BlockedClients)
         self._commands = instance.feature(CommandTable)
@@ -92,7 +92,7 @@ class Waiters:
             position = len(client.output)
         self._runner.answer(client, reply, position)
         client.connection.send_soon()
-        self._turns.resume(client)
+        self._queues.resume(client)
 
     def end(self, client: Client, reply: bytes) -> None:
         """Answer a client whose command is over without being run again; it counts as a call."""
@@ -132,7 +132,7 @@ class Waiters:
                 blocked.unblock(client)
                 client.commands += 1
                 client.output.append(answer)
-                self._turns.resume(client)
+                self._queues.resume(client)
                 repeated += 1
                 continue
             block, reply = waiting.block, self._serve(client, waiting, *watched)

@@ -84,7 +84,7 @@ class Peer:
     def owed(self) -> int:
         """How many requests wait, in the session or in a blocked command."""
         state, session = self.connection.state, self.connection.session
-        held = state.is_blocked or session.turns.is_postponed(state)
+        held = state.is_blocked or state.postponed is not None
         reader = RequestReader(session.reader.limits, Cutter())
         reader.feed(session.reader.rest())
         return held + sum(1 for _ in iter(reader.next, None))

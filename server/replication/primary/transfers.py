@@ -22,6 +22,7 @@ import os
 from dataclasses import field
 
 from commands.connection.client_memory import output_limit
+from commands.core.client import ClientEvent
 from commands.core.gates import GATE_BUSY
 from commands.core.instance import Instance
 from commands.core.services import Services
@@ -260,7 +261,7 @@ class Transfers:
         for replica in run.replicas:
             self._failed_syncs.begin(replica)
             self._send(replica, replies.error(errors.NO_SNAPSHOT_FOR_REPLICA))
-            replica.client.close_after_reply = True
+            replica.client.enter(ClientEvent.FINISH)
 
     # -- through the pipe ----------------------------------------------------------------------
 
@@ -395,7 +396,7 @@ class Transfers:
         if not replica.knows_offsets:
             self._failed_syncs.succeed(replica)  # it never acknowledges
         if replica.wants_snapshot_only:
-            replica.client.close_after_reply = True
+            replica.client.enter(ClientEvent.FINISH)
             self._log(
                 "notice",
                 f"RDB transfer completed, rdb only replica ({replica.name}) should be disconnected"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from commands.core.client import Client
+from commands.core.client import Client, ClientEvent
 from commands.core.propagation import Sink
 from protocol.request import Request
 from server.inprocess.server import InProcessServer
@@ -50,7 +50,7 @@ def test_a_client_that_leaves_after_its_answer_is_written_with_and_without_one(
     answered, silent = server.connect().state, server.connect().state
     answered.output.append(b"+OK\r\n")
     for client in (answered, silent):
-        client.close_after_reply = True
+        client.enter(ClientEvent.FINISH)
         cycle.touch(client)
     cycle.finish()
     assert written == [answered, silent]

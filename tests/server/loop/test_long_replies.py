@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from commands.core.client import ClientEvent
 from commands.core.long_reply import LongReply
 from server.inprocess.server import InProcessClient
 from server.loop.long_replies import MAX_UNSENT_BYTES, TURN_BYTES
@@ -177,6 +178,7 @@ def send(server: SlicingServer, reply: LongReply) -> InProcessClient:
     client = server.connect()
     reply.request = [b"PING"]
     client.state.long_reply = reply
+    client.state.enter(ClientEvent.ANSWER_IN_PIECES)
     server.long_replies.begin(client.state)
     server.finish()
     return client

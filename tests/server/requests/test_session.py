@@ -244,7 +244,7 @@ def test_one_long_request_is_read_in_turns_too(server: InProcessServer) -> None:
     other.send(replies.command([b"XADD", b"s", b"1-1", b"f", b"v"]))
     server.cycle.finish()
     left = []
-    while server.dispatcher.turns.has_yielded:
+    while server.dispatcher.queues.has_yielded:
         left.append(client.session.reader.unread_bytes())
         server.cycle.go_on()
         server.cycle.finish()
