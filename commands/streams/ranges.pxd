@@ -15,4 +15,7 @@ cdef EntryIDs _IDS
 cdef PlainID _PLAIN_ID
 
 cpdef object entries_from(Stream stream, entry_id_t start, Py_ssize_t count, bytes header)
+@cython.locals(start=entry_id_t)
+cdef object _range(Client client, Request argv)
 cdef entry_id_t _first_id(bytes text)
+cdef Py_ssize_t _parse_count(Request argv) except? -1

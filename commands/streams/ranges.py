@@ -51,6 +51,10 @@ _PLAIN_ID = PlainID()
 @command("XRANGE", arity=-4, flags=READONLY, keys=one_key(b"RO", b"ACCESS"))
 def xrange(client: Client, argv: Request) -> bytes | LongReply:
     """Array of entries; a null array for a COUNT that is not positive. Source: Redis 7.4."""
+    return _range(client, argv)
+
+
+def _range(client: Client, argv: Request) -> bytes | LongReply:
     start = _first_id(argv.word(2))
     is_to_end: cython.bint = argv.is_byte(3, _PLUS)
     end = MAX_ID if is_to_end else parse_range_end(argv.word(3))
@@ -93,7 +97,10 @@ def entries_from(
     if not length:
         return None
     header = header + replies.array_header(length)
-    return header + chunks[0] if len(chunks) == 1 else b"".join((header, *chunks))
+    if len(chunks) == 1:
+        return header + chunks[0]
+    chunks.insert(0, header)
+    return b"".join(chunks)
 
 
 def _first_id(text: bytes) -> EntryID:
@@ -129,7 +136,7 @@ def xlen(client: Client, argv: Request) -> bytes:
     return replies.ZERO if stream is None else replies.integer(stream.length)
 
 
-def _parse_count(argv: Request) -> int:
+def _parse_count(argv: Request) -> cython.Py_ssize_t:
     """COUNT, given once or more: the last one counts, and one below 0 is 0."""
     if argv.count == 4:
         return ALL

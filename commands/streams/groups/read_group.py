@@ -29,6 +29,7 @@ from commands.core.registry import BLOCKING, MOVABLE_KEYS, WRITE, KeySpec, comma
 from commands.streams.groups.delivery import (
     deleted_entry,
     group_changed,
+    new_consumer,
     propagate_claims,
     propagate_consumer,
     propagate_delivery,
@@ -340,10 +341,13 @@ class GroupRead:
                 chunks = stream.read_from(ids, start, self.count)
             else:
                 ids = stream.ids(start, MAX_ID, self.count)
-        is_created = self.consumer not in group.consumers
-        consumer: Consumer = seen_consumer(client, key, group, self.consumer)
-        if is_created and (self.noack or not ids.count):
-            propagate_consumer(client, key, group, consumer)
+        consumer: Consumer | None = group.consumers.get(self.consumer)
+        if consumer is None:
+            consumer = new_consumer(client, key, group, self.consumer)
+            if self.noack or not ids.count:
+                propagate_consumer(client, key, group, consumer)
+        else:
+            consumer.seen_ms = client.instance.now_ms
         if not ids.count:
             return None
         self._deliver(client, key, stream, group, consumer, ids)
@@ -377,7 +381,8 @@ class GroupRead:
             consumer.active_ms = now_ms
             if instance.propagation.sinks:
                 propagate_delivery(client, key, group, consumer, ids, now_ms)
-        propagate_position(client, key, group)
+        if instance.propagation.sinks:
+            propagate_position(client, key, group)
 
     # -- CLAIM ---------------------------------------------------------------------------------
 
