@@ -40,7 +40,7 @@ PAUSE_SECONDS = 0.01  # how often it is asked whether writes are still paused
 TURN_US = 1000  # how long keys are serialized or sent before others have their turn
 CONNECTING = b"IOERR error or timeout connecting to the client"
 WRITING = b"IOERR error or timeout writing to target instance"
-# Of a server that does not know what a newer one has added to streams: it gets them without.
+# The error of a target that is too old for the payload: the older format is sent instead.
 _TOO_NEW = b"ERR DUMP payload version or checksum are wrong"
 READING = b"IOERR error or timeout reading from target instance"
 _REPLACED = b"ERR The data was replaced while keys were migrated"

@@ -29,7 +29,7 @@ GATE_BUSY = 1 << 7  # a script has run for longer than busy-reply-threshold
 GATE_CLIENT_MEMORY = 1 << 10  # clients have a memory limit, which each request may exceed
 GATE_FAILOVER = 1 << 8  # writes wait: a replica is to take over
 GATE_OUT_OF_MEMORY = 1 << 9  # what may use more memory is refused: there is nothing to evict
-GATE_MIGRATING = 1 << 11  # writes to keys wait that are on their way to another server
+GATE_MIGRATING = 1 << 11  # writes to keys that are being migrated wait
 # While one of these is shut, writes wait; while GATE_PAUSED is, what CLIENT PAUSE names.
 WRITES_WAIT_GATES = GATE_ENDING | GATE_FAILOVER | GATE_MIGRATING
 # While one of these is shut, nothing is added to the replication stream. GATE_MIGRATING holds back

@@ -92,7 +92,7 @@ class Claims:
                 return
 
     def apply(self, owner: Node, epoch: int, slots: int) -> None:
-        """Give a node the slots that it claims, where nobody has them by a higher epoch."""
+        """Give a node the slots that it claims, unless another node has them by a higher epoch."""
         state, me = self._state, self._state.myself
         if owner is me:
             return

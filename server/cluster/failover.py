@@ -53,7 +53,7 @@ class Failover:
         self._election_ms = None
 
     def leave_cluster(self) -> None:
-        """Become a primary that knows nobody: CLUSTER RESET. A replica loses its keys."""
+        """Become a primary that knows no other node: CLUSTER RESET. A replica loses its keys."""
         state, me = self._state, self._state.myself
         state.migrating.clear()
         state.importing.clear()

@@ -48,7 +48,7 @@ class Heartbeat:
         if node.in_handshake and now_ms - node.created_ms > patience_ms:
             state.delete(node)
         elif node.link is None:
-            # To dial is to ping: without that, a node at which nobody listens is never suspected.
+            # To dial is to ping: without that, a node that does not listen is never suspected.
             node.ping_sent_ms = node.ping_sent_ms or now_ms
             if node.ip:
                 node.link = Link(node, created_ms=now_ms)

@@ -151,7 +151,7 @@ class Operations:
         self._state.changed(is_promise=True)
 
     def note_loaded(self, slots: int) -> None:
-        """After loading: a primary takes slots of which it has keys, and that nobody owns.
+        """After loading: a primary takes slots of which it has keys, and that no node owns.
 
         Slots of others, of which it has keys, count as importing until an operator fixes that.
         """

@@ -109,7 +109,7 @@ class ClusterState:
         self.owners: list[Node | None] = [None] * SLOT_COUNT
         self.migrating: dict[int, Node] = {}
         self.importing: dict[int, Node] = {}
-        # Slots that their owner has stopped to claim, but that nobody else has claimed yet.
+        # Slots that their owner has stopped to claim, but that no other node has claimed yet.
         self.unclaimed = 0
         self.current_epoch = 0
         self.last_vote_epoch = 0
@@ -241,7 +241,7 @@ class ClusterState:
         self.do(SlotsChanged(ALL_SLOTS & ~primary.slots))
 
     def replicate(self) -> None:
-        """Have the data follow the role: from the primary's address, or from nobody."""
+        """Have the data follow the role: from the primary's address, or from no node."""
         me, address = self.myself, None
         if me.primary is not None:
             is_tls = self.settings.tls_replication

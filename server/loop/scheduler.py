@@ -14,8 +14,8 @@ loop that is never idle measures every ten seconds, and returns what takes at mo
 memory limit it compares its size with what it uses every half minute instead. While a child saves,
 none of this happens.
 
-The loop and the clock are handed in. `look` must be called when there may be new work; the end of
-each loop cycle does so.
+The loop and the clock are handed in. `schedule_if_needed` must be called when there may be new
+work; the end of each loop cycle does so.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ SAVING_PAUSE_MS = 20
 # cycle.)
 QUIET_CYCLES_PER_SECOND = 100
 QUIET_MS = 300
-# After a measurement in vain there is no other for so many times as long as it took: with ten
-# million entries and a client now and then, they would take a hundredth of a core.
+# After a measurement that found little to free, the next waits for this multiple of its duration:
+# with ten million entries and an occasional client, measuring would take a hundredth of a core.
 REST_TIMES = 400
 # How often a busy loop measures, and the most that it returns at once: 0.13 ms for each megabyte.
 BUSY_ROUND_MS = 10_000

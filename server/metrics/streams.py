@@ -31,7 +31,7 @@ from storage.stream import Stream, lag
 MS = 1000
 # Longer names are omitted: each is in some twenty lines.
 MOST_NAME_BYTES = 1024
-# Groups for each stream that is allowed; all together may have so many.
+# Groups per allowed stream; the limit holds for all streams together.
 GROUPS_PER_STREAM = 10
 # Groups with a histogram of their own.
 MOST_LATENCY_GROUPS = 100

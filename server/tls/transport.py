@@ -145,7 +145,7 @@ class EncryptedTransport:
         return self._socket.get_write_buffer_size()
 
     def pause_reading(self) -> None:
-        """Leave what comes in the socket."""
+        """Stop reading; data stays in the socket."""
         self._socket.pause_reading()
 
     def resume_reading(self) -> None:

@@ -62,7 +62,7 @@ class InstanceData:
         self._instance = instance
 
     def replication_offset(self) -> int:
-        """Of a primary; of a replica what it has applied."""
+        """The offset sent (primary) or applied (replica)."""
         return self._instance.replication.offset
 
     def data_age_ms(self) -> int | None:

@@ -99,9 +99,9 @@ class Link:
         self._heard_ms = self._sent_ms = 0
         self._owed_offset = UNKNOWN  # to be acknowledged again when it is on disk
         self._addresses = (b"", b"", -1)
-        self._begin_anew()
+        self._begin_again()
 
-    def _begin_anew(self) -> None:
+    def _begin_again(self) -> None:
         """Reset the state of a connection."""
         self._line = b""
         self._answers: deque[Answer] = deque()
@@ -196,7 +196,7 @@ class Link:
         facts.is_transferring = facts.is_installing = False
         if facts.phase is LinkPhase.CONNECTED:
             facts.down_since_ms = now_ms
-        self._begin_anew()
+        self._begin_again()
 
     def _set_phase(self, phase: LinkPhase) -> None:
         self._facts.phase = phase
