@@ -262,7 +262,7 @@ Plain: TypeAlias = "tuple[Command, Handler | None, int, bool]"
 
 
 class Scripts(Protocol):
-    """The part of the scripting state that calls use (scripting_state.py)."""
+    """The part of the scripting state that calls use (evaluation.py)."""
 
     instance: Instance
     client: ScriptClient

@@ -20,7 +20,7 @@ local function problem(reply)
   return {err = text}
 end
 
--- What redis.call is where the host's crossing does not make it (crossing.py).
+-- What redis.call is where the host's crossing does not make it (interpreter.py).
 local function make_caller(conclude)
   return function(...)
     if select('#', ...) <= FEW then return conclude(host_call(...)) end

@@ -140,7 +140,7 @@ local run_resp, wanted_resp, body_function, body_keys, body_arguments = 2, 2, ni
 function native.set_resp(resp) run_resp = resp end
 function native.get_resp() return run_resp end
 
--- The crossing makes the usual replies itself, if it can (crossing.py).
+-- The crossing makes the usual replies itself, if it can (interpreter.py).
 local encode = native.encode
 
 -- What a script sets in a library lasts until the script ends, whatever way it ends: functions that
