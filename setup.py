@@ -153,7 +153,6 @@ COMPILED = (
     "server/persistence/append_only/writer.py",
     "server/loop/connection.py",
     "server/requests/admission.py",
-    "server/requests/client_limit.py",
     "server/requests/dispatch.py",
     "server/loop/cycle.py",
     "server/tls/transport.py",

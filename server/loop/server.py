@@ -369,7 +369,7 @@ class Server:
         config = self.instance.config
         if "proto-max-bulk-len" in names or "client-query-buffer-limit" in names:
             for session in self.cycle.sessions.values():
-                session.limit(request_limits(config))
+                session.reader.set_limits(request_limits(config))
         for name in names:
             self.persistence.apply_config(name)
             self.replication.apply_config(name)

@@ -5,7 +5,6 @@ from commands.core.instance cimport Instance
 from commands.core.registry cimport Command
 from commands.transactions.transaction cimport Transaction
 from protocol.request cimport Request, key_slot
-from server.requests.client_limit cimport ClientLimit
 from server.requests.client_queues cimport ClientQueues
 
 
@@ -18,7 +17,7 @@ cdef long long _MOVABLE_KEYS
 cdef class Admission:
     cdef Instance _instance
     cdef ClientQueues _queues
-    cdef ClientLimit _client_limit
+    cdef object _client_limit
     cdef object _answers
     cdef bytearray _served
     cdef object _moving

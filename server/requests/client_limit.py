@@ -9,8 +9,6 @@ Source: Redis 8.2.
 
 from __future__ import annotations
 
-import cython
-
 from commands.connection.client_list import logged_client
 from commands.connection.client_memory import ClientMemory
 from commands.core.client import Client
@@ -21,7 +19,6 @@ from commands.core.instance import Instance
 LEAST_BYTES = 128 * 1024
 
 
-@cython.cclass
 class ClientLimit:
     """Keeps the clients of one instance within their memory limit."""
 
@@ -56,7 +53,6 @@ class ClientLimit:
         if self._limit_bytes:
             self._check()
 
-    @cython.cfunc
     def _check(self) -> None:
         memory, limit = self._memory, self._limit_bytes
         if memory.evictable_bytes < limit:

@@ -8,7 +8,6 @@ from commands.core.stats cimport CommandStats, Stats
 from protocol.request cimport Cutter, Request
 from server.requests.admission cimport Admission
 from server.requests.memory_limit cimport MemoryLimit
-from server.requests.client_limit cimport ClientLimit
 from server.requests.script_runs cimport ScriptRuns
 from server.requests.client_queues cimport ClientQueues
 from storage.append_only.request_writer cimport RequestWriter
@@ -25,7 +24,7 @@ cdef long long _WRITE
 cdef class Dispatcher(Runner):
     cdef public Instance instance
     cdef public ClientQueues queues
-    cdef public ClientLimit client_limit
+    cdef public object client_limit
     cdef public Admission admission
     cdef public MemoryLimit memory_limit
     cdef public Propagation propagation
