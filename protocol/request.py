@@ -12,14 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 import cython
 
 from protocol import replies
-
-if TYPE_CHECKING:
-    from protocol.requests import Argv
 
 if not cython.compiled:
     import hiredis
@@ -149,7 +146,7 @@ class Request:
         return self._wire if self._words is None else None
 
 
-def of_words(words: Argv) -> Request:
+def of_words(words: list[bytes]) -> Request:
     """`Request(words)`, as a C function."""
     request: Request = Request.__new__(Request)
     request._words, request._wire, request.count = words, None, len(words)
