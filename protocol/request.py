@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import overload
+from typing import TypeAlias, overload
 
 import cython
 
@@ -20,6 +20,8 @@ from protocol import replies
 
 if not cython.compiled:
     import hiredis
+
+Words: TypeAlias = list[bytes]  # of a request, the name of its command first
 
 # Whether this server runs compiled: the whole hot core is, or none of it.
 IS_COMPILED = bool(cython.compiled)
@@ -146,7 +148,7 @@ class Request:
         return self._wire if self._words is None else None
 
 
-def of_words(words: list[bytes]) -> Request:
+def of_words(words: Words) -> Request:
     """`Request(words)`, as a C function."""
     request: Request = Request.__new__(Request)
     request._words, request._wire, request.count = words, None, len(words)
