@@ -333,8 +333,8 @@ class GroupRead:
         ids.clear()
         chunks: list[bytes] | None = None  # of the reply, unless it is sent in pieces
         size_bytes = 0
+        start = group.last_delivered_id + 1
         if group.last_delivered_id < stream.last_id:
-            start = group.last_delivered_id + 1
             if caps is not NO_CAPS:
                 chunks, size_bytes = caps.read(stream, ids, start, self.count)
             elif 0 < self.count <= FEW_ENTRIES or not is_long(stream, start, MAX_ID, self.count):
