@@ -19,7 +19,7 @@ SCALES = ("", "k", "M", "G", "T")
 
 
 def duration(ms: float | None, unknown: str = UNKNOWN) -> str:
-    """`0.4 s`, `13 s`, `2 min 5 s`, `1 h`, `9 d 4 h`."""
+    """A duration: `0.4 s`, `13 s`, `2 min 5 s`, `1 h`, `9 d 4 h`."""
     if ms is None:
         return unknown
     if ms < 9_950:
@@ -35,7 +35,7 @@ def duration(ms: float | None, unknown: str = UNKNOWN) -> str:
 
 
 def size(number: float | None, unknown: str = UNKNOWN) -> str:
-    """`870 B`, `14.1 MB`."""
+    """A size: `870 B`, `14.1 MB`."""
     if number is None:
         return unknown
     unit = 0
@@ -48,7 +48,7 @@ def size(number: float | None, unknown: str = UNKNOWN) -> str:
 
 
 def short_duration(ms: float | None) -> str:
-    """`0.2s`, `41.0s`, `2m04s`, `3h12m`, `3d04h`."""
+    """A duration: `0.2s`, `41.0s`, `2m04s`, `3h12m`, `3d04h`."""
     if ms is None:
         return UNKNOWN
     seconds = ms / 1000
@@ -65,12 +65,12 @@ def short_duration(ms: float | None) -> str:
 
 
 def short_size(number: float | None) -> str:
-    """Bytes: `512`, `14.1M`."""
+    """A size in bytes: `512`, `14.1M`."""
     return UNKNOWN if number is None else _scaled(number, 1024)
 
 
 def short_count(number: float | None, unknown: str = UNKNOWN) -> str:
-    """`0`, `9,999`, `88.0k`, `1.2M`."""
+    """A number: `0`, `9,999`, `88.0k`, `1.2M`."""
     if number is None:
         return unknown
     number = round(number)

@@ -1,9 +1,9 @@
 """Imports `rillway.app.server` and the others from the folders of a checkout or a source tree.
 
 A source is read with its imports renamed, line for line: `from storage.stream import Stream`
-becomes `from rillway.app.storage.stream import Stream`. So modules are those of a wheel, where
-setup.py has renamed them, and others than `storage.stream`, which tests and tools import: the two
-share nothing but the file.
+becomes `from rillway.app.storage.stream import Stream`. So the modules have the names that setup.py
+gives them in a wheel. They are not the modules `storage.stream` that tests and tools import: the
+two share nothing but the file.
 
 `import cython` becomes an import of `protocol/uncompiled.py`, whether Cython is installed or not.
 """

@@ -22,7 +22,7 @@ Request: TypeAlias = tuple[Any, ...]
 T = TypeVar("T")
 Operation: TypeAlias = Generator[list[Request] | float, list[Any], T]
 
-# How many entries are sent or read at once.
+# The number of entries that are sent or read at once.
 PAGE = 1000
 # A read that finds nothing repeats after a pause, which grows while nothing comes.
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.001, 0.02
@@ -91,7 +91,7 @@ def xadd(stream: Partitions, key: Key, fields: Fields, options: AddOptions) -> R
 def with_key(stream: Partitions, key: Key, fields: Fields) -> dict[Any, Any]:
     """Return the fields, with the field of the key first if the stream has one.
 
-    Raises ValueError if there are no fields, or if the field of the key holds another one.
+    Raises ValueError if there are no fields, or if the field of the key holds another key.
     """
     if not fields:
         raise ValueError("an entry has at least one field")
@@ -146,7 +146,7 @@ class GroupOperations:
         self.consumer = consumer
 
     def create(self, start: str) -> Operation[int]:
-        """Creates the group where it is missing; returns in how many partitions."""
+        """Creates the group in partitions that lack it; returns their number."""
         replies = yield [
             ("XGROUP", "CREATE", name, self.group, start, "MKSTREAM")
             for name in self.stream.streams

@@ -54,8 +54,8 @@ class PartitionedStream(Partitions):
 
         With a client of redis.asyncio its methods are coroutines.
 
-        - `trace`: make a span of OpenTelemetry for what is added, and write its context into the
-          entries (rillway/client/tracing.py);
+        - `trace`: make an OpenTelemetry span for each XADD or pipeline, and write its context into
+          the entries (rillway/client/tracing.py);
         - `inject_always`: write it also if the span is not sampled.
 
         Raises ImportError if `trace` is set and the extra `otel` is not installed.

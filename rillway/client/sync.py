@@ -97,7 +97,7 @@ class Stream:
     def add(self, key: Key, fields: Fields, **options: Unpack[AddOptions]) -> Any:
         """Adds an entry to the partition of its key, by XADD; returns its ID.
 
-        Raises ValueError if there are no fields, or if the field of the key holds another one.
+        Raises ValueError if there are no fields, or if the field of the key holds another key.
         """
         if self._tracing is None:
             return self._perform(add(self.partitioned, key, fields, options))
@@ -115,7 +115,7 @@ class Stream:
     ) -> list[Any]:
         """Adds entries, as (key, fields), in pipelines of a thousand; returns their IDs.
 
-        Entries of one key keep their order. `create_spans`: if what is added is traced, each entry
+        Entries of one key keep their order. `create_spans`: with `trace`, each entry also
         has a span of its own.
         """
         if self._tracing is None:
@@ -147,7 +147,7 @@ class Stream:
 class Group:
     """A consumer of a group over all partitions. Every method raises redis-py's errors.
 
-    Iterating it returns what is pending for the consumer, and then waits for new entries, for ever.
+    Iteration yields the entries that are pending for the consumer, then new ones, without end.
     Reads are rounds over all partitions, a pipeline for each node. The order of a key is kept as
     long as one consumer reads: share the partitions by rillway.consumer.Consumer.
     """
@@ -157,7 +157,7 @@ class Group:
         self._perform = perform
 
     def create(self, start: str = "0") -> int:
-        """Creates the group, and the partitions, where missing; returns in how many partitions."""
+        """Creates the group in partitions that lack it; returns their number."""
         return self._perform(self._operations.create(start))
 
     def read(self, count: int = 10, block_ms: int | None = None) -> list[Entry]:

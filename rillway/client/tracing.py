@@ -1,4 +1,4 @@
-"""Spans of what is added, by OpenTelemetry, and their contexts in the entries.
+"""OpenTelemetry spans of XADD requests, whose contexts are written into the entries.
 
 An entry carries the context of its span in W3C's fields `traceparent` and, if there is one,
 `tracestate`, after all others and in lower case. A field of that name given by the user stays. The
@@ -62,14 +62,14 @@ class Tracing:
 
     @contextmanager
     def adding(self, client: Any, partition: int) -> Iterator[Adding]:
-        """The span of one entry; an error of the block is its error."""
+        """Make the span of one entry; an error in the block is recorded in it."""
         attributes = {"messaging.destination.partition.id": str(partition)}
         with self._span("send", trace.SpanKind.PRODUCER, client, attributes) as span:
             yield Adding(span, self)
 
     @contextmanager
     def adding_many(self, client: Any, *, create_spans: bool) -> Iterator[Adding]:
-        """The span of a pipeline, with a span for each entry within it if asked for."""
+        """Make the span of a pipeline. `create_spans`: with a span for each entry within it."""
         with self._span("send", trace.SpanKind.CLIENT, client, {}) as span:
             yield Adding(span, self, create_spans=create_spans)
 

@@ -19,7 +19,7 @@ MAX_PORT = 65_535 - BUS_PORT_OFFSET
 def parse_options(arguments: list[str]) -> tuple[str, argparse.Namespace]:
     """Return the job and its arguments; exits with status 2 if they are wrong.
 
-    `options.options`: the words after `--`, which are the nodes'.
+    `options.options`: the words after `--`, for `rillway serve` on each node.
     """
     parser = make_parser()
     job, *rest = arguments or [""]
@@ -51,7 +51,7 @@ class StartParser(Parser):
     """A parser that explains where options of the nodes belong."""
 
     def _instead_of(self, name: str) -> str:
-        return super()._instead_of(name) or f" Those of the nodes follow --: -- {name}"
+        return super()._instead_of(name) or f" Options of the nodes follow --: -- {name}"
 
     def error(self, message: str) -> NoReturn:
         """Suggest --nodes for a number alone."""
@@ -83,8 +83,8 @@ def start_parser() -> Parser:
         "--port",
         type=whole_number(1, MAX_PORT),
         metavar="PORT",
-        help=f"the port of the first node; the others have the next ones, the bus each plus 10,000 "
-        f"(default: {DEFAULT_PORT})",
+        help=f"the port of the first node; the others use the ports after it, and the cluster bus "
+        f"of each its port plus 10,000 (default: {DEFAULT_PORT})",
     )
     return _with_folder(parser)
 

@@ -138,7 +138,7 @@ class Launch:
             self._say(f"127.0.0.1:{process.port} (pid {pid}) ended")
         return len(ended)
 
-    # -- one more ------------------------------------------------------------------------------
+    # -- adding --------------------------------------------------------------------------------
 
     def add(self) -> None:
         """Add a primary with its replicas, or continue an interrupted addition.
@@ -199,7 +199,7 @@ class Launch:
             Resharding(target, primaries, moved=progress.advance).run()
         self._say(f"{count_of(progress.done, 'slot')} moved")
 
-    # -- one less ------------------------------------------------------------------------------
+    # -- removing ------------------------------------------------------------------------------
 
     def remove(self, name: str) -> None:
         """Remove a primary with its replicas, or a replica, or continue an interrupted removal.

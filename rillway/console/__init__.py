@@ -2,16 +2,16 @@
 
 `arguments`    the options
 `command`      the HTTP server
-`application`  routes, and what all requests share
-`security`     headers, the Host check, what a write must bring
+`application`  the ASGI application: routes, templates, common headers
+`security`     headers, the Host check, requirements on a write
 `login`        sessions, passwords
-`console`      what all requests share
+`console`      the state that all requests share: settings, sessions, watches
 `api`          the answers as JSON
 `pages`        the answers as HTML
 `events`       server-sent events: samples, and entries as they arrive
-`views`        what each page shows, as words
-`formats`      figures as words; keys, names and values in URLs and text
+`views`        the content of each page as text
+`formats`      figures as text; keys, names and values in URLs and text
 `watch`        drives the sampler for all viewers of a database
 `history`      lag, pending and age of groups over a day
-`data`         what is read from the server, and written to it
+`data`         reads from the server, and writes to it
 """

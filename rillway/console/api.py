@@ -1,4 +1,4 @@
-"""The HTTP API: JSON. Names and values are strings, or {"base64": ...} where they are no UTF-8.
+"""The HTTP API: JSON. Names and values are strings, or {"base64": ...} where they are not UTF-8.
 
 Errors are `{"error": {"code": "NOPERM", "text": "..."}}`; the code is the server's, or one of
 LOGIN, TOKEN, BAD, GONE, UNREACHABLE.
@@ -123,7 +123,7 @@ class Call:
         except ValueError as error:
             raise ApiError(400, "BAD", f"{name}: {error}") from None
 
-    # -- what a write brings -----------------------------------------------------------------------
+    # -- parameters of a write ---------------------------------------------------------------------
 
     def ids(self) -> list[str]:
         ids = self.body.get("ids")

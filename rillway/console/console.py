@@ -46,7 +46,7 @@ class ConsoleSettings:
 
 
 class Console:
-    """A console, to be opened before use. `link` is that of the URL."""
+    """A console, to be opened before use. `link`: connections as the user in the URL."""
 
     def __init__(
         self,

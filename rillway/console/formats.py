@@ -52,7 +52,7 @@ def time_of_day(seconds: float) -> str:
 
 
 def points(values: list[float | None], width: int = 100, height: int = 20) -> str:
-    """Return the points of a sparkline, an SVG polyline, with peaks of up to POINTS stretches."""
+    """Return the points of a sparkline, an SVG polyline: up to POINTS, the peak of each stretch."""
     peaks = stretched(values)
     known = [value for value in peaks if value is not None]
     if len(known) < 2:
@@ -67,14 +67,14 @@ def points(values: list[float | None], width: int = 100, height: int = 20) -> st
 
 
 def stretched(values: list[float | None]) -> list[float | None]:
-    """Return the largest value of each stretch; pages get all sparklines once a second."""
+    """Return the peak of each stretch. Points are few: pages get all sparklines once a second."""
     length = -(-len(values) // POINTS)
     stretches = (values[start : start + length] for start in range(0, len(values), length or 1))
     return [max((one for one in part if one is not None), default=None) for part in stretches]
 
 
 SHOWN_BYTES = 2048
-# No name is encoded like this: a plus becomes %2B.
+# Cannot be the encoding of another name: in names a plus becomes %2B.
 DOTS = {b".": "+.", b"..": "+.."}
 SEGMENTS = {segment: name for name, segment in DOTS.items()}
 

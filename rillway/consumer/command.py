@@ -108,7 +108,7 @@ class Command:
         self.trace = trace
 
     async def __call__(self, entry: Entry) -> None:
-        """Raises CommandFailed, or GiveUp if there is no such command."""
+        """Run the command. Raises CommandFailed, or GiveUp if it does not exist."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *self.words,

@@ -64,7 +64,7 @@ class Tracing:
 
     @contextmanager
     def handling(self, entry: Entry) -> Iterator[None]:
-        """Make the span of an entry, current in the block; an error of the block is recorded."""
+        """Make the span of an entry, current in the block; an error in the block is recorded."""
         attributes = self._attributes | {
             "messaging.operation.type": "process",
             "messaging.message.id": entry.id,

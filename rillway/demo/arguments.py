@@ -72,7 +72,7 @@ def departures_parser() -> Parser:
 
 
 def add_server_options(parser: Parser, keys: Sequence[str]) -> None:
-    """`keys`: those that --overwrite deletes."""
+    """Add the options of both demos. `keys`: the keys that --overwrite deletes."""
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--url", type=server_url, help="use this server instead of starting one (redis://...)"
@@ -98,7 +98,7 @@ JOBS = {"departures": departures_parser}
 
 
 def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
+    """Parse the arguments; exits with status 2 if they are wrong."""
     job, *rest = arguments or [""]
     parser = JOBS[job]() if job in JOBS else make_parser()
     options = parser.parse_args(rest if job in JOBS else arguments)

@@ -135,7 +135,7 @@ def clear_keys(client: redis.Redis, keys: Sequence[str], overwrite: bool) -> Non
 class Screen:
     """`rillway top` with `options`: a process of its own, on the same terminal, until q is pressed.
 
-    A demo does not draw by itself: what it draws while a pipeline is out would count as latency.
+    A demo does not draw by itself: drawing while a pipeline is in flight would count as latency.
     """
 
     def __init__(self, url: str, *options: str) -> None:

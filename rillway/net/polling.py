@@ -22,7 +22,7 @@ class Clock(Protocol):
 def poll(
     until: Callable[[], T], seconds: float, *, pause_s: float = PAUSE_S, clock: Clock = time
 ) -> T:
-    """Call `until` until it returns something true, but not after `seconds`. Returns the last one.
+    """Call `until` until it returns a true value or `seconds` have passed; return the last value.
 
     It is called at least once, and once more after the deadline.
     """

@@ -22,7 +22,7 @@ Replies are as RESP2 or RESP3 has them, with bytes, and an error is any exceptio
             pipeline.execute_command(*words)
         replies = await pipeline.execute(raise_on_error=False)
 
-After a lost connection, call `sampler.reset()` and go on: the figures stay.
+After a lost connection, call `sampler.reset()` and continue: the figures stay.
 
 **What is asked for.** First what is on the screen, once a second: `sampler.focus(visible, opened)`.
 Then the other streams, in turn: XLEN, the rest where something has changed, and all of it once a
@@ -40,7 +40,7 @@ the server does not know is never 0.
 
 `figures`    the dataclasses, and their form as JSON
 `sampler`    the requests, and when
-`visit`      all that is asked about one stream
+`visit`      the requests about one stream
 `groups`     rates, dead consumers and moved entries, from two samples of a group
 `facts`      the server's own figures: INFO, clients, slow log, latency
 `replies`    replies as values

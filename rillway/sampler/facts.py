@@ -51,7 +51,7 @@ class ServerFacts:
 
     def __init__(self) -> None:
         self.figures = ServerFigures()
-        # INFO server is rare: between two, the uptime grows with the server's clock.
+        # INFO server is requested rarely: meanwhile the uptime is computed from the server's clock.
         self._started_ms: int | None = None
         self._facts = [
             Fact(("INFO", "server"), 10, self._server),

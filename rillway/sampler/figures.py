@@ -1,7 +1,7 @@
 """Figures of one moment: the server, streams, groups, consumers, clients, slow requests.
 
 Names are bytes, as the server has them; times are Unix ms of the server's clock. None is unknown.
-`as_json` gives plain dicts: names are strings, or {"base64": ...} where they are no UTF-8.
+`as_json` gives plain dicts: names are strings, or {"base64": ...} where they are not UTF-8.
 """
 
 from __future__ import annotations

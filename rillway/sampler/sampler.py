@@ -23,10 +23,11 @@ from rillway.sampler.replies import (
 from rillway.sampler.visit import Asked, Visit, Wishes
 
 SHARE = 0.01
-# Without TIME at both ends.
+# The requests of a batch, besides the TIME at both ends.
 BATCH_REQUESTS = 48
 ON_SCREEN_EVERY_S = 1.0
-# Of other streams: the least interval of XLEN, and the greatest one of everything.
+# Streams that are not on the screen: XLEN at most once in the first interval, all requests at least
+# once in the second.
 LOOK_EVERY_S = 1.0
 VISIT_EVERY_S = 60.0
 VISIT_PENDING_EVERY_S = 10.0
@@ -157,7 +158,7 @@ class Sampler:
     def begin_round(self) -> None:
         """Begin to sample everything once, all streams included; `round_done` is true at the end.
 
-        From the first call on, nothing is sampled between two rounds.
+        After the first call, sampling pauses between the end of a round and the next call.
         """
         self._by_rounds = True
         self._round += 1
@@ -250,7 +251,7 @@ class Sampler:
         return len(self._queue) >= BATCH_REQUESTS
 
     def _look(self, now_s: float) -> bool:
-        """Begin to sample the next stream; return False if it is sampled already."""
+        """Begin to sample the next stream; return False if none is due."""
         one = self._in_turn[0]
         in_round = one.round == self._round
         if in_round and not self._by_rounds and now_s < one.turn_s + LOOK_EVERY_S:
@@ -373,7 +374,7 @@ class Sampler:
 
     def _take_names(self, reply: Reply) -> None:
         if is_error(reply):
-            # Before 6.0 there is no TYPE.
+            # SCAN has no option TYPE before 6.0.
             self._scans_types = self._scans_types and not is_refusal(reply)
             if is_forbidden(reply):
                 self._note_refusal("SCAN", reply)

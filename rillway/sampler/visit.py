@@ -96,7 +96,7 @@ class Visit:
         return self._open > 0
 
     def note_time(self, time_ms: int) -> None:
-        """Note the server's time of the last batch; that of the reply to XINFO STREAM counts."""
+        """Note the server's time after a batch; the batch with the reply to XINFO STREAM counts."""
         if not self.time_ms and "stream" in self._replies:
             self.time_ms = time_ms
 
@@ -119,7 +119,7 @@ class Visit:
         if what == "stream" and is_error(reply):
             self.error = reply
 
-    # -- what came of it --------------------------------------------------------------------------
+    # -- the results ------------------------------------------------------------------------------
 
     @property
     def is_missing(self) -> bool:

@@ -3,7 +3,7 @@
 - `FakeServer`: in this process, without a port; `FakeRedis` and `FakeAsyncRedis` are its clients;
 - `server(**directives)`: a process, for `with` and `async with`;
 - `cluster(**directives)`: several processes, as a Redis Cluster;
-- `RillwayContainer`: the same with the interface of a testcontainers class;
+- `RillwayContainer`: a process, with the interface of testcontainers' `RedisContainer`;
 - the pytest plugin (rillway/testing/plugin.py), which pytest finds by itself.
 
 Nothing here imports redis-py, asyncio or pytest before it is needed: pytest loads the plugin in
@@ -40,7 +40,7 @@ def server(**directives: Value) -> RillwayServer:
     """A server for `with` or `async with`: it runs inside of the block only.
 
     Directives are those of the configuration file, with `_` for `-`: `server(maxclients=10)`.
-    Raises ValueError for one that belongs to the harness, and on entry ServerFailed.
+    Raises ValueError for a directive that is reserved for the harness, and ServerFailed on entry.
     """
     return RillwayServer(directives)
 
@@ -48,8 +48,8 @@ def server(**directives: Value) -> RillwayServer:
 def cluster(primaries: int = 3, replicas: int = 0, **directives: Value) -> RillwayCluster:
     """A Redis Cluster for `with` or `async with`; `replicas` of each primary.
 
-    Directives are those of all nodes. Raises ValueError for one that belongs to the harness, and on
-    entry ServerFailed.
+    All nodes get the directives. Raises ValueError for one that is reserved for the harness, and
+    ServerFailed on entry.
     """
     from rillway.testing.processes import RillwayCluster
 
@@ -57,7 +57,7 @@ def cluster(primaries: int = 3, replicas: int = 0, **directives: Value) -> Rillw
 
 
 def __getattr__(name: str) -> Any:
-    """What needs redis-py, which is imported when it is needed."""
+    """Import the names that need redis-py when they are first used. Raises AttributeError."""
     if name in ("FakeRedis", "FakeAsyncRedis"):
         from rillway.testing import fake_redis
 

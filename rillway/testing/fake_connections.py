@@ -1,4 +1,4 @@
-"""redis-py's connections to a FakeServer: they differ in how a socket is opened, only in that."""
+"""redis-py's connections to a FakeServer: only the opening of the socket differs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLACES = ("host", "port", "path", "unix_socket_path", "connection_class")
 
 
 class Server(Protocol):
-    """What opens sockets."""
+    """A server that opens sockets to itself."""
 
     def connect(self) -> socket.socket:
         """A new connection. Raises OSError."""
@@ -31,7 +31,7 @@ class FakeConnection(UnixDomainSocketConnection):
 
     def __init__(self, *, server: Server, **options: Any) -> None:
         super().__init__(**options)  # type: ignore[no-untyped-call]
-        # Of a Unix socket, redis-py 5.0 forgets it.
+        # redis-py 5.0 ignores this option for Unix sockets.
         self.socket_timeout = options.get("socket_timeout", self.socket_timeout)
         self._server = server
 
@@ -61,7 +61,7 @@ def pool(server: Server, options: dict[str, Any]) -> Any:
 
 
 def async_pool(server: Server, options: dict[str, Any]) -> Any:
-    """The same for `redis.asyncio.Redis`."""
+    """A pool of connections for `redis.asyncio.Redis`, like `pool`."""
     client = redis.asyncio.Redis(unix_socket_path=NAME, **_used(options))
     return _led_to(server, client, FakeAsyncConnection)
 
@@ -90,7 +90,7 @@ def _used(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _led_to(server: Server, client: Any, connection_class: type) -> Any:
-    """The pool of a client that has not connected yet, with other connections."""
+    """The pool of an unconnected client, changed to make connections of a class to `server`."""
     client.auto_close_connection_pool = False
     pool = client.connection_pool
     pool.connection_class = connection_class

@@ -26,7 +26,7 @@ class FakeRedis(redis.Redis):
         single_connection_client: bool = False,
         **options: Any,
     ) -> None:
-        """`options` are redis-py's; those that say where a server is have no effect."""
+        """`options` are redis-py's; the address of a server among them has no effect."""
         super().__init__(
             connection_pool=connection_pool or pool(server or FakeServer(), options),
             single_connection_client=single_connection_client,
@@ -35,7 +35,7 @@ class FakeRedis(redis.Redis):
 
     @classmethod
     def from_url(cls, url: str, *, server: FakeServer | None = None, **options: Any) -> FakeRedis:
-        """A client with the URL's database, credentials and options, but not of its address."""
+        """A client with the URL's database, credentials and options; its address is ignored."""
         return cls(server=server, **{**_url_options(url), **options})
 
 
@@ -50,7 +50,7 @@ class FakeAsyncRedis(redis.asyncio.Redis):
         single_connection_client: bool = False,
         **options: Any,
     ) -> None:
-        """As `FakeRedis`."""
+        """Takes the same arguments as `FakeRedis`."""
         super().__init__(
             connection_pool=connection_pool or async_pool(server or FakeServer(), options),
             single_connection_client=single_connection_client,
@@ -59,7 +59,7 @@ class FakeAsyncRedis(redis.asyncio.Redis):
 
     @classmethod
     def from_url(cls, url: str, *_: Any, **options: Any) -> FakeAsyncRedis:
-        """As `FakeRedis.from_url`."""
+        """A client like that of `FakeRedis.from_url`."""
         return cls(**{**_url_options(url), **options})
 
 

@@ -54,9 +54,9 @@ class FakeServer:
         return client
 
     def connect(self) -> socket.socket:
-        """A new connection, for another client than redis-py. Raises OSError after `close`.
+        """A new connection, for clients other than redis-py. Raises OSError after `close`.
 
-        Also in a fork of the process that started the server: this one serves its forks.
+        A fork of the process that started the server can connect, too: that process serves it.
         """
         mine, theirs = socket.socketpair()
         with theirs:

@@ -91,7 +91,7 @@ class RillwayServer:
 
     @property
     def state(self) -> str:
-        """For reports: `running`, `exit status 1`, `not started`."""
+        """The state for reports: `running`, `exit status 1`, `not started`."""
         if self._process is None:
             return "not started"
         status = self._process.poll()
@@ -162,7 +162,7 @@ class RillwayServer:
         await asyncio.to_thread(self.stop)
 
     def _arguments(self) -> list[str]:
-        """Those of `rillway serve`; writes the configuration file if it does not exist yet."""
+        """The arguments of `rillway serve`; writes its configuration file if that is missing."""
         configuration = self.folder / "rillway.conf"
         if not configuration.exists():  # a restart keeps the changes of CONFIG REWRITE
             # No snapshots, unless the test wants them: its folder is temporary.

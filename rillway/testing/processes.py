@@ -1,7 +1,7 @@
 """Several server processes for tests, as a Redis Cluster, on free loopback ports.
 
 The processes are RillwayServers; what makes them a cluster is what `rillway cluster start` uses.
-Unlike the rest of this package it needs redis-py, which that uses.
+Unlike the rest of this package, this module needs redis-py: the code of `rillway cluster` uses it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class RillwayCluster:
         replicas: int = 0,
         folder: Path | None = None,
     ) -> None:
-        """`replicas`: of each primary. `folder`: it gets a folder for each node; None for temporary
-        ones. Raises ValueError for a directive that is reserved for the harness.
+        """`replicas`: their number for each primary. `folder`: for the nodes' folders; None makes
+        temporary ones. Raises ValueError for a directive that is reserved for the harness.
         """
         named = normalized(directives or {})
         for name, reason in RESERVED.items():
@@ -80,12 +80,12 @@ class RillwayCluster:
 
     @property
     def running(self) -> bool:
-        """Whether all nodes run."""
+        """True if all nodes run."""
         return all(server.running for server in self.servers)
 
     @property
     def state(self) -> str:
-        """For reports: the state of each node."""
+        """The state of each node, for reports."""
         return ", ".join(server.state for server in self.servers)
 
     @property
@@ -116,7 +116,7 @@ class RillwayCluster:
         self._is_created = True
 
     def _show_replicas(self, members: list[Member]) -> None:
-        """Wait until clients are told of replicas, which begins when these have received something.
+        """Wait until CLUSTER SLOTS lists the replicas: each must first have received some data.
 
         Raises ClusterFailed.
         """
@@ -125,7 +125,7 @@ class RillwayCluster:
         patiently(members, lambda: all(self._shows_all(member) for member in members))
 
     def _shows_all(self, member: Member) -> bool:
-        """Whether CLUSTER SLOTS has all nodes: of a range its ends, the primary, the replicas."""
+        """Return True if CLUSTER SLOTS lists all nodes: [first, last, primary, replicas...]."""
         ports = {node[1] for slots in member.ask("CLUSTER", "SLOTS") for node in slots[2:]}
         return len(ports) == len(self.servers)
 

@@ -1,6 +1,7 @@
-"""The test process's side of launcher.py: one launcher for all servers, started with the first.
+"""The client of launcher.py in the test process: one launcher for all servers.
 
-It ends with this process. A fork of this process starts one of its own.
+It is started with the first server, and ends with this process. A fork of this process starts one
+of its own.
 """
 
 from __future__ import annotations
@@ -74,10 +75,10 @@ class Launcher:
 
 
 class WarmProcess:
-    """A server's process, with the methods of `subprocess.Popen` that are of use here."""
+    """A server's process, with the methods of `subprocess.Popen` that are needed here."""
 
     def __init__(self, launcher: Launcher, arguments: list[str], **how: Any) -> None:
-        """Fork it; `how` is the rest of the request. Raises LauncherFailed."""
+        """Fork the process; `how`: the other members of the request. Raises LauncherFailed."""
         self._launcher = launcher
         self.returncode: int | None = None
         pid = launcher.ask(serve=arguments, **how)
@@ -85,7 +86,7 @@ class WarmProcess:
         self.pid = pid
 
     def poll(self) -> int | None:
-        """Its exit status; None while it runs. In a fork of the test process, what was known."""
+        """The exit status; None while it runs. In a fork of the test process, the last known."""
         if self.returncode is None and self._launcher.owner == os.getpid():
             try:
                 self.returncode = self._launcher.ask(poll=self.pid)
@@ -107,7 +108,7 @@ class WarmProcess:
         self.send_signal(signal.SIGKILL)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end; its exit status. Raises subprocess.TimeoutExpired.
+        """Wait for its end; return its exit status. Raises subprocess.TimeoutExpired.
 
         In a fork of the test process it does not wait: 0 stands for an unknown status.
         """
@@ -136,7 +137,7 @@ def start(arguments: list[str], *, folder: Path, log: Path, temporary: bool) -> 
 
 
 def _renew_lock() -> None:
-    """In a fork: another thread may have held it."""
+    """Replace the lock in a fork: another thread may have held it when the process forked."""
     global _lock
     _lock = threading.Lock()
 

@@ -44,5 +44,5 @@ def make_parser() -> Parser:
 
 
 def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
+    """Parse the arguments; exits with status 2 if they are wrong."""
     return make_parser().parse_args(arguments)

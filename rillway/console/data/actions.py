@@ -1,7 +1,7 @@
 """The actions of viewers: add, acknowledge, claim, dead-letter, send back.
 
-Each action is given entries, and reports which ones were gone: acknowledged, delivered again or
-deleted by another client since they were shown. Nothing is done twice.
+Each action is given entries, and reports the ones that it had to skip: since they were shown,
+another client has acknowledged, deleted or received them. Nothing is done twice.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Refused(Exception):
 
 @dataclass(slots=True)
 class ActionResult:
-    """The IDs of entries that were gone, and the number of the others."""
+    """The IDs of skipped entries (`gone`), and the number of the others."""
 
     done: int = 0
     gone: list[str] = field(default_factory=list)
@@ -67,7 +67,7 @@ async def claim(
     consumer: bytes,
     min_idle_ms: int = 0,
 ) -> ActionResult:
-    """Claim entries. Those delivered less than `min_idle_ms` ago count as gone.
+    """Claim entries. Those delivered less than `min_idle_ms` ago are skipped.
 
     The number of deliveries stays, since nothing is delivered yet. Raises redis.RedisError.
     """

@@ -54,7 +54,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`next` is the ID to continue from, by `before` or `after`; None at the end."""
+    """A page. `next`: the ID to continue from, by `before` or `after`; None at the end."""
 
     entries: list[Entry]
     next: str | None

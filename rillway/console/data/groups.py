@@ -26,7 +26,7 @@ class Pending:
 
 
 async def read_groups(link: Link, db: int, key: bytes) -> list[GroupFigures]:
-    """Raises redis.RedisError."""
+    """Return the groups of a stream. Raises redis.RedisError."""
     infos = [as_map(one) for one in await link.call(db, "XINFO", "GROUPS", key)]
     requests = [("XPENDING", key, info[b"name"]) for info in infos]
     *summaries, time = await link.call_all(db, [*requests, ("TIME",)])
@@ -38,7 +38,7 @@ async def read_groups(link: Link, db: int, key: bytes) -> list[GroupFigures]:
 
 
 async def read_consumers(link: Link, db: int, key: bytes, group: bytes) -> list[ConsumerFigures]:
-    """Raises redis.RedisError."""
+    """Return the consumers of a group. Raises redis.RedisError."""
     return list(map(consumer_figures, await link.call(db, "XINFO", "CONSUMERS", key, group)))
 
 

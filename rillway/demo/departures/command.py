@@ -74,7 +74,7 @@ class Consumers:
             raise DemoFailed("not all consumers could connect")
 
     def are_ready(self) -> bool:
-        """Raises DemoFailed if one has ended."""
+        """Return True if each is connected. Raises DemoFailed if one has ended."""
         self.note_crashes()
         return all(tally.ready for tally in self.tallies.values())
 

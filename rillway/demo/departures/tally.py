@@ -34,23 +34,23 @@ class Counters:
         return cls(RawArray(c_uint64, ROW_LENGTH))
 
     def mark_ready(self) -> None:
-        """The consumer is connected and about to read."""
+        """Record that the consumer is connected and about to read."""
         self.cells[READY] = 1
 
     def add_delivered(self, entries: int) -> None:
-        """Entries that XREADGROUP delivered to it for the first time."""
+        """Add entries that XREADGROUP delivered to it for the first time."""
         self.cells[DELIVERED] += entries
 
     def add_claimed(self, entries: int) -> None:
-        """Entries that it claimed from another consumer."""
+        """Add entries that it claimed from another consumer."""
         self.cells[CLAIMED] += entries
 
     def add_acknowledged(self, entries: int) -> None:
-        """The sum of XACK's replies."""
+        """Add a reply to XACK: the number of entries that were pending."""
         self.cells[ACKNOWLEDGED] += entries
 
     def add_latency(self, latency_ms: float) -> None:
-        """One entry's time from XADD to its delivery."""
+        """Count one entry by its time from XADD to delivery."""
         self.cells[FIRST_LATENCY + bisect_right(LATENCY_BOUNDS_MS, latency_ms)] += 1
 
     @property

@@ -76,8 +76,8 @@ EXPECTED_ERRORS = (
     StreamMissing,
 )
 # Errors after which --every continues, as they may pass. OSError and StoreFailed: a full disk,
-# missing permissions, a busy object store, expired credentials. ServerError: those of a failover,
-# as the server is a replica, has too few replicas, or is loading.
+# missing permissions, a busy object store, expired credentials. ServerError: the replies during a
+# failover, from a server that is a replica, has too few replicas, or is loading.
 PASSING_ERRORS = (ConnectionLost, EngineFailed, OSError, ServerError, StoreFailed)
 PASSING_CODES = (
     *("READONLY", "NOREPLICAS", "MASTERDOWN", "LOADING"),

@@ -48,7 +48,7 @@ class LocalEngine:
     parallelism = 1
 
     def write(self, tasks: Sequence[WriteTask]) -> list[Written]:
-        """See Engine.write. Raises ConnectionLost and ServerError as well."""
+        """Run tasks; see Engine.write. Raises ConnectionLost and ServerError as well."""
         return [run_task(task) for task in tasks]
 
 

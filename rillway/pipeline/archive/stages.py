@@ -1,7 +1,7 @@
 """The stage of each stream in a round of the archiver, and the events that move it to another.
 
     stage         meaning                                       next
-    UNRECOGNISED  this attempt has not looked at it yet         READING, ARCHIVED or ABSENT
+    UNRECOGNISED  this attempt has not checked it yet           READING, ARCHIVED or ABSENT
     READING       it has entries to archive                     ARCHIVED; FINISHED when the user
                                                                 interrupts the round
     ARCHIVED      all its entries are archived, none trimmed    FINISHED

@@ -116,7 +116,7 @@ class WriteTask:
 
 @dataclass(slots=True)
 class PartRead:
-    """What was read of a part: `rows` entries up to `end`, which is `part.last` for all of it.
+    """The entries read of a part: `rows` up to `end`, which is `part.last` if it was read whole.
 
     `anchors`: anchors among these entries; `notes`: accepted losses, for the user; `layouts`: new
     ones; `is_changed`: nothing was read because the last archived entry no longer exists.

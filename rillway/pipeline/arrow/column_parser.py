@@ -1,9 +1,9 @@
 """Parses text as values of a column's type, a column at a time, by the rules of Spark's readers.
 
 Most values are written in one plain way, and Arrow converts a column of them at once. In other
-columns the plain values are found by a pattern and converted at once, and the rest one by one: `
-12`, `+5`, `3.0` and `1e3` are integers, a decimal is rounded to its scale, a time without a zone is
-UTC. So a column with a few bad values is read almost as fast as one without.
+columns the plain values are found by a pattern and converted at once, and the rest one by one:
+`+5`, `3.0`, `1e3` and a 12 after a space are integers, a decimal is rounded to its scale, a time
+without a zone is UTC. So a column with a few bad values is read almost as fast as one without.
 
 Leaves out: arrays, maps, structs and variants, which are JSON (json_columns.py).
 """

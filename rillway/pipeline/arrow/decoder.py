@@ -156,7 +156,7 @@ def timestamps(ms: pa.Array, unit: str = MS) -> pa.Array:
 
 
 def fields_decoder(stream: str, columns: Sequence[str] | None = None) -> Decoder:
-    """`columns`: those that are wanted; None: all."""
+    """Return a decoder for `fields`. `columns`: the names of the wanted ones; None: all."""
 
     def fields(entries: Sequence[RawEntry]) -> pa.Array:
         flats = [entry[1] for entry in entries]
@@ -184,7 +184,7 @@ def _decoder(
 
 
 def map_decoder(stream: str, columns: Sequence[str] | None = None) -> Decoder:
-    """`columns`: those that are wanted; None: all."""
+    """Return a decoder for `map`. `columns`: the names of the wanted ones; None: all."""
     # Most entries of a stream have the same names, so duplicates are searched once.
     has_duplicates: dict[tuple[bytes, ...], bool] = {}
 
@@ -349,7 +349,7 @@ class JsonReader:
 
 
 def _only_field(flat: Sequence[bytes]) -> tuple[bytes | None, bytes | None]:
-    """Return the only field of an entry, which may be repeated."""
+    """Return the name and last value of an entry's only name; None if it has several names."""
     if len(flat) == 2:
         return flat[0], flat[1]
     held = last_values(flat)
@@ -357,7 +357,7 @@ def _only_field(flat: Sequence[bytes]) -> tuple[bytes | None, bytes | None]:
 
 
 def check_columns(schema: pa.Schema) -> None:
-    """Raises ValueError."""
+    """Check that each column can be read from text and may be null. Raises ValueError."""
     expected = {ORIGIN_PREFIX + name: kind for name, kind in ORIGIN.items()}
     expected |= {CORRUPT: pa.string(), RECORD: pa.string()}
     for field in schema:

@@ -1,6 +1,6 @@
 """Pending entries and groups as columns, for Arrow and for Spark.
 
-As in schema.py, both are defined side by side, because Spark compares them exactly.
+As in schema.py, the schemas for Arrow and for Spark are side by side: Spark compares them exactly.
 """
 
 from __future__ import annotations

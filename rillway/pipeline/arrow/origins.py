@@ -29,7 +29,7 @@ class Mark:
 
 
 def parse_mark(stream: str, entry_id: str, rows: str) -> Mark:
-    """Raises ValueError."""
+    """Parse the three words of a mark. Raises ValueError."""
     return Mark(unquote(stream), parse_id(entry_id), int(rows))
 
 

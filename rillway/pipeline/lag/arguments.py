@@ -54,7 +54,7 @@ def make_parser() -> Parser:
 
 
 def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
+    """Parse the arguments; exits with status 2 if they are wrong."""
     parser = make_parser()
     options = parser.parse_args(arguments)
     if options.stream is None and options.pattern is None:

@@ -73,7 +73,10 @@ class LagUnknown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`lag`: undelivered entries; `oldest_s`: age of the oldest pending entry. None: no limit."""
+    """The limits of a group, None for no limit.
+
+    `lag`: undelivered entries; `oldest_s`: the age of the oldest pending entry.
+    """
 
     lag: int | None = None
     oldest_s: float | None = None

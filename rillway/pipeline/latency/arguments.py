@@ -53,7 +53,7 @@ def make_parser() -> Parser:
 
 
 def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """Exits with status 2 if they are wrong."""
+    """Parse the arguments; exits with status 2 if they are wrong."""
     parser = make_parser()
     options = parser.parse_args(with_relative_times(arguments))
     if options.follow and options.spark:

@@ -17,7 +17,7 @@ from rillway.pipeline.latency.distribution import (
 from rillway.plurals import count_of
 from rillway.text import text_table
 
-EVERYBODY = "(all)"  # of a group; its consumers follow below
+EVERYBODY = "(all)"  # all consumers of a group; each follows below
 NOBODY = "(none)"  # an entry that was given back, and acknowledged nevertheless
 MEASURES = {
     "pending": "from the last delivery to the acknowledgement, with the wait in its batch",

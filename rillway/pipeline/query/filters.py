@@ -311,7 +311,7 @@ def _time(text: str) -> _Value:
 
 
 def _date(text: str) -> _Value:
-    """Raises NeedsSpark."""
+    """Parse a date. Raises NeedsSpark for uncommon formats."""
     if TIME_TEXT.fullmatch(text) is None:
         raise NeedsSpark
     try:
@@ -321,7 +321,7 @@ def _date(text: str) -> _Value:
 
 
 def _compared(left: _Value, sign: str, right: _Value) -> Expression:
-    """Raises NeedsSpark."""
+    """Return a comparison. Raises NeedsSpark for types that only Spark compares."""
     left, right = left.beside(right), right.beside(left)
     if not left.fits(right):
         raise NeedsSpark(f"a {left.kind} beside a {right.kind}")

@@ -52,12 +52,12 @@ def streams_to_read(
 def check_there(
     connection: Connection, *names: str, remedy: str = "--allow-missing goes on without it"
 ) -> None:
-    """Raises StreamMissing, with `remedy` as advice, and ServerError."""
+    """Check that streams exist. Raises StreamMissing, with `remedy` as advice, and ServerError."""
     check_kinds(connection, kinds_of(connection, names), remedy)
 
 
 def check_kinds(connection: Connection, kinds: Mapping[str, str], remedy: str) -> None:
-    """Raises StreamMissing. `kinds`: the replies to TYPE of keys that must be streams."""
+    """Check that keys are streams. Raises StreamMissing. `kinds`: the replies to TYPE by key."""
     where = public_url(connection.url)
     missing = [name for name, kind in kinds.items() if kind == "none"]
     if missing:

@@ -3,13 +3,13 @@
 An offset is JSON, `{"orders": {"id": "1700000000000-3", "n": 1204}}`, and Spark compares it as
 text. So the names are sorted, and an ID is always written in the same way.
 
-`h` and `r` prove that a stream still has the history that was read (divergence.py). An offset that
-a user wrote has neither.
+The members `h`, the anchors, and `r`, the number of removed entries, prove that a stream still has
+the history that was read (divergence.py). An offset that a user wrote has neither.
 
 The end of a batch also records how the batch is shared among tasks. Spark logs it before it plans
 the batch, and plans from it again after a crash: the tasks are then the same, whatever was deleted
-or trimmed meanwhile. So does a batch that reads entries again: it begins at `after`, not at the
-position that Spark passes.
+or trimmed meanwhile. A batch that reads entries again records its own beginning, `after`, which
+differs from the position that Spark passes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Anchors:
 
     @property
     def last(self) -> Anchor:
-        """The first anchor of the text, which must not be empty."""
+        """The anchor of the last entry, which comes first in the text; there must be one."""
         return _anchor(self.text.partition(",")[0])
 
     def __bool__(self) -> bool:

@@ -65,7 +65,7 @@ def stream_frame(
 
 
 def check_source(options: Mapping[str, str], schema: StructType | str | None = None) -> None:
-    """Raises ValueError for options that the format refuses without asking a server.
+    """Check options as far as the format can without a server. Raises ValueError.
 
     Raised by Spark, the same message would follow a hundred lines of Java.
     """
@@ -80,7 +80,7 @@ def check_source(options: Mapping[str, str], schema: StructType | str | None = N
 
 
 def _bounds(spark: SparkSession, where: str, given: dict[str, str]) -> Bounds:
-    """Raises OptionError."""
+    """Return the range that a condition allows. Raises OptionError."""
 
     def instant(text: str) -> int | None:
         row = spark.sql(INSTANT, args={"text": text}).first()
@@ -100,7 +100,7 @@ def _pruned(
     columns: Sequence[str],
     where: str | None,
 ) -> StructType | None:
-    """Return the part of a schema that is needed; without a schema, the option for it."""
+    """Return the needed part of a schema; without one, set the option `columns` in `given`."""
     from pyspark.sql.types import StructType
 
     whole = StructType.fromDDL(schema) if isinstance(schema, str) else schema

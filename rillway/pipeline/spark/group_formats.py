@@ -54,12 +54,12 @@ class MonitoringOptions:
 
 
 def groups_options(raw: Mapping[str, str]) -> MonitoringOptions:
-    """Raises OptionError."""
+    """Parse the options of `redis-streams-groups`. Raises OptionError."""
     return _common(Taker(raw, GROUPS_OPTIONS))
 
 
 def pending_options(raw: Mapping[str, str]) -> MonitoringOptions:
-    """Raises OptionError."""
+    """Parse the options of `redis-streams-pending`. Raises OptionError."""
     return _common(Taker(raw, PENDING_OPTIONS))
 
 
@@ -95,7 +95,7 @@ class RedisStreamsPending(DataSource):
         return "redis-streams-pending"
 
     def schema(self) -> StructType:
-        """Raises OptionError."""
+        """Return the schema of the rows. Raises OptionError."""
         from rillway.pipeline.arrow.group_tables import pending_spark_schema
         from rillway.pipeline.spark.group_formats import pending_options
 
@@ -165,7 +165,7 @@ class RedisStreamsGroups(DataSource):
         return "redis-streams-groups"
 
     def schema(self) -> StructType:
-        """Raises OptionError."""
+        """Return the schema of the rows. Raises OptionError."""
         from rillway.pipeline.arrow.group_tables import groups_spark_schema
         from rillway.pipeline.spark.group_formats import groups_options
 

@@ -141,7 +141,7 @@ class Ledger:
             )
 
     def finish(self) -> None:
-        """End the rows. Raises LedgerConflict if an earlier attempt had more of them."""
+        """Check the number of rows. Raises LedgerConflict if an earlier attempt had more."""
         if self.done.mark is None and self._rows < self.done.rows:
             raise LedgerConflict(
                 f"this task has {count_of(self._rows, 'row')}, and an earlier attempt had written "
@@ -185,7 +185,7 @@ class Ledger:
         raise errors[0]
 
     def _pass(self, data: memoryview, rows: int, origins: Origins | None) -> None:
-        """Take note of rows that are written, now or before."""
+        """Count rows that are written, by this attempt or an earlier one, and add to the digest."""
         self._hash.update(data)
         self._rows += rows
         if self._has_marks and origins is not None and origins.ascend_from(self._mark):

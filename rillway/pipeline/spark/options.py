@@ -36,7 +36,7 @@ ERROR, SKIP = "error", "skip"
 
 # Spark adds these to the options of a stream's writer.
 SPARK_OWN = ("checkpointlocation", "queryname")
-# load("orders"), save("orders") and start("orders") give a path; load(["a", "b"]) gives paths.
+# load("orders"), save("orders") and start("orders") set `path`; load(["a", "b"]) sets `paths`.
 PATH, PATHS = "path", "paths"
 # CREATE TABLE gives its OPTIONS with a prefix, among the table's properties and Spark's own.
 PROVIDER, TABLE_OPTION_PREFIX = "provider", "option."
@@ -168,7 +168,7 @@ class SinkOptions:
 
 
 def source_options(raw: Mapping[str, str]) -> SourceOptions:
-    """Raises OptionError."""
+    """Parse the options for reading. Raises OptionError."""
     take = Taker(raw, SOURCE_OPTIONS)
     streams = take("stream", parse_names)
     pattern = take("streamPattern", str)
@@ -233,7 +233,7 @@ def source_options(raw: Mapping[str, str]) -> SourceOptions:
 
 
 def check_streams(streams: tuple[str, ...] | None, pattern: str | None) -> None:
-    """Raises OptionError."""
+    """Check that either streams or a pattern are given. Raises OptionError."""
     if streams is None and pattern is None:
         raise OptionError(f"one of the options stream and streamPattern is needed {CATALOG_HINT}")
     if streams is not None and pattern is not None:
@@ -241,7 +241,7 @@ def check_streams(streams: tuple[str, ...] | None, pattern: str | None) -> None:
 
 
 def sink_options(raw: Mapping[str, str], *, streaming: bool) -> SinkOptions:
-    """Raises OptionError."""
+    """Parse the options for writing. Raises OptionError."""
     if not raw:
         # Without this, INSERT INTO a table would write to any server on this machine.
         raise OptionError(f"one of the options url and stream is needed {CATALOG_HINT}")

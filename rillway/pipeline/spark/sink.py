@@ -35,12 +35,12 @@ class WrittenEntries(WriterCommitMessage):
 
 
 def check_schema(options: SinkOptions, schema: StructType) -> None:
-    """Raises UnwritableRow for a DataFrame that cannot be written, before it is computed."""
+    """Check a DataFrame before it is computed. Raises UnwritableRow if it cannot be written."""
     encoder_of(options, to_arrow(schema))
 
 
 class _Writer:
-    """The base of both writers, which differ in what names a task's part of the ledger.
+    """The base of both writers, which differ in the key of a task's ledger.
 
     `has_fixed_tasks`: a micro-batch that is planned again has the same tasks. A job that is run
     again does not: its rows must be the same, too.

@@ -215,7 +215,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         self._drop_connection()
 
-    # -- how it is found out ----------------------------------------------------------------------
+    # -- how it is answered ------------------------------------------------------------------------
 
     def _ask(self, question: Callable[[Connection], T]) -> T:
         """Ask on the present connection, and again on a new one if it was lost."""
@@ -350,7 +350,10 @@ class UnlimitedStreamReader(StreamReader):
         self._planned: Offset = {}  # the end of the last batch that Spark planned
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Raises OptionError for a limit: Spark 4.0 hides errors of the constructor."""
+        """Return where a query begins.
+
+        Raises OptionError for a limit, here because Spark 4.0 hides errors of the constructor.
+        """
         refuse_limits(self.options)
         offset = super().initialOffset()
         self._planned = from_json(offset)
@@ -389,7 +392,7 @@ class UnlimitedStreamReader(StreamReader):
 
 
 def refuse_limits(options: SourceOptions) -> None:
-    """Raises OptionError for options that need admission control."""
+    """Refuse options that need admission control. Raises OptionError."""
     limits = {
         "maxEntriesPerTrigger": options.max_entries,
         "maxBytesPerTrigger": options.max_bytes,

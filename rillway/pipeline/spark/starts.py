@@ -103,7 +103,7 @@ def _end(options: SourceOptions, stream: str, facts: StreamFacts) -> Position:
 
 
 def _check_names(option: object, streams: Iterable[str], name: str, *, is_pattern: bool) -> None:
-    """Raises OptionError for names of no stream: a misspelt one would change what is read."""
+    """Check names in an option: a misspelt one would change what is read. Raises OptionError."""
     if not isinstance(option, dict):
         return
     unknown = sorted(set(option) - set(streams) - {OTHERS})

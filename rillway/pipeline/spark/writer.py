@@ -37,7 +37,7 @@ class IdConflict(Exception):
 
 
 def encoder_of(options: SinkOptions, schema: pa.Schema) -> Encoder:
-    """Return the encoder of the rows. Raises UnwritableRow for rows that make no entries."""
+    """Return the encoder of the rows. Raises UnwritableRow for rows that cannot be entries."""
     return Encoder(
         schema,
         stream=options.stream,
@@ -49,7 +49,7 @@ def encoder_of(options: SinkOptions, schema: pa.Schema) -> Encoder:
 
 @dataclass(slots=True)
 class Written:
-    """`entries`: the number added now; `skipped`: the number that existed or were left out."""
+    """The numbers of entries that were added (`entries`), and that existed or were left out."""
 
     entries: int = 0
     skipped: int = 0

@@ -4,7 +4,7 @@ Reads more than a million entries a second, twice as many as redis-py. redis-py 
 URL, so all its URLs work: redis://, rediss:// and unix://, user, password, database, timeouts, TLS
 files.
 
-Leaves out reconnecting. The caller repeats a read as a whole (Spark retries tasks), and a write
+Does not reconnect. The caller repeats a read as a whole (Spark retries tasks), and a write
 must not be repeated while its outcome is unknown.
 """
 
@@ -26,7 +26,7 @@ Word: TypeAlias = bytes | str | int
 Reply: TypeAlias = Any
 
 RECEIVE_BYTES = 1 << 18
-# What the reader returns when it needs more bytes; False would equal the reply 0.
+# The reader returns this when it needs more bytes; False would equal the reply 0.
 _NOTHING = object()
 
 
@@ -141,7 +141,7 @@ class Connection:
         replies = (self.receive_any() for _ in packed)
         return [each if isinstance(each, ServerError) else convert(each) for each in replies]
 
-    # -- what is more in a cluster (cluster.py) ---------------------------------------------------
+    # -- overridden for a cluster (cluster.py) ----------------------------------------------------
 
     def of(self, key: str) -> Connection:
         """Return the connection to the server that has a key."""
@@ -160,7 +160,7 @@ class Connection:
         return None
 
     def place(self, key: str) -> object:
-        """Return a value that is the same for all keys of one server."""
+        """Return an object that identifies the server of a key."""
         return None
 
     def slot(self, key: str) -> int | None:

@@ -44,7 +44,7 @@ UNKNOWN_OPTION = re.compile(r"unexpected keyword argument '(\w+)'")
 
 
 def check_url(url: str) -> None:
-    """Raises ValueError if redis-py refuses the URL, or if a file that it names is missing."""
+    """Check a URL. Raises ValueError if redis-py refuses it, or a file that it names is missing."""
     import redis  # imported here, so that --help does not wait for it
 
     pool = redis.Redis.from_url(url).connection_pool

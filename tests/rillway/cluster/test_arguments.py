@@ -26,7 +26,7 @@ def test_what_follows_two_dashes_is_the_nodes() -> None:
         (["add", "--nodes", "3"], "there is no option --nodes."),
         (
             ["start", "--save", ""],
-            "Those of the nodes follow --: -- --save",
+            "Options of the nodes follow --: -- --save",
         ),
         (["start", "--node", "3"], "there is no option --node. Did you mean --nodes?"),
         (["start", "3"], "unrecognized arguments: 3. Did you mean --nodes 3?"),

@@ -26,7 +26,7 @@ NAMES = f"{FIELDS}.list.element.name"
 
 @dataclass(slots=True)
 class Counts:
-    """The number of rows by stream, and of rows with a field without a column by name."""
+    """The number of rows by stream, and of rows with each field that has no column."""
 
     rows: Counter[str] = field(default_factory=Counter)
     uncovered: dict[str, Counter[bytes]] = field(default_factory=dict)
@@ -40,8 +40,8 @@ class Counts:
 def count(table: ArchiveTable, streams: Collection[str], files: Iterable[ArchivedFile]) -> Counts:
     """Count the rows and uncovered fields of streams. Raises ArchiveError.
 
-    The layout of a row shows which fields have no column. Names are only read of rows without a
-    layout, for example from before the stream had columns; values are never read.
+    The layout of a row shows which of its fields have no column. Only for rows without a layout,
+    such as those archived before the stream had columns, the names are read; values never are.
     """
     counts = Counts()
     fields = {stream: table.columns.of(stream) for stream in streams}
@@ -58,8 +58,9 @@ def count(table: ArchiveTable, streams: Collection[str], files: Iterable[Archive
 def _rows_by_layout(
     table: ArchiveTable, streams: Collection[str], files: Iterable[ArchivedFile], counts: Counts
 ) -> Counter[tuple[str, int | None]]:
-    """Count rows by stream and layout number; None if they have none, then add their names to
-    `counts`.
+    """Count rows by stream and number of the layout, None for rows without a layout.
+
+    The names in rows without a layout are added to `counts`.
     """
     found: Counter[tuple[str, int | None]] = Counter()
     held: list[pa.Table] = []

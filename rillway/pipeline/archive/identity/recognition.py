@@ -304,9 +304,9 @@ class _Recognition:
         """Return the last epoch whose marker the stream has, and the ID up to which that proves
         its line; 0-0 if it proves nothing.
 
-        The proof covers entries that clients have deleted, so that no walk can compare them, and
-        excludes lines that lack trimmed entries. A marker proves nothing if an entry before it is
-        not archived, or if the stream or the archive ends before it: one was set back since.
+        A marker also vouches for entries that were deleted or trimmed, which a walk cannot compare.
+        It proves nothing if a live entry before it is not archived, or if the stream or the archive
+        ends before it: then one of them was replaced by an older copy.
         """
         for epoch in self.state.epochs[::-1]:
             marker = self.seen.markers.get(self.table.marker(epoch)) if epoch.token else None
