@@ -51,5 +51,6 @@ def mirror_of(fault: Fault, place: Path, tree: Path) -> list[str]:
     while not (tree / folder).is_dir():
         folder = folder.parent
     if len(folder.parts) > 2:
-        return [str(folder)]
+        has_script = (tree / f"tests/golden/replies/{folder.name}.txt").is_file()
+        return [str(folder), *(["tests/golden/test_replies.py"] if has_script else [])]
     return sorted(str(path.relative_to(tree)) for path in (tree / folder).glob("test_*.py"))
