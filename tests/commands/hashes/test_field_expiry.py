@@ -28,51 +28,6 @@ def talk(talk: Conversation) -> Conversation:
 # -- setting -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("request_", "when_ms"),
-    [
-        ("HEXPIRE h 10 FIELDS 2 a b", NOW_MS + 10_000),
-        ("HPEXPIRE h 10 FIELDS 2 a b", NOW_MS + 10),
-        (f"HEXPIREAT h {NOW_MS // 1000 + 9} fields 2 a b", NOW_MS + 9_000),
-        (f"HPEXPIREAT h {NOW_MS + 7} FIELDS 2 a b", NOW_MS + 7),
-    ],
-)
-def test_fields_get_a_time(talk: Conversation, request_: str, when_ms: int) -> None:
-    assert talk.do(request_) == ints(1, 1)
-    assert talk.do("HPEXPIRETIME h FIELDS 3 a b c") == ints(when_ms, when_ms, -1)
-    assert talk.events() == ["hexpire h"]
-    assert talk.propagated() == [f"HPEXPIREAT h {when_ms} FIELDS 2 a b"]
-    assert talk.do("OBJECT ENCODING h") == b"$10\r\nlistpackex\r\n"
-
-
-def test_only_what_was_set_is_propagated(talk: Conversation) -> None:
-    assert talk.do("HPEXPIRE h 50 FIELDS 3 a x b") == ints(1, -2, 1)
-    assert talk.propagated() == [f"HPEXPIREAT h {NOW_MS + 50} FIELDS 2 a b"]
-    assert talk.do("HPEXPIRE h 90 NX FIELDS 3 a b c") == ints(0, 0, 1)
-    assert talk.propagated() == [f"HPEXPIREAT h {NOW_MS + 90} NX FIELDS 1 c"]
-    assert talk.do("HPEXPIRE h 90 NX FIELDS 3 a b c") == ints(0, 0, 0)
-    assert talk.do("HPEXPIRE no 90 FIELDS 2 a b") == ints(-2, -2)
-    assert talk.propagated() == []
-
-
-@pytest.mark.parametrize(
-    ("condition", "results"),
-    [("NX", (0, 1)), ("XX", (1, 0)), ("GT", (0, 0)), ("LT", (0, 1)), ("gt", (0, 0))],
-)
-def test_conditions_with_the_same_time(
-    talk: Conversation, condition: str, results: tuple[int, ...]
-) -> None:
-    talk.all("HPEXPIRE h 50 FIELDS 1 a")
-    assert talk.do(f"HPEXPIRE h 50 {condition} FIELDS 2 a b") == ints(*results)
-
-
-def test_gt_and_lt_compare(talk: Conversation) -> None:
-    talk.all("HPEXPIRE h 50 FIELDS 1 a")
-    assert talk.do("HPEXPIRE h 60 LT FIELDS 1 a") == ints(0)
-    assert talk.do("HPEXPIRE h 60 GT FIELDS 1 a") == ints(1)
-    assert talk.do("HPEXPIRE h 40 LT FIELDS 1 a") == ints(1)
-
-
 @pytest.mark.parametrize("request_", ["HEXPIRE h 0", f"HPEXPIREAT h {NOW_MS}", "HEXPIREAT h 1"])
 def test_a_time_that_has_come_removes_the_field(talk: Conversation, request_: str) -> None:
     assert talk.do(f"{request_} FIELDS 3 a x b") == ints(2, -2, 2)
@@ -136,32 +91,6 @@ def test_wrong_requests_change_nothing(talk: Conversation, request_: str, error:
     assert talk.do("HTTL h FIELDS 1 a") == ints(-1)
 
 
-def test_the_greatest_time_is_taken(talk: Conversation) -> None:
-    assert talk.do(f"HPEXPIREAT h {MAX_TIME_MS} FIELDS 1 a") == ints(1)
-    assert talk.do("HPEXPIRETIME h FIELDS 1 a") == ints(MAX_TIME_MS)
-
-
-# -- asking and taking away ----------------------------------------------------------------------
-
-
-def test_seconds_are_rounded_up(talk: Conversation) -> None:
-    talk.all("HPEXPIRE h 1001 FIELDS 1 a")
-    assert talk.do("HTTL h FIELDS 3 a b x") == ints(2, -1, -2)
-    assert talk.do("HPTTL h FIELDS 1 a") == ints(1001)
-    assert talk.do("HEXPIRETIME h FIELDS 1 a") == ints(NOW_MS // 1000 + 2)
-    assert talk.do("HTTL no FIELDS 1 a") == ints(-2)
-
-
-def test_hpersist(talk: Conversation) -> None:
-    talk.all("HEXPIRE h 10 FIELDS 1 a")
-    assert talk.do("HPERSIST h FIELDS 4 a b x a") == ints(1, -1, -2, -1)
-    assert talk.events() == ["hpersist h"]
-    assert talk.propagated() == ["HPERSIST h FIELDS 4 a b x a"]
-    assert talk.do("HPERSIST h FIELDS 1 a") == ints(-1)
-    assert (talk.events(), talk.propagated()) == ([], [])
-    assert talk.do("HPERSIST no FIELDS 1 a") == ints(-2)
-
-
 # -- expiring ------------------------------------------------------------------------------------
 
 
@@ -191,31 +120,6 @@ def test_a_field_that_is_named_is_removed_first(
     assert talk.events()[0] == "hexpired h"
     assert talk.propagated()[0] in ("HDEL h a", "MULTI")
     assert talk.server.instance.stats.expired_subkeys in (1, 2)
-
-
-@pytest.mark.parametrize(
-    ("request_", "reply"),
-    [
-        ("HGETALL h", b"*2\r\n$1\r\nc\r\n$1\r\n3\r\n"),
-        ("HKEYS h", b"*1\r\n$1\r\nc\r\n"),
-        ("HVALS h", b"*1\r\n$1\r\n3\r\n"),
-        ("HSCAN h 0", b"*2\r\n$1\r\n0\r\n*2\r\n$1\r\nc\r\n$1\r\n3\r\n"),
-        ("HLEN h", b":3\r\n"),
-    ],
-)
-def test_who_reads_all_passes_over_them(talk: Conversation, request_: str, reply: bytes) -> None:
-    talk.all("HPEXPIRE h 10 FIELDS 2 a b")
-    talk.server.now_ms += 11
-    assert talk.do(request_) == reply
-    assert (talk.events(), talk.propagated()) == ([], [])
-
-
-def test_the_last_field_takes_the_key_along(talk: Conversation) -> None:
-    talk.all("HPEXPIRE h 10 FIELDS 3 a b c")
-    talk.server.now_ms += 11
-    assert talk.do("HMGET h a b c") == b"*3\r\n$-1\r\n$-1\r\n$-1\r\n"
-    assert talk.events() == ["hexpired h", "del h"]
-    assert talk.do("EXISTS h") == b":0\r\n"
 
 
 def test_fields_expire_without_a_request(talk: Conversation) -> None:
@@ -269,100 +173,13 @@ def test_a_replica_hides_them_until_the_primary_removes_them(talk: Conversation)
     assert expire_fields(talk.server.instance, limit=10) == 1
 
 
-TWO = b"*2\r\n$1\r\n1\r\n$-1\r\n"
-
-
 @pytest.fixture
 def two(talk: Conversation) -> Conversation:
     talk.all("HDEL h c")
     return talk
 
 
-# -- HGETDEL -------------------------------------------------------------------------------------
-
-
-def test_fields_are_read_and_removed(two: Conversation) -> None:
-    assert two.do("HGETDEL h FIELDS 2 a x") == TWO
-    assert (two.events(), two.propagated()) == (["hdel h"], ["HDEL h a x"])
-    assert two.do("HGETDEL h FIELDS 2 a x") == b"*2\r\n$-1\r\n$-1\r\n"
-    assert (two.events(), two.propagated()) == ([], [])
-    assert two.do("HGETDEL h FIELDS 2 b b") == b"*2\r\n$1\r\n2\r\n$-1\r\n"
-    assert two.events() == ["hdel h", "del h"]
-    assert two.do("HGETDEL h FIELDS 1 b") == b"*1\r\n$-1\r\n"
-
-
-# -- HGETEX --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("option", "when_ms"),
-    [
-        ("EX 5", NOW_MS + 5000),
-        ("px 5", NOW_MS + 5),
-        (f"EXAT {NOW_MS // 1000 + 1}", NOW_MS + 1000),
-        (f"PXAT {NOW_MS + 3}", NOW_MS + 3),
-    ],
-)
-def test_fields_are_read_and_get_a_time(two: Conversation, option: str, when_ms: int) -> None:
-    assert two.do(f"HGETEX h {option} FIELDS 2 a x") == TWO
-    assert two.events() == ["hexpire h"]
-    assert two.propagated() == [f"HPEXPIREAT h {when_ms} FIELDS 1 a"]
-    assert two.do(f"HGETEX h FIELDS 2 a x {option}") == TWO
-    assert two.do("HPEXPIRETIME h FIELDS 2 a b") == ints(when_ms, -1)
-
-
-def test_fields_are_read_and_lose_their_time(two: Conversation) -> None:
-    two.all("HEXPIRE h 5 FIELDS 1 a")
-    assert two.do("HGETEX h PERSIST FIELDS 2 a x") == TWO
-    assert (two.events(), two.propagated()) == (
-        ["hpersist h"],
-        ["HPERSIST h FIELDS 1 a"],
-    )
-    assert two.do("HGETEX h PERSIST FIELDS 2 a x") == TWO
-    assert two.do("HGETEX h FIELDS 2 a x") == TWO
-    assert (two.events(), two.propagated()) == ([], [])
-
-
-def test_a_time_that_has_come_removes_what_is_read(two: Conversation) -> None:
-    assert two.do("HGETEX h EX 0 FIELDS 3 a b x") == b"*3\r\n$1\r\n1\r\n$1\r\n2\r\n$-1\r\n"
-    assert two.events() == ["hdel h", "del h"]
-    assert two.propagated() == ["MULTI", "HDEL h a", "HDEL h b", "EXEC"]
-    assert two.do("HGETEX h EX 5 FIELDS 1 a") == b"*1\r\n$-1\r\n"
-
-
 # -- HSETEX --------------------------------------------------------------------------------------
-
-
-def test_fields_are_set_with_a_time(two: Conversation) -> None:
-    assert two.do("HSETEX h EX 5 FIELDS 2 a 9 c 3") == b":1\r\n"
-    assert two.events() == ["hset h", "hexpire h"]
-    assert two.propagated() == [
-        "MULTI",
-        "HSET h a 9 c 3",
-        f"HPEXPIREAT h {NOW_MS + 5000} FIELDS 2 a c",
-        "EXEC",
-    ]
-    assert two.do("HMGET h a c") == b"*2\r\n$1\r\n9\r\n$1\r\n3\r\n"
-    assert two.do("HTTL h FIELDS 3 a b c") == ints(5, -1, 5)
-    assert two.do("HSETEX new PX 5 FIELDS 1 a 1") == b":1\r\n"
-    assert two.events() == ["new new", "hset new", "hexpire new"]
-    two.server.advance(6)
-    assert two.do("EXISTS new") == b":0\r\n"
-
-
-def test_a_time_goes_unless_it_is_kept(two: Conversation) -> None:
-    two.all("HEXPIRE h 5 FIELDS 2 a b")
-    assert two.do("HSETEX h KEEPTTL FIELDS 1 a 9") == b":1\r\n"
-    assert two.do("HSETEX h FIELDS 1 b 9") == b":1\r\n"
-    assert two.do("HTTL h FIELDS 2 a b") == ints(5, -1)
-    assert two.events() == ["hset h", "hset h"]
-    assert two.propagated() == [
-        "MULTI",
-        "HSET h a 9",
-        f"HPEXPIREAT h {NOW_MS + 5000} FIELDS 1 a",
-        "EXEC",
-        "HSET h b 9",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -383,15 +200,6 @@ def test_all_fields_are_set_or_none(two: Conversation, request_: str, reply: int
     if not reply:
         assert two.do("HGETALL h") == before
         assert (two.events(), two.propagated()) == ([], [])
-
-
-def test_a_field_with_a_deadline_in_the_past_is_removed(two: Conversation) -> None:
-    assert two.do("HSETEX h PXAT 1 FIELDS 2 a 9 c 9") == b":1\r\n"
-    assert two.events() == ["hset h", "hdel h"]
-    assert two.propagated() == ["MULTI", "HDEL h a", "HDEL h c", "EXEC"]
-    assert two.do("HGETALL h") == b"*2\r\n$1\r\nb\r\n$1\r\n2\r\n"
-    assert two.do("HSETEX no PXAT 1 FIELDS 1 a 9") == b":1\r\n"
-    assert two.do("EXISTS no") == b":0\r\n"
 
 
 ARITY = b"-ERR wrong number of arguments for 'hsetex' command\r\n"

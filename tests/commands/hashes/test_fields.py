@@ -13,49 +13,12 @@ import pytest
 from commands.hashes.fields import MANY_FIELDS
 from storage.digest import value_digest
 from tests.commands.keys.conversation import (
-    NIL,
-    NOT_AN_INTEGER,
     NOW_MS,
     OK,
     WRONG_TYPE,
     Conversation,
     Speaker,
 )
-
-
-@pytest.mark.parametrize(
-    ("request_", "reply"),
-    [
-        ("HGET h a", b"$1\r\n1\r\n"),
-        ("HGET h x", NIL),
-        ("HGET no a", NIL),
-        ("HMGET h b x a", b"*3\r\n$2\r\n22\r\n$-1\r\n$1\r\n1\r\n"),
-        ("HMGET no a b", b"*2\r\n$-1\r\n$-1\r\n"),
-        ("HGETALL h", b"*4\r\n$1\r\na\r\n$1\r\n1\r\n$1\r\nb\r\n$2\r\n22\r\n"),
-        ("HGETALL no", b"*0\r\n"),
-        ("HKEYS h", b"*2\r\n$1\r\na\r\n$1\r\nb\r\n"),
-        ("HVALS h", b"*2\r\n$1\r\n1\r\n$2\r\n22\r\n"),
-        ("HKEYS no", b"*0\r\n"),
-        ("HLEN h", b":2\r\n"),
-        ("HLEN no", b":0\r\n"),
-        ("HEXISTS h a", b":1\r\n"),
-        ("HEXISTS h x", b":0\r\n"),
-        ("HSTRLEN h b", b":2\r\n"),
-        ("HSTRLEN h x", b":0\r\n"),
-    ],
-)
-def test_replies(talk: Conversation, request_: str, reply: bytes) -> None:
-    talk.all("HSET h a 1 b 22")
-    assert talk.do(request_) == reply
-    assert talk.propagated() == []
-
-
-def test_resp3_has_maps_and_nulls(talk: Conversation) -> None:
-    talk.all("HSET h a 1", "HELLO 3")
-    assert talk.do("HGETALL h") == b"%1\r\n$1\r\na\r\n$1\r\n1\r\n"
-    assert talk.do("HGETALL no") == b"%0\r\n"
-    assert talk.do("HGET h x") == b"_\r\n"
-    assert talk.do("HMGET h x") == b"*1\r\n_\r\n"
 
 
 def test_a_large_hash_is_answered_whole(talk: Conversation) -> None:
@@ -88,50 +51,6 @@ def test_caches_hear_of_changed_fields(talk: Conversation) -> None:
     assert talk.received() == b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nh\r\n"
 
 
-def test_hset_counts_new_fields(talk: Conversation) -> None:
-    assert talk.do("HSET h a 1 b 2") == b":2\r\n"
-    assert talk.events() == ["new h", "hset h"]
-    assert talk.propagated() == ["HSET h a 1 b 2"]
-    assert talk.do("HSET h a 3 c 4 c 5") == b":1\r\n"
-    assert talk.do("HGETALL h") == (
-        b"*6\r\n$1\r\na\r\n$1\r\n3\r\n$1\r\nb\r\n$1\r\n2\r\n$1\r\nc\r\n$1\r\n5\r\n"
-    )
-
-
-def test_hmset_answers_ok(talk: Conversation) -> None:
-    assert talk.do("HMSET h a 1") == OK
-    assert (talk.events(), talk.propagated()) == (["new h", "hset h"], ["HMSET h a 1"])
-
-
-@pytest.mark.parametrize("name", ["hset", "hmset"])
-def test_pairs_must_be_whole(talk: Conversation, name: str) -> None:
-    error = f"-ERR wrong number of arguments for '{name}' command\r\n".encode()
-    assert talk.do(f"{name} h a 1 b") == error
-    assert talk.do("EXISTS h") == b":0\r\n"
-
-
-def test_hsetnx_leaves_what_is_there(talk: Conversation) -> None:
-    assert talk.do("HSETNX h a 1") == b":1\r\n"
-    assert talk.do("HSETNX h b 1") == b":1\r\n"
-    assert talk.events() == ["new h", "hset h", "hset h"]
-    talk.propagated()
-    assert talk.do("HSETNX h a 2") == b":0\r\n"
-    assert (talk.events(), talk.propagated()) == ([], [])
-    assert talk.do("HGET h a") == b"$1\r\n1\r\n"
-
-
-def test_the_key_goes_with_the_last_field(talk: Conversation) -> None:
-    talk.all("HSET h a 1 b 2 c 3")
-    assert talk.do("HDEL h a nothing a") == b":1\r\n"
-    assert (talk.events(), talk.propagated()) == (["hdel h"], ["HDEL h a nothing a"])
-    assert talk.do("HDEL h x") == b":0\r\n"
-    assert (talk.events(), talk.propagated()) == ([], [])
-    assert talk.do("HDEL h b c") == b":2\r\n"
-    assert talk.events() == ["hdel h", "del h"]
-    assert talk.do("EXISTS h") == b":0\r\n"
-    assert talk.do("HDEL h b") == b":0\r\n"
-
-
 @pytest.mark.parametrize(
     "request_",
     [
@@ -149,17 +68,6 @@ def test_another_type_is_refused(talk: Conversation, request_: str) -> None:
     assert talk.do("GET k") == b"$1\r\nv\r\n"
     talk.all("HSET h a 1")
     assert talk.do("XADD h * f v") == talk.do("GET h") == WRONG_TYPE
-
-
-def test_encodings_follow_the_directives(talk: Conversation) -> None:
-    talk.all("CONFIG SET hash-max-listpack-entries 2 hash-max-ziplist-value 3")
-    talk.all("HSET h a 1 b 2")
-    assert talk.do("OBJECT ENCODING h") == b"$8\r\nlistpack\r\n"
-    talk.all("HSET h c 3")
-    assert talk.do("OBJECT ENCODING h") == b"$9\r\nhashtable\r\n"
-    talk.all("HSET g a long")
-    assert talk.do("OBJECT ENCODING g") == b"$9\r\nhashtable\r\n"
-    assert talk.do("TYPE g") == b"+hash\r\n"
 
 
 def test_a_transaction_that_watches_fails(talk: Conversation) -> None:
@@ -219,15 +127,6 @@ def test_subkey_events_name_the_fields(talk: Conversation) -> None:
     assert heard(talk, listener, "HSET h a 1") == [], "the class h is not enabled"
 
 
-def test_a_field_that_is_not_there_counts_as_0(talk: Conversation) -> None:
-    assert talk.do("HINCRBY h n 5") == b":5\r\n"
-    assert talk.events() == ["new h", "hincrby h"]
-    assert talk.propagated() == ["HINCRBY h n 5"]
-    assert talk.do("HINCRBY h n -7") == b":-2\r\n"
-    assert talk.do("HINCRBYFLOAT h f 10.50") == b"$4\r\n10.5\r\n"
-    assert talk.do("HINCRBYFLOAT h f 0.1") == b"$4\r\n10.6\r\n"
-
-
 @pytest.mark.parametrize(
     ("request_", "error"),
     [
@@ -247,29 +146,3 @@ def test_what_is_no_number_is_refused(talk: Conversation, request_: str, error: 
     assert talk.do(request_) == f"-{error}\r\n".encode()
     assert talk.do("HGETALL h") == before
     assert (talk.events(), talk.propagated()) == ([], [])
-
-
-def test_an_increment_is_an_integer(talk: Conversation) -> None:
-    assert talk.do("HINCRBY h n 1.5") == NOT_AN_INTEGER
-
-
-def test_a_sum_of_floats_is_propagated_as_it_is(talk: Conversation) -> None:
-    talk.do("HINCRBYFLOAT h f 3.0e3")
-    assert talk.propagated() == ["HSET h f 3000"]
-    assert talk.events() == ["new h", "hincrbyfloat h"]
-    talk.all("HEXPIRE h 10 FIELDS 1 f")
-    talk.do("HINCRBYFLOAT h f 1")
-    assert talk.propagated() == [
-        "MULTI",
-        "HSET h f 3001",
-        f"HPEXPIREAT h {talk.server.now_ms + 10_000} FIELDS 1 f",
-        "EXEC",
-    ]
-
-
-def test_counting_keeps_the_time(talk: Conversation) -> None:
-    talk.all("HSET h n 1", "HEXPIRE h 10 FIELDS 1 n", "HINCRBY h n 1", "HINCRBYFLOAT h n 1")
-    assert talk.do("HTTL h FIELDS 1 n") == b"*1\r\n:10\r\n"
-    talk.server.now_ms += 10_001
-    assert talk.do("HINCRBY h n 1") == b":1\r\n"
-    assert talk.do("HTTL h FIELDS 1 n") == b"*1\r\n:-1\r\n"

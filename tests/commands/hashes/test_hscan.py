@@ -24,14 +24,6 @@ def fill(talk: Conversation, count: int) -> None:
 # -- HSCAN ---------------------------------------------------------------------------------------
 
 
-def test_a_small_hash_is_scanned_at_once(talk: Conversation) -> None:
-    fill(talk, 3)
-    assert read(talk, "HSCAN h 0 COUNT 1") == ["0", ["f0", "v0", "f1", "v1", "f2", "v2"]]
-    assert read(talk, "HSCAN h 0 MATCH *1") == ["0", ["f1", "v1"]]
-    assert read(talk, "HSCAN h 0 NOVALUES MATCH *[12]") == ["0", ["f1", "f2"]]
-    assert read(talk, "HSCAN no 0 NONSENSE") == ["0", []]
-
-
 def test_a_large_hash_is_scanned_step_by_step(talk: Conversation) -> None:
     fill(talk, 1000)
     seen: dict[str, str] = {}
@@ -46,12 +38,6 @@ def test_a_large_hash_is_scanned_step_by_step(talk: Conversation) -> None:
             break
     assert 5 < calls < 20
     assert seen == {f"f{n}": f"v{n}" for n in range(1000)}
-
-
-def test_resp3_has_a_flat_array_too(talk: Conversation) -> None:
-    fill(talk, 1)
-    talk.do("HELLO 3")
-    assert talk.do("HSCAN h 0") == b"*2\r\n$1\r\n0\r\n*2\r\n$2\r\nf0\r\n$2\r\nv0\r\n"
 
 
 @pytest.mark.parametrize(
@@ -99,15 +85,6 @@ def test_a_negative_count_may_repeat(talk: Conversation) -> None:
     assert len(counts) == 4 and min(counts.values()) > 50
 
 
-def test_values_come_with_the_fields(talk: Conversation) -> None:
-    fill(talk, 1)
-    assert talk.do("HRANDFIELD h 5 WITHVALUES") == b"*2\r\n$2\r\nf0\r\n$2\r\nv0\r\n"
-    talk.do("HELLO 3")
-    assert talk.do("HRANDFIELD h -2 withvalues") == (
-        b"*2\r\n*2\r\n$2\r\nf0\r\n$2\r\nv0\r\n*2\r\n$2\r\nf0\r\n$2\r\nv0\r\n"
-    )
-
-
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_many_are_answered_whole(talk: Conversation, sign: str) -> None:
     count = MANY_FIELDS + 500
@@ -117,37 +94,3 @@ def test_many_are_answered_whole(talk: Conversation, sign: str) -> None:
     assert len(words) == 2 * count
     assert all(name[1:] == text[1:] for name, text in zip(words[::2], words[1::2], strict=True))
     assert (len(set(words[::2])) == count) is (not sign)
-
-
-RANGE = b"-ERR value is out of range\r\n"
-
-
-@pytest.mark.parametrize(
-    ("request_", "error"),
-    [
-        ("HRANDFIELD h x", NOT_AN_INTEGER),
-        ("HRANDFIELD h 1 NOVALUES", SYNTAX_ERROR),
-        ("HRANDFIELD h 1 WITHVALUES x", SYNTAX_ERROR),
-        ("HRANDFIELD h 9223372036854775807 WITHVALUES", RANGE),
-        ("HRANDFIELD h -9223372036854775807 WITHVALUES", RANGE),
-        (
-            "HRANDFIELD no -9223372036854775808",
-            b"-ERR value is out of range, value must between -9223372036854775807"
-            b" and 9223372036854775807\r\n",
-        ),
-    ],
-)
-def test_wrong_counts_are_refused(talk: Conversation, request_: str, error: bytes) -> None:
-    fill(talk, 1)
-    assert talk.do(request_) == error
-
-
-def test_expired_fields_are_not_chosen(talk: Conversation) -> None:
-    fill(talk, 3)
-    talk.all("HEXPIRE h 1 FIELDS 2 f0 f1")
-    talk.server.now_ms += 1001
-    assert read(talk, "HRANDFIELD h 5") == ["f2"]
-    assert read(talk, "HSCAN h 0") == ["0", ["f2", "v2"]]
-    talk.all("HEXPIRE h 1 FIELDS 1 f2")
-    talk.server.now_ms += 1001
-    assert talk.do("HRANDFIELD h") == NIL
