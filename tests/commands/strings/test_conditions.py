@@ -14,7 +14,7 @@ from commands.strings.conditions import Lifetime, digest, parse_condition, parse
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.types.value import StringValue
-from tests.commands.keys.conversation import NIL, SYNTAX_ERROR, WRONG_TYPE, Conversation
+from tests.commands.keys.conversation import Conversation
 
 # XXH3 of 64 bits as its authors' xxhsum -H3 prints it.
 EMPTY = b"2d06800538d394c2"
@@ -105,16 +105,6 @@ def test_an_amount_must_be_an_integer() -> None:
 
 
 DIGEST_OF_A = "e6c632b61e964e1f"
-WRONG_ARITY = b"-ERR wrong number of arguments for 'delex' command\r\n"
-NO_DIGEST = b"-ERR must be exactly 16 hexadecimal characters\r\n"
-NO_STRING = b"-ERR Key should be of string type if conditions are specified\r\n"
-
-
-def test_a_digest_has_sixteen_digits(talk: Conversation) -> None:
-    talk.all("SET k a", "RPUSH list a")
-    assert talk.do("DIGEST k") == b"$16\r\n%b\r\n" % DIGEST_OF_A.encode()
-    assert talk.do("DIGEST missing") == NIL
-    assert talk.do("DIGEST list") == WRONG_TYPE
 
 
 @pytest.mark.parametrize(
@@ -135,19 +125,3 @@ def test_a_key_goes_if_the_condition_holds(talk: Conversation, words: str, remov
     assert talk.events() == (["del k"] if removed else [])
     assert talk.propagated() == (["DEL k"] if removed else [])
     assert talk.do(f"DELEX missing {words}") == b":0\r\n"
-
-
-@pytest.mark.parametrize(
-    ("words", "reply"),
-    [
-        ("k IFEQ", WRONG_ARITY),
-        ("k IFEQ a b", WRONG_ARITY),
-        ("k FOO a", SYNTAX_ERROR),
-        ("k IFDEQ a", NO_DIGEST),
-        ("list IFNE a", NO_STRING),
-        ("list", b":1\r\n"),
-    ],
-)
-def test_other_requests(talk: Conversation, words: str, reply: bytes) -> None:
-    talk.all("SET k a", "RPUSH list a")
-    assert talk.do(f"DELEX {words}") == reply
