@@ -122,84 +122,12 @@ def test_limits(offset: int, count: int, reverse: bool, span: tuple[int, int]) -
     assert limited((2, 7), offset, count, reverse=reverse) == span
 
 
-@pytest.fixture
-def zset(talk: Conversation) -> Conversation:
-    talk.all("ZADD zset 1 a 2.5 b inf c", "ZADD level 0 a 0 b 0 c", "SET text x")
-    return talk
-
-
-def test_scores_of_members(zset: Conversation) -> None:
-    assert zset.do("ZSCORE zset b") == b"$3\r\n2.5\r\n"
-    assert zset.do("ZSCORE zset x") == zset.do("ZSCORE none a") == NIL
-    assert zset.do("ZMSCORE zset a x c") == b"*3\r\n$1\r\n1\r\n$-1\r\n$3\r\ninf\r\n"
-    assert zset.do("ZMSCORE none a x") == b"*2\r\n$-1\r\n$-1\r\n"
-    zset.all("HELLO 3")
-    assert zset.do("ZMSCORE zset a x c") == b"*3\r\n,1\r\n_\r\n,inf\r\n"
-
-
-def test_ranks_of_members(zset: Conversation) -> None:
-    assert zset.do("ZRANK zset c") == zset.do("ZREVRANK zset a") == b":2\r\n"
-    assert zset.do("ZRANK zset x") == zset.do("ZRANK none x") == NIL
-    assert zset.do("ZRANK zset b WITHSCORE") == b"*2\r\n:1\r\n$3\r\n2.5\r\n"
-    assert zset.do("ZREVRANK zset a withscore") == b"*2\r\n:2\r\n$1\r\n1\r\n"
-    assert zset.do("ZRANK zset x WITHSCORE") == b"*-1\r\n"
-    assert zset.do("ZRANK zset a FOO") == SYNTAX_ERROR
-    assert zset.do("ZRANK zset a WITHSCORE x") == (
-        b"-ERR wrong number of arguments for 'zrank' command\r\n"
-    )
-    zset.all("HELLO 3")
-    assert zset.do("ZRANK zset b WITHSCORE") == b"*2\r\n:1\r\n,2.5\r\n"
-    assert zset.do("ZRANK zset x WITHSCORE") == zset.do("ZREVRANK zset x") == b"_\r\n"
-
-
-@pytest.mark.parametrize(
-    ("request_", "count"),
-    [
-        ("ZCARD zset", 3),
-        ("ZCARD none", 0),
-        ("ZCOUNT zset -inf +inf", 3),
-        ("ZCOUNT zset (1 (inf", 1),
-        ("ZCOUNT zset 3 2", 0),
-        ("ZCOUNT none 0 1", 0),
-        ("ZLEXCOUNT level - +", 3),
-        ("ZLEXCOUNT level (a [b", 1),
-        ("ZLEXCOUNT level + -", 0),
-        ("ZLEXCOUNT none - +", 0),
-    ],
-)
-def test_counts(zset: Conversation, request_: str, count: int) -> None:
-    assert zset.do(request_) == b":%d\r\n" % count
-
-
-def test_what_is_refused(zset: Conversation) -> None:
-    assert zset.do("ZCOUNT text x 1") == b"-ERR min or max is not a float\r\n"
-    assert zset.do("ZLEXCOUNT text a +") == b"-ERR min or max not valid string range item\r\n"
-    for request in (
-        "ZSCORE text a", "ZMSCORE text a", "ZRANK text a", "ZREVRANK text a", "ZCARD text",
-        "ZCOUNT text 0 1", "ZLEXCOUNT text - +",
-    ):  # fmt: skip
-        assert zset.do(request) == WRONG_TYPE
-
-
 NOT_A_FLOAT = b"-ERR value is not a valid float\r\n"
 ALL = "ZRANGE zset 0 -1 WITHSCORES"
 
 
 def flat(reply: bytes) -> str:
     return b" ".join(reply.split(b"\r\n")[2::2]).decode()
-
-
-def test_members_are_added_and_changed(talk: Conversation) -> None:
-    assert talk.do("ZADD zset 1 a 2 b 3 a") == b":2\r\n"
-    assert talk.events() == ["new zset", "zadd zset"]
-    assert talk.propagated() == ["ZADD zset 1 a 2 b 3 a"]
-    assert flat(talk.do(ALL)) == "b 2 a 3"
-    assert talk.do("ZADD zset 1 a") == b":0\r\n"
-    assert talk.events() == ["zadd zset"]
-    assert talk.do("ZADD zset 1 a") == b":0\r\n"
-    assert talk.events() == []
-    assert talk.propagated() == ["ZADD zset 1 a"]
-    assert talk.do("ZADD zset CH 5 a 1 c 2 b") == b":2\r\n"
 
 
 @pytest.mark.parametrize(
@@ -248,43 +176,3 @@ def test_what_is_refused_changes_nothing(talk: Conversation, words: str, error: 
     talk.all("SET zset x")
     assert talk.do(f"ZADD zset {words}") == error
     assert talk.do("ZADD zset 1 a") == WRONG_TYPE
-
-
-def test_no_key_is_made_for_members_that_must_be_there(talk: Conversation) -> None:
-    assert talk.do("ZADD zset XX 1 a") == b":0\r\n"
-    assert talk.do("ZADD zset XX INCR 1 a") == NIL
-    assert talk.events() == talk.propagated() == []
-
-
-def test_the_sum_must_be_a_number(talk: Conversation) -> None:
-    talk.all("ZADD zset inf a")
-    nan = b"-ERR resulting score is not a number (NaN)\r\n"
-    assert talk.do("ZADD zset INCR -inf a") == talk.do("ZINCRBY zset -inf a") == nan
-    assert flat(talk.do(ALL)) == "a inf"
-
-
-def test_scores_are_incremented(talk: Conversation) -> None:
-    assert talk.do("ZINCRBY zset 0.1 a") == b"$3\r\n0.1\r\n"
-    assert talk.events() == ["new zset", "zincr zset"]
-    assert talk.do("ZINCRBY zset 0.2 a") == b"$19\r\n0.30000000000000004\r\n"
-    assert talk.propagated() == ["ZINCRBY zset 0.1 a", "ZINCRBY zset 0.2 a"]
-    assert talk.do("ZINCRBY zset x a") == NOT_A_FLOAT
-    talk.all("HELLO 3")
-    assert talk.do("ZINCRBY zset 1 a") == b",1.3\r\n"
-    assert talk.do("ZADD zset INCR 1e20 b") == b",1e+20\r\n"
-    assert talk.do("ZADD zset INCR NX 1 b") == b"_\r\n"
-
-
-def test_a_sum_of_0_is_answered_as_0_and_leaves_minus_0(talk: Conversation) -> None:
-    member = "m" * 65
-    talk.all(f"ZADD zset -0 {member}")
-    assert talk.do(f"ZINCRBY zset 0 {member}") == b"$1\r\n0\r\n"
-    assert talk.do(f"ZSCORE zset {member}") == b"$2\r\n-0\r\n"
-
-
-def test_the_form_follows_from_size_and_members(talk: Conversation) -> None:
-    talk.all("ZADD zset 1 a")
-    assert talk.do("TYPE zset") == b"+zset\r\n"
-    assert talk.do("OBJECT ENCODING zset") == b"$8\r\nlistpack\r\n"
-    talk.all("CONFIG SET zset-max-listpack-entries 2", "ZADD zset 1 b 2 b 3 b")
-    assert talk.do("OBJECT ENCODING zset") == b"$8\r\nskiplist\r\n"
