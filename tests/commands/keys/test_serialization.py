@@ -10,7 +10,6 @@ from server.inprocess.server import InProcessServer
 from storage.redis_format.primitives import crc64, encode_checksum
 from storage.snapshot.payload import payload_version
 from tests.commands.keys.conversation import (
-    NIL,
     NOT_AN_INTEGER,
     NOW_MS,
     OK,
@@ -47,17 +46,6 @@ def restore(talk: Conversation, key: str, ttl: object, payload: bytes, options: 
 # -- DUMP --------------------------------------------------------------------------------------
 
 
-def test_dump_of_a_missing_key_is_nil(talk: Conversation) -> None:
-    assert talk.do("DUMP none") == NIL
-    talk.do("HELLO 3")
-    assert talk.do("DUMP none") == b"_\r\n"
-
-
-def test_dump_has_the_bytes_of_redis_but_for_the_version(talk: Conversation) -> None:
-    talk.all("SET a 1")
-    assert dump(talk, "a") == sealed(REDIS_PAYLOAD[:3] + b"\x0b\x00")
-
-
 def test_the_type_of_streams_can_be_fixed() -> None:
     talk = Conversation(**{"rdb-stream-type": "19"})
     talk.all("SET a 1", "XADD s 1-1 f v")
@@ -70,13 +58,6 @@ def test_compression_can_be_switched_off(talk: Conversation) -> None:
     compressed = dump(talk, "a")
     talk.all("CONFIG SET rdbcompression no")
     assert len(compressed) < 40 < 100 < len(dump(talk, "a"))
-
-
-def test_dump_is_a_read(talk: Conversation) -> None:
-    talk.all("SET a 1")
-    talk.do("DUMP a")
-    talk.do("DUMP none")
-    assert (talk.events(), talk.propagated()) == (["keymiss none"], [])
 
 
 # -- RESTORE -----------------------------------------------------------------------------------
@@ -179,13 +160,6 @@ def test_a_deadline_that_has_come_makes_no_key(talk: Conversation, deadline_ms: 
     assert talk.do("EXISTS a") == b":0\r\n"
 
 
-def test_a_deadline_that_has_come_removes_what_was_to_be_replaced(talk: Conversation) -> None:
-    talk.all("SET a old")
-    assert restore(talk, "a", 1, REDIS_PAYLOAD, "ABSTTL REPLACE") == OK
-    assert (talk.events(), talk.propagated()) == (["del a"], ["DEL a"])
-    assert talk.do("EXISTS a") == b":0\r\n"
-
-
 def test_a_replayed_request_makes_a_key_whose_deadline_has_come(talk: Conversation) -> None:
     # What follows in the file was done while it was there.
     talk.client.state.replays = True
@@ -197,13 +171,6 @@ def test_the_longest_time_to_live_does_not_overflow(talk: Conversation) -> None:
     longest = (1 << 63) - 1
     assert restore(talk, "a", longest, REDIS_PAYLOAD) == OK
     assert talk.do("PEXPIRETIME a") == replies.integer(longest)
-
-
-def test_a_key_that_is_there_is_not_overwritten(talk: Conversation) -> None:
-    talk.all("SET a old")
-    assert restore(talk, "a", 0, REDIS_PAYLOAD) == BUSY
-    assert talk.do("GET a") == b"$3\r\nold\r\n"
-    assert (talk.events(), talk.propagated()) == ([], [])
 
 
 def test_a_key_that_has_expired_is_in_nobodys_way(talk: Conversation) -> None:
@@ -291,19 +258,6 @@ def test_bad_input_is_refused_and_changes_nothing(
     assert talk.do("GET a") == b"$3\r\nold\r\n"
     assert talk.do("PTTL a") == b":5000\r\n"
     assert (talk.events(), talk.propagated()) == ([], [])
-
-
-def test_a_busy_key_is_found_after_bad_options_and_before_all_else(talk: Conversation) -> None:
-    talk.all("SET a old")
-    assert restore(talk, "a", "x", b"") == BUSY
-    assert restore(talk, "a", "x", b"", "FOO") == SYNTAX_ERROR
-
-
-def test_another_server_takes_what_was_dumped(talk: Conversation) -> None:
-    talk.all("XADD s 5-1 f v", "XGROUP CREATE s g 0")
-    other = InProcessServer(now_ms=NOW_MS).connect()
-    assert other.execute("RESTORE", "s", "0", dump(talk, "s")) == OK
-    assert other.execute("XINFO", "STREAM", "s", "FULL") == talk.do("XINFO STREAM s FULL")
 
 
 def test_a_payload_may_not_become_larger_than_a_request_but_what_is_in_a_file_is_taken() -> None:

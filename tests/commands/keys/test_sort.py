@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.commands.keys.conversation import (
-    NOT_AN_INTEGER,
     SYNTAX_ERROR,
-    WRONG_TYPE,
     Conversation,
 )
 from tests.commands.lists.test_elements import bulks
@@ -100,12 +98,6 @@ def test_a_set_that_is_stored_is_sorted_in_any_case(filled: Conversation) -> Non
     assert filled.do("LRANGE t 0 -1") == bulks("a b c")
 
 
-def test_a_set_has_no_order_that_could_be_turned(talk: Conversation) -> None:
-    talk.all("SADD numbers 1 2 3")
-    assert talk.do("SORT numbers BY nosort DESC") == bulks("1 2 3")
-    assert talk.do("SORT numbers BY nosort DESC LIMIT 1 1") == bulks("2")
-
-
 def test_a_sorted_set_takes_its_large_form(filled: Conversation) -> None:
     filled.do("SORT z ALPHA")
     assert filled.do("OBJECT ENCODING z") == b"$8\r\nskiplist\r\n"
@@ -116,22 +108,6 @@ def test_who_waits_for_a_list_gets_what_is_stored(filled: Conversation) -> None:
     waiter.do("BLPOP t 0")
     filled.do("SORT l STORE t")
     assert waiter.received() == bulks("t 1")
-
-
-@pytest.mark.parametrize(
-    ("words", "reply"),
-    [
-        ("s", NOT_A_DOUBLE),
-        ("l BY n:*", NOT_A_DOUBLE),
-        ("text", WRONG_TYPE),
-        ("l FOO", SYNTAX_ERROR),
-        ("l BY", SYNTAX_ERROR),
-        ("l LIMIT 1", SYNTAX_ERROR),
-        ("l LIMIT 0 x", NOT_AN_INTEGER),
-    ],
-)
-def test_bad_requests_are_refused(filled: Conversation, words: str, reply: bytes) -> None:
-    assert filled.do(f"SORT {words}") == reply
 
 
 def test_the_reading_command_stores_nothing(filled: Conversation) -> None:
