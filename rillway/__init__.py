@@ -19,7 +19,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """A part of the public interface, imported now. Raises AttributeError for any other name."""
+    """Import a part of the public interface. Raises AttributeError for any other name."""
     if name in __all__:
         from importlib import import_module
 

@@ -3,7 +3,7 @@
 Under names of their own they would shadow a user's modules, or be shadowed by them. A wheel has
 them in this folder. In a checkout they are the folders at its root, which checkout.py loads.
 
-Import nothing from here but in `rillway/__main__.py` and for `rillway.testing.FakeServer`.
+Only `rillway/__main__.py` and `rillway.testing.FakeServer` import from here.
 """
 
 import os

@@ -113,7 +113,7 @@ def length(stream: Partitions) -> Operation[int]:
 def history(
     stream: Partitions, key: Key, start: str, end: str, count: int | None
 ) -> Operation[list[Entry]]:
-    """Return the entries of a key's partition in order; those of the key only, if they carry it."""
+    """Return the entries of a key's partition in order; the key's alone if entries hold keys."""
     partition = stream.partition(key)
     found: list[Entry] = []
     while True:
@@ -155,7 +155,7 @@ class GroupOperations:
         return len(checked(made))
 
     def read(self, count: int, block_ms: int | None) -> Operation[list[Entry]]:
-        """New entries, up to `count` of each partition, those of each in their order."""
+        """Reads new entries, up to `count` of each partition, in the order of each."""
         pause, left = FIRST_PAUSE_SECONDS, (block_ms or 0) / 1000
         while True:
             places = dict.fromkeys(range(self.stream.partitions), ">")
@@ -168,7 +168,7 @@ class GroupOperations:
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
     def read_backlog(self, after: dict[int, str], count: int) -> Operation[list[Entry]]:
-        """The next entries that are pending for this consumer.
+        """Reads the next entries that are pending for this consumer.
 
         `after`: the last ID that was read of each partition; partitions that have no more entries
         are dropped.
@@ -206,7 +206,7 @@ class GroupOperations:
         return sum(checked(replies))
 
     def claim(self, idle_ms: int, count: int) -> Operation[list[Entry]]:
-        """Entries that were idle for that long, up to `count` of each partition."""
+        """Claims entries that were idle for that long, up to `count` of each partition."""
         words = (self.group, self.consumer, idle_ms, "0-0", "COUNT", count)
         replies = yield [("XAUTOCLAIM", name, *words) for name in self.stream.streams]
         return [

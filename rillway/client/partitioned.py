@@ -17,7 +17,7 @@ from rillway.client.sync import Stream
 class PartitionedStream(Partitions):
     """`PartitionedStream("orders", partitions=16)`: names only; `on` binds it to a client.
 
-    The number of partitions is for ever: with another one, keys would change their partitions.
+    The number of partitions must never change: keys would move to other partitions.
     `key_field` names the field that has the key, if entries are to carry it: `add` writes it, and
     `history` then returns the entries of one key only.
 

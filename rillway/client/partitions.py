@@ -19,7 +19,7 @@ MOST_PARTITIONS = 16_384
 
 @dataclass(frozen=True)
 class Partitions:
-    """The partitions of a stream, by name and number; PartitionedStream says more.
+    """The partitions of a stream, by name and number; see PartitionedStream.
 
     Raises ValueError for a name with braces, which would be the hash tag, or for a number of
     partitions that is not from 1 to 16,384.

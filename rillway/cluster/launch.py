@@ -42,7 +42,7 @@ class Wish:
 
 
 class Launch:
-    """Works in a locked folder. `say` prints a line for the user."""
+    """Changes the cluster of a locked folder. `say` prints a line for the user."""
 
     def __init__(self, folder: ClusterFolder, say: Callable[[str], None]) -> None:
         self._folder = folder

@@ -17,7 +17,7 @@ from rillway.net.polling import poll
 
 
 class ClusterFailed(Exception):
-    """The text is a sentence for the user: what is wrong, and what to do."""
+    """A job failed. The text is a sentence for the user: what is wrong, and what to do."""
 
 
 class NoPassword(ClusterFailed):

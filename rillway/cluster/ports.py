@@ -34,9 +34,9 @@ _ports = rotating(FIRST_PORT, END_OF_PORTS)
 
 
 def is_taken(port: int) -> bool:
-    """Return True if another program listens on the port. Raises OSError if it is not allowed."""
+    """Return True if another program listens on the port. Raises OSError if the user may not."""
     with socket.socket() as probe:
-        # Closed connections do not occupy the port, as for the server.
+        # As in the server: closed connections do not occupy the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -48,7 +48,7 @@ def is_taken(port: int) -> bool:
 
 
 def check_free(ports: Iterable[int], advice: str) -> None:
-    """Raises ClusterFailed if ports, or the corresponding bus ports, are taken."""
+    """Check that ports and their bus ports are free. Raises ClusterFailed."""
     taken = []
     for port in ports:
         if port > MAX_PORT:

@@ -1,9 +1,9 @@
 """Output of commands: colours, a named target, and an output that its reader may close.
 
-Python ignores SIGPIPE, so that a socket that is closed does not end a program, and raises
-BrokenPipeError instead. Commands report that as they report other errors of the system. So a closed
-standard output, as `head` leaves it, raises SystemExit with the status of a program that SIGPIPE
-has ended.
+Python ignores SIGPIPE, so that a closed socket does not end a program, and raises BrokenPipeError
+instead, which commands would report like any error of the system. When the reader of standard
+output has closed it, as `head` does, that is no error: it raises SystemExit instead, with the
+status of a program that SIGPIPE has ended.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Option(NamedTuple):
-    """An option. `values`: those that it takes; empty for any value, None for none."""
+    """An option. `values`: the values that it takes; empty for any value, None for none."""
 
     names: tuple[str, ...]
     help: str

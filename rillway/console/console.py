@@ -123,7 +123,7 @@ class Console:
             try:
                 await session.link.call(db, "PING")
             except redis.exceptions.NoPermissionError as error:
-                if "'ping'" not in str(error):  # except by SELECT: the database may not exist
+                if "'ping'" not in str(error):  # SELECT was refused: the database may not exist
                     raise
             except UNREACHABLE:
                 if db != self.link.default_db:

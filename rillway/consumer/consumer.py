@@ -51,7 +51,7 @@ class Consumer:
         - `claim_idle_ms`: take over entries that were idle for this time, this consumer's own
           failures among them. None: failed entries are tried again when it runs next;
         - `max_deliveries` and `dead_letters`: an entry that has failed, or has ended its consumers,
-          that number of times goes to that stream. Of a partition, it goes to the partition's own
+          that number of times goes to that stream. Each partition has a stream of its own for
           dead letters (`orders:dead:{3}`), and `dead_letters` stays None;
         - `lease_ms`: when a consumer is dead for this time, others take its partitions;
         - `trace`: make a span for each entry (rillway/consumer/tracing.py);
@@ -103,7 +103,7 @@ class Consumer:
     async def run(self, handle: Handler) -> None:
         """Calls `handle` with entries, one after the other, until `stop` is called.
 
-        Of a stream in partitions, the entries of each partition come one after the other.
+        In a stream with partitions, only those of the same partition come one after the other.
 
         An exception in `handle` leaves the entry pending. Lost connections and groups are restored,
         with retries without limit. Raises GiveUp if the handler does, those of redis-py's errors
@@ -129,7 +129,7 @@ class Consumer:
                 exclusive=True,
             )
 
-        self._tracing(stream.name, 0)  # raises here what it raises
+        self._tracing(stream.name, 0)  # fails now if `trace` needs an extra that is missing
         return Shares(
             self._nodes,
             stream,

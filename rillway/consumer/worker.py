@@ -39,8 +39,8 @@ Handler: TypeAlias = Callable[[Entry], Awaitable[None]]
 
 # The share of the socket's timeout that a read may block: longer looks like a lost connection.
 LONGEST_BLOCK = 0.5
-# The part of its lease that an exclusive worker's read may block. It was renewed up to a third
-# before the read.
+# A read of an exclusive worker blocks for at most half of the lease: when the read begins, up to a
+# third of the lease may have passed since it was renewed.
 LEASE_SHARE = 2
 # How often leases are renewed and idle entries are searched, within the idle time.
 RENEWALS, CLAIMS = 3, 2

@@ -1,7 +1,7 @@
 """A server inside of the test's process: no port, no other process, and milliseconds to start.
 
-It runs in a thread of its own, which all of them share. redis-py connects by pairs of sockets, so
-everything is as with any server: blocking reads, timeouts, pub/sub, transactions, scripts.
+All FakeServers share one thread. redis-py connects by pairs of sockets, so everything works as with
+any server: blocking reads, timeouts, pub/sub, transactions, scripts.
 
 Its modules are rillway.app.*, which shadow nothing of the user's.
 """

@@ -111,7 +111,7 @@ def rillway_server(
 
 @contextlib.contextmanager
 def in_use(server: RillwayServer | RillwayCluster, config: pytest.Config) -> Iterator[None]:
-    """Starts it, has it emptied before each test and its output shown, and stops it."""
+    """Runs a server in the block: it is emptied before each test, and its output is reported."""
     try:
         server.start()
     except ServerFailed as failure:

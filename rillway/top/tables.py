@@ -429,7 +429,7 @@ KEYS: Mapping[str, str] = {
     "l": "slow requests",
     "d": "the next database with keys",
     "p": "pause: nothing is asked, nothing changes",
-    "+ -": "more time, less time between two looks",
+    "+ -": "more time, less time between samples",
     "q, Ctrl-C": "quit",
 }
 SIGNS = (

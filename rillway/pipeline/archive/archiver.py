@@ -314,8 +314,10 @@ class _Round:
                 self._stages.move([name], event)
 
     def _is_usable(self, name: str) -> bool:
-        """Return True for a stream, and for a key that may be missing. Others fail: a key of
-        another type, and a missing one if it was never archived and that is an error.
+        """Return True for a stream, and for a missing key if that is no error.
+
+        It is an error for a required stream that was never archived, unless missing ones are
+        allowed. Marks other streams as failed.
         """
         settings = self._settings
         is_required = settings.required is None or name in settings.required
@@ -431,7 +433,7 @@ class _Round:
         return write_batch(self._engine, job, parts, self._planner, planned)
 
     def _steps(self, batch: Batch) -> list[Step]:
-        """The streams after a batch, without those that turn out to have lost entries."""
+        """Return the steps of a batch, except for streams that turn out to have lost entries."""
         batch.check(self._table.store)
         steps = []
         self._check_markers(batch)
@@ -449,8 +451,9 @@ class _Round:
         return steps
 
     def _check_markers(self, batch: Batch) -> None:
-        """Check by their markers that streams that were read without an anchor are the recognised
-        ones: another stream may have taken the place of one meanwhile.
+        """Check the markers of streams that were read without an anchor.
+
+        Such a stream may have been replaced by another since it was recognised.
         """
         names = [
             name

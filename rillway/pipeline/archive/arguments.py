@@ -243,7 +243,7 @@ def backfill_parser() -> Parser:
     parser.add_argument(
         "--skip-archived",
         action="store_true",
-        help="with --from: skip entries from the first archived one on, if the backup has that",
+        help="with --from: skip the first archived entry, if the backup has it, and later ones",
     )
     _add_needless_url(parser)
     return parser
@@ -362,7 +362,7 @@ def repair_parser() -> Parser:
     parser.add_argument(
         "--go-back",
         action="store_true",
-        help="give up all versions of the log from a damaged one on that cannot be rebuilt",
+        help="if a damaged version of the log cannot be rebuilt, give it up with all later ones",
     )
     _add_needless_url(parser)
     return parser
@@ -445,7 +445,7 @@ def _add_partition_by(parser: argparse.ArgumentParser) -> None:
         "--partition-by",
         choices=PERIODS,
         help="the period of a file: one day, month or year in UTC, or all time; stored in the "
-        "archive (default: unchanged, and a day at first)",
+        "archive (default: unchanged; for a new archive, a day)",
     )
 
 

@@ -196,7 +196,7 @@ class Leases:
             return self._reached(names, act)
 
     def _if_held_watched(self, key: str, verb: str, *words: Word) -> bool:
-        """Do the same for one key without scripts."""
+        """Run a command on a key if it has our token, without scripts."""
 
         def attempt(node: Connection) -> bool | None:
             node.call("WATCH", key)

@@ -4,7 +4,7 @@ BATCH_ENTRIES = 250_000
 BATCH_BYTES = 1 << 30
 TARGET_BYTES = 256 << 20
 VACUUM_AFTER_HOURS = 7 * 24
-# Which epochs a reader takes: each after the other, or the line of the present one.
+# The epochs that a reader reads: all in sequence, or the line of the present one.
 ALL, CURRENT = "all", "current"
 EPOCH_CHOICES = (ALL, CURRENT)
 # The periods by which files are cut (files/periods.py).

@@ -452,7 +452,7 @@ class ArchiveTable:
         state_number: int | None,
         operation: str = "expire",
     ) -> None:
-        """Replace files by others with those of their rows that are kept.
+        """Replace files by others that have only the rows to keep.
 
         Raises CommitConflict, ArchiveError.
         """

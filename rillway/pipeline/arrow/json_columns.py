@@ -1,6 +1,6 @@
 """Converts JSON values to columns of a type, nested types included, a column at a time.
 
-A value counts like its text in a field: 12 and "12" are the same. If a part of a list, map or
+A string is parsed like the text of a field: 12 and "12" are the same. If a part of a list, map or
 struct has the wrong type, the whole value is invalid.
 """
 
@@ -84,7 +84,7 @@ def _column(values: Sequence[Any], kind: pa.DataType, times: TimeText) -> tuple[
 
 
 def _only(kinds: type | tuple[type, ...], values: Sequence[Any]) -> tuple[Sequence[Any], set[int]]:
-    """Return the values of these types, null for others, and the indexes of these."""
+    """Return the values of these types, null for others, and the indexes of the others."""
     bad = {
         place
         for place, value in enumerate(values)
@@ -169,7 +169,7 @@ def _offsets(values: Sequence[Any]) -> pa.Array:
 
 
 def _rows(values: Sequence[Any], places: set[int]) -> set[int]:
-    """Return the row of each item."""
+    """Return the rows that have the items at some indexes."""
     if not places:
         return set()
     rows = [row for row, each in enumerate(values) for _ in each or ()]
@@ -188,7 +188,7 @@ def is_variant(kind: pa.DataType) -> bool:
 
 
 def to_json(value: Any) -> str:
-    """Return JSON with decimals as the numbers that they were."""
+    """Return JSON, with decimals as numbers, digits unchanged."""
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, dict):

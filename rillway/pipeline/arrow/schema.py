@@ -54,7 +54,7 @@ def arrow_schema(mode: str = FIELDS_MODE, columns: Sequence[str] | None = None) 
 def spark_schema(mode: str = FIELDS_MODE, columns: Sequence[str] | None = None) -> StructType:
     """Return the Spark schema of entries, like `arrow_schema`.
 
-    In the other modes the columns are fields as text, besides the origin's.
+    In other modes, each column is a field as text, except for the columns of the origin.
     """
     from pyspark.sql import types
 

@@ -24,7 +24,7 @@ def make_parser() -> Parser:
         "--group", action="append", help="a group; may be given again (default: all groups)"
     )
     parser.add_argument(
-        "--every", type=interval, default=1.0, metavar="TIME", help="between samples (default: 1s)"
+        "--every", type=interval, default=1.0, metavar="TIME", help="the interval (default: 1s)"
     )
     parser.add_argument(
         "--samples",

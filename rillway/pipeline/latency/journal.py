@@ -40,8 +40,8 @@ def find_journal(connection: Connection, stream: str) -> str:
         key = None  # Redis has no journals
     if key is None:
         raise NoJournal(
-            f"{stream} has no journal of acknowledgements. Rillway keeps one from when it is told "
-            f"to: XCFGSET {stream} ACK-JOURNAL {journal_name(connection, stream)} (or name one "
+            f"{stream} has no journal of acknowledgements. Rillway keeps one after "
+            f"XCFGSET {stream} ACK-JOURNAL {journal_name(connection, stream)} (or name one "
             "with --journal)"
         )
     return key.decode(errors="backslashreplace")  # type: ignore[no-any-return]
@@ -108,7 +108,7 @@ def _texts(values: pa.Array) -> pa.Array:
 
 
 def _id_ms(ids: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the times in IDs; null for those that are no clock's."""
+    """Return the times in IDs; null for IDs that are not times."""
     halves = pc.replace_substring_regex(ids, "-.*$", "")
     known = pc.match_substring_regex(ids, TIME_ID)
     return pc.if_else(known, halves, pa.scalar(None, pa.string())).cast(pa.int64())

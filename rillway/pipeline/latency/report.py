@@ -54,7 +54,7 @@ def lines(tally: LatencyCounts, stream: str) -> Iterator[str]:
         yield from histogram_lines(latencies.total)
         yield ""
     if tally.unreadable:
-        yield f"left out: {count_of(tally.unreadable, 'entry')} of the journal, none of a journal's"
+        yield f"left out: {count_of(tally.unreadable, 'entry')} in another format than a journal's"
 
 
 def histogram_lines(distribution: Distribution) -> Iterator[str]:

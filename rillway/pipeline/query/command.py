@@ -62,7 +62,7 @@ AS_TEXT = (
 )
 BATCH_ROWS = 1000
 SPARK_SETTINGS = {"spark.sql.mapKeyDedupPolicy": "LAST_WIN"}
-# Dropped at the end; conditions may use it.
+# The end of a message that begins with what needs Spark.
 NEEDS_SPARK = (
     " needs Spark{}; comparisons of texts with texts, numbers with numbers and times with "
     "'2026-01-31T12:00:00Z', BETWEEN, IN, LIKE, AND, OR and NOT need none"

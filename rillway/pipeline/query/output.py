@@ -259,7 +259,7 @@ def pairs_of(batch: pa.RecordBatch) -> list[list[tuple[bytes, bytes]]]:
 
 
 def time_texts(batch: pa.RecordBatch) -> list[str]:
-    """Return the times of entries; empty if an ID is none."""
+    """Return the times of entries; empty if an ID is not a time."""
     times = batch.column("ts").cast(pa.int64()).to_pylist()
     return ["" if time is None else time_text(time) for time in times]
 

@@ -118,7 +118,7 @@ def _matching(connection: Connection, pattern: str) -> set[str]:
         try:
             found.add(key.decode())
         except UnicodeDecodeError:
-            log.warning("%sleft out, its name is no UTF-8: %r", LOG_PREFIX, key)
+            log.warning("%sleft out, its name is not UTF-8: %r", LOG_PREFIX, key)
     return found
 
 

@@ -241,7 +241,7 @@ def _split_request(wanted: Range, every: int, count: int | None = None) -> tuple
 
 
 def _found(wanted: Range, reply: Reply) -> Slice | None:
-    """Return the slice in a reply to XSPLIT, whose one part has a count, or to XRANGE, or None."""
+    """Return the slice in a reply to XSPLIT (one part with its count) or XRANGE; None if empty."""
     if not reply:
         return None
     first, _, length = reply[0] if len(reply[0]) == 3 else (reply[0][0], None, None)

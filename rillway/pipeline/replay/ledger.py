@@ -3,8 +3,8 @@
 It is named after the target stream, so that two replays into one stream find each other, and holds
 the source, the parameters, and the last ID that was replayed. Each chunk of entries is one
 transaction with the ledger's next value, and only runs if the ledger has not changed meanwhile
-(wire/watched_key.py). In a cluster both keys are in one slot; while that moves nothing is written,
-and then the replay continues on the new node.
+(wire/watched_key.py). In a cluster both keys are in one slot. While the slot moves, nothing is
+written; then the replay continues on the new node.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ class Ledger:
             added = len(replies) - len(errors)
             raise LedgerConflict(
                 f"{errors[0]}; {added:,} of {count_of(len(replies), 'entry')} had been added "
-                f"before, so that {self.key} is not true any more"
+                f"before, so {self.key} no longer agrees with the stream"
             )
         self._watched.set_back(stored)
         raise errors[0]

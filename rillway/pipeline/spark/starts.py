@@ -78,7 +78,7 @@ def _group_start(
 
 
 def _before(first: int, facts: StreamFacts) -> Position:
-    """Return the position before an ID. Entries older than the stream are no loss."""
+    """Return the position before an ID, or before all entries if the stream begins later."""
     if first <= facts.first_id or not facts.length:
         return beginning(facts)
     return Position(first - 1, None)

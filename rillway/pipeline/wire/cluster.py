@@ -5,7 +5,7 @@ A request goes to the node that has its key's slot, and follows the slot when it
 asks where to repeat a request that was redirected (`redirected`).
 
 When a node dies, requests in flight are lost with the connection, and the caller starts over, at
-the node that the URL names or at one that it named before. A caller that can do without some keys
+the node in the URL or at another one that it knew. A caller that can do without some keys
 leaves out the nodes that do not answer (`leave_out`): requests for their keys then raise NodeAway
 at once.
 """
@@ -118,7 +118,7 @@ def is_redirection(reply: Reply) -> bool:
 
 @lru_cache
 def tag_of_slot(slot: int) -> str:
-    """Return a hash tag of this slot: in braces, it puts a key there."""
+    """Return a hash tag for a slot: a key with this tag in braces is in the slot."""
     number = 0
     while key_slot(b"%d" % number) != slot:
         number += 1
@@ -132,7 +132,8 @@ def slot_of(key: str) -> int:
 def beside(prefix: str, key: str) -> str:
     """Return the name of another key in the slot of `key`. `prefix` has no braces.
 
-    It is `prefix{key}`, or `prefix{tag}:key` for a key with braces, with its own tag if it has one.
+    It is `prefix{key}`. For a key with braces it is `prefix{tag}:key`, where the tag is the key's
+    own or, if it has none, one of its slot.
     """
     if key and "{" not in key and "}" not in key:
         return f"{prefix}{{{key}}}"

@@ -1,4 +1,4 @@
-"""Backfill: gives rows from before the present schema its columns.
+"""Backfill: gives older rows the columns of the present schema.
 
 A file is rewritten if it has rows of a stream with columns whose layout would be different now. The
 entries do not change, so readers see the same before and after. Each file is a commit of its own,
@@ -42,7 +42,7 @@ from rillway.pipeline.arrow.schema import FIELDS
 
 @dataclass(slots=True)
 class Backfilled:
-    """The outcome. `files`, `rows`: those that were rewritten."""
+    """The outcome. `files`, `rows`: the numbers that were rewritten."""
 
     files: int = 0
     rows: int = 0
@@ -109,7 +109,7 @@ class RowEncoder:
     _known: dict[str, KnownLayouts] = field(default_factory=dict)
 
     def write(self, rows: Iterable[pa.RecordBatch], undated: Undated) -> list[ArchivedFile]:
-        """New files of rows that are `encoded` while they are written.
+        """Encode rows and write them to new files. `rows`: the output of `encoded`.
 
         `undated`: the dates of rows without a time.
         """

@@ -48,12 +48,12 @@ def canonical(values: pa.Array, column: Column) -> pa.Array:
 
 
 def _json(values: pa.Array, column: Column) -> list[str | None]:
-    """Return the JSON of each list, map or struct, or of an item; None for null."""
+    """Return the JSON of each list, map, struct, or item of one; None for null."""
     kind = values.type
     if pa.types.is_struct(kind):
         return _objects(values, column)
     if pa.types.is_nested(kind):
-        values = values.take(pa.array(range(len(values)), pa.int64()))  # null has no items then
+        values = values.take(pa.array(range(len(values)), pa.int64()))  # drops items under null
         if pa.types.is_map(kind):
             names = values.keys.to_pylist()
             items = zip(names, _json(values.items, column), strict=True)
@@ -122,4 +122,4 @@ def _times(values: pa.Array, times: TimeText) -> pa.Array:
         # If a fraction is cut off, the text differs from the value's bytes.
         return pc.divide(values.cast(pa.int64()), factor).cast(pa.string())
     texts = values.cast(pa.timestamp("us")).cast(pa.string())
-    return pc.replace_substring_regex(texts, r"\.?0+$", "")  # those of the fraction
+    return pc.replace_substring_regex(texts, r"\.?0+$", "")  # trailing zeros of the fraction

@@ -55,7 +55,7 @@ def encode(
 ) -> dict[str, pa.Array]:
     """Return the typed columns, `layout`, `_rescued` and the remaining `fields` by name.
 
-    `runs`: consecutive entries of a stream each: its layouts, and the names of the entries. Raises
+    `runs`: for each run of entries of one stream, its layouts, and the names of the entries. Raises
     Unreadable if `fails`.
     """
     flat = pairs.flatten()

@@ -1,5 +1,6 @@
-"""Proposes a schema from the newest entries of streams: for each field the narrowest type of which
-each value is the canonical text.
+"""Proposes a schema from the newest entries of streams.
+
+A field gets the narrowest type for which all its values are canonical text.
 
 Types are no narrower than Parquet stores them: INT instead of TINYINT, DECIMAL of 9, 18 or 38
 digits. A schema has one format of times: that of the first field that holds times.

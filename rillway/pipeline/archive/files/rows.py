@@ -41,7 +41,7 @@ from rillway.pipeline.ranges.reader import BATCH_BYTES
 from rillway.pipeline.wire.ids import MAX_ID, MAX_SEQ, MIN_ID, ms_of
 
 READ_ROWS = 10_000
-# Counts names and values: where names repeat, a row may have thousands in few bytes.
+# The limit of names and values in a batch: if names repeat, a row may have thousands in few bytes.
 READ_FIELDS = 200_000
 INT64_MAX = (1 << 63) - 1
 KEYS = [STREAM, EPOCH, "ms", "seq"]

@@ -99,7 +99,7 @@ def _summary(store: Store, findings: list[Finding], facts: dict[str, Any]) -> st
     if not findings:
         return f"{what}: nothing is wrong"
     what = f"{what}: {count_of(len(findings), 'finding')}"
-    if all(finding.kind == LIVE for finding in findings):  # of streams: no file is damaged
+    if all(finding.kind == LIVE for finding in findings):  # no file is damaged
         return what
     return (
         f"{what}; `rillway archive repair --to {store}` repairs what it can (with --deep also what "

@@ -23,23 +23,23 @@ PREFIX = "rillway_archive_"
 MAX_STREAMS = 1_000
 COUNTERS = {
     "rounds_total": "Rounds that have ended.",
-    "failed_rounds_total": "Rounds that an error has ended.",
+    "failed_rounds_total": "Rounds that failed.",
     "entries_total": "Archived entries.",
     "trimmed_entries_total": "Entries that were trimmed after they were archived.",
     "commits_total": "Commits of the table.",
-    "conflicts_total": "Commits that were tried again, as another one came first.",
+    "conflicts_total": "Commits that were retried because another one came first.",
     "files_total": "Files that were written.",
     "written_bytes_total": "Bytes of these files.",
     "phase_seconds_total": "Time of the rounds by phase.",
 }
 GAUGES = {
     "last_round_timestamp_seconds": "When the last round began.",
-    "last_success_timestamp_seconds": "When the last round began that no error has ended.",
+    "last_success_timestamp_seconds": "When the last round began that did not fail.",
     "last_round_seconds": "Time of the last round, without compaction.",
     "streams": "Streams of the last round.",
     "streams_left_out": "Streams of the last round that were refused, lost, or taken by others.",
     "nodes_away": "Nodes of a cluster that did not answer in the last round.",
-    "streams_away": "Streams of the last round that were left out as their nodes did not answer.",
+    "streams_away": "Streams of the last round whose nodes did not answer.",
     "streams_omitted": "Streams that are not shown, as there are too many.",
     "stream_end_timestamp_seconds": "The time of the last archived ID.",
     "stream_lag_entries": "Entries that are not archived yet.",

@@ -76,7 +76,7 @@ def test_the_report_has_a_table_for_each_measure_and_a_histogram_for_each_group(
 def test_what_is_no_journal_is_mentioned() -> None:
     found = count(as_batch([[b"f", b"v"], acknowledgement()]), "s")
     last = list(lines(found, "s"))[-1]
-    assert last == "left out: 1 entry of the journal, none of a journal's"
+    assert last == "left out: 1 entry in another format than a journal's"
     assert list(lines(LatencyCounts(), "s")) == ["s: no acknowledgements"]
 
 
