@@ -50,7 +50,7 @@ class PartitionedStream(Partitions):
         trace: bool = False,
         inject_always: bool = False,
     ) -> Stream | AsyncStream:
-        """The stream on a server or a cluster, by a client of redis-py.
+        """The stream on a server or a cluster, accessed by a redis-py client.
 
         With a client of redis.asyncio its methods are coroutines.
 

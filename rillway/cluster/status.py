@@ -38,7 +38,7 @@ class Status:
     """All nodes. `problems`: sentences; empty if the cluster is sound."""
 
     nodes: tuple[NodeStatus, ...]
-    is_ok: bool  # the state by all nodes that answer
+    is_ok: bool  # the cluster serves, according to all nodes that answer
     problems: tuple[str, ...]
 
     @property

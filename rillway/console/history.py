@@ -1,4 +1,4 @@
-"""Lag, pending entries and age of groups over time, in memory: a second, ten seconds, a minute.
+"""Lag, pending entries and age of groups over time, sampled every second, ten seconds and minute.
 
 With 24 bytes a sample and 2,100 samples a group, 200 groups take 10 MB. Beyond that, groups that
 were opened or are among the worst are kept, the most recent first.

@@ -358,7 +358,7 @@ class Streams(BaseView):
 
 @dataclass(frozen=True)
 class StreamView(BaseView):
-    """One stream; `opened` and, with entries, `tailed`."""
+    """One stream with its groups; with `tailed`, also new entries as they arrive."""
 
     name: bytes = b""
 

@@ -32,8 +32,8 @@ VIEWS = {"e": "entries", "c": "clients", "l": "slow", "?": "keys"}
 class State:
     """The state. `level`: the table of the cursor: STREAMS, GROUPS or CONSUMERS.
 
-    `view`: fills the screen instead: entries, clients, slow, keys. `scroll`: the number of its
-    lines above. `wants_database`: the next database should be shown.
+    `view`: what fills the screen instead of tables: entries, clients, slow, keys. `scroll`: the
+    number of lines scrolled past in it. `wants_database`: the next database should be shown.
     """
 
     columns: int = 80
@@ -202,7 +202,7 @@ def _current(state: State, shown: Shown) -> bytes | None:
 
 
 def _settle(state: State, shown: Shown) -> State:
-    """Keep the default selection selected by name."""
+    """Store the names of the selected rows, so that the selection stays when the order changes."""
     stream, group = shown.stream(state), shown.group(state)
     settled = replace(state, stream=stream.name if stream else None)
     return replace(settled, group=group.name if group and state.level else state.group)

@@ -512,7 +512,7 @@ class ArchiveTable:
             raise failure(self.store, error) from None
 
     def vacuum(self, older_than_hours: int) -> int:
-        """Delete files that no snapshot of the last hours names. Returns their number.
+        """Delete files that no snapshot of the last `older_than_hours` names; return their number.
 
         Files that were never named stay for at least a day, as an archiver may be about to commit
         them. The log gets a checkpoint, and versions that it makes obsolete are deleted.

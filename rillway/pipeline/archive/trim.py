@@ -10,8 +10,8 @@ entry only moves forward while a group reads and acknowledges, so a check stays 
 is created or its position is set back.
 
 ACKED has no exceptions, so the second kind of trim is used if groups are to be ignored. It is also
-used if ACKED removes nothing: with `~`, Redis 8.2.3 never does (redis#14623). One stream
-of each server is trimmed first, to find that out.
+used if ACKED removes nothing: with `~`, Redis 8.2.3 never removes any (redis#14623). One stream of
+each server is trimmed first, to find that out.
 """
 
 from __future__ import annotations

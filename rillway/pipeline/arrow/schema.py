@@ -82,5 +82,5 @@ def to_arrow(schema: StructType) -> pa.Schema:
 
     try:
         return to_arrow_schema(schema, timezone="UTC")
-    except TypeError:  # before Spark 4.2 the only zone
+    except TypeError:  # before Spark 4.2: UTC is the only zone
         return to_arrow_schema(schema)

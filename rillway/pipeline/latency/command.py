@@ -122,7 +122,7 @@ def _journal(options: argparse.Namespace) -> str:
 def count_here(
     source: Source, first: int, last: int, tally: LatencyCounts, interruption: Interruption
 ) -> None:
-    """Count into `tally`, which has a part after an interruption. Raises Interrupted."""
+    """Count into `tally`. Raises Interrupted, with the entries so far counted."""
     with (
         open_history(source.url, source.journal, source.archive, first, last) as history,
         Progress(f"reading {source.journal}", unit="acknowledgement") as progress,

@@ -18,7 +18,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Otherwise the JVM reports a wrong version on standard output.
+# Otherwise the JVM reports on standard output that an archive does not fit.
 QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
 MAKE_SECONDS = 300.0
 

@@ -161,9 +161,8 @@ class SinkOptions:
     exactly_once: bool = False
     write_id: str | None = None
     skips_known_ids: bool = False
-    origin_columns: tuple[str, str] | None = (
-        None  # the columns with the stream and the ID of a row's origin
-    )
+    # The columns with the stream and the ID of a row's origin.
+    origin_columns: tuple[str, str] | None = None
     ledger_ttl_s: int = DEFAULT_LEDGER_TTL_S  # 0: for ever
 
 

@@ -37,7 +37,7 @@ class StreamFacts:
 
     @property
     def has_holes(self) -> bool:
-        """True if entries between others may have been deleted: then none can be counted back."""
+        """True if XDEL may have removed entries after the first, so that none can be counted."""
         return self.length > 0 and self.max_deleted_id >= self.first_id
 
 
@@ -103,5 +103,5 @@ def _facts(stream: str, reply: Reply) -> StreamFacts:
 
 
 def as_map(flat: Reply) -> dict[bytes, Reply]:
-    """Return a map of the flat list of names and values that RESP2 sends for it."""
+    """Return a map, which RESP2 sends as a flat list of names and values."""
     return dict(zip(flat[::2], flat[1::2], strict=True))

@@ -1,4 +1,4 @@
-"""The folders of archives, recorded on the servers whose streams they have.
+"""The folders of archives, recorded on the servers whose streams are archived.
 
 A marker, a group of a stream, names its archive, `__archive:<table>:<token>`, but not the folder.
 So an archiver records the folder in a key beside its leases, `__archive:<table>:place`. If the

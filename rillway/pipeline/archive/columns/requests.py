@@ -36,7 +36,7 @@ KEYS = (COLUMNS, BAD, CASE_SENSITIVE, TIME_FORMAT, EPOCH_UNIT)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The requested columns of each pattern. None: as in the table, or else the default."""
+    """The requested columns of each pattern, and settings; None: as in the table, else default."""
 
     streams: Mapping[str, Sequence[Declared]]
     epoch_unit: str | None = None

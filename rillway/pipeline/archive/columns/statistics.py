@@ -40,10 +40,10 @@ def least_text(text: str) -> str:
 
 
 def greatest_text(text: str) -> str:
-    """Return an upper bound of a text; a truncated text is a character longer."""
+    """Return an upper bound of a text: a longer one is truncated, plus the greatest character."""
     if len(text) <= TEXT_CHARACTERS:
         return text
-    # The text itself may continue with the last character.
+    # max: the text may continue with that character, and is then greater.
     return max(text, text[:TEXT_CHARACTERS] + LAST_CHARACTER)
 
 

@@ -1,6 +1,6 @@
 """Adds rows of entries that precede the first archived one of a stream, in the same epoch.
 
-The new rows are below everything that an archiver compares. So the stream must be archived already,
+The new rows precede all that an archiver compares. So the stream must be archived already,
 and the new rows end before its first archived entry. A backup with later entries is refused, unless
 the user wants to skip them and the backup has the first archived entry unchanged, which proves that
 it has the same history.

@@ -1,6 +1,6 @@
 """The difference between a mirror and the archive: files to add and files to remove.
 
-Usually the log has it, in a few versions since the mirror's. But the log may have been cleaned up,
+Usually the log has it, in the versions after the mirror's. But the log may have been cleaned up,
 the mirror may be new, or another program may have written to it: then all files are compared.
 """
 

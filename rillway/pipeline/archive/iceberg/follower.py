@@ -1,7 +1,7 @@
 """Updates a mirror after each commit of an archiver; failures do not affect the archiver.
 
 If an update fails, archiving and trimming continue. It is retried at the end of the round; if it
-still fails, there is one line and an exit status.
+still fails, one line reports it, and the exit status shows it.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def walk(connection: Connection, table: ArchiveTable, stream: str, epoch: int, e
 
 
 def _expired_ms(table: ArchiveTable, stream: str, epoch: int) -> Callable[[int], int]:
-    """Return a function from an ID to the last expired ms of the ID's part of the line."""
+    """Return a function of an ID: the ms of the last expired row in that ID's epoch of the line."""
     state = table.state(stream)
     line = [] if state is None else line_of(state.epochs, epoch)
     parts = [(until, table.expired_ms(stream, number)) for number, until in line]

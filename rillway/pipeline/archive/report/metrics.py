@@ -34,7 +34,7 @@ COUNTERS = {
 }
 GAUGES = {
     "last_round_timestamp_seconds": "When the last round began.",
-    "last_success_timestamp_seconds": "When the last round began that did not fail.",
+    "last_success_timestamp_seconds": "When the last successful round began.",
     "last_round_seconds": "Time of the last round, without compaction.",
     "streams": "Streams of the last round.",
     "streams_left_out": "Streams of the last round that were refused, lost, or taken by others.",

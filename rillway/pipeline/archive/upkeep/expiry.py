@@ -1,7 +1,7 @@
 """Expiry: removes the rows of old files, of all streams or of some.
 
 Files with only entries before a date are removed from the table; if other streams have rows in
-them, these are written to new files. The same commit records what has expired of each stream.
+them, these are written to new files. The same commit records up to where each stream has expired.
 """
 
 from __future__ import annotations
