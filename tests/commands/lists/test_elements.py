@@ -152,8 +152,8 @@ def test_much_that_was_trimmed_is_freed_later(talk: Conversation) -> None:
     client = talk.client
     client.send(b"*4\r\n$5\r\nLTRIM\r\n$1\r\nl\r\n$1\r\n0\r\n$1\r\n1\r\n")
     assert len(talk.server.instance.background_work) == 1
-    talk.server.tick()
-    assert len(talk.server.instance.background_work) == 0
+    while talk.server.instance.background_work:
+        talk.server.tick()
 
 
 @pytest.mark.parametrize("name", ["LPUSHX", "RPUSHX"])
