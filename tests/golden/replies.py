@@ -8,7 +8,7 @@
     SMOVE set other a => :1 | srem set, new other, sadd other | =
     SMOVE set other x => :0 | - | -
     b: BLPOP list 0 => waits                    a request of another client, which waits
-    b receives ["list" "x"]                     what has reached it since
+    b receives ["list" "x"]                     what has reached it since, or `nothing`
     @clock +11                                  the clock moves by ms
     @wait 11                                    and timers run
 
@@ -86,7 +86,8 @@ def _read(section: Section, line: str) -> None:
         section.steps.append(_step(word, rest))
     elif rest.startswith("receives "):
         section.is_alone = True
-        section.steps.append(_step(word, " => " + rest.removeprefix("receives ")))
+        reply = rest.removeprefix("receives ").replace("nothing", "waits")
+        section.steps.append(_step(word, f" => {reply}"))
     else:
         by = BY_CLIENT.fullmatch(line)
         client, line = by.groups() if by else ("", line)

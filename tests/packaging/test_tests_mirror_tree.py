@@ -17,6 +17,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "commands/core/server_state.py": "plain attributes; replication/test_roles.py",
     "commands/transactions/watched_keys.py": "plain attributes; test_watch.py beside it",
     "commands/cluster/mode.py": "an interface and a table; test_routing.py beside it",
+    "commands/geo/places.py": "the script tests/golden/replies/geo.txt",
+    "commands/hashes/himport.py": "the script tests/golden/replies/hashes.txt",
     "commands/core/services.py": "interfaces; their implementations are in server/",
     "rillway/cluster/launch.py": "test_command.py beside it, in processes of its own",
     "rillway/cluster/process.py": "test_command.py beside it, in processes of its own",

@@ -225,8 +225,3 @@ def test_an_empty_result_removes_the_target(operands: Conversation) -> None:
 def test_bad_operations_are_refused(operands: Conversation, words: str, reply: bytes) -> None:
     assert operands.do(f"BITOP {words}") == reply
     assert operands.do("EXISTS d") == b":0\r\n"
-
-
-def test_its_keys_come_after_the_operation(talk: Conversation) -> None:
-    reply = talk.do("COMMAND GETKEYS BITOP AND d a b")
-    assert reply == b"*3\r\n$1\r\nd\r\n$1\r\na\r\n$1\r\nb\r\n"

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from commands.hashes.field_expiry import MAX_TIME_MS
 from protocol.request import Request
 from server.loop.cron import expire_fields
 from storage.types.hashes import HashValue
-from tests.commands.keys.conversation import NIL, NOT_AN_INTEGER, NOW_MS, Conversation
+from tests.commands.keys.conversation import NIL, NOW_MS, Conversation
 from tests.doubles.replaying_client import replaying_client
 
 
@@ -53,42 +52,6 @@ def test_setting_a_field_takes_its_time_away(talk: Conversation) -> None:
     talk.all("HEXPIRE h 10 FIELDS 2 a b", "HSET h a 9", "HMSET h b 9")
     assert talk.do("HTTL h FIELDS 2 a b") == ints(-1, -1)
     assert not talk.server.instance.databases[0].field_expires
-
-
-MISSING = b"-ERR Mandatory argument FIELDS is missing or not at the right position\r\n"
-NUM_FIELDS = b"-ERR Parameter `numFields` should be greater than 0\r\n"
-FIELD_COUNT = b"-ERR Number of fields must be a positive integer\r\n"
-MISMATCH = b"-ERR The `numfields` parameter must match the number of arguments\r\n"
-NEGATIVE = b"-ERR invalid expire time, must be >= 0\r\n"
-
-
-@pytest.mark.parametrize(
-    ("request_", "error"),
-    [
-        ("HEXPIRE h x FIELDS 1 a", NOT_AN_INTEGER),
-        ("HEXPIRE h -1 FIELDS 1 a", NEGATIVE),
-        ("HEXPIRE h 10 NX XX FIELDS 1 a", MISSING),
-        ("HEXPIRE h 10 1 a b", MISSING),
-        ("HEXPIRE h 10 FIELDS 0 a", NUM_FIELDS),
-        ("HEXPIRE h 10 FIELDS x a", NUM_FIELDS),
-        ("HEXPIRE h 10 FIELDS 2 a", MISMATCH),
-        ("HEXPIRE h 10 FIELDS 1 a b", MISMATCH),
-        ("HEXPIRE no 10 FIELDS 1 a b", MISMATCH),
-        ("HEXPIRE h 99999999999999 FIELDS 1 a", b"hexpire"),
-        (f"HPEXPIREAT h {MAX_TIME_MS + 1} FIELDS 1 a", b"hpexpireat"),
-        (f"HPEXPIRE h {MAX_TIME_MS} FIELDS 1 a", b"hpexpire"),
-        ("HTTL h FIELD 1 a", MISSING),
-        ("HTTL h FIELDS 0 a", FIELD_COUNT),
-        ("HPERSIST h FIELDS 2 a", MISMATCH),
-        ("HPERSIST no FIELDS -1 a", FIELD_COUNT),
-    ],
-)
-def test_wrong_requests_change_nothing(talk: Conversation, request_: str, error: bytes) -> None:
-    if not error.startswith(b"-"):
-        error = b"-ERR invalid expire time in '%b' command\r\n" % error
-    assert talk.do(request_) == error
-    assert (talk.events(), talk.propagated()) == ([], [])
-    assert talk.do("HTTL h FIELDS 1 a") == ints(-1)
 
 
 # -- expiring ------------------------------------------------------------------------------------
@@ -171,78 +134,3 @@ def test_a_replica_hides_them_until_the_primary_removes_them(talk: Conversation)
     assert (talk.events(), talk.propagated()) == ([], [])
     talk.all("REPLICAOF NO ONE")
     assert expire_fields(talk.server.instance, limit=10) == 1
-
-
-@pytest.fixture
-def two(talk: Conversation) -> Conversation:
-    talk.all("HDEL h c")
-    return talk
-
-
-# -- HSETEX --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("request_", "reply"),
-    [
-        ("HSETEX h FNX FIELDS 2 x 1 y 1", 1),
-        ("HSETEX h FNX FIELDS 2 x 1 a 1", 0),
-        ("HSETEX h fxx FIELDS 2 a 5 b 5", 1),
-        ("HSETEX h FXX FIELDS 2 a 5 x 5", 0),
-        ("HSETEX no FXX FIELDS 1 a 5", 0),
-        ("HSETEX no FNX EX 5 FIELDS 1 a 5", 1),
-        ("HSETEX no FIELDS 1 a 5 FNX EX 5", 1),
-    ],
-)
-def test_all_fields_are_set_or_none(two: Conversation, request_: str, reply: int) -> None:
-    before = two.do("HGETALL h")
-    assert two.do(request_) == b":%d\r\n" % reply
-    if not reply:
-        assert two.do("HGETALL h") == before
-        assert (two.events(), two.propagated()) == ([], [])
-
-
-ARITY = b"-ERR wrong number of arguments for 'hsetex' command\r\n"
-CONDITIONS = b"-ERR Only one of FXX or FNX arguments can be specified\r\n"
-TIMES = b"-ERR Only one of EX, PX, EXAT, PXAT or %b arguments can be specified\r\n"
-
-
-@pytest.mark.parametrize(
-    ("request_", "error"),
-    [
-        ("HGETDEL h FIELD 1 a", MISSING),
-        ("HGETDEL h FIELDS 0 a", FIELD_COUNT),
-        ("HGETDEL h FIELDS 2 a", MISMATCH),
-        ("HGETEX h EX 5 PX 5 FIELDS 1 a", TIMES % b"PERSIST"),
-        ("HGETEX h PERSIST EX 5 FIELDS 1 a", TIMES % b"PERSIST"),
-        ("HGETEX h EX x FIELDS 1 a", NOT_AN_INTEGER),
-        ("HGETEX h EX -1 FIELDS 1 a", NEGATIVE),
-        ("HGETEX h FIELDS 1 a EX", b"-ERR missing expire time\r\n"),
-        ("HGETEX h FIELDS 2 a", MISMATCH),
-        ("HGETEX h FIELDS 0 a", FIELD_COUNT),
-        ("HGETEX h FIELDS 1 a b", MISMATCH),
-        ("HGETEX h FOO FIELDS 1 a", b"-ERR unknown argument: FOO\r\n"),
-        ("HGETEX h EX 5 PERSI 1 a", b"-ERR unknown argument: PERSI\r\n"),
-        ("HGETEX h FIELDS 1 a FIELDS 1 b", b"-ERR FIELDS keyword specified multiple times\r\n"),
-        ("HSETEX h FIELDS 2 a 1 b", ARITY),
-        ("HSETEX h FIELDS 1 a 1 b", ARITY),
-        ("HSETEX h FIELDS 0 a 1", b"-ERR invalid number of fields\r\n"),
-        ("HSETEX h FIELDS x a 1", b"-ERR invalid number of fields\r\n"),
-        ("HSETEX h FNX FXX FIELDS 1 a 1", CONDITIONS),
-        ("HSETEX h EX 5 KEEPTTL FIELDS 1 a 1", TIMES % b"KEEPTTL"),
-        ("HSETEX h EX 99999999999999 FIELDS 1 a 1",
-         b"-ERR invalid expire time in 'hsetex' command\r\n"),
-        ("HSETEX h PERSIST FIELDS 1 a 1", b"-ERR unknown argument: PERSIST\r\n"),
-        ("HSETEX h FIELDS 1 a 1 EX", b"-ERR missing expire time\r\n"),
-        ("HSETEX h FIELDS 1 a 1 FIELDS 1 a 1", b"-ERR FIELDS keyword specified multiple times\r\n"),
-        ("HSETEX h KEEPTTL FNX EX 5", TIMES % b"KEEPTTL"),
-        ("HSETEX h EX 5 FNX FNX", CONDITIONS),
-    ],
-)  # fmt: skip
-def test_wrong_requests_change_nothing_to_fields_with_values(
-    two: Conversation, request_: str, error: bytes
-) -> None:
-    before = two.do("HGETALL h")
-    assert two.do(request_) == error
-    assert (two.events(), two.propagated()) == ([], [])
-    assert two.do("HGETALL h") == before

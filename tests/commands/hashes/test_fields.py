@@ -125,24 +125,3 @@ def test_subkey_events_name_the_fields(talk: Conversation) -> None:
     assert "hexpired|1:b" in listener.received().decode()
     talk.all("CONFIG SET notify-keyspace-events KES")
     assert heard(talk, listener, "HSET h a 1") == [], "the class h is not enabled"
-
-
-@pytest.mark.parametrize(
-    ("request_", "error"),
-    [
-        ("HINCRBY h text 1", "ERR hash value is not an integer"),
-        ("HINCRBY h float 1", "ERR hash value is not an integer"),
-        ("HINCRBY h max 1", "ERR increment or decrement would overflow"),
-        ("HINCRBYFLOAT h text 1", "ERR hash value is not a float"),
-        ("HINCRBYFLOAT h max x", "ERR value is not a valid float"),
-        ("HINCRBYFLOAT h max nan", "ERR value is not a valid float"),
-        ("HINCRBYFLOAT h max inf", "ERR value is NaN or Infinity"),
-        ("HINCRBYFLOAT h inf 1", "ERR increment would produce NaN or Infinity"),
-    ],
-)
-def test_what_is_no_number_is_refused(talk: Conversation, request_: str, error: str) -> None:
-    talk.all("HSET h text abc float 1.5 inf inf max 9223372036854775807")
-    before = talk.do("HGETALL h")
-    assert talk.do(request_) == f"-{error}\r\n".encode()
-    assert talk.do("HGETALL h") == before
-    assert (talk.events(), talk.propagated()) == ([], [])

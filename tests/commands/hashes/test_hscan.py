@@ -8,7 +8,7 @@ import hiredis
 import pytest
 
 from commands.hashes.fields import MANY_FIELDS
-from tests.commands.keys.conversation import NIL, NOT_AN_INTEGER, SYNTAX_ERROR, Conversation
+from tests.commands.keys.conversation import NIL, Conversation
 
 
 def read(talk: Conversation, request: str) -> object:
@@ -38,21 +38,6 @@ def test_a_large_hash_is_scanned_step_by_step(talk: Conversation) -> None:
             break
     assert 5 < calls < 20
     assert seen == {f"f{n}": f"v{n}" for n in range(1000)}
-
-
-@pytest.mark.parametrize(
-    ("request_", "error"),
-    [
-        ("HSCAN no x", b"-ERR invalid cursor\r\n"),
-        ("HSCAN h 0 COUNT 0", SYNTAX_ERROR),
-        ("HSCAN h 0 COUNT", SYNTAX_ERROR),
-        ("HSCAN h 0 COUNT x", NOT_AN_INTEGER),
-        ("HSCAN h 0 TYPE hash", SYNTAX_ERROR),
-    ],
-)
-def test_wrong_scans_are_refused(talk: Conversation, request_: str, error: bytes) -> None:
-    fill(talk, 1)
-    assert talk.do(request_) == error
 
 
 # -- HRANDFIELD ----------------------------------------------------------------------------------

@@ -74,38 +74,12 @@ def test_a_database_that_is_not_there_is_refused(
     assert refused.value.text == text
 
 
-@pytest.mark.parametrize(
-    ("request_", "idle_s"),
-    [("TOUCH k", 0), ("GET k", 0), ("EXISTS k", 7), ("TYPE k", 7), ("TTL k", 7)],
-)
-def test_looking_from_outside_does_not_count_as_use(
-    talk: Conversation, request_: str, idle_s: int
-) -> None:
-    talk.all("SET k v")
-    talk.server.now_ms += 7000
-    talk.all(request_)
-    assert talk.do("OBJECT IDLETIME k") == b":%d\r\n" % idle_s
-
-
 def test_touch_counts_what_exists_and_ignores_no_touch(talk: Conversation) -> None:
     talk.all("SET k v")
     talk.client.state.no_touch = True
     talk.server.now_ms += 7000
     assert talk.do("TOUCH k none k") == b":2\r\n"
     assert talk.do("OBJECT IDLETIME k") == b":0\r\n"
-
-
-@pytest.mark.parametrize(
-    "request_", ["EXPIRE k 0", "EXPIRE k -1", "PEXPIRE k -9223372036854775808", "EXPIREAT k 1"]
-)
-def test_a_deadline_that_has_come_already_removes_the_key(
-    talk: Conversation, request_: str
-) -> None:
-    talk.all("SET k v")
-    assert talk.do(request_) == b":1\r\n"
-    assert talk.events() == ["del k"]
-    assert talk.propagated() == ["DEL k"]
-    assert talk.do("DBSIZE") == b":0\r\n"
 
 
 @pytest.mark.parametrize(("left_ms", "seconds"), [(1499, 1), (1500, 2), (499, 0), (0, 0)])

@@ -5,12 +5,9 @@ OBJECT.
 
 from __future__ import annotations
 
-import pytest
-
 from commands.keys.objects import value_bytes
 from storage.stream import Stream
 from storage.types.value import StringValue
-from tests.commands.keys.conversation import NIL, Conversation
 
 
 def test_key_and_value_both_count() -> None:
@@ -26,9 +23,3 @@ def test_entries_of_a_stream_count() -> None:
     for i in range(30_000):
         stream.append(i + 1 << 64, [b"field", b"%010d" % i], 100, 4096)
     assert empty + 30_000 < value_bytes(b"s", stream) < empty + 30_000 * 50
-
-
-@pytest.mark.parametrize("sub", ["ENCODING", "REFCOUNT", "IDLETIME", "FREQ"])
-def test_a_key_that_is_not_there_is_null_and_no_miss_event(talk: Conversation, sub: str) -> None:
-    assert talk.do(f"OBJECT {sub} none") == NIL
-    assert talk.events() == []

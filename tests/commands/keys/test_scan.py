@@ -9,7 +9,7 @@ import pytest
 
 from commands.keys.scan import parse_cursor
 from protocol.errors import ReplyError
-from tests.commands.keys.conversation import NIL, Conversation
+from tests.commands.keys.conversation import Conversation
 
 
 def decoded(raw: bytes) -> Any:
@@ -70,13 +70,3 @@ def test_a_cursor_is_read_as_c_reads_it(word: bytes, cursor: int) -> None:
 def test_a_cursor_that_is_no_64_bit_number_is_refused(word: bytes) -> None:
     with pytest.raises(ReplyError):
         parse_cursor(word)
-
-
-def test_a_random_key_is_one_that_lives(talk: Conversation) -> None:
-    assert talk.do("RANDOMKEY") == NIL
-    talk.all("SET stays x", "SET gone x PX 10", "SET gone2 x PX 10")
-    talk.server.now_ms += 11
-    assert {talk.do("RANDOMKEY") for _ in range(20)} == {b"$5\r\nstays\r\n"}
-    talk.all("DEL stays", "SET gone x PX 10")
-    talk.server.now_ms += 11
-    assert talk.do("RANDOMKEY") == NIL

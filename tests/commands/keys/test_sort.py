@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.commands.keys.conversation import (
-    SYNTAX_ERROR,
-    Conversation,
-)
+from tests.commands.keys.conversation import Conversation
 from tests.commands.lists.test_elements import bulks
-
-NOT_A_DOUBLE = b"-ERR One or more scores can't be converted into double\r\n"
 
 
 @pytest.fixture
@@ -66,14 +61,6 @@ def test_elements_are_sorted(filled: Conversation, words: str, expected: str) ->
     assert filled.propagated() == []
 
 
-def test_what_a_pattern_does_not_find_is_null(filled: Conversation) -> None:
-    assert filled.do("SORT l LIMIT 0 1 GET nothing:* GET h:*->g GET h:*->f GET plain") == (
-        b"*4\r\n$-1\r\n$-1\r\n$1\r\n9\r\n$-1\r\n"
-    )
-    filled.do("HELLO 3")
-    assert filled.do("SORT l LIMIT 0 1 GET nothing:*") == b"*1\r\n_\r\n"
-
-
 def test_a_result_is_stored(filled: Conversation) -> None:
     filled.all("SET t old EX 100")
     assert filled.do("SORT l GET w:* STORE t") == b":4\r\n"
@@ -108,16 +95,3 @@ def test_who_waits_for_a_list_gets_what_is_stored(filled: Conversation) -> None:
     waiter.do("BLPOP t 0")
     filled.do("SORT l STORE t")
     assert waiter.received() == bulks("t 1")
-
-
-def test_the_reading_command_stores_nothing(filled: Conversation) -> None:
-    assert filled.do("SORT_RO l STORE t") == SYNTAX_ERROR
-    assert filled.do("SORT l STORE") == SYNTAX_ERROR
-    assert filled.do("SORT l STORE t BY n:*") == NOT_A_DOUBLE
-    assert filled.do("EXISTS t") == b":0\r\n"
-
-
-def test_its_keys_are_what_it_sorts_and_where_it_stores(talk: Conversation) -> None:
-    reply = talk.do("COMMAND GETKEYS SORT l BY w:* LIMIT 0 1 STORE a GET store STORE b")
-    assert reply == b"*2\r\n$1\r\nl\r\n$1\r\nb\r\n"
-    assert talk.do("COMMAND GETKEYS SORT l GET STORE") == b"*1\r\n$1\r\nl\r\n"

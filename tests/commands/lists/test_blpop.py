@@ -59,18 +59,6 @@ def test_a_list_that_is_removed_in_its_transaction_serves_no_client(talk: Conver
     assert waiter.received() == bulks("k a")
 
 
-def test_a_key_of_another_type_wakes_only_who_waits_for_it(talk: Conversation) -> None:
-    popper, reader = talk.other(), talk.other()
-    popper.do("BLPOP k 0")
-    reader.do("XREAD BLOCK 0 STREAMS k $")
-    talk.do("XADD k 1-1 f v")
-    assert popper.received() == b"" and reader.received() != b""
-    talk.all("DEL k")
-    reader.do("XREAD BLOCK 0 STREAMS k $")
-    talk.do("RPUSH k a b")
-    assert popper.received() == bulks("k a") and reader.received() == b""
-
-
 def test_two_pushes_of_one_batch_serve_as_two(talk: Conversation) -> None:
     waiter = talk.other()
     waiter.do("BRPOP k 0")

@@ -20,7 +20,6 @@ from protocol.errors import ReplyError
 from tests.commands.keys.conversation import (
     NOT_AN_INTEGER,
     OK,
-    SYNTAX_ERROR,
     WRONG_TYPE,
     Conversation,
 )
@@ -80,48 +79,6 @@ def content(talk: Conversation) -> bytes:
 @pytest.mark.parametrize(
     ("words", "reply", "expected"),
     [
-        ("l BEFORE a x", b":7\r\n", "x a b c a b c"),
-        ("l after c x", b":7\r\n", "a b c x a b c"),
-        ("l BEFORE z x", b":-1\r\n", "a b c a b c"),
-        ("no BEFORE z x", b":0\r\n", "a b c a b c"),
-        ("l BESIDE a x", SYNTAX_ERROR, "a b c a b c"),
-        ("text BEFORE a x", WRONG_TYPE, "a b c a b c"),
-    ],
-)
-def test_an_element_is_inserted_beside_the_first_pivot(
-    filled: Conversation, words: str, reply: bytes, expected: str
-) -> None:
-    assert filled.do(f"LINSERT {words}") == reply
-    assert filled.events() == (["linsert l"] if reply == b":7\r\n" else [])
-    assert content(filled) == bulks(expected)
-
-
-@pytest.mark.parametrize(
-    ("words", "reply", "expected"),
-    [
-        ("l 0 a", b":2\r\n", "b c b c"),
-        ("l 1 b", b":1\r\n", "a c a b c"),
-        ("l -1 b", b":1\r\n", "a b c a c"),
-        ("l -9 b", b":2\r\n", "a c a c"),
-        ("l 0 z", b":0\r\n", "a b c a b c"),
-        ("no 0 a", b":0\r\n", "a b c a b c"),
-        ("l x a", NOT_AN_INTEGER, "a b c a b c"),
-        ("text 0 a", WRONG_TYPE, "a b c a b c"),
-    ],
-)
-def test_equal_elements_are_removed(
-    filled: Conversation, words: str, reply: bytes, expected: str
-) -> None:
-    assert filled.do(f"LREM {words}") == reply
-    changed = reply in (b":1\r\n", b":2\r\n")
-    assert filled.events() == (["lrem l"] if changed else [])
-    assert filled.propagated() == ([f"LREM {words}"] if changed else [])
-    assert content(filled) == bulks(expected)
-
-
-@pytest.mark.parametrize(
-    ("words", "reply", "expected"),
-    [
         ("l 1 -2", OK, "b c a b"),
         ("l -2 -1", OK, "b c"),
         ("l 0 -1", OK, "a b c a b c"),
@@ -175,30 +132,6 @@ def test_a_count_must_be_a_number(talk: Conversation, count: str) -> None:
     assert talk.do(f"LPOP k '{count}'") == NOT_POSITIVE
     assert talk.do("LPOP k 1") == WRONG_TYPE
     assert talk.do("LPOP k 1 2") == b"-ERR wrong number of arguments for 'lpop' command\r\n"
-
-
-def test_its_keys_are_found_by_their_number(talk: Conversation) -> None:
-    assert talk.do("COMMAND GETKEYS LMPOP 2 a b LEFT") == b"*2\r\n$1\r\na\r\n$1\r\nb\r\n"
-    assert talk.do("COMMAND GETKEYS BLMPOP 0 1 a LEFT") == b"*1\r\n$1\r\na\r\n"
-
-
-@pytest.mark.parametrize(
-    ("sides", "moved", "source", "target"),
-    [
-        ("LEFT LEFT", "a", "b c", "a x y"),
-        ("LEFT RIGHT", "a", "b c", "x y a"),
-        ("right left", "c", "a b", "c x y"),
-        ("RIGHT RIGHT", "c", "a b", "x y c"),
-    ],
-)
-def test_an_element_goes_from_end_to_end(
-    talk: Conversation, sides: str, moved: str, source: str, target: str
-) -> None:
-    talk.all("RPUSH s a b c", "RPUSH t x y")
-    assert talk.do(f"LMOVE s t {sides}") == b"$1\r\n%b\r\n" % moved.encode()
-    assert talk.do("LRANGE s 0 -1") == bulks(source)
-    assert talk.do("LRANGE t 0 -1") == bulks(target)
-    assert talk.propagated() == [f"LMOVE s t {sides}"]
 
 
 @pytest.mark.parametrize(

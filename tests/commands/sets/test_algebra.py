@@ -40,10 +40,3 @@ LIMIT = b"-ERR LIMIT can't be negative\r\n"
 )
 def test_what_is_refused(sets: Conversation, name: str, words: str, error: bytes) -> None:
     assert sets.do(f"{name} {words}") == error
-
-
-def test_counted_keys_are_found(sets: Conversation) -> None:
-    assert sets.do("COMMAND GETKEYS SINTERCARD 2 one two LIMIT 1") == (
-        b"*2\r\n$3\r\none\r\n$3\r\ntwo\r\n"
-    )
-    assert sets.do("COMMAND GETKEYS SUNIONSTORE t one two").startswith(b"*3\r\n")

@@ -17,22 +17,6 @@ from tests.commands.keys.conversation import (
 )
 
 
-@pytest.mark.parametrize(
-    "request_",
-    [
-        "ZREM zset a b c d",
-        "ZREMRANGEBYRANK zset 0 -1",
-        "ZREMRANGEBYSCORE zset -inf inf",
-        "ZREMRANGEBYLEX zset - +",
-    ],
-)
-def test_the_key_goes_with_the_last_member(talk: Conversation, request_: str) -> None:
-    talk.all("ZADD zset 0 a 0 b 0 c 0 d")
-    assert talk.do(request_) == b":4\r\n"
-    assert talk.events() == [f"{request_.split()[0].lower()} zset", "del zset"]
-    assert talk.do("EXISTS zset") == talk.do(request_) == b":0\r\n"
-
-
 @pytest.fixture
 def zset(talk: Conversation) -> Conversation:
     talk.all("ZADD zset 1 a 2 b 3 c", "SET text x")

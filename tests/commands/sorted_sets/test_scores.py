@@ -26,7 +26,7 @@ from commands.sorted_sets.scores import (
 from protocol.errors import ReplyError
 from storage.types.records import make_record
 from storage.types.sets import LexBounds, ScoreBounds
-from tests.commands.keys.conversation import NIL, SYNTAX_ERROR, WRONG_TYPE, Conversation
+from tests.commands.keys.conversation import SYNTAX_ERROR, WRONG_TYPE, Conversation
 
 RECORDS = [make_record(1.0, b"a"), make_record(2.5, b"b")]
 
@@ -123,35 +123,6 @@ def test_limits(offset: int, count: int, reverse: bool, span: tuple[int, int]) -
 
 
 NOT_A_FLOAT = b"-ERR value is not a valid float\r\n"
-ALL = "ZRANGE zset 0 -1 WITHSCORES"
-
-
-def flat(reply: bytes) -> str:
-    return b" ".join(reply.split(b"\r\n")[2::2]).decode()
-
-
-@pytest.mark.parametrize(
-    ("words", "reply", "wanted"),
-    [
-        ("NX 9 a 9 c", b":1\r\n", "a 1 b 2 c 9"),
-        ("XX 9 a 9 c", b":0\r\n", "b 2 a 9"),
-        ("XX CH 9 a 9 c", b":1\r\n", "b 2 a 9"),
-        ("GT CH 0 a 9 b 0 c", b":2\r\n", "c 0 a 1 b 9"),
-        ("LT CH 0 a 9 b 0 c", b":2\r\n", "a 0 c 0 b 2"),
-        ("GT XX CH 5 a 9 c", b":1\r\n", "b 2 a 5"),
-        ("INCR 1.5 a", b"$3\r\n2.5\r\n", "b 2 a 2.5"),
-        ("incr ch 1 c", b"$1\r\n1\r\n", "a 1 c 1 b 2"),
-        ("INCR NX 1 a", NIL, "a 1 b 2"),
-        ("INCR XX 1 c", NIL, "a 1 b 2"),
-        ("INCR GT -1 a", NIL, "a 1 b 2"),
-        ("INCR LT -1 a", b"$1\r\n0\r\n", "a 0 b 2"),
-        ("INCR GT 0 a", NIL, "a 1 b 2"),
-    ],
-)
-def test_conditions(talk: Conversation, words: str, reply: bytes, wanted: str) -> None:
-    talk.all("ZADD zset 1 a 2 b")
-    assert talk.do(f"ZADD zset {words}") == reply
-    assert flat(talk.do(ALL)) == wanted
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from commands.strings.conditions import Lifetime, digest, parse_condition, parse
 from protocol.errors import ReplyError
 from protocol.request import Request
 from storage.types.value import StringValue
-from tests.commands.keys.conversation import Conversation
 
 # XXH3 of 64 bits as its authors' xxhsum -H3 prints it.
 EMPTY = b"2d06800538d394c2"
@@ -102,26 +101,3 @@ def test_a_deadline_must_lie_ahead_and_have_64_bits(amount: bytes) -> None:
 def test_an_amount_must_be_an_integer() -> None:
     with pytest.raises(ReplyError, match="not an integer"):
         parse_deadline(b"1.5", 1000, NOW_MS, b"setex")
-
-
-DIGEST_OF_A = "e6c632b61e964e1f"
-
-
-@pytest.mark.parametrize(
-    ("words", "removed"),
-    [
-        ("", True),
-        ("IFEQ a", True),
-        ("ifeq b", False),
-        ("IFNE b", True),
-        ("IFNE a", False),
-        (f"IFDEQ {DIGEST_OF_A.upper()}", True),
-        (f"IFDNE {DIGEST_OF_A}", False),
-    ],
-)
-def test_a_key_goes_if_the_condition_holds(talk: Conversation, words: str, removed: bool) -> None:
-    talk.all("SET k a")
-    assert talk.do(f"DELEX k {words}") == b":%d\r\n" % removed
-    assert talk.events() == (["del k"] if removed else [])
-    assert talk.propagated() == (["DEL k"] if removed else [])
-    assert talk.do(f"DELEX missing {words}") == b":0\r\n"

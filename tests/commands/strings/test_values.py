@@ -6,7 +6,6 @@ import pytest
 
 from commands.strings import values
 from server.inprocess.server import InProcessServer
-from tests.commands.keys.conversation import Conversation
 
 # -- the others ----------------------------------------------------------------------------------
 
@@ -36,11 +35,3 @@ def test_very_many_keys_are_set_as_a_few_are(
         outcomes.append((outcome, server.propagated, server.instance.dirty))
     assert outcomes[0] == outcomes[1]
     assert outcomes[0][2] >= 21
-
-
-# -- MSETEX ----------------------------------------------------------------------------------------
-
-
-def test_the_keys_of_msetex_are_every_other_word(talk: Conversation) -> None:
-    reply = talk.do("COMMAND GETKEYS MSETEX 2 a 1 b 2 NX")
-    assert reply == b"*2\r\n$1\r\na\r\n$1\r\nb\r\n"
