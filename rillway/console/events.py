@@ -264,7 +264,7 @@ class Tail:
         is_there = await self._link.call(self._db, "TYPE", self.key) == b"stream"
         if self._is_there and not is_there:
             self._last_id, self._added = "0-0", 0
-            self._send(encode("gone", {"text": "This stream is not there any more."}))
+            self._send(encode("gone", {"text": "This stream was deleted."}))
         self._is_there = is_there
 
     def _adapt(self, entries: list[Entry]) -> None:

@@ -34,7 +34,7 @@ from storage.stream import Stream
 
 
 def pending_entries(client: Client, group: Group, ids: Iterable[EntryID]) -> list[PendingEntry]:
-    """Those of the entries that are pending, each once, to be written down when they are not."""
+    """Return the pending entries among `ids`, without duplicates, to journal once acknowledged."""
     if client.replays:
         return []
     found = (group.pending.get(entry_id) for entry_id in dict.fromkeys(ids))

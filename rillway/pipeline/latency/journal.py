@@ -31,7 +31,7 @@ class NoJournal(Exception):
 
 def find_journal(connection: Connection, stream: str) -> str:
     """Return the key of a stream's journal. Raises NoJournal, StreamMissing, ServerError."""
-    check_there(connection, stream, remedy="--journal reads the journal of one that is gone")
+    check_there(connection, stream, remedy="--journal reads the journal of a deleted stream")
     try:
         key = as_map(connection.call("XINFO", "POLICY", stream)).get(b"ack-journal")
     except ServerError as error:

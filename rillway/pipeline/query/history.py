@@ -418,8 +418,8 @@ def _fix(
             history.archived = replace(history.archived, typed=history.typed)
     if state is not None and len(state.epochs) > 1 and epochs == ALL:
         history.notes.append(
-            f"{stream} has {len(state.epochs)} epochs, and this has the entries of all of them: "
-            "--epochs current leaves out what the present one does not follow from"
+            f"{stream} has {len(state.epochs)} epochs, and the result has the entries of all: "
+            "--epochs current keeps only the history that leads to the present one"
         )
     history.notes += [] if table is None else _expired(table, stream, first)
     return history

@@ -40,7 +40,7 @@ def streams_to_read(
     `one_is_enough`: one existing stream suffices: a partition exists from its first entry on.
     """
     if chosen.fail_if_missing:
-        remedy = "option failIfMissing=false reads it once it is there"
+        remedy = "option failIfMissing=false reads it once it exists"
         names = chosen.streams
         if one_is_enough:
             facts = all_facts(connection, names)
@@ -50,7 +50,7 @@ def streams_to_read(
 
 
 def check_there(
-    connection: Connection, *names: str, remedy: str = "--allow-missing goes on without it"
+    connection: Connection, *names: str, remedy: str = "--allow-missing continues without it"
 ) -> None:
     """Check that streams exist. Raises StreamMissing, with `remedy` as advice, and ServerError."""
     check_kinds(connection, kinds_of(connection, names), remedy)

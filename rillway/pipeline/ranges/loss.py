@@ -32,7 +32,7 @@ class DataLost(Exception):
     """Entries to be read no longer exist; the message says which and how many."""
 
 
-GO_ON = "option failOnDataLoss=false goes on with what is left"
+GO_ON = "option failOnDataLoss=false continues with the rest"
 
 
 class LossPolicy:
@@ -56,9 +56,7 @@ class LossPolicy:
 
     def diverged(self, text: str, instead: str) -> None:
         """Raise DataLost for a diverged history, or log it and `instead`, what is done instead."""
-        text = (
-            f"{text}: it was created again, or a replica has taken over that had not got everything"
-        )
+        text = f"{text}: it was created again, or a replica without its last entries has taken over"
         if self.fails:
             raise DataLost(f"{text} (option failOnDataLoss=false {instead})")
         self.unclear(f"{text}; {instead}")
@@ -79,8 +77,8 @@ def check_start(policy: LossPolicy, stream: str, start: Position, facts: StreamF
         policy.lost(f"{read}, but the stream is gone")
     elif (ends := regress(start, facts)) is not None:
         policy.lost(
-            f"{read}, but {ends}: it was created again, or a replica has taken over "
-            "that had not got everything"
+            f"{read}, but {ends}: it was created again, or a replica without its last "
+            "entries has taken over"
         )
     elif start.n is None:
         if facts.first_id > start.id and facts.trimmed:

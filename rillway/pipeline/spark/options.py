@@ -182,7 +182,7 @@ def source_options(raw: Mapping[str, str]) -> SourceOptions:
     take.refuse_both("endingOffsets", "endingTimestamp")
     group_name = take("groupName", _name)
     if start == GROUP and group_name is None:
-        raise OptionError("startingOffsets=group needs groupName; of another group: group:NAME")
+        raise OptionError("startingOffsets=group needs groupName; group:NAME names another group")
     options = SourceOptions(
         url=take_url(take),
         streams=streams or (),
@@ -217,8 +217,8 @@ def source_options(raw: Mapping[str, str]) -> SourceOptions:
     unknown = sorted(set(options.columns or ()) - set(COLUMNS))
     if unknown and options.mode not in OWN_SCHEMA_MODES:
         raise OptionError(
-            f"columns: there is no column {', '.join(unknown)}; of an entry's fields, "
-            "schemaMode=columns makes columns"
+            f"columns: there is no column {', '.join(unknown)}; schemaMode=columns "
+            "makes columns of an entry's fields"
         )
     if options.payload_field is not None and options.mode != JSON_MODE:
         raise OptionError("payloadField goes with schemaMode=json")

@@ -185,7 +185,7 @@ def reason_of(error: BaseException) -> str:
     """Return what is wrong with a file, as a short part of a sentence."""
     text = str(error) or type(error).__name__
     if isinstance(error, FileNotFoundError):
-        return "it is not there"
+        return "it is missing"
     if isinstance(error, PermissionError) or "Permission denied" in text:
         return "it cannot be read: permission denied"
     is_cut = isinstance(error, json.JSONDecodeError | UnicodeDecodeError)

@@ -68,7 +68,7 @@ def test_a_stream_that_is_deleted_is_said_to_be_gone(page: Page, orders: Any) ->
     page.goto("/s/0/orders")
     expect(page.locator("tr[data-key='12-0']")).to_be_visible()
     orders.delete("orders")
-    expect(page.locator("#notice")).to_contain_text("not there any more")
+    expect(page.locator("#notice")).to_contain_text("was deleted")
     page.goto(GROUP)
     expect(page.get_by_role("heading", level=1)).to_contain_text("404")
 
