@@ -14,7 +14,7 @@ from tests.support.programs.redis_cli import split_line
 from tests.support.programs.servers import RunningServer
 from tests.support.resp import Reply, RespClient, parse
 
-pytestmark = [pytest.mark.compat, pytest.mark.edge]
+pytestmark = pytest.mark.compat
 
 COMPARED = (8, 2)  # the version of the Redis here
 CASES = [
