@@ -1,9 +1,9 @@
 """The parser of a sub-command's arguments: argparse, with errors that say what to write instead.
 
 An unknown option is reported before a missing one, with the nearest known option; for -p and
---port, which redis-cli and `rillway serve` take, with the equivalent --url. Options
-cannot be shortened: what a script writes today must not become ambiguous with a new option. All
-errors of usage end the process with status 2.
+--port, which redis-cli and `rillway serve` take, with the equivalent --url. Options cannot be
+shortened: what a script writes today must not become ambiguous with a new option. All errors of
+usage end the process with status 2.
 """
 
 from __future__ import annotations

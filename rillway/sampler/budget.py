@@ -1,10 +1,10 @@
 """Limits a sampler to a given share of the server's time.
 
-After a batch that took the server t seconds, the next one is sent t / share seconds later. TIME is
-the first and the last request of a batch, which measures t, except for reading the requests,
-writing the replies and waking up: with these, 48 requests took Redis 8.2 1.9 to 2.5 times as long,
-and Rillway 1.6 to 2.3 times. The round trip is an upper limit, and the only measure if TIME is
-refused. It is no better estimate: with a busy server or machine most of it is waiting, and the
+After a batch that took the server t seconds, the next one is sent t / share seconds later. To
+measure t, the first and the last request of a batch are TIME. That leaves out the time to wake up,
+to read the requests and to write the replies: with it, a batch of 48 requests took Redis 8.2 1.9 to
+2.5 times as long, and Rillway 1.6 to 2.3 times. The round trip is an upper limit, and the only
+measure if TIME is refused. It is no better estimate: with a busy server or machine most of it is waiting, and the
 shortest PING does not measure that.
 """
 

@@ -1,4 +1,4 @@
-"""Progress of the demo: `rillway top` on a terminal, then bars; elsewhere lines."""
+"""Progress of the demo: on a terminal `rillway top`, then bars; otherwise lines."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def make_bars(total: int) -> DemoProgress:
 
 
 class ScreenProgress:
-    """Progress on the screen of top; after it is closed, by another display made then.
+    """Progress on the screen of `rillway top`, and in bars or lines after it is closed.
 
     Messages are printed when the screen is closed, by q or at the end.
     """
