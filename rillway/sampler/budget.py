@@ -4,8 +4,8 @@ After a batch that took the server t seconds, the next one is sent t / share sec
 measure t, the first and the last request of a batch are TIME. That leaves out the time to wake up,
 to read the requests and to write the replies: with it, a batch of 48 requests took Redis 8.2 1.9 to
 2.5 times as long, and Rillway 1.6 to 2.3 times. The round trip is an upper limit, and the only
-measure if TIME is refused. It is no better estimate: with a busy server or machine most of it is waiting, and the
-shortest PING does not measure that.
+measure if TIME is refused. It is no better estimate: with a busy server or machine most of it is
+waiting, and the shortest PING does not measure that.
 """
 
 from __future__ import annotations
