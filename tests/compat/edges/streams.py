@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 
 from tests.compat.commands.odd_ids import scripts as odd_id_scripts
-from tests.compat.edges.sets import SET_EDGES
 
 GROUP = re.compile(r"\{([^}]*)\}")
 RANGE = re.compile(r"(\d+)\.\.(\d+)")
@@ -666,5 +665,15 @@ EDGES = {
     **TRANSACTIONS,
     **KEYS_AND_TEXT,
     **odd_id_scripts(),
-    **SET_EDGES,
+    "numbers as texts": """
+        ZADD z 1 a 16 b 0.5 c
+        ZCOUNT z {0x1 | (0x1 | " 1" | "( 1" | +1 | (+1 | 1. | .5 | 1e1 | 1e400 | 1e-400 | nan} 100
+        ZCOUNT z {inf | -infinity | INF | (inf | 1_0 | "1 " | 0x1p3 | - | (- | 1e+ | 1e+1 | ""} 100
+        RPUSH l 1 {0x1 | "-0x2" | " 3" | "3 " | 1e400 | 1e-400} ; SORT l ; DEL l
+        RPUSH l 1 {nan | +1 | "" | .5 | inf} ; SORT l ; DEL l
+        GEOADD g 0.0001 0.0001 near -0.0001 -0.0001 west 179.5 85 far 0 0 zero
+        GEOPOS g near west far zero
+        GEOSEARCH g FROMLONLAT 0 0 BYRADIUS 100 km ASC WITHCOORD
+        EVAL "return redis.set_repl()" 0
+    """,
 }
