@@ -67,4 +67,6 @@ class Conversation(Speaker):
         """The requests propagated since the last look, each as one line."""
         requests = [argv for _, unit in self.server.propagated for argv in unit]
         self.server.propagated.clear()
-        return [shlex.join(word.decode() for word in argv) for argv in requests]
+        return [
+            shlex.join(word.decode(errors="backslashreplace") for word in argv) for argv in requests
+        ]
