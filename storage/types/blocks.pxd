@@ -209,6 +209,10 @@ cdef inline bytes new_bytes(Py_ssize_t size):
     return PyBytes_FromStringAndSize(NULL, size)
 
 
+cdef inline bytes filled(bytes made):
+    return made
+
+
 cdef inline Py_ssize_t bulk_bytes(Py_ssize_t size) noexcept:
     return bulk_size(size)
 

@@ -174,6 +174,11 @@ def new_bytes(size: int) -> bytearray:
     return bytearray(size)
 
 
+def filled(made: bytearray) -> bytes:
+    """Return the reply, once the memory of `new_bytes` is written; compiled, the same object."""
+    return bytes(made)
+
+
 def bulk_bytes(size: int) -> int:
     """What a text takes as a bulk string."""
     return len(b"$%d\r\n\r\n" % size) + size

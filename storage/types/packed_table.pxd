@@ -2,7 +2,8 @@
 
 from storage.memory cimport is_at, move_bytes, put_bytes
 from storage.types.blocks cimport (
-    allocated, block_at, bulk_bytes, bytes_at, clear, copy_record, drop, exists, free_block, free_codes, free_directory,
+    allocated, block_at, bulk_bytes, bytes_at, clear, copy_record, drop, exists, filled, free_block,
+    free_codes, free_directory,
     home_slot, keep, keep_again, kept, move_slots, new_block, new_bytes, new_codes, new_directory,
     no_directory, nth_slot, number_at, object_bytes, part_of, put_block, put_bulk, put_number, resized,
 )

@@ -69,6 +69,7 @@ if not cython.compiled:
         copy_record,
         drop,
         exists,
+        filled,
         free_block,
         free_codes,
         free_directory,
@@ -187,7 +188,7 @@ def bulk_at(text: cython.p_const_uchar, start: cython.Py_ssize_t, size: cython.P
     made = new_bytes(bulk_bytes(size))
     out: cython.p_uchar = made
     put_bulk(out, 0, text, start, size)
-    return bytes(made)
+    return filled(made)
 
 
 def bulks_bytes(
@@ -648,7 +649,7 @@ class PackedTable(Value):
             block = self._segment(entry)
             at = put_bulks(self._kind, out, at, block, parts)
             entry += self._span(block)
-        return bytes(made)
+        return filled(made)
 
     def filtered(
         self, others: Sequence[PackedTable], are_in: cython.bint, limit: int
