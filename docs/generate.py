@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import commands.catalogue  # noqa: F401  (declares every command)
 from commands.config.absent_features import ABSENT, FEATURES, VALUES

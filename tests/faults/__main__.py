@@ -11,6 +11,7 @@ Tests run interpreted: what is changed need not be compiled. Exit status: 0 if e
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -35,10 +36,18 @@ def run(tree: Path, words: list[str]) -> tuple[int, str]:
     argv = [sys.executable, "-m", "pytest", "-x", "-q", "--hypothesis-profile=quick"]
     argv += ["-p", "no:cacheprovider", *words]
     try:
-        ran = subprocess.run(argv, cwd=tree, capture_output=True, text=True, timeout=SECONDS)
+        ran = subprocess.run(
+            argv, cwd=tree, env=_plain(), capture_output=True, text=True, timeout=SECONDS
+        )
     except subprocess.TimeoutExpired:
         return A_TEST_FAILED, f"it hangs: no end within {SECONDS} s"
     return ran.returncode, (ran.stdout + ran.stderr)[-2000:]
+
+
+def _plain() -> dict[str, str]:
+    """The environment without what names other modules than those of the tree."""
+    ours = ("PYTHONPATH", "PYTHONSAFEPATH", "SERVED")
+    return {name: value for name, value in os.environ.items() if name not in ours}
 
 
 def tracked(root: Path) -> list[str]:
