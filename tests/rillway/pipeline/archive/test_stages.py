@@ -29,7 +29,7 @@ TABLE: dict[Event, tuple[Stage | None, ...]] = {
 }
 
 
-@pytest.mark.parametrize(("event", "place"), product(Event, range(len(Stage))))
+@pytest.mark.parametrize(("event", "place"), [*product(Event, range(len(Stage)))])
 def test_each_event_has_one_outcome_at_each_stage(event: Event, place: int) -> None:
     stage = (U, R, A, N, F, C, X)[place]
     assert TRANSITIONS.get((stage, event)) is TABLE[event][place]
