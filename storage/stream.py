@@ -471,7 +471,7 @@ class Stream(Value):
         removed = 0
         if first.live <= most:
             count, removed = self._nodes.count_droppable(most, self.length)
-            self._drop_first_nodes(count, removed, discard)
+            self.drop_nodes(0, count, removed, discard)
         if not approximate and removed < surplus:
             removed += self._drop_first_entries(surplus - removed)
         return removed
@@ -502,7 +502,7 @@ class Stream(Value):
             count, removed = self._nodes.count_whole(count, limit)
         elif count:
             removed = self._nodes.count_live(count, self.length)
-        self._drop_first_nodes(count, removed, discard)
+        self.drop_nodes(0, count, removed, discard)
         first = self._nodes.peek_first()
         if not approximate and first is not None and first.key < min_id:
             removed += self._drop_first_entries(self._nodes.open(first).count_below(min_id))
@@ -559,10 +559,10 @@ class Stream(Value):
             self._take(node, ids)
         return removed
 
-    def _drop_first_nodes(self, count: int, entries: int, discard: Discard | None) -> None:
-        """Drop the first `count` nodes, which hold `entries` live entries."""
+    def drop_nodes(self, place: int, count: int, entries: int, discard: Discard | None) -> None:
+        """Drop `count` nodes from a place in the order on; they hold `entries` live entries."""
         if count:
-            removed_data = self._nodes.drop_first(count)
+            removed_data = self._nodes.drop(place, count)
             self._find_tail()
             self.length -= entries
             if discard is not None:

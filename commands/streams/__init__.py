@@ -2,7 +2,7 @@
 
 add:           XADD
 trim:          XTRIM, and the trimming options of XADD
-delete:        XDEL, XDELEX, and what deletions do with the references of groups
+delete:        XDEL, XDELEX, XDELRANGE, and what deletions do with the references of groups
 ranges:        XRANGE, XREVRANGE, XLEN, XSPLIT
 read:          XREAD, and the form of the request and the reply that XREADGROUP shares
 request_cache: recently parsed requests

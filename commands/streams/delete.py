@@ -1,27 +1,34 @@
-"""XDEL and XDELEX: entries are removed from anywhere in a stream (Redis 8.2).
+"""XDEL, XDELEX (Redis 8.2) and XDELRANGE: entries are removed from anywhere in a stream.
 
 What a deletion does with the references of groups:
 
-    [KEEPREF | DELREF | ACKED]              XADD, XTRIM
-    [KEEPREF | DELREF | ACKED] IDS n id...  XDELEX, XACKDEL
+    [KEEPREF | DELREF | ACKED]                       XADD, XTRIM
+    [KEEPREF | DELREF | ACKED] IDS n id...           XDELEX, XACKDEL
+    start end [COUNT n] [KEEPREF | DELREF | ACKED]   XDELRANGE
 
 KEEPREF leaves the entry pending in its groups, DELREF removes it from every PEL, and ACKED deletes
 only entries that every group was given and has acknowledged.
+
+XDELRANGE is Rillway's own: XDEL of all entries in a range, or of the first `n` of them. In memory
+it drops whole nodes. It is propagated in words that Redis 7.0 knows. If the stream begins with the
+removed entries, these are two requests, whatever their number: XTRIM, and XSETID for the greatest
+deleted ID, which a trim does not change. Otherwise they are XDELs with all IDs.
 """
 
 from __future__ import annotations
 
 from commands.core import notifications
-from commands.core.arguments import parse_int
+from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
 from commands.core.registry import FAST, WRITE, command, one_key
 from commands.streams.groups.delivery import group_changed, propagate_removals
-from commands.streams.ids import ascending, parse_all
+from commands.streams.ids import ascending, parse_all, parse_range_end, parse_range_start
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
-from storage.entries.entry_id import EntryID
-from storage.groups.group import References
+from storage.entries.entry_id import EntryID, format_id
+from storage.groups.group import References, Traces
+from storage.range_deletion import RangeDeletion
 from storage.stream import Stream
 
 POLICIES = {
@@ -135,3 +142,59 @@ def entries_deleted(client: Client, key: bytes, deleted: int) -> None:
     if deleted:
         client.modified(key, deleted)
         client.notify(notifications.STREAM, b"xdel", key)
+
+
+# -- XDELRANGE ---------------------------------------------------------------------------------
+
+
+@command("XDELRANGE", arity=-4, flags=WRITE, keys=one_key(b"RW", b"DELETE"))
+def xdelrange(client: Client, argv: Request) -> bytes:
+    """Integer: the number of entries removed. Rillway's own."""
+    key = argv[1]
+    start, end = parse_range_start(argv[2]), parse_range_end(argv[3])
+    most, references = _parse_range_options(argv)
+    stream: Stream | None = client.lookup_stream_for_write(key)
+    if stream is None:
+        return replies.ZERO
+    deletion = RangeDeletion(stream, start, end, most, references)
+    traces = Traces()
+    is_propagated = bool(client.instance.propagation.sinks)
+    ids = list(deletion.ids()) if is_propagated and not deletion.is_head else []
+    deletion.apply(traces, client.instance.background_work.discard)
+    if deletion.count and deletion.is_head:
+        _propagate_head(client, key, stream)
+    propagate_removals(client, key, traces.dropped, ids)
+    if traces.dropped:
+        group_changed(client, key)
+    entries_deleted(client, key, deletion.count)
+    return replies.integer(deletion.count)
+
+
+def _parse_range_options(argv: Request) -> tuple[int, References]:
+    """The most entries to remove, and what becomes of references. Raises ReplyError."""
+    most: int | None = None
+    references: References | None = None
+    arguments = Arguments(argv, 4)
+    while arguments:
+        word = arguments.next_keyword()
+        if word in POLICIES and references is None:
+            references = POLICIES[word]
+        elif word == b"COUNT" and arguments:
+            if most is not None:
+                raise errors.specified_twice(word)
+            most = arguments.next_int(errors.COUNT_NOT_POSITIVE, 1)
+        else:
+            raise ReplyError(errors.SYNTAX)
+    return most or INT64_MAX, references or References.KEEP
+
+
+def _propagate_head(client: Client, key: bytes, stream: Stream) -> None:
+    """The removal of the first entries, after it."""
+    if stream.length:
+        client.propagate(b"XTRIM", key, b"MINID", b"=", format_id(stream.first_id))
+    else:
+        client.propagate(b"XTRIM", key, b"MAXLEN", b"=", b"0")
+    client.propagate(
+        b"XSETID", key, format_id(stream.last_id), b"ENTRIESADDED", b"%d" % stream.entries_added,
+        b"MAXDELETEDID", format_id(stream.max_deleted_id),
+    )  # fmt: skip

@@ -473,16 +473,21 @@ class NodeList:
         self._return_to_lender()
         return nodes
 
+    def drop(self, place: int, count: int) -> RemovedData:
+        """Remove `count` nodes from a place in the order on; return them as data to free."""
+        if not place:
+            return self.drop_first(count)
+        removed_data = RemovedData()
+        start, end = self._head + place, self._head + place + count
+        former_bytes: cython.longlong = self._span_bytes(start - 1, end + 1)
+        removed_data.add(self._nodes[start:end], NODE_ITEMS)
+        del self._keys[start:end], self._nodes[start:end]
+        self._counted_bytes += self._span_bytes(start - 1, start + 1) - former_bytes
+        return removed_data
+
     def remove(self, node: Node) -> None:
         """Remove a node from anywhere."""
-        if node is self.peek_first():
-            self.drop_first()
-            return
-        index = self._index(node.key)
-        former_bytes: cython.longlong = self._span_bytes(index - 1, index + 2)
-        del self._keys[index]
-        del self._nodes[index]
-        self._counted_bytes += self._span_bytes(index - 1, index + 1) - former_bytes
+        self.drop(self._index(node.key) - self._head, 1)
 
     @cython.cfunc
     def _index(self, entry_id: EntryID) -> cython.Py_ssize_t:

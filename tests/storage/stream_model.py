@@ -207,6 +207,21 @@ class StreamModel:
                     group.drop(entry_id)
         return removed
 
+    def delete_range(self, start: int, end: int, count: int, references: References) -> list[int]:
+        """The first `count` entries of a range; returns their IDs."""
+        deleted: list[int] = []
+        for entry in self.range(start, end, -1):
+            is_kept = references is References.ACKED and self.is_referenced(entry.entry_id)
+            if not is_kept and len(deleted) < count:
+                deleted.append(entry.entry_id)
+                self.delete(entry.entry_id)
+        if references is References.DELETE:
+            reached = deleted[-1] if len(deleted) == count else end
+            for group in self.groups.values():
+                for entry_id in [i for i in group.pending if start <= i <= reached]:
+                    group.drop(entry_id)
+        return deleted
+
     # -- groups --------------------------------------------------------------------------------
 
     def estimate_entries_read(self, entry_id: int) -> int:

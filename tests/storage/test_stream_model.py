@@ -14,8 +14,9 @@ from hypothesis.stateful import (
 )
 
 from storage.entries.entry_id import MAX_ID, MIN_ID, EntryIDs, format_id
-from storage.groups.group import MAX_DELIVERIES, Consumer, Group, References
+from storage.groups.group import MAX_DELIVERIES, Consumer, Group, References, Traces
 from storage.nodes.frozen_node import FrozenNode
+from storage.range_deletion import RangeDeletion
 from storage.stream import (
     MAX_COUNT,
     Stream,
@@ -115,6 +116,19 @@ class StreamMachine(RuleBasedStateMachine):
         ids = sorted({self.some_id(data), self.some_id(data)} | chosen)
         expected = [entry_id for entry_id in ids if self.model.delete(entry_id)]
         assert self.stream.delete_all(ids) == expected
+
+    @rule(data=st.data(), count=st.sampled_from([1, 3, 10, 25, 1000]), references=REFERENCES)
+    def delete_range(self, data: st.DataObject, count: int, references: References) -> None:
+        start, end = self.some_id(data), self.some_id(data)
+        known = [entry.entry_id for entry in self.model.entries()]
+        deletion = RangeDeletion(self.stream, start, end, count, references)
+        removed = list(deletion.ids())
+        deletion.apply(Traces())
+        assert removed == self.model.delete_range(start, end, count, references)
+        assert deletion.count == len(removed)
+        if removed:
+            assert deletion.last_id == removed[-1]
+            assert deletion.is_head == (removed == known[: len(removed)])
 
     @rule(
         surplus=st.sampled_from([0, 1, 1, 2, 3, 5, 9, 10, 11, 50]),

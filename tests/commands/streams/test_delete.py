@@ -1,4 +1,4 @@
-"""XDEL and XDELEX."""
+"""XDEL, XDELEX and XDELRANGE."""
 
 from __future__ import annotations
 
@@ -220,3 +220,142 @@ def test_xdelex_notifies_and_propagates_as_xdel_does(
     assert groups.raw("EXEC") == b"*-1\r\n"
     info = groups.fields("XINFO STREAM s")
     assert (info["max-deleted-entry-id"], info["recorded-first-entry-id"]) == (b"3-1", b"2-1")
+
+
+# -- XDELRANGE ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def long(server: InProcessServer) -> Talk:
+    """Ten entries in nodes of three. Group one acknowledged all but 2-1, two all up to 6-1."""
+    server.instance.config.stream_node_max_entries = 3
+    client = Talk(server)
+    client.all(*(f"XADD s {n}-1 f v" for n in range(1, 11)))
+    client.all("XGROUP CREATE s one 0", "XGROUP CREATE s two 0")
+    client.all("XREADGROUP GROUP one c STREAMS s >", "XREADGROUP GROUP two c COUNT 7 STREAMS s >")
+    client.all("XACK s one 1-1 3-1 4-1 5-1 6-1 7-1 8-1 9-1 10-1")
+    client.all("XACK s two 1-1 2-1 3-1 4-1 5-1 6-1")
+    return client
+
+
+def left(client: Talk) -> list[int]:
+    return [int(text.partition("-")[0]) for text in client.ids("s")]
+
+
+@pytest.mark.parametrize(
+    ("words", "remaining"),
+    [
+        ("- +", []),
+        ("4 6", [1, 2, 3, 7, 8, 9, 10]),
+        ("(4-1 (6-1", [1, 2, 3, 4, 6, 7, 8, 9, 10]),
+        ("2 9", [1, 10]),
+        ("5 5", [1, 2, 3, 4, 6, 7, 8, 9, 10]),
+        ("- + COUNT 4", [5, 6, 7, 8, 9, 10]),
+        ("3 + count 5", [1, 2, 8, 9, 10]),
+        ("6 4", list(range(1, 11))),
+        ("11 +", list(range(1, 11))),
+        ("- 0", list(range(1, 11))),
+    ],
+)
+def test_a_range_is_removed(long: Talk, words: str, remaining: list[int]) -> None:
+    assert long.do(f"XDELRANGE s {words}") == 10 - len(remaining)
+    assert left(long) == remaining
+    assert long.do("XLEN s") == len(remaining)
+    assert long.do("XPENDING s one")[0] == 1
+
+
+def test_the_greatest_deleted_id_is_that_of_the_range(long: Talk) -> None:
+    long.do("XDELRANGE s 4 6")
+    assert long.fields("XINFO STREAM s")["max-deleted-entry-id"] == b"6-1"
+    long.do("XDELRANGE s - 2")
+    assert long.fields("XINFO STREAM s")["max-deleted-entry-id"] == b"6-1"
+    assert long.do("XDELRANGE s - +") == 5
+    info = long.fields("XINFO STREAM s")
+    assert (info["max-deleted-entry-id"], info["entries-added"]) == (b"10-1", 10)
+
+
+def test_delref_drops_what_is_pending_in_the_range(long: Talk) -> None:
+    assert long.do("XDELRANGE s - 3 DELREF") == 3
+    assert long.do("XPENDING s one")[0] == 0
+    assert long.do("XPENDING s two")[0] == 1
+
+
+def test_delref_with_a_count_drops_references_up_to_the_last_entry_it_removes(long: Talk) -> None:
+    long.do("XDEL s 2-1")
+    assert long.do("XDELRANGE s - + COUNT 1 DELREF") == 1
+    assert long.do("XPENDING s one")[0] == 1
+    assert long.do("XDELRANGE s - + COUNT 1 DELREF") == 1
+    assert long.do("XPENDING s one")[0] == 0
+
+
+def test_acked_removes_what_no_group_needs(long: Talk) -> None:
+    assert long.do("XDELRANGE s - + ACKED") == 5
+    assert left(long) == [2, 7, 8, 9, 10]
+    long.do("XACK s one 2-1")
+    assert long.do("XDELRANGE s - + ACKED COUNT 3") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "effects"),
+    [
+        ("- 4", ["XTRIM s MINID = 5-1", "XSETID s 10-1 ENTRIESADDED 10 MAXDELETEDID 4-1"]),
+        ("- +", ["XTRIM s MAXLEN = 0", "XSETID s 10-1 ENTRIESADDED 10 MAXDELETEDID 10-1"]),
+        ("3 5", ["XDEL s 3-1 4-1 5-1"]),
+        ("3 5 DELREF", ["XDEL s 3-1 4-1 5-1"]),
+        ("6 + DELREF", ["XACK s two 7-1", "XDEL s 6-1 7-1 8-1 9-1 10-1"]),
+        ("- 2 ACKED", ["XTRIM s MINID = 2-1", "XSETID s 10-1 ENTRIESADDED 10 MAXDELETEDID 1-1"]),
+        ("- + ACKED", ["XDEL s 1-1 3-1 4-1 5-1 6-1"]),
+        ("7 + ACKED", []),
+    ],
+)
+def test_a_range_is_propagated_in_words_that_every_redis_knows(
+    long: Talk, propagated: list[str], words: str, effects: list[str]
+) -> None:
+    long.do(f"XDELRANGE s {words}")
+    if len(effects) > 1:
+        effects = ["MULTI", *effects, "EXEC"]
+    assert propagated == effects
+
+
+def test_a_range_is_one_event_and_fails_a_transaction_that_watches_the_key(
+    long: Talk, server: InProcessServer, events: list[tuple[str, str]]
+) -> None:
+    long.do("WATCH s")
+    other = Talk(server)
+    assert other.do("XDELRANGE s 20 +") == 0
+    assert events == []
+    assert other.do("XDELRANGE s 3 5") == 3
+    assert events == [("xdel", "s")]
+    long.do("MULTI")
+    assert long.raw("EXEC") == b"*-1\r\n"
+
+
+def test_a_wrong_word_of_a_range_is_refused_before_the_key_is_looked_up(long: Talk) -> None:
+    long.do("SET string v")
+    for words, error in (
+        ("x +", INVALID_ID),
+        ("- (", INVALID_ID),
+        ("(18446744073709551615-18446744073709551615 +", "ERR invalid start ID for the interval"),
+        ("- (0-0", "ERR invalid end ID for the interval"),
+        ("- + COUNT 0", "ERR COUNT must be > 0"),
+        ("- + COUNT x", "ERR COUNT must be > 0"),
+        ("- + COUNT 9223372036854775808", "ERR COUNT must be > 0"),
+        ("- + COUNT 1 COUNT 1", "ERR COUNT specified multiple times"),
+        ("- + COUNT", "ERR syntax error"),
+        ("- + LIMIT 1", "ERR syntax error"),
+        ("- + DELREF ACKED", "ERR syntax error"),
+    ):
+        for key in ("s", "missing", "string"):
+            assert long.error(f"XDELRANGE {key} {words}") == error
+    assert long.do("XDELRANGE missing - +") == 0
+    assert long.error("XDELRANGE string - +").startswith("WRONGTYPE ")
+    assert len(left(long)) == 10
+
+
+def test_a_waiter_gets_entries_that_the_same_cycle_removes_as_a_range(
+    client: Talk, server: InProcessServer
+) -> None:
+    reader = Talk(server)
+    reader.raw("XREAD BLOCK 0 STREAMS s $")
+    client.pipeline("XADD s 4-1 f v", "XDELRANGE s - +")
+    assert reader.received()[0][1][0][0] == b"4-1"

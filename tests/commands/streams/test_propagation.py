@@ -18,6 +18,8 @@ from tests.commands.streams.talk import Talk
 from tests.support.examples import examples
 
 IDS = st.sampled_from(["1-1", "2-1", "3-1", "4-1", "5-1", "6-1", "7-1"])
+STARTS = st.sampled_from(["-", "2", "(3-1", "5-1"])
+ENDS = st.sampled_from(["+", "3", "(5-1", "6-1"])
 GROUPS = st.sampled_from(["g", "h"])
 CONSUMERS = st.sampled_from(["a", "b"])
 POLICIES = st.sampled_from(["", "KEEPREF", "DELREF", "ACKED"])
@@ -38,6 +40,8 @@ REQUESTS = st.one_of(
     drawn("XTRIM s {1} {0}", POLICIES, TRIMS.flatmap(lambda trim: drawn(trim, COUNTS))),
     drawn("XDEL s {}", IDS),
     drawn("XDELEX s {} IDS 1 {}", POLICIES, IDS),
+    drawn("XDELRANGE s {} {} COUNT {} {}", STARTS, ENDS, st.integers(1, 9).map(str), POLICIES),
+    drawn("XDELRANGE s {} {} {}", STARTS, ENDS, POLICIES),
     drawn("XACK s {} {}", GROUPS, IDS),
     drawn("XACKDEL s {} {} IDS 2 {} {}", GROUPS, POLICIES, IDS, IDS),
     drawn("XNACK s {} {} IDS 2 {} {}", GROUPS, MODES, IDS, IDS),
