@@ -540,6 +540,8 @@ XGROUP_NO_KEY = (
     b"ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want"
     b" to use the MKSTREAM option to create an empty stream automatically."
 )
+KEEPPENDING_WITH_TRANSFER = b"ERR KEEPPENDING and TRANSFER at the same time are not compatible"
+TRANSFER_TO_ITSELF = b"ERR TRANSFER requires another consumer"
 ENTRIESREAD_NEGATIVE = b"ERR value for ENTRIESREAD must be positive or -1"
 COUNT_NOT_POSITIVE = b"ERR COUNT must be > 0"
 IDS_NOT_POSITIVE = b"ERR Number of IDs must be a positive integer"

@@ -381,19 +381,30 @@ class Stream(Value):
         """
         self.unpack(ids)
         deleted: list[EntryID] = []
+        for node, there in self._find_all(ids):
+            self._take(node, there)
+            deleted += there
+        if deleted:
+            self.max_deleted_id = max(self.max_deleted_id, deleted[-1])
+        return deleted
+
+    def existing(self, ids: list[EntryID]) -> list[EntryID]:
+        """The IDs of entries that there are, among these ascending IDs."""
+        return [entry_id for _, there in self._find_all(ids) for entry_id in there]
+
+    def _find_all(self, ids: list[EntryID]) -> Iterator[tuple[Node, list[EntryID]]]:
+        """The nodes that can hold these ascending IDs, each with those that it has.
+
+        A node may be changed before the next one is asked for.
+        """
         done = 0
         while done < len(ids):
             node = self._nodes.find(ids[done])
             end = done + 1
             if node is not None:
                 end = max(end, bisect_right(ids, node.highest_id, done))
-                there = _among(node, ids[done:end])
-                self._take(node, there)
-                deleted += there
+                yield node, _among(node, ids[done:end])
             done = end
-        if deleted:
-            self.max_deleted_id = max(self.max_deleted_id, deleted[-1])
-        return deleted
 
     def unpack(self, ids: list[EntryID]) -> None:
         """Unpack the nodes of these ascending IDs. Raises DamagedNode before anything changes."""

@@ -24,7 +24,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from enum import Enum
-from itertools import accumulate, compress
+from itertools import accumulate, compress, groupby
+from operator import itemgetter
 
 import cython
 
@@ -380,6 +381,13 @@ class Group:
             if are_moved:
                 self._order.add(delivery_ms, part)
         return counts
+
+    def transfer(self, rows: list[Row], consumer: Consumer) -> None:
+        """Give pending entries to `consumer`; their delivery times and counts stay."""
+        for delivery_ms, alike in groupby(rows, itemgetter(2)):
+            part = list(alike)
+            ids, counts = [row[0] for row in part], [row[3] for row in part]
+            self.pending.hand_over(ids, consumer, delivery_ms, counts, become_strays=False)
 
     def release(self, entry: PendingEntry, delivery_count: int) -> None:
         """Take a pending entry from its owner, for anyone to claim at once (XNACK).

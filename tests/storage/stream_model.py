@@ -273,6 +273,11 @@ class StreamModel:
             group.claim(entry.entry_id, consumer, now_ms, 1)
         return [entry.entry_id for entry in delivered]
 
+    def transfer(self, name: bytes, consumer: bytes, heir: bytes) -> None:
+        for pending in self.groups[name].pending.values():
+            if pending.consumer == consumer:
+                pending.consumer = heir
+
     def delete_consumer(self, name: bytes, consumer: bytes) -> int:
         group = self.groups[name]
         mine = [i for i, pending in group.pending.items() if pending.consumer == consumer]

@@ -356,6 +356,19 @@ class StreamMachine(RuleBasedStateMachine):
                 group.add(entry_id, None, self.now_ms, count)
             model.release(entry_id, count)
 
+    @rule(name=GROUPS, consumer=CONSUMERS, heir=CONSUMERS)
+    def transfer(self, name: bytes, consumer: bytes, heir: bytes) -> None:
+        """XGROUP DELCONSUMER with TRANSFER, without the deletion."""
+        pair = self.groups(name)
+        if pair is None or consumer not in pair[0].consumers or consumer == heir:
+            return
+        group, model = pair
+        rows = list(group.consumers[consumer].pending.rows_from(MIN_ID))
+        there = self.stream.existing([row[0] for row in rows])
+        assert there == [row[0] for row in rows if row[0] in self.stream]
+        group.transfer(rows, self.consumer(group, model, heir))
+        self.model.transfer(name, consumer, heir)
+
     @rule(name=GROUPS)
     def destroy_group(self, name: bytes) -> None:
         if name in self.model.groups:

@@ -1,15 +1,38 @@
-"""XGROUP: the groups of a stream and their consumers (Redis 7.4)."""
+"""XGROUP: the groups of a stream and their consumers (Redis 7.4).
+
+    XGROUP DELCONSUMER key group consumer [KEEPPENDING | TRANSFER to]
+
+The options are Rillway's own: the consumer's pending entries are released, as XNACK does, with the
+delivery counts that they have, or they become another consumer's, with their times and counts.
+Both are propagated as XCLAIMs before the deletion, in the same transaction.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby, islice
+from operator import itemgetter
 
 from commands.core import notifications
 from commands.core.arguments import Arguments
 from commands.core.client import Client
-from commands.core.registry import DENYOOM, LOADING, STALE, WRITE, command, one_key
+from commands.core.registry import (
+    DENYOOM,
+    LOADING,
+    STALE,
+    WRITE,
+    command,
+    one_key,
+    propagate_carried,
+)
 from commands.documentation import help_reply
-from commands.streams.groups.delivery import group_changed, new_consumer
+from commands.streams.groups.delivery import (
+    group_changed,
+    new_consumer,
+    propagate_consumer,
+    propagate_delivery,
+    propagate_release,
+)
 from commands.streams.idempotence import new_stream
 from commands.streams.ids import parse_open, parse_strict
 from commands.streams.lookup import group_of
@@ -17,8 +40,9 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
-from storage.entries.entry_id import MIN_ID
-from storage.groups.group import UNKNOWN, Group
+from storage.entries.entry_id import MIN_ID, EntryIDs
+from storage.groups.group import UNKNOWN, Consumer, Group
+from storage.groups.pending_block import Row
 from storage.keyspace.database import Database
 from storage.stream import Stream, set_entries_read
 
@@ -31,13 +55,20 @@ HELP = (
     b"      How many entries up to <id> were ever added (for replicas and files).",
     b"CREATECONSUMER <key> <groupname> <consumer>",
     b"    Add a consumer to a group.",
-    b"DELCONSUMER <key> <groupname> <consumer>",
-    b"    Take a consumer out of a group, with all that is pending for it.",
+    b"DELCONSUMER <key> <groupname> <consumer> [option]",
+    b"    Take a consumer out of a group, with all that is pending for it. Options:",
+    b"    * KEEPPENDING",
+    b"      Release what is pending, for any consumer to claim (Rillway's own).",
+    b"    * TRANSFER consumer",
+    b"      Give it to another consumer (Rillway's own).",
     b"DESTROY <key> <groupname>",
     b"    Remove a group.",
     b"SETID <key> <groupname> <id|$> [ENTRIESREAD entries_read]",
     b"    Let a group continue after another <id>.",
 )
+
+# The number of pending entries that change their owner in one request.
+PENDING_AT_ONCE = 1000
 
 
 @record
@@ -162,20 +193,92 @@ def xgroup_createconsumer(client: Client, argv: Request) -> bytes:
     return replies.ONE
 
 
-@command("XGROUP DELCONSUMER", arity=5, flags=WRITE, keys=one_key(b"RW", b"DELETE", at=2))
+@command("XGROUP DELCONSUMER", arity=-5, flags=WRITE, keys=one_key(b"RW", b"DELETE", at=2))
 def xgroup_delconsumer(client: Client, argv: Request) -> bytes:
-    """Integer: the number of pending entries that went with it. Source: Redis 7.4."""
-    key = argv[2]
+    """Integer: the number of entries that were pending for it. Source: Redis 7.4."""
+    keeps, heir_name = _parse_departure(argv)
+    key, name = argv[2], argv[4]
     stream = _stream_at(client, key)
     group = group_of(stream, key, argv[3])
-    if argv[4] not in group.consumers:
+    consumer = group.consumers.get(name)
+    if consumer is None:
         return replies.ZERO
+    pending = consumer.pending_count
+    if keeps:
+        _release_pending(client, key, stream, group, consumer)
+    elif heir_name is not None:
+        _transfer_pending(client, key, stream, group, consumer, heir_name)
+    if keeps and not name:  # a Redis has the released entries as those of the empty name
+        propagate_carried(client, *argv[:5])
+    elif len(argv) > 5:
+        client.propagate(*argv[:5])
     tasks = client.instance.background_work
-    dropped = group.delete_consumer(argv[4], tasks.discard)
-    if dropped:
+    if group.delete_consumer(name, tasks.discard):
         tasks.tidy(_tidied(client.db, key, stream, group))
     _changed(client, key, b"xgroup-delconsumer")
-    return replies.integer(dropped)
+    return replies.integer(pending)
+
+
+def _parse_departure(argv: Request) -> tuple[bool, bytes | None]:
+    """Whether to release the pending entries, and which consumer gets them. Raises ReplyError."""
+    keeps, heir_name = False, None
+    arguments = Arguments(argv, 5)
+    while arguments:
+        option = arguments.next_keyword()
+        if option == b"KEEPPENDING" and not keeps:
+            keeps = True
+        elif option == b"TRANSFER" and arguments and heir_name is None:
+            heir_name = arguments.next()
+        else:
+            raise errors.wrong_arity(b"xgroup|delconsumer")  # as a Redis, which has no options
+    if keeps and heir_name is not None:
+        raise ReplyError(errors.KEEPPENDING_WITH_TRANSFER)
+    if heir_name == argv[4]:
+        raise ReplyError(errors.TRANSFER_TO_ITSELF)
+    return keeps, heir_name
+
+
+def _deliverable(stream: Stream, consumer: Consumer) -> Iterator[list[Row]]:
+    """A consumer's pending entries in batches, each of which may change its owner.
+
+    Without those whose content was deleted: XCLAIM would drop them, on this server and on others.
+    """
+    start = MIN_ID
+    while rows := list(islice(consumer.pending.rows_from(start), PENDING_AT_ONCE)):
+        there = set(stream.existing([row[0] for row in rows]))
+        yield [row for row in rows if row[0] in there]
+        if len(rows) < PENDING_AT_ONCE:
+            return
+        start = rows[-1][0] + 1
+
+
+def _release_pending(
+    client: Client, key: bytes, stream: Stream, group: Group, consumer: Consumer
+) -> None:
+    """Release what is pending for a consumer, with its delivery counts (KEEPPENDING)."""
+    is_propagated = bool(client.instance.propagation.sinks)
+    for rows in filter(None, _deliverable(stream, consumer)):
+        counts = [row[3] for row in rows]
+        group.release_all(rows, counts)
+        if is_propagated:
+            propagate_release(client, key, stream, group, [row[0] for row in rows], counts)
+        client.signal_key_as_ready(key)
+
+
+def _transfer_pending(
+    client: Client, key: bytes, stream: Stream, group: Group, consumer: Consumer, heir_name: bytes
+) -> None:
+    """Give what is pending for a consumer to another one, created if need be (TRANSFER)."""
+    heir = group.consumers.get(heir_name)
+    if heir is None:
+        heir = new_consumer(client, key, group, heir_name)
+        propagate_consumer(client, key, group, heir)
+    is_propagated = bool(client.instance.propagation.sinks)
+    for rows in _deliverable(stream, consumer):
+        group.transfer(rows, heir)
+        for (delivery_ms, count), alike in groupby(rows, itemgetter(2, 3)) if is_propagated else ():
+            ids = EntryIDs.of([row[0] for row in alike])
+            propagate_delivery(client, key, group, heir, ids, delivery_ms, count)
 
 
 def _tidied(db: Database, key: bytes, stream: Stream, group: Group) -> Iterator[None]:

@@ -56,6 +56,8 @@ REQUESTS = st.one_of(
     drawn("XGROUP SETID s {} {} ENTRIESREAD 1{}", GROUPS, IDS, COUNTS),
     drawn("XSETID s {}-9 ENTRIESADDED 1{}", IDS.map(lambda text: text[0]), COUNTS),
     drawn("XGROUP DELCONSUMER s {} {}", GROUPS, CONSUMERS),
+    drawn("XGROUP DELCONSUMER s {} {} KEEPPENDING", GROUPS, CONSUMERS),
+    st.sampled_from([f"XGROUP DELCONSUMER s g {w}" for w in ("a TRANSFER b", "b TRANSFER c")]),
     st.sampled_from(["XCFGSET s IDMP-MAXSIZE 1", "XCFGSET s IDMP-MAXSIZE 9"]),
     st.sampled_from(["XCFGSET s ACK-JOURNAL j ACK-JOURNAL-MAXLEN 2", "DEL j", "SET j v"]),
 )

@@ -172,6 +172,124 @@ def test_a_deleted_consumer_takes_its_pending_entries_with_it(client: Talk) -> N
     assert client.do("XPENDING s g")[0] == 0
 
 
+@pytest.fixture
+def busy(client: Talk, server: InProcessServer) -> Talk:
+    """Consumer c has 1-1, delivered twice, then 2-1 and 3-1, delivered once, and d nothing."""
+    client.all("XADD s 3-1 f v", "XGROUP CREATECONSUMER s g d")
+    client.all("XREADGROUP GROUP g c COUNT 1 STREAMS s >", "XCLAIM s g c 0 1-1")
+    server.advance(100)
+    client.all("XREADGROUP GROUP g c STREAMS s >")
+    server.advance(50)
+    return client
+
+
+def test_keeppending_releases_entries_with_their_delivery_counts(
+    busy: Talk, events: list[tuple[str, str]]
+) -> None:
+    assert busy.raw("XGROUP DELCONSUMER s g c KEEPPENDING") == b":3\r\n"
+    assert events == [("xgroup-delconsumer", "s")]
+    released = [[b"1-1", b"", -1, 2], [b"2-1", b"", -1, 1], [b"3-1", b"", -1, 1]]
+    assert busy.do("XPENDING s g - + 9") == released
+    assert [c[1] for c in busy.do("XINFO CONSUMERS s g")] == [b"d"]
+    claimed = busy.do("XREADGROUP GROUP g d CLAIM 99999 STREAMS s >")[0][1]
+    assert [entry[0] for entry in claimed] == [b"1-1", b"2-1", b"3-1"]
+
+
+def test_keeppending_wakes_a_reader_that_claims(busy: Talk, server: InProcessServer) -> None:
+    reader = Talk(server)
+    reader.raw("XREADGROUP GROUP g d BLOCK 0 CLAIM 99999 STREAMS s >")
+    busy.do("XGROUP DELCONSUMER s g c KEEPPENDING")
+    assert [entry[0] for entry in reader.received()[0][1]] == [b"1-1", b"2-1", b"3-1"]
+
+
+def test_transfer_changes_the_owner_and_neither_times_nor_counts(
+    busy: Talk, events: list[tuple[str, str]]
+) -> None:
+    assert busy.raw("XGROUP DELCONSUMER s g c TRANSFER d") == b":3\r\n"
+    assert events == [("xgroup-delconsumer", "s")]
+    theirs = [[b"1-1", b"d", 150, 2], [b"2-1", b"d", 50, 1], [b"3-1", b"d", 50, 1]]
+    assert busy.do("XPENDING s g - + 9") == theirs
+    assert busy.do("XINFO CONSUMERS s g")[0][3] == 3
+
+
+def test_transfer_creates_the_other_consumer(
+    busy: Talk, events: list[tuple[str, str]], propagated: list[str]
+) -> None:
+    assert busy.do("XGROUP DELCONSUMER s g d TRANSFER new") == 0
+    assert events == [("xgroup-createconsumer", "s"), ("xgroup-delconsumer", "s")]
+    assert propagated == [
+        "MULTI", "XGROUP CREATECONSUMER s g new", "XGROUP DELCONSUMER s g d", "EXEC",
+    ]  # fmt: skip
+    assert busy.do("XGROUP DELCONSUMER s g nobody TRANSFER newer") == 0
+    assert sorted(c[1] for c in busy.do("XINFO CONSUMERS s g")) == [b"c", b"new"]
+
+
+@pytest.mark.parametrize("option", ["KEEPPENDING", "TRANSFER d"])
+def test_entries_without_content_go_with_their_consumer(busy: Talk, option: str) -> None:
+    busy.do("XDEL s 2-1")
+    assert busy.do(f"XGROUP DELCONSUMER s g c {option}") == 3
+    assert [row[0] for row in busy.do("XPENDING s g - + 9")] == [b"1-1", b"3-1"]
+
+
+def test_a_transfer_is_propagated_as_claims_in_one_transaction(
+    busy: Talk, propagated: list[str], server: InProcessServer
+) -> None:
+    first, later = server.now_ms - 150, server.now_ms - 50
+    busy.do("XGROUP DELCONSUMER s g c TRANSFER d")
+    assert propagated == [
+        "MULTI",
+        f"XCLAIM s g d 0 1-1 TIME {first} RETRYCOUNT 2 FORCE JUSTID LASTID 3-1",
+        f"XCLAIM s g d 0 2-1 3-1 TIME {later} RETRYCOUNT 1 FORCE JUSTID LASTID 3-1",
+        "XGROUP DELCONSUMER s g c",
+        "EXEC",
+    ]
+
+
+def test_a_release_is_propagated_as_claims_of_the_empty_name_in_one_transaction(
+    busy: Talk, propagated: list[str]
+) -> None:
+    busy.do("XGROUP DELCONSUMER s g c KEEPPENDING")
+    plain = [request for request in propagated if not request.startswith("ECHO ")]
+    assert plain == [
+        "MULTI",
+        "XCLAIM s g  0 1-1 TIME 0 RETRYCOUNT 2 FORCE JUSTID",
+        "XCLAIM s g  0 2-1 3-1 TIME 0 RETRYCOUNT 1 FORCE JUSTID",
+        "XGROUP DELCONSUMER s g c",
+        "EXEC",
+    ]
+    assert len(propagated) == len(plain) + 3  # each release, and that it is not a consumer's
+
+
+def test_a_consumer_without_a_name_can_release_its_entries(busy: Talk) -> None:
+    busy.client.execute("XGROUP", "DELCONSUMER", "s", "g", "c", "TRANSFER", "")
+    assert busy.client.execute("XGROUP", "DELCONSUMER", "s", "g", "", "KEEPPENDING") == b":3\r\n"
+    assert busy.do("XPENDING s g - + 1") == [[b"1-1", b"", -1, 2]]
+
+
+def test_more_entries_than_one_request_takes_are_released_and_transferred(
+    client: Talk, server: InProcessServer
+) -> None:
+    for _ in range(1100):
+        client.do("XADD s * f v")
+    client.do("XREADGROUP GROUP g c STREAMS s >")
+    assert client.do("XGROUP DELCONSUMER s g c TRANSFER d") == 1102
+    assert client.do("XGROUP DELCONSUMER s g d KEEPPENDING") == 1102
+    assert client.do("XPENDING s g")[0] == 1102
+
+
+def test_what_the_options_of_a_deletion_refuse(busy: Talk) -> None:
+    for words, error in (
+        ("KEEPPENDING TRANSFER d", "KEEPPENDING and TRANSFER at the same time are not compatible"),
+        ("TRANSFER d KEEPPENDING", "KEEPPENDING and TRANSFER at the same time are not compatible"),
+        ("transfer c", "TRANSFER requires another consumer"),
+        ("TRANSFER", "wrong number of arguments for 'xgroup|delconsumer' command"),
+        ("TRANSFER d TRANSFER e", "wrong number of arguments for 'xgroup|delconsumer' command"),
+        ("KEEPPENDING KEEPPENDING", "wrong number of arguments for 'xgroup|delconsumer' command"),
+    ):
+        assert busy.error(f"XGROUP DELCONSUMER missing g c {words}") == f"ERR {error}"
+    assert busy.do("XPENDING s g")[0] == 3
+
+
 # -- all of them -------------------------------------------------------------------------------
 
 
