@@ -34,6 +34,7 @@ from storage.keyspace.database import Database
 from storage.nodes.frozen_node import Node
 from storage.nodes.listpack_node import ListpackNode
 from storage.nodes.node_list import AnyNode
+from storage.policies.rows import STATISTICS, rows_of
 from storage.stream import Stream
 from storage.types.hashes import HashValue
 from storage.types.lists import ListValue
@@ -124,6 +125,9 @@ def _stream_parts(stream: Stream, now_ms: int) -> Iterator[bytes]:
         yield from _idempotence_parts(stream, stream.idempotence, now_ms)
     if (journal := stream.ack_journal) is not None:
         yield _joined(b"ack-journal", journal.key) + _numbers(journal.max_length)
+    for row in rows_of(stream):
+        if row[0] not in STATISTICS:
+            yield _joined(b"policy", *row)
 
 
 def _group_parts(stream: Stream, group: Group) -> Iterator[bytes]:

@@ -26,6 +26,7 @@ cdef class Stream(Value):
     cdef Tally _tally
     cdef public object idempotence
     cdef public object ack_journal
+    cdef public object policy
     cdef public NodeList _nodes
     cdef public OpenNode _tail
     cdef public object _shape

@@ -46,6 +46,7 @@ from storage.nodes.listpack_node import DamagedNode, ListpackNode
 from storage.nodes.node_list import AnyNode, NodeList, radix_node_count
 from storage.nodes.open_node import EntryBuffer, OpenNode
 from storage.nodes.ranges import RangeSnapshot, Run, partition
+from storage.policies.stream_policy import StreamPolicy
 from storage.redis_format.listpack_elements import has_names
 from storage.types.value import Value
 
@@ -78,6 +79,7 @@ class Stream(Value):
         "last_id",
         "length",
         "max_deleted_id",
+        "policy",
     )
 
     type_name = b"stream"
@@ -93,6 +95,7 @@ class Stream(Value):
         self._tally: Tally = Tally()  # the memory of the groups
         self.idempotence: Idempotence | None = None  # None until there is an ID to remember
         self.ack_journal: AckJournal | None = None  # None unless acknowledgements are logged
+        self.policy: StreamPolicy | None = None  # None unless it or one of its groups has one
         self._tail: OpenNode | None = None  # the last node, if it is open
         # The first node, how many entries it had, and the first ID, when that was looked up.
         self._first_node: FrozenNode | None = None
@@ -702,6 +705,8 @@ class Stream(Value):
             twin.idempotence = self.idempotence.copy()
         if self.ack_journal is not None:
             twin.ack_journal = self.ack_journal.copy()
+        if self.policy is not None:
+            twin.policy = self.policy.copy()
         return twin
 
     def use_cache(self, cache: EntryCache) -> None:
@@ -734,6 +739,8 @@ class Stream(Value):
             size += self.idempotence.memory_bytes()
         if self.ack_journal is not None:
             size += _JOURNAL_BYTES + allocated_bytes(self.ack_journal.key)
+        if self.policy is not None:
+            size += self.policy.memory_bytes()
         return size
 
 

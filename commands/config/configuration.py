@@ -299,6 +299,8 @@ class Configuration(EncodingLimits):
     stream_node_max_entries: int = directive(Integer(0, INT64_MAX), "100")
     stream_idmp_duration: int = directive(Integer(1, 86400), "100")
     stream_idmp_maxsize: int = directive(Integer(1, 10000), "100")
+    # Rillway's own: ms after a start or a promotion before which no delivery is past its deadline.
+    policy_grace_ms: int = directive(Integer(0, 86_400_000), "5000")
     # the other collections
     hash_max_listpack_entries: int = directive(
         Integer(0, INT64_MAX), "512", alias="hash-max-ziplist-entries"

@@ -115,8 +115,8 @@ class Feature(Protocol):
 State = TypeVar("State", bound=Feature)
 # Called with a database, a key of it that has changed, and the client that did it.
 KeyObserver: TypeAlias = Callable[[Database, bytes, Any], None]
-# By the type of a value: what a family does with one that is stored at a key.
-STORED: dict[type[Value], Callable[[Any, Any], None]] = {}
+# By the type of a value: what a family does with one that is stored at a key of a database.
+STORED: dict[type[Value], list[Callable[[Any, Database, bytes, Any], None]]] = {}
 
 
 class Receiver(Protocol):
@@ -252,9 +252,8 @@ class Instance:
         old = db.get(key) if notifies else None
         value.access_ms = self.now_ms
         db.set(key, value)
-        keep = STORED.get(type(value))
-        if keep is not None:
-            keep(self, value)
+        for keep in STORED.get(type(value), ()):
+            keep(self, db, key, value)
         if self.ready_keys.awaited:
             self.ready_keys.signal(db.index, key)
         if notifies:

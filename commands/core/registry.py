@@ -223,6 +223,9 @@ class Command:
 # By lower-case name; containers included. A server's own names: commands/core/registry.py.
 COMMANDS: dict[bytes, Command] = {}
 
+# Requests that only carriers have, by name as it is written there: clients cannot send them.
+CARRIED: dict[bytes, Command] = {}
+
 
 def find(words: Request | list[bytes], by_name: Mapping[bytes, Command]) -> Command | None:
     """The command or sub-command of a request, in any spelling; None if there is none.
@@ -279,6 +282,27 @@ def command(
             defers_ready_keys=defers_ready_keys,
         )
         _register(name, declared)
+        return handler
+
+    return declare
+
+
+def carried_command(name: str, *, arity: int) -> Callable[[Handler], Handler]:
+    """Declare the decorated function as the handler of a write that only carriers have.
+
+    Its first argument is a key. The handler must call `changed` or `modified`, so that a replica's
+    replicas get the carrier, too.
+    """
+
+    def declare(handler: Handler) -> Handler:
+        CARRIED[name.encode()] = Command(
+            name=name.encode(),
+            fullname=name.lower().encode(),
+            handler=handler,
+            arity=arity,
+            flags=WRITE,
+            keys=one_key(b"RW", b"UPDATE"),
+        )
         return handler
 
     return declare
@@ -362,7 +386,9 @@ def carried(client: Client, argv: Request) -> tuple[Command, Argv] | None:
         raise ReplyError(b"ERR " + str(error).encode()) from None
     if request is None:
         return None
-    command = client.instance.feature(CommandTable).find_replayed(request)
+    command = CARRIED.get(request[0])
+    if command is None:
+        command = client.instance.feature(CommandTable).find_replayed(request)
     if command is None or not command.flags & WRITE or not command.accepts(len(request)):
         raise ReplyError(b"ERR Rillway's own state is unknown here: '%b'" % request[0][:128])
     return command, request

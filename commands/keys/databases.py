@@ -16,6 +16,7 @@ from commands.core.instance import Instance
 from commands.core.registry import DENYOOM, FAST, WRITE, command, one_key, two_keys
 from commands.core.services import Services
 from commands.keys.existence import find, parse_database
+from commands.streams.policies.timer import PolicyTimer
 from commands.transactions.watched_keys import Watchers
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -92,6 +93,7 @@ def _swap(instance: Instance, first: Database, second: Database) -> None:
     first.swap_content(second)
     for db in (first, second):
         instance.ready_keys.signal_all(db.index)
+    instance.feature(PolicyTimer).begin()
 
 
 def _fail_watchers(instance: Instance, db: Database, replacement: Database) -> None:

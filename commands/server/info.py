@@ -24,6 +24,7 @@ from commands.core.registry import (
 )
 from commands.documentation import help_reply
 from commands.server.info_sections import ONLY_WHEN_ASKED_FOR, SECTIONS, TITLES
+from commands.streams.policies.timer import PolicyTimer
 from protocol import replies
 from protocol.request import Request
 
@@ -43,6 +44,8 @@ def info(client: Client, argv: Request) -> bytes:
     wanted = {name for word in words for name in _GROUPS.get(word, {word})}
     if "tls" in wanted and not client.instance.host.facts().certificates:
         wanted.discard("tls")  # Redis has no such section
+    if "policies" not in words and not client.instance.feature(PolicyTimer).is_used:
+        wanted.discard("policies")  # the same
     texts = [section_text(client.instance, name) for name in SECTIONS if name in wanted]
     return replies.verbatim("\r\n".join(texts).encode("utf-8", "surrogateescape"), client.resp)
 

@@ -23,6 +23,7 @@ from commands.eviction.eviction import scripting_figures
 from commands.pubsub.registry import PubSub, is_subscribed
 from commands.replication.roles import buffers, replication
 from commands.server.memory import human, memory_figures
+from commands.streams.policies.timer import PolicyTimer
 from commands.transactions.watched_keys import WatchedKeys, Watchers
 from protocol.request import IS_COMPILED
 from storage.keyspace.database import Database
@@ -523,6 +524,21 @@ SIZE_DISTRIBUTIONS = {
 }
 
 
+def policies(instance: Instance) -> Iterator[Field]:
+    """What streams do by themselves, by their policies. Rillway's own."""
+    timer = instance.feature(PolicyTimer)
+    counts, streams = timer.counts, timer.streams()
+    yield "streams_with_policy", len(streams)
+    yield "groups_with_policy", 0
+    yield "scheduled_entries", 0
+    yield "redelivered_total", counts.redelivered
+    yield "dead_lettered_total", counts.dead_lettered
+    yield "dead_letter_failures", counts.dead_letter_failures
+    yield "retention_removed_total", counts.retention_removed
+    yield "retention_paused", int(not timer.is_steady)
+    yield "policy_steps_us", counts.steps_us
+
+
 def keysizes(instance: Instance) -> Iterator[Field]:
     """A histogram of the sizes of keys: bytes of strings, items of others, in powers of two.
 
@@ -564,6 +580,7 @@ SECTIONS: dict[str, Section] = {
     "latencystats": latencystats,
     "cluster": cluster,
     "keyspace": keyspace,
+    "policies": policies,
     "keysizes": keysizes,
 }
 TITLES = {"cpu": "CPU", "tls": "TLS"}  # the others begin with a capital letter

@@ -7,6 +7,7 @@ ranges:        XRANGE, XREVRANGE, XLEN, XSPLIT
 read:          XREAD, and the form of the request and the reply that XREADGROUP shares
 request_cache: recently parsed requests
 groups/:       consumer groups
+policies/:     what streams and groups do by themselves
 info:          XINFO
 settings:      XCFGSET, XSETID
 idempotence:   entries that are sent twice, XIDMPRECORD

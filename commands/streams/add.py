@@ -22,6 +22,7 @@ from commands.core.services import Services
 from commands.streams.delete import POLICIES
 from commands.streams.idempotence import Idempotency, new_stream, parse_idempotency, remember
 from commands.streams.ids import id_bulk, parse_strict
+from commands.streams.policies.timer import note
 from commands.streams.trim import Trim, TrimOptions
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -296,6 +297,8 @@ def append_entry(
         instance.node_max_bytes,
     )
     written(client, key, _EVENTS, b"xadd")
+    if stream.policy is not None:
+        note(client, key, stream)
     return reply
 
 

@@ -26,6 +26,7 @@ from protocol.request import Request
 from protocol.requests import Argv
 from storage.entries.entry_id import EntryID
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence, automatic_iid
+from storage.keyspace.database import Database
 from storage.stream import Stream
 
 
@@ -147,10 +148,10 @@ class IdempotenceWatch:
                 self.watch(idempotence)
 
 
-def _watch_stored(instance: Instance, stream: Stream) -> None:
+def _watch_stored(instance: Instance, db: Database, key: bytes, stream: Stream) -> None:
     """A stream is stored at a key; it may be a copy."""
     if stream.idempotence is not None:
         instance.feature(IdempotenceWatch).watch(stream.idempotence)
 
 
-STORED[Stream] = _watch_stored
+STORED.setdefault(Stream, []).append(_watch_stored)

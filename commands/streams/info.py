@@ -308,26 +308,6 @@ def _full_consumer(consumer: Consumer, listing: Listing, count: int, resp: int) 
     )
 
 
-# -- XINFO POLICY ------------------------------------------------------------------------------
-
-
-@command("XINFO POLICY", arity=3, flags=READONLY, keys=one_key(b"RO", b"ACCESS", at=2))
-def xinfo_policy(client: Client, argv: Request) -> bytes:
-    """Map; empty without a policy.
-
-    The other sub-commands keep to Redis's fields, because typed clients fail on unknown ones.
-    """
-    journal = _stream_at(client, argv[2]).ack_journal
-    if journal is None:
-        return _fields(client.resp)
-    return _fields(
-        client.resp,
-        ack_journal=replies.bulk(journal.key),
-        ack_journal_maxlen=replies.integer(journal.max_length),
-        ack_journal_skipped=replies.integer(journal.skipped),
-    )
-
-
 # -- XINFO GROUPS and CONSUMERS ----------------------------------------------------------------
 
 

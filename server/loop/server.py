@@ -24,6 +24,7 @@ from commands.core.client import Client
 from commands.core.gates import GATE_BUSY
 from commands.core.host import ProcessFacts
 from commands.core.instance import Instance
+from commands.streams.policies.timer import PolicyTimer
 from server import user_files
 from server.allocator import FreeMemory
 from server.log_file import BoundedLog
@@ -147,6 +148,8 @@ class Server:
             environment.now_ms,
             environment.elapsed_us,
         )
+        self.policies = self.instance.feature(PolicyTimer)
+        self.policies.elapsed_us, self.policies.wake = environment.elapsed_us, self.cycle.wake
         self.dispatcher.script_runs.schedule = environment.call_soon
         self.free_memory = environment.free_memory()
         self.background_scheduler = BackgroundScheduler(
@@ -252,6 +255,7 @@ class Server:
             expire_fields(instance, EXPIRE_LIMIT)
             expire_keys(instance, EXPIRE_LIMIT)
             forget_idempotent_ids(instance, FORGET_LIMIT)
+            self.policies.run()  # the alarm knows of no jump of the clock
             count_memory(instance)
             self._keep_limit()
             self.background_scheduler.tick()
@@ -295,8 +299,10 @@ class Server:
             self.cycle.wake()
 
     def _arm_timer(self) -> None:
-        """Set the timer to the earliest deadline or retry time of a blocked client."""
+        """Set the timer to the earliest deadline or retry time of a client, or work of a policy."""
         alarm_ms = self.instance.feature(BlockedClients).next_alarm_ms()
+        if self.policies.heap and (due_ms := self.policies.next_ms()) is not None:
+            alarm_ms = due_ms if alarm_ms is None else min(alarm_ms, due_ms)
         if alarm_ms == self._timer_ms:
             return
         if self._timer is not None:
@@ -314,6 +320,7 @@ class Server:
         self.begin_event()
         self.dispatcher.waiters.retry_due(self.instance.now_ms)
         self.dispatcher.waiters.expire(self.instance.now_ms - self.environment.grain_ms)
+        self.policies.run()
         self.cycle.wake()
 
     def begin_event(self) -> None:

@@ -23,6 +23,7 @@ from commands.core.gates import GATE_READ_ONLY, GATE_STALE
 from commands.core.server_state import NO_ID, UNKNOWN
 from commands.core.services import Services
 from commands.replication.replica_table import Replica, ReplicaTable
+from commands.streams.policies.timer import PolicyTimer
 from protocol import errors
 from protocol.errors import ReplyError
 from server.persistence.children import Children
@@ -83,6 +84,7 @@ class Replication:
         persistence = self._instance.persistence
         self._restore_history(persistence.loaded_history, persistence.dropped_on_load)
         persistence.dropped_on_load = []
+        self._instance.feature(PolicyTimer).begin_service()
         if self._state.is_replica:
             self.link.start()
 
@@ -205,6 +207,7 @@ class Replication:
             self.feed.start()
         self._review_gates()
         self.replicas.review()
+        instance.feature(PolicyTimer).begin_service()
 
     def _part_ways(self) -> None:
         """Begin a new history. This server's replicas reconnect, and ask by the old ID."""

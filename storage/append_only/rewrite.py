@@ -24,6 +24,7 @@ from storage.groups.pending_block import PendingEntry
 from storage.idempotence import Idempotence
 from storage.keyspace.database import Database
 from storage.nodes.listpack_node import ListpackNode
+from storage.policies.rows import rows_of
 from storage.stream import Stream
 from storage.types.hashes import HashValue
 from storage.types.lists import ListValue
@@ -90,6 +91,8 @@ def _rebuild_stream(key: bytes, stream: Stream, now_ms: int) -> Iterator[Argv]:
         yield from _rebuild_idempotence(key, stream, stream.idempotence, now_ms)
     if stream.ack_journal is not None:
         yield wrap(journal_request(key, stream.ack_journal))
+    for row in rows_of(stream):
+        yield wrap([b"XPOLICY", key, *row])
 
 
 def _entries(stream: Stream) -> Iterator[tuple[EntryID, list[bytes]]]:

@@ -53,5 +53,7 @@ EOF = 255
 # The AUX field in front of a stream that has a journal (storage/groups/ack_journal.py). Redis
 # passes over fields that it does not know, wherever they stand.
 ACK_JOURNAL = b"rillway-ack-journal"
+# AUX fields in front of a stream that has policies, some rows in each (storage/policies/rows.py).
+POLICY = b"rillway-policy"
 
 LOWEST_OPCODE = HASH_TEMPLATE

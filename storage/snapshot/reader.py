@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from storage.groups.ack_journal import AckJournal
+from storage.policies.rows import UnknownPolicy, restore_text
 from storage.redis_format.encoding_limits import EncodingLimits
 from storage.redis_format.primitives import (
     CHECKSUM_BYTES,
@@ -209,6 +210,7 @@ class SnapshotReader:
         self._idle_s: int | None = None
         self._frequency = 0
         self._ack_journal: AckJournal | None = None  # of the stream that follows
+        self._policy_texts: list[bytes] = []  # of the stream that follows
         self.version = read_header(self._cursor)
         self._decoders = decoders_of(self.version)
         self.end = self._cursor.position
@@ -390,6 +392,8 @@ class SnapshotReader:
         value.frequency, self._frequency = self._frequency, 0
         if isinstance(value, Stream):
             value.ack_journal, self._ack_journal = self._ack_journal, None
+            if self._policy_texts:
+                self._restore_policies(value, start)
         return SnapshotItem(self._db_index, key, value, expires_ms, idle_s, start)
 
     def _skip(self, code: int, start: int, key: bytes) -> None:
@@ -432,12 +436,23 @@ class SnapshotReader:
 
     def _read_aux(self, start: int) -> None:
         name, text = self._cursor.string(), self._cursor.string()
+        if name == opcodes.POLICY:
+            self._policy_texts.append(text)
+            return
         if name != opcodes.ACK_JOURNAL:
             self.aux[name] = text
             return
         try:
             self._ack_journal = AckJournal.from_text(text)
         except ValueError as error:
+            raise CorruptSnapshot(start, str(error)) from None
+
+    def _restore_policies(self, stream: Stream, start: int) -> None:
+        texts, self._policy_texts = self._policy_texts, []
+        try:
+            for text in texts:
+                restore_text(stream, text)
+        except UnknownPolicy as error:
             raise CorruptSnapshot(start, str(error)) from None
 
     def _read_foreign_opcode(self, code: int, start: int) -> None:

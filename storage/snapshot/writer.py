@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from storage.keyspace.database import Database
+from storage.policies.rows import texts_of
 from storage.redis_format.primitives import (
     NO_CHECKSUM,
     crc64,
@@ -124,8 +125,12 @@ def _write_database(
     sizes = encode_length(len(database)) + encode_length(len(expires))
     put(b"%c%b%c%b" % (opcodes.SELECT_DB, encode_length(database.index), opcodes.RESIZE_DB, sizes))
     for key, value in database.values.items():
-        if isinstance(value, Stream) and (journal := value.ack_journal) is not None:
-            put(_aux_field(opcodes.ACK_JOURNAL, journal.to_text()))
+        if isinstance(value, Stream):
+            if (journal := value.ack_journal) is not None:
+                put(_aux_field(opcodes.ACK_JOURNAL, journal.to_text()))
+            if value.policy is not None:
+                for text in texts_of(value):
+                    put(_aux_field(opcodes.POLICY, text))
         when_ms = expires.get(key)
         if when_ms is not None:
             put(b"%c%b" % (opcodes.EXPIRE_TIME_MS, when_ms.to_bytes(8, "little", signed=True)))

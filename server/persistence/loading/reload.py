@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from commands.core.instance import Instance
 from commands.scripting.evaluation import Scripting
+from commands.streams.policies.timer import PolicyTimer
 from server.persistence.files import Files
 from server.persistence.loading.loader import Loader
 
@@ -62,4 +63,5 @@ def _finish(instance: Instance) -> None:
     """Signal all keys to blocked clients, and count no changes since the last snapshot."""
     for db in instance.databases:
         instance.ready_keys.signal_all(db.index)
+    instance.feature(PolicyTimer).begin()
     instance.dirty = 0

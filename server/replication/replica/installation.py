@@ -15,6 +15,7 @@ from commands.connection.invalidation_table import TrackingTable
 from commands.core.instance import Instance
 from commands.scripting.evaluation import Scripting
 from commands.scripting.libraries import Libraries
+from commands.streams.policies.timer import PolicyTimer
 from commands.transactions.watched_keys import Watchers
 from protocol.errors import ReplyError
 from protocol.records import record
@@ -138,3 +139,4 @@ class Installation:
         instance.entry_cache.clear()
         instance.feature(Watchers).fail_all()
         instance.feature(TrackingTable).invalidate_all()
+        instance.feature(PolicyTimer).begin()

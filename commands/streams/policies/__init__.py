@@ -1,0 +1,7 @@
+"""Policies of streams and groups: what the server does by itself. Rillway's own.
+
+timer:     when the features act, one timer for all of them, on a primary only
+carrier:   how policies reach the append-only file and replicas
+report:    XINFO POLICY, and the section `policies` of INFO
+retention: which entries a stream keeps
+"""

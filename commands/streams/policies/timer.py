@@ -1,0 +1,297 @@
+"""When policies act: one timer for all features, streams and databases.
+
+A feature says when a stream wants its attention, and does what is due then:
+
+    class Retention:
+        def due_ms(self, timer, stream): ...     # Unix ms, at `timer.now_ms` or before: now; None
+        def work(self, turn, key, stream): ...   # until nothing is due or `turn.is_over()`
+
+    FEATURES.append(Retention())
+
+The timer is a heap of times, armed for streams that have a policy (`Stream.policy`), and only where
+a feature waits for a time. Whatever changes when that is calls `note`, which is cheap enough for
+every XADD to such a stream. Entries of the heap that no longer count are passed over when their
+time comes.
+
+Features act on a primary only: replicas, files that are loaded and a server whose writes are held
+back do nothing by themselves. `begin` arms the timer after loading, after a promotion, and wherever
+streams may have changed their places.
+
+Time is that of the policy clock: wall time in ms, but never before what it was. Set back, it makes
+things late, never early or twice. `is_steady` is False for ten minutes after wall time has outrun
+monotonic time by more than a minute: then nothing may be judged by its age.
+
+A feature acts by the turn's client, as a handler does. What belongs together is one unit of
+propagation (MULTI and EXEC); `turn.end_unit()` ends it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import traceback
+from collections.abc import Callable
+from typing import Protocol
+
+from commands.core.client import Client
+from commands.core.gates import GATE_BUSY, GATE_LOADING, KEEPING_GATES
+from commands.core.instance import STORED, Instance
+from commands.core.services import Services
+from protocol.records import entity
+from storage.keyspace.database import Database
+from storage.stream import Stream
+
+# How long one turn may take.
+TURN_US = 1000
+# What a stream waits for after a feature has failed on it.
+RETRY_MS = 60_000
+# A jump of the clock, and how long nothing is judged by its age after one.
+JUMP_MS = 60_000
+UNSTEADY_MS = 600_000
+# The ID of the client that acts; no real client has it.
+_CLIENT_ID = -2
+
+Place = tuple[int, bytes]  # (database index, key)
+
+
+class PolicyFeature(Protocol):
+    """What acts when its time has come."""
+
+    def due_ms(self, timer: PolicyTimer, stream: Stream) -> int | None:
+        """When the stream wants attention, by the policy clock; None if it need not be woken."""
+
+    def work(self, turn: Turn, key: bytes, stream: Stream) -> None:
+        """Do what is due; what is left when the turn is over is done in the next one."""
+
+
+# In the order in which they act on a stream.
+FEATURES: list[PolicyFeature] = []
+
+
+@entity
+class PolicyCounts:
+    """What policies have done since the start of the server, or CONFIG RESETSTAT."""
+
+    redelivered: int = 0
+    dead_lettered: int = 0
+    dead_letter_failures: int = 0
+    retention_removed: int = 0
+    steps_us: int = 0
+
+
+class Turn:
+    """The time in which features act, and the client by which they do."""
+
+    def __init__(self, timer: PolicyTimer, client: Client) -> None:
+        self.timer = timer
+        self.client = client
+        self.now_ms = timer.now_ms
+        self._end_us = timer.elapsed_us() + TURN_US
+
+    def is_over(self) -> bool:
+        """Return True if the others are to have their turn."""
+        return self.timer.elapsed_us() >= self._end_us
+
+    def end_unit(self) -> None:
+        """End a unit of propagation: what was propagated since the last one belongs together."""
+        self.client.propagates = False
+        propagation = self.client.instance.propagation
+        if not propagation.sinks:
+            propagation.drop()
+        elif propagation.requests:
+            propagation.end_unit()
+
+
+class PolicyTimer:
+    """The timer of one server."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.heap: list[tuple[int, int, bytes]] = []  # (Unix ms, database index, key)
+        self.counts = PolicyCounts()
+        self.now_ms = instance.now_ms  # of the policy clock
+        self.grace_until_ms = 0  # no deadline of a delivery is before this
+        self.unsteady_until_ms = 0
+        # Set by the server: monotonic time, and what makes it look at `next_ms` again.
+        self.elapsed_us: Callable[[], int] = lambda: 0
+        self.wake: Callable[[], object] = lambda: None
+        self._places: dict[Place, int | None] = {}  # of streams with policies: when they are due
+        self._instance = instance
+        self._client = Client(instance, _CLIENT_ID, instance.databases[0])
+        self._read_us: int | None = None  # monotonic time when the clock was last read
+
+    # -- the clock -----------------------------------------------------------------------------
+
+    def read_clock(self) -> int:
+        """The policy clock, moved on to what the server's clock says."""
+        wall_ms, elapsed_us = self._instance.now_ms, self.elapsed_us()
+        if self._read_us is not None:
+            passed_ms = (elapsed_us - self._read_us) // 1000
+            if wall_ms - self.now_ms > passed_ms + JUMP_MS:
+                self._report_jump(wall_ms - self.now_ms - passed_ms)
+                self.unsteady_until_ms = wall_ms + UNSTEADY_MS
+        if wall_ms >= self.now_ms:  # else it was set back: measured from here, it would jump later
+            self.now_ms, self._read_us = wall_ms, elapsed_us
+        return self.now_ms
+
+    @property
+    def is_steady(self) -> bool:
+        """False while the clock is not trusted, after a jump."""
+        return self.now_ms >= self.unsteady_until_ms
+
+    def _report_jump(self, jump_ms: int) -> None:
+        if self.is_used:
+            self._instance.host.log(
+                "warning",
+                f"The clock went {jump_ms // 1000} s ahead at once: retention by age pauses for"
+                f" {UNSTEADY_MS // 60_000} minutes",
+            )
+
+    # -- arming --------------------------------------------------------------------------------
+
+    @property
+    def may_act(self) -> bool:
+        """True on a primary, unless its writes are held back."""
+        instance = self._instance
+        if instance.replication.is_replica or instance.is_cron_paused:
+            return False
+        return not instance.gates & (KEEPING_GATES | GATE_LOADING | GATE_BUSY)
+
+    def next_ms(self) -> int | None:
+        """When `run` is to be called; None if nothing waits."""
+        return self.heap[0][0] if self.heap and self.may_act else None
+
+    def begin(self) -> None:
+        """Arm the timer for all streams there are: after loading, a promotion, and the like."""
+        self.heap.clear()
+        self._places.clear()
+        for db in self._instance.databases:
+            for key in db.streams.values():
+                stream = db.values[key]
+                if isinstance(stream, Stream) and stream.policy is not None:
+                    self.note(db.index, key, stream)
+
+    def begin_service(self) -> None:
+        """`begin` for a server that serves from now on, or becomes the primary."""
+        # Loading may have taken long, and the server has not read its clock since.
+        self.now_ms = max(self.now_ms, self._instance.host.clock_us() // 1000)
+        self._read_us = self.elapsed_us()
+        self.grace_until_ms = self.now_ms + self._instance.config.policy_grace_ms
+        self.begin()
+
+    def note(self, db_index: int, key: bytes, stream: Stream) -> None:
+        """When the stream wants attention may have changed."""
+        place = (db_index, key)
+        armed_ms = self._places.setdefault(place)
+        if armed_ms is not None and armed_ms <= self.now_ms:
+            return
+        if self._instance.replication.is_replica:
+            return
+        due_ms = self._due_ms(stream)
+        if due_ms is not None and (armed_ms is None or due_ms < armed_ms):
+            self._arm(place, due_ms)
+
+    def _due_ms(self, stream: Stream) -> int | None:
+        times = (feature.due_ms(self, stream) for feature in FEATURES)
+        return min((time for time in times if time is not None), default=None)
+
+    def _arm(self, place: Place, due_ms: int) -> None:
+        is_first = not self.heap or due_ms < self.heap[0][0]
+        self._places[place] = due_ms
+        heapq.heappush(self.heap, (due_ms, *place))
+        if is_first:
+            self.wake()
+
+    @property
+    def is_used(self) -> bool:
+        """True if any stream has had a policy lately."""
+        return bool(self._places)
+
+    def streams(self) -> list[Stream]:
+        """The streams with policies."""
+        found = []
+        for db_index, key in list(self._places):
+            stream = self._instance.databases[db_index].values.get(key)
+            if isinstance(stream, Stream) and stream.policy is not None:
+                found.append(stream)
+            else:
+                del self._places[db_index, key]
+        return found
+
+    # -- acting --------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Do what is due, for a turn. The server has read its clock."""
+        now_ms = self.read_clock()
+        if not self.heap or self.heap[0][0] > now_ms or not self.may_act:
+            return
+        start_us = self.elapsed_us()
+        turn = Turn(self, self._client)
+        while self.heap and self.heap[0][0] <= now_ms:
+            due_ms, db_index, key = heapq.heappop(self.heap)
+            if self._places.get((db_index, key)) == due_ms:
+                self._act(turn, self._instance.databases[db_index], key)
+                if turn.is_over():
+                    break
+        self.counts.steps_us += self.elapsed_us() - start_us
+
+    def _act(self, turn: Turn, db: Database, key: bytes) -> None:
+        """Let all features act on a stream, and arm the timer for it again."""
+        place = (db.index, key)
+        self._places[place] = None
+        stream = self._stream_at(db, key)
+        if stream is None:
+            del self._places[place]
+            return
+        turn.client.db = db
+        db.memory.note(stream)
+        try:
+            for feature in FEATURES:
+                feature.work(turn, key, stream)
+                turn.end_unit()
+                if db.values.get(key) is not stream or stream.policy is None:
+                    break
+        except Exception as error:
+            # One stream must not keep the others from their turns, nor the loop from its work.
+            self._fail(turn, place, error)
+            return
+        if db.values.get(key) is stream and stream.policy is not None:
+            due_ms = self._due_ms(stream)
+            if due_ms is not None:
+                self._arm(place, max(due_ms, self.now_ms + 1))
+
+    def _stream_at(self, db: Database, key: bytes) -> Stream | None:
+        """The stream of a key, if it has policies and has not expired."""
+        stream = db.values.get(key)
+        if not isinstance(stream, Stream) or stream.policy is None:
+            return None
+        if db.is_expired(key, self._instance.now_ms):
+            self._instance.expire(db, key)
+            return None
+        return stream
+
+    def _fail(self, turn: Turn, place: Place, error: Exception) -> None:
+        propagation = self._instance.propagation
+        propagation.mend()
+        turn.end_unit()
+        name = self._instance.shown(place[1])
+        text = "".join(traceback.format_exception(error))
+        self._instance.host.log("warning", f"The policies of stream '{name}' have failed: {text}")
+        self._arm(place, self.now_ms + RETRY_MS)
+
+    def serve_readers(self) -> None:
+        """Serve blocked readers before entries that they wait for are removed."""
+        if self._instance.ready_keys.signalled:
+            self._instance.feature(Services).dispatcher.serve_ready_keys()
+
+
+def _note_stored(instance: Instance, db: Database, key: bytes, stream: Stream) -> None:
+    """A stream is stored at a key, under a new name perhaps."""
+    if stream.policy is not None:
+        instance.feature(PolicyTimer).note(db.index, key, stream)
+
+
+STORED.setdefault(Stream, []).append(_note_stored)
+
+
+def note(client: Client, key: bytes, stream: Stream) -> None:
+    """`PolicyTimer.note` for a stream that a client's request has changed."""
+    client.instance.feature(PolicyTimer).note(client.db.index, key, stream)

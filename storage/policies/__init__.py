@@ -1,0 +1,6 @@
+"""The policies of a stream: Rillway's own, and None at a stream that nobody has given one.
+
+stream_policy: what a stream has of policies, in one attribute of it
+retention:     which entries a stream keeps: its settings and counters
+rows:          policies as rows of words: for snapshots, files and replicas
+"""

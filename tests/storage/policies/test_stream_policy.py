@@ -1,0 +1,40 @@
+"""What a stream has of policies: copies, and memory."""
+
+from __future__ import annotations
+
+from storage.policies.rows import restore, rows_of
+from storage.stream import Stream
+
+
+class Gone:
+    """A part that copies do not get."""
+
+    def copy(self) -> None:
+        return None
+
+    def memory_bytes(self) -> int:
+        return 1000
+
+
+def test_a_copy_has_the_policies_but_for_parts_that_it_must_not_have() -> None:
+    stream = Stream()
+    restore(stream, [b"retain", b"RETAIN-LEN", b"5"])
+    restore(stream, [b"retained", b"7", b"0", b"0"])
+    assert stream.policy is not None
+    stream.policy.schedule = Gone()
+    twin = stream.copy()
+    assert twin.policy is not None
+    assert twin.policy is not stream.policy
+    assert twin.policy.schedule is None
+    assert list(rows_of(twin)) == [[b"retain", b"RETAIN-LEN", b"5"]]
+
+
+def test_policies_take_memory() -> None:
+    stream = Stream()
+    without = stream.memory_bytes()
+    restore(stream, [b"retain", b"RETAIN-LEN", b"5"])
+    with_settings = stream.memory_bytes()
+    assert with_settings > without
+    assert stream.policy is not None
+    stream.policy.schedule = Gone()
+    assert stream.memory_bytes() == with_settings + 1000
