@@ -49,6 +49,7 @@ OPTIONS = "-O1 -g0 -Wno-unused-function"
 # Compiled with -O2: with -O1 single requests take up to 12 % longer (`make micro`).
 HOT = (
     "protocol/",
+    "server/requests/command_clock",
     "server/requests/dispatch",
     "server/requests/memory_limit",
     "server/requests/session",
@@ -153,6 +154,8 @@ COMPILED = (
     "server/persistence/append_only/writer.py",
     "server/loop/connection.py",
     "server/requests/admission.py",
+    "server/requests/answering.py",
+    "server/requests/command_clock.py",
     "server/requests/dispatch.py",
     "server/loop/cycle.py",
     "server/tls/transport.py",

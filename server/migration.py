@@ -1,8 +1,9 @@
 """MIGRATE over the network: RESTORE to another server, then DEL here.
 
 Writes to the keys wait from the request until the keys are deleted, so nothing that is written in
-between can be lost (commands/keys/migrate.py). Keys are serialized in pieces, and others have
-their turns meanwhile. The pieces are sent as they are, and let go: a value is in memory twice.
+between can be lost (commands/keys/migrate.py). Keys are serialized in pieces, and other
+clients are served meanwhile. The pieces are sent as they are, and let go: a value is in memory
+twice.
 
 The deletion is a write: it waits while writes are paused, and a server that has become a replica
 leaves the keys to its primary.
@@ -37,7 +38,7 @@ _Result = TypeVar("_Result")
 
 RECEIVE_BYTES = 65_536
 PAUSE_SECONDS = 0.01  # how often it is asked whether writes are still paused
-TURN_US = 1000  # how long keys are serialized or sent before others have their turn
+SLICE_US = 1000  # how long keys are serialized or sent at a time
 CONNECTING = b"IOERR error or timeout connecting to the client"
 WRITING = b"IOERR error or timeout writing to target instance"
 # The error of a target that is too old for the payload: the older format is sent instead.
@@ -149,21 +150,21 @@ class Migrations:
             instance.notify(notifications.GENERIC, b"del", key, db.index)
         if keys:
             instance.dirty += len(keys)
-            instance.propagate(db.index, [b"DEL", *keys])
+            instance.propagation.propagate(db.index, [b"DEL", *keys])
         return len(keys) == len(moved)
 
 
-class _Turn:
-    """The time that a transfer has before others have their turn."""
+class _TimeSlice:
+    """The time slice of a transfer."""
 
     def __init__(self) -> None:
-        self._end_us = clock.elapsed_us() + TURN_US
+        self._end_us = clock.elapsed_us() + SLICE_US
 
-    async def give_way(self) -> None:
-        """Let others have their turn, if this one is over."""
+    async def yield_if_over(self) -> None:
+        """Let the loop go on if the time slice is over; then begin the next one."""
         if clock.elapsed_us() > self._end_us:
             await asyncio.sleep(0)
-            self._end_us = clock.elapsed_us() + TURN_US
+            self._end_us = clock.elapsed_us() + SLICE_US
 
 
 class _Transfer:
@@ -234,27 +235,27 @@ class _Transfer:
         writer.write(b"$%d\r\n" % sum(map(len, pieces)))
         pieces.append(b"\r\n")
         pieces.extend(map(replies.bulk, tail))
-        turn = _Turn()
+        slice_ = _TimeSlice()
         while pieces:
             writer.write(pieces.popleft())
             await self._within(writer.drain(), WRITING)
-            await turn.give_way()  # drain() does not, as long as the socket takes all
+            await slice_.yield_if_over()  # drain() does not, as long as the socket takes all
 
     async def _payload(self, key: bytes, options: SnapshotOptions) -> deque[bytes]:
-        """The value, serialized in pieces: others have their turns in between.
+        """The value, serialized in pieces: the loop goes on in between.
 
         No copy is needed: what would write the value waits. Only what replaces all data does not.
         """
         instance, value = self._instance, self._db.values.get(key)
         pieces: deque[bytes] = deque()
         limit_bytes, size = instance.config.proto_max_bulk_len, 0
-        turn = _Turn()
+        slice_ = _TimeSlice()
         for piece in dump_pieces(value, options, instance.now_ms) if value is not None else ():
             pieces.append(piece)
             size += len(piece)
             if size > limit_bytes:
                 raise _Failed(_TOO_LARGE % (key, limit_bytes))
-            await turn.give_way()
+            await slice_.yield_if_over()
             if self._db.values.get(key) is not value:
                 break
         if value is None or self._db.values.get(key) is not value:

@@ -137,7 +137,7 @@ class Ending:
         self.signal = 0
         instance.set_gate(GATE_ENDING, is_shut=False)
         for client in waiting:
-            instance.feature(Services).dispatcher.end_waiting(client, refusal)
+            instance.feature(Services).runner.end_waiting(client, refusal)
         instance.host.resume_postponed()
 
     def _waiting(self) -> list[Client]:

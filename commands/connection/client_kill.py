@@ -149,11 +149,11 @@ def client_unblock(client: Client, argv: Request) -> bytes:
     timeout_reply = instance.feature(BlockedClients).clients[blocked].block.timeout_reply
     if timeout_reply is None:  # SHUTDOWN
         return replies.ZERO
-    dispatcher = instance.feature(Services).dispatcher
+    runner = instance.feature(Services).runner
     if reason == b"TIMEOUT":
-        dispatcher.end_waiting(blocked, timeout_reply)
+        runner.end_waiting(blocked, timeout_reply)
     else:
         error = ReplyError(errors.UNBLOCKED)
         instance.stats.count_error(error.code)
-        dispatcher.end_waiting(blocked, error.wire)
+        runner.end_waiting(blocked, error.wire)
     return replies.ONE

@@ -150,7 +150,7 @@ class Connection(Protocol):
     def abort(self) -> None:
         """Close the connection at once; output that is not yet sent is dropped."""
 
-    def peer_is_gone(self) -> bool:
+    def peer_has_closed(self) -> bool:
         """Return True if the peer has closed the connection, even before the loop reports it."""
 
     def set_delay(self, *, is_allowed: bool) -> None:
@@ -177,7 +177,7 @@ class Detached:
     def abort(self) -> None:
         """Nothing."""
 
-    def peer_is_gone(self) -> bool:
+    def peer_has_closed(self) -> bool:
         """False."""
         return False
 

@@ -32,7 +32,6 @@ from commands.core.propagation import Propagation
 from commands.core.server_state import PersistenceState, ReplicationState
 from commands.core.stats import Stats
 from protocol.errors import ReplyError
-from protocol.requests import Argv
 from storage.keyspace.database import Database
 from storage.keyspace.ordered_index import Chance
 from storage.nodes.entry_cache import EntryCache
@@ -174,9 +173,6 @@ class Instance:
         self.active_expiry = True  # DEBUG SET-ACTIVE-EXPIRE
         self.is_cron_paused = False  # DEBUG PAUSE-CRON
         self.look_up_settings()
-        # Propagates a change that no client requested, in order with the commands' own: the
-        # dispatcher sets it.
-        self.propagate: Callable[[int, Argv], None]
 
     def feature(self, kind: type[State]) -> State:
         """The state of a feature, which is made at first use."""
@@ -288,7 +284,7 @@ class Instance:
     ) -> None:
         """Remove a key that no client removes; a command for replicas and file, and an event."""
         self.remove(db, key)
-        self.propagate(db.index, [command, key])
+        self.propagation.propagate(db.index, [command, key])
         self.key_modified(db, key, None)
         self.notify(event_class, event, key, db.index)
 

@@ -9,6 +9,7 @@ cdef class Propagation:
     cdef public long long offset
     cdef public bint feeds_stream
     cdef public long held
+    cdef public long depth
     cdef public Py_ssize_t requests
     cdef RequestWriter _writer
     cdef Py_ssize_t _first_db

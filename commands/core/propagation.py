@@ -141,6 +141,7 @@ class Propagation:
         self.offset = 0
         self.feeds_stream = False
         self.held = TO_ALL
+        self.depth = 0  # of the commands that run: EXEC and scripts run others
         self._writer = RequestWriter()
         # the batch: complete units
         self._first_db = ANY_DATABASE
@@ -185,8 +186,27 @@ class Propagation:
         writer: RequestWriter = self.begin(db_index)
         writer.request(words)
 
+    def propagate(self, db_index: int, words: Argv) -> None:
+        """Propagate a change that no client requested (an expired key), in order with the rest.
+
+        As in Redis, redis.set_repl does not hold it back.
+        """
+        if self.sinks:
+            held, self.held = self.held, TO_ALL
+            self.add(db_index, words)
+            self.held = held
+            if not self.depth:
+                self.end_unit()
+
+    def propagate_message(self, words: Argv) -> None:
+        """Send replicas a request that changes no data (PUBLISH), in order with the rest."""
+        if self.feeds_stream:
+            self.add_message(words)
+            if not self.depth:
+                self.end_unit()
+
     def add_message(self, words: Argv) -> None:
-        """Add a request for replicas only (PUBLISH); it is for no database."""
+        """Add a request for replicas only to the open unit; it is for no database."""
         if self.held & TO_REPLICAS:
             self._open_parts().begin(ANY_DATABASE, TO_REPLICAS).request(words)
 
@@ -251,6 +271,16 @@ class Propagation:
         self._is_transaction = False
         self._db = self._db_before
         self._parts = None
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """True if EXEC or a script runs: its changes so far are not propagated yet."""
+        return self.depth > 1
+
+    def flush(self) -> None:
+        """Propagate what ran so far to the present sinks: the role is about to change."""
+        self.end_unit()
+        self.hand_over()
 
     def mend(self) -> None:
         """A handler has failed, perhaps in the middle of a request: take that request back."""

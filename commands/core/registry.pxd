@@ -19,8 +19,13 @@ cdef class Command:
     cdef public long long most_words
 
 
-cdef class Runner:
+cdef class Stopwatch:
     cdef public long long mark_ns
 
+
+cdef class Runner:
+    cdef public Stopwatch stopwatch
+
     cpdef object account(self, Client client, Command command, Request request, object handler)
+    cpdef object run(self, Client client, Command command, Request request)
     cpdef object run_with_pauses(self, Client client, list argv, object work)

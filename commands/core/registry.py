@@ -348,11 +348,22 @@ def renamed(pairs: Iterable[tuple[str, str]]) -> dict[bytes, Command]:
 
 
 @cython.cclass
-class Runner:
-    """Runs commands (server/requests/dispatch.py)."""
+class Stopwatch:
+    """When the last command ended (server/requests/command_clock.py)."""
 
     def __init__(self, mark_ns: int) -> None:
-        self.mark_ns = mark_ns  # when the last command ended, in ns of a monotonic clock
+        self.mark_ns = mark_ns  # in ns of a monotonic clock
+
+
+@cython.cclass
+class Runner:
+    """Runs commands, also for handlers, scripts and blocked clients (server/requests/dispatch.py).
+
+    By this class compiled modules below the dispatcher call it in C.
+    """
+
+    def __init__(self, stopwatch: Stopwatch) -> None:
+        self.stopwatch = stopwatch
 
     def account(
         self, client: Client, command: Command, request: Request, handler: Handler | None
@@ -360,12 +371,50 @@ class Runner:
         """Call a handler, with statistics and propagation; a long reply is returned as it is."""
         raise NotImplementedError
 
+    def run(self, client: Client, command: Command, request: Request) -> Reply:
+        """Run a command now, with statistics and propagation, and return its whole reply."""
+        raise NotImplementedError
+
     def join(self, client: Client, command: Command, request: Request, reply: LongReply) -> bytes:
         """The whole of a long reply; if it fails, its error."""
         raise NotImplementedError
 
+    def run_held_back(
+        self, client: Client, command: Command, request: Request, keeps: int
+    ) -> Reply:
+        """`run` that propagates only to the targets that redis.set_repl(`keeps`) selects."""
+        raise NotImplementedError
+
+    def run_queue(self, client: Client, queued: list[Command], requests: list[Request]) -> bytes:
+        """The replies of the requests of a transaction, `queued` being their commands."""
+        raise NotImplementedError
+
     def run_with_pauses(self, client: Client, argv: Argv, work: Callable[[], Reply]) -> Reply:
         """The reply of `work`, which may pause; a Block if it has."""
+        raise NotImplementedError
+
+    def pause_script(self) -> bool:
+        """Suspend the script that runs, and let the event loop continue for a while.
+
+        False if that is impossible: a file is replayed.
+        """
+        raise NotImplementedError
+
+    def end_script(self) -> bool:
+        """End a script that has paused, for a shutdown.
+
+        False if it had written: none of that was propagated, and the data must not be saved.
+        """
+        raise NotImplementedError
+
+    def serve_ready_keys(self) -> None:
+        """Run the retries of the clients that wait for keys on the ready list."""
+        raise NotImplementedError
+
+    def end_waiting(self, client: Client, reply: bytes) -> None:
+        """Answer a blocked client with `reply`, which counts as a call, and let it go on with its
+        next request.
+        """
         raise NotImplementedError
 
 

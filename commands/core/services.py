@@ -1,6 +1,6 @@
 """`Services`: what handlers may ask of the server.
 
-The dispatcher runs commands and propagates requests; persistence and replication know the files and
+The runner, which is the dispatcher, runs commands; persistence and replication know the files and
 the other servers.
 """
 
@@ -11,53 +11,8 @@ from typing import Any, Protocol
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.instance import Instance
-from commands.core.registry import Command, Reply, Runner
+from commands.core.registry import Runner
 from protocol.records import record
-from protocol.request import Request
-from protocol.requests import Argv
-
-
-class Dispatcher(Protocol):
-    """The part of the dispatcher that handlers use (server/requests/dispatch.py)."""
-
-    def run(self, client: Client, command: Command, request: Request) -> Reply:
-        """Run a command now, with statistics and propagation, and return its reply."""
-
-    def run_queue(
-        self,
-        client: Client,
-        queued: list[Command],
-        requests: list[Request],
-    ) -> bytes:
-        """`run` the requests of a transaction, each of the command at its place; their replies."""
-
-    def propagate_message(self, request: Argv) -> None:
-        """Send replicas a request that changes no data (PUBLISH), in order with the others."""
-
-    def serve_ready_keys(self) -> None:
-        """Run the retries of the clients that wait for keys on the ready list."""
-
-    def end_waiting(self, client: Client, reply: bytes) -> None:
-        """Answer a blocked client with `reply`, which counts as a call, and let it go on with its
-        next request.
-        """
-
-    def pause_script(self) -> bool:
-        """Suspend the script that runs, and let the event loop continue for a while.
-
-        False if that is impossible: a file is replayed.
-        """
-
-    def end_script(self) -> bool:
-        """End a script that has paused, for a shutdown.
-
-        False if it had written: none of that was propagated, and the data must not be saved.
-        """
-
-    def run_held_back(
-        self, client: Client, command: Command, request: Request, keeps: int
-    ) -> Reply:
-        """`run` that propagates only to the targets that redis.set_repl(`keeps`) selects."""
 
 
 class Persistence(Protocol):
@@ -184,8 +139,7 @@ class Services:
     """The services of one server; each sets itself here."""
 
     def __init__(self, instance: Instance) -> None:
-        self.dispatcher: Dispatcher
-        self.runner: Runner  # the dispatcher as well
+        self.runner: Runner
         self.persistence: Persistence
         self.replication: Replication
         self.migration: Migration

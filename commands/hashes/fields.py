@@ -82,7 +82,7 @@ def remove_expired(
     """Remove expired fields. Replicas and the append-only file get an HDEL for each."""
     for field in due:
         value.delete(field)
-        instance.propagate(db.index, [b"HDEL", key, field])
+        instance.propagation.propagate(db.index, [b"HDEL", key, field])
     instance.stats.expired_subkeys += len(due)
     instance.notify_fields(b"hexpired", key, due, db.index)
     if len(value):

@@ -23,7 +23,6 @@ from commands.core.registry import (
     KeySpec,
     command,
 )
-from commands.core.services import Services
 from commands.documentation import help_reply
 from commands.keys.pattern import matches
 from commands.pubsub.registry import PubSub, Subscriptions
@@ -160,7 +159,7 @@ def _tell_others(client: Client, argv: Request, *, is_sharded: bool) -> None:
     """Send a message to the replicas, or to the other nodes of the cluster, or of the shard."""
     node = client.instance.feature(ClusterMode).node
     if node is None:
-        client.instance.feature(Services).dispatcher.propagate_message(argv.words())
+        client.instance.propagation.propagate_message(argv.words())
     else:
         node.publish(argv[1], argv[2], is_sharded)
 

@@ -60,7 +60,6 @@ cdef class Calls(HostFunctions):
     cdef Instance _instance
     cdef ScriptClient _client
     cdef Running _running
-    cdef object _services
     cdef Runner _runner
     cdef long long _mark_ns
     cdef Interpreter _interpreter

@@ -288,8 +288,8 @@ class Calls(HostFunctions):
         self._client = scripting.client
         self._commands = scripting.instance.feature(CommandTable)
         self._plain = _plain_commands(self._commands.by_name)
-        self._runner: Runner | None = None  # known once the server is whole, like `_services`
-        self._mark_ns = 0  # Dispatcher.mark_ns after the last call
+        self._runner: Runner | None = None  # known once the server is whole
+        self._mark_ns = 0  # Stopwatch.mark_ns after the last call
 
     # -- commands ------------------------------------------------------------------------------
 
@@ -298,9 +298,8 @@ class Calls(HostFunctions):
         instance = self._instance
         self._running = running
         if self._runner is None:
-            services = instance.feature(Services)
-            self._services, self._runner = services.dispatcher, services.runner
-        self._mark_ns = self._runner.mark_ns
+            self._runner = instance.feature(Services).runner
+        self._mark_ns = self._runner.stopwatch.mark_ns
         self._may_be_refused = (
             running.is_read_only
             or bool(instance.gates & _STATE_GATES)
@@ -348,7 +347,7 @@ class Calls(HostFunctions):
     @cython.cfunc
     def _note_time(self) -> None:
         assert self._runner is not None
-        mark_ns: cython.longlong = self._runner.mark_ns
+        mark_ns: cython.longlong = self._runner.stopwatch.mark_ns
         if mark_ns - self._mark_ns > SLOW_NS:
             self._interpreter.check_clock_soon()
             if self._running.is_brief and mark_ns - self._mark_ns > LONG_NS:
@@ -384,13 +383,14 @@ class Calls(HostFunctions):
         return self._run(command, Request(argv))
 
     def _run(self, command: Command, request: Request) -> bytes | None:
-        running, services = self._running, self._services
+        running, runner = self._running, self._runner
+        assert runner is not None
         if command.flags & WRITE:
             running.has_written = True
         if running.replicates == REPLICATE_ALL:
-            reply = services.run(self._client, command, request)
+            reply = runner.run(self._client, command, request)
         else:
-            reply = services.run_held_back(self._client, command, request, running.replicates)
+            reply = runner.run_held_back(self._client, command, request, running.replicates)
         return self._conclude(command, request, reply)
 
     def _conclude(self, command: Command, request: Request, reply: Reply) -> bytes | None:

@@ -244,7 +244,7 @@ class Scripting:
         is_interrupted = instance.host.is_interrupted()
         if is_interrupted or (threshold_us and now_us - running.started_us >= threshold_us):
             # Where a pause is impossible (a file is replayed), the loop cannot handle the signal.
-            if not instance.feature(Services).dispatcher.pause_script() and is_interrupted:
+            if not instance.feature(Services).runner.pause_script() and is_interrupted:
                 running.is_killed = True
             self._looked_us = instance.host.clock_us()
             most = min(most, self._instructions)

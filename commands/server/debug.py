@@ -115,7 +115,7 @@ def _replicate(client: Client, arguments: Argv) -> bytes:
     """Send replicas any request, whether it is a command or not: the data may then differ."""
     if not arguments:
         raise errors.subcommand_syntax(b"DEBUG", b"REPLICATE")
-    client.instance.feature(Services).dispatcher.propagate_message(arguments)
+    client.instance.propagation.propagate_message(arguments)
     return replies.OK
 
 

@@ -107,7 +107,7 @@ def shutdown(client: Client, argv: Request) -> bytes | Block | None:
         raise ReplyError(errors.SYNTAX)
     save = True if b"SAVE" in options else False if b"NOSAVE" in options else None
     now, force = b"NOW" in options, b"FORCE" in options
-    client.instance.feature(Services).dispatcher.end_script()
+    client.instance.feature(Services).runner.end_script()
     if host.begin_shutdown(save=save, now=now, force=force):
         return Block([], 0, lambda client: None, None)
     if not host.shut_down(save=save, force=force):

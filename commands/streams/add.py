@@ -310,7 +310,7 @@ def serve_waiters_first(client: Client, key: bytes) -> None:
     """
     watched = (client.db.index, key)
     if watched in client.instance.ready_keys.signalled and not client.deny_blocking:
-        client.instance.feature(Services).dispatcher.serve_ready_keys()
+        client.instance.feature(Services).runner.serve_ready_keys()
 
 
 # -- the ID ------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ def _execute(client: Client, transaction: Transaction) -> bytes:
         client.gates &= ~GATE_MULTI  # queued requests run without it: they were checked
         client.deny_blocking = True
         try:
-            return client.instance.feature(Services).dispatcher.run_queue(
+            return client.instance.feature(Services).runner.run_queue(
                 client, transaction.commands, transaction.requests
             )
         finally:

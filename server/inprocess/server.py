@@ -7,7 +7,7 @@
     client.received()                               # output since then: pushes, served waits
 
 Every `execute` is one loop cycle; `pipeline` puts several requests into one. Batches have no time
-slice, unless `server.dispatcher.turn_ns = -1` ends each after its first request.
+slice, unless `server.dispatcher.clock.slice_ns = -1` ends each after its first request.
 
 Its files are in memory (memory_files.py), and are loaded at the start:
 
@@ -44,7 +44,7 @@ from server.inprocess.memory_network import Network
 from server.loop.server import Environment, Server, Timer
 from server.persistence.append_only.directory import ManualSyncer
 from server.replication.sockets import Outside
-from server.requests.dispatch import NEVER_NS
+from server.requests.command_clock import NEVER_NS
 from server.requests.session import Session
 
 Word = str | bytes | int
@@ -222,7 +222,7 @@ class InProcessServer(Server):
             for line in text.split("\n"):
                 config.set(name.replace("_", "-"), split_words(line) or [line])
         super().__init__(config, environment)
-        self.dispatcher.turn_ns = NEVER_NS
+        self.dispatcher.clock.slice_ns = NEVER_NS
         self.instance.feature(Services).migration = NoWayOut()
         self._first_db = 0
         self._batches: list[tuple[int, bytes]] = []
@@ -420,7 +420,7 @@ class InProcessClient:
         self.server.cycle.sessions.pop(self.state, None)
         self.server.instance.feature(Clients).forget(self.state)
 
-    def peer_is_gone(self) -> bool:
+    def peer_has_closed(self) -> bool:
         """Return True if the test has set `is_gone`."""
         return self.is_gone
 

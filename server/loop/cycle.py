@@ -112,7 +112,7 @@ class EventLoopCycle:
         if self.queues.has_yielded and not self._is_going_on:
             self._is_going_on = True
             self._schedule(self.go_on)
-        dispatcher.end_cycle()
+        dispatcher.clock.end_cycle()
 
     def go_on(self) -> None:
         """Give a client that had used up its time slice the next one, and end this cycle."""

@@ -350,7 +350,7 @@ class Persistence:
             self.rewrites.switch_off()
             return
         hindrance = _OTHER_CHILD if self._has_child else ""
-        if self._dispatcher.is_in_transaction:
+        if self._instance.propagation.is_in_transaction:
             hindrance = hindrance or "during a transaction"
         if not self.rewrites.switch_on(hindrance):
             raise ValueError("Unable to turn on AOF. Check server logs.")
@@ -375,7 +375,7 @@ class Persistence:
                 del self._waiting[client]  # it was answered, or has left
             elif synced >= units or not self._config.appendonly:
                 del self._waiting[client]
-                self._dispatcher.retry(client)
+                self._dispatcher.waiters.retry(client)
 
     def _note(self, message: str) -> None:
         self._instance.host.log("notice", message)

@@ -60,7 +60,7 @@ class Replication:
         self.feed = Feed(instance, self.send)
         self.transfers = Transfers(instance, self.feed, outside, children, files)
         self.replicas = Replicas(instance, self.feed, self.transfers)
-        self.waiting = WaitingClients(instance, self.feed, dispatcher.retry)
+        self.waiting = WaitingClients(instance, self.feed, dispatcher.waiters.retry)
         # (propagated_units, offset) at the ends of cycles that are not yet synced to disk.
         self._places: deque[tuple[int, int]] = deque()
         self.link = Link(
@@ -168,7 +168,7 @@ class Replication:
     def follow(self, host: str, port: int) -> None:
         """Become a replica of the given server (REPLICAOF)."""
         state = self._state
-        self._dispatcher.flush_propagation()
+        self._instance.propagation.flush()
         self.feed.stop()
         was_replica = state.is_replica
         self.link.stop()
@@ -194,7 +194,7 @@ class Replication:
     def promote(self) -> None:
         """Become a primary (REPLICAOF NO ONE)."""
         instance, state = self._instance, self._state
-        self._dispatcher.flush_propagation()
+        self._instance.propagation.flush()
         self.link.stop()
         if self.link.can_resume:
             instance.host.log("notice", "Discarding previously cached master state.")

@@ -5,6 +5,7 @@ from commands.core.instance cimport Instance
 from commands.core.registry cimport Command
 from commands.transactions.transaction cimport Transaction
 from protocol.request cimport Request, key_slot
+from server.requests.answering cimport Answering
 from server.requests.client_queues cimport ClientQueues
 
 
@@ -18,7 +19,7 @@ cdef class Admission:
     cdef Instance _instance
     cdef ClientQueues _queues
     cdef object _client_limit
-    cdef object _answers
+    cdef Answering _answering
     cdef bytearray _served
     cdef object _moving
     cdef object _slots

@@ -12,7 +12,6 @@ back runs later (server/requests/session.py).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
 
 import cython
 
@@ -62,6 +61,7 @@ from commands.transactions.transaction import Transaction
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request, key_slot
+from server.requests.answering import Answering
 from server.requests.client_limit import ClientLimit
 from server.requests.client_queues import ClientQueues
 
@@ -81,27 +81,21 @@ _QUEUED = replies.QUEUED
 _NO_SLOT = -1  # no key, or keys in several slots
 
 
-class Answers(Protocol):
-    """The dispatcher's services to admission."""
-
-    def reject(self, client: Client, command: Command | None, error: ReplyError) -> None:
-        """Answer an error to a request that does not run."""
-
-    def answer(self, client: Client, reply: bytes, position: int) -> None:
-        """Put a reply at `position` of the client's output."""
-
-
 @cython.cclass
 class Admission:
     """Decides for one server whether a request may run now."""
 
     def __init__(
-        self, instance: Instance, queues: ClientQueues, client_limit: ClientLimit, answers: Answers
+        self,
+        instance: Instance,
+        queues: ClientQueues,
+        client_limit: ClientLimit,
+        answering: Answering,
     ) -> None:
         self._instance = instance
         self._queues = queues
         self._client_limit = client_limit
-        self._answers = answers
+        self._answering = answering
         self._served = instance.feature(ClusterMode).served
         self._moving = instance.feature(MovingKeys)
         self._slots: RequestCache[int] = RequestCache()  # of movable keys
@@ -130,7 +124,7 @@ class Admission:
         elsewhere = routing_refusal(client, command, request, writes)
         if elsewhere is None:
             return True
-        self._answers.reject(client, command, elsewhere)
+        self._answering.reject(client, command, elsewhere)
         return False
 
     def _has_keys_here(self, command: Command, request: Request) -> bool:
@@ -157,7 +151,7 @@ class Admission:
                 return False
         refusal = self._refusal(client, command, request)
         if refusal is not None:
-            self._answers.reject(client, command, refusal)
+            self._answering.reject(client, command, refusal)
             return False
         instance = self._instance
         if instance.gates & GATE_PAUSED and self._hold_back(client, command, request):
@@ -214,7 +208,7 @@ class Admission:
     ) -> None:
         """Put a request into the queue of the client's transaction."""
         if flags & _NO_MULTI:
-            self._answers.reject(client, command, ReplyError(errors.NOT_IN_TRANSACTION))
+            self._answering.reject(client, command, ReplyError(errors.NOT_IN_TRANSACTION))
             return
         transaction: Transaction = client.feature(Transaction)
         transaction.add(command, request, flags)
@@ -222,7 +216,7 @@ class Admission:
         if client.gates == _MULTI:  # saves 0.06 us
             client.output.append(_QUEUED)
         else:
-            self._answers.answer(client, _QUEUED, len(client.output))
+            self._answering.answer(client, _QUEUED, len(client.output))
 
     # -- CLIENT PAUSE --------------------------------------------------------------------------
 

@@ -15,5 +15,5 @@ cdef class ClientQueues:
     cdef public dict _resuming
 
     cpdef resume(self, Client client)
-    cpdef give_way(self, Client client)
+    cpdef add_yielded(self, Client client)
     cpdef list take_resuming(self)

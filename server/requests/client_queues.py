@@ -55,7 +55,7 @@ class ClientQueues:
             client.enter(_GO_ON)
         return clients
 
-    def give_way(self, client: Client) -> None:
+    def add_yielded(self, client: Client) -> None:
         """The client has used up its time slice: it goes on after the next poll."""
         client.enter(_YIELD)
         self._yielded[client] = None

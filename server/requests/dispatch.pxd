@@ -4,9 +4,10 @@ from commands.core.client cimport Client
 from commands.core.instance cimport Instance
 from commands.core.propagation cimport Propagation
 from commands.core.registry cimport Command, Runner
-from commands.core.stats cimport CommandStats, Stats
 from protocol.request cimport Cutter, Request
 from server.requests.admission cimport Admission
+from server.requests.answering cimport Answering
+from server.requests.command_clock cimport CommandClock
 from server.requests.memory_limit cimport MemoryLimit
 from server.requests.script_runs cimport ScriptRuns
 from server.requests.client_queues cimport ClientQueues
@@ -22,6 +23,8 @@ cdef long long _WRITE
 
 
 cdef class Dispatcher(Runner):
+    cdef public CommandClock clock
+    cdef public Answering answering
     cdef public Instance instance
     cdef public ClientQueues queues
     cdef public object client_limit
@@ -35,31 +38,15 @@ cdef class Dispatcher(Runner):
     cdef object _commands
     cdef public dict _table
     cdef public object send_in_pieces
-    cdef public long long turn_ns
-    cdef public long long turn_end_ns
-    cdef public long long _cycle_start_ns
-    cdef long long _counted_inputs
     cdef public bint has_run_handlers
-    cdef public bint _tracks_latency
-    cdef public long long _notable_us
-    cdef public long _depth
     cdef Command _command
     cdef bytes _name
     cdef bytes _fullname
     cdef object _handler
     cdef Py_ssize_t _least_words
     cdef Py_ssize_t _most_words
-    cdef Command _quick_command
-    cdef Client _quick_client
-    cdef long long _quick_count
-    cdef long long _quick_last
-    cdef list _quick_others
-    cdef dict _settled
-    cdef long long _quick_limit
 
     cpdef start_input(self, long long now_ms)
-    cpdef end_cycle(self)
-    cpdef mark(self)
     cpdef bint execute(self, Client client, Request request)
     cpdef object run(self, Client client, Command command, Request request)
     cdef _tell_others(
@@ -67,12 +54,6 @@ cdef class Dispatcher(Runner):
         bint is_over,
     )
     cdef Request _opened(self, Request kept)
-    cpdef count_quick(self, Request request=*)
-    cdef _add_quick(self, long long elapsed_us)
-    cdef _settle(self)
-    cdef _add_settled(self)
-    cdef _add(self, Command command, long long count, long long elapsed_us)
-    cpdef long long _count(self, Command command, long long start_ns, long long quick)
     cdef Command _look_up(self, Client client, Request request)
     cpdef object account(self, Client client, Command command, Request request, object handler)
     cpdef object run_with_pauses(self, Client client, list argv, object work)

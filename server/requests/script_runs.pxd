@@ -2,10 +2,14 @@
 
 from commands.core.client cimport Client
 from commands.core.instance cimport Instance
+from commands.core.registry cimport Runner
+from server.requests.command_clock cimport CommandClock
 
 
 cdef class ScriptRuns:
-    cdef object _runner
+    cdef Runner _runner
+    cdef CommandClock _clock
+    cdef object _waiters
     cdef object _to_worker
     cdef Instance _instance
     cdef object _worker

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter_ns
-from typing import Any, Protocol
+from typing import Any
 
 import cython
 
@@ -25,11 +25,13 @@ from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.gates import GATE_BUSY, GATE_PRIMARY
 from commands.core.instance import Instance
-from commands.core.registry import Command, CommandTable, Handler, Reply
+from commands.core.registry import Command, CommandTable, Reply, Runner
 from commands.scripting.evaluation import Scripting
 from protocol.records import entity
 from protocol.request import Request
 from protocol.requests import Argv
+from server.requests.command_clock import CommandClock
+from server.requests.waiters import Waiters
 
 # The time slice: how long a script runs before the loop polls again.
 SLICE_NS = 1_000_000
@@ -54,39 +56,17 @@ class Outcome:
     error: Exception | None = None
 
 
-class Runner(Protocol):
-    """The dispatcher's services to script runs."""
-
-    mark_ns: int  # when the command that runs began
-
-    def account(
-        self, client: Client, command: Command, request: Request, handler: Handler | None
-    ) -> Reply:
-        """Run a handler, with statistics and propagation."""
-
-    def count_quick(self) -> None:
-        """Count the quick requests that have run since the last call."""
-
-    def unblock(self, client: Client, reply: bytes) -> None:
-        """Answer a blocked client."""
-
-    def hold_propagation(self) -> None:
-        """A command has paused: what it propagates is not yet whole."""
-
-    def release_propagation(self) -> None:
-        """It goes on to its end."""
-
-    def drop_propagation(self) -> None:
-        """Forget what it would have propagated."""
-
-
 @cython.cclass
 class ScriptRuns:
     """The long commands of one server."""
 
-    def __init__(self, instance: Instance, runner: Runner) -> None:
+    def __init__(
+        self, instance: Instance, runner: Runner, clock: CommandClock, waiters: Waiters
+    ) -> None:
         self._instance = instance
         self._runner = runner
+        self._clock = clock
+        self._waiters = waiters
         self._worker: Any = None  # the greenlet of scripts
         self._to_worker: Any = None  # switches to it
         self._main: Any = None  # the greenlet of the loop
@@ -105,7 +85,7 @@ class ScriptRuns:
             return work()  # a file is replayed: nothing else may run meanwhile
         if self._to_worker is None:
             self._new_worker()
-        started_ns: cython.longlong = self._runner.mark_ns
+        started_ns: cython.longlong = self._clock.mark_ns
         self._is_inside, self._slice_end_ns = True, 0
         outcome = self._to_worker(work)
         self._is_inside = False
@@ -117,7 +97,7 @@ class ScriptRuns:
         assert command is not None and self.paused is None
         self.paused = Paused(client, command, argv, started_ns, self._instance.now_ms)
         self._instance.set_gate(GATE_BUSY, is_shut=True)
-        self._runner.hold_propagation()
+        self._instance.propagation.depth += 1  # the unit of the command is not complete
         self.schedule(self.go_on)
         return Block([], 0, _never, None)
 
@@ -180,18 +160,18 @@ class ScriptRuns:
 
     def _finish(self, paused: Paused, outcome: bytes | Outcome) -> None:
         self.paused = None
-        runner, client = self._runner, paused.client
+        clock, propagation, client = self._clock, self._instance.propagation, paused.client
         self._instance.set_gate(GATE_BUSY, is_shut=False)
-        runner.release_propagation()
+        propagation.depth -= 1
         if self._instance.is_torn:
-            runner.drop_propagation()
-        runner.count_quick()  # of the script's last calls, which did not take all of its time
-        runner.mark_ns = paused.started_ns
-        answer = runner.account(
+            propagation.drop()
+        clock.count_quick()  # of the script's last calls, which did not take all of its time
+        clock.mark_ns = paused.started_ns
+        answer = self._runner.account(
             client, paused.command, Request(paused.argv), lambda client, _: _concluded(outcome)
         )
         if not client.closed:
-            runner.unblock(client, answer if type(answer) is bytes else b"")
+            self._waiters.unblock(client, answer if type(answer) is bytes else b"")
         self._instance.host.resume()
 
 

@@ -7,6 +7,7 @@ from protocol.request cimport Request
 from protocol.requests cimport RequestReader
 from server.requests.dispatch cimport Dispatcher
 from server.requests.client_queues cimport ClientQueues
+from server.requests.command_clock cimport CommandClock
 
 
 cdef int _READY

@@ -22,6 +22,7 @@ from commands.replication.replica_table import ReplicaTable
 from protocol import replies
 from protocol.request import Request
 from protocol.requests import Limits, RequestReader
+from server.requests.command_clock import CommandClock
 from server.requests.dispatch import Dispatcher
 
 _READY: cython.int = ClientState.READY
@@ -116,17 +117,17 @@ class Session:
                     room_bytes = self._room_bytes()
             request = reader.next()
         self._count_batch(requests)
-        dispatcher.count_quick()
+        dispatcher.clock.count_quick()
 
     @cython.cfunc
     def _next_piece(self) -> bool:
         """Go on to what else the client has sent; False if there is nothing, or no time for it."""
-        dispatcher: Dispatcher = self.dispatcher
+        clock: CommandClock = self.dispatcher.clock
         if not self.reader.next_piece():
             return False
-        dispatcher.mark()  # the bytes may be a part of one long request, and no command
-        if dispatcher.mark_ns > dispatcher.turn_end_ns:
-            self.queues.give_way(self.client)
+        clock.mark()  # the bytes may be a part of one long request, and no command
+        if clock.mark_ns > clock.slice_end_ns:
+            self.queues.add_yielded(self.client)
             return False
         return True
 
@@ -136,7 +137,7 @@ class Session:
         if self.reader.unread_bytes():
             self.reader.stop()
             if self.client.state == _READY:
-                self.queues.give_way(self.client)
+                self.queues.add_yielded(self.client)
 
     def _room_bytes(self) -> int | None:
         """How many bytes of replies the client may get now.

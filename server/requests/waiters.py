@@ -10,8 +10,6 @@ when ready keys are served (server/requests/dispatch.py and server/loop/cycle.py
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from commands.acl.checks import refusal as refusal_by_user
 from commands.cluster.routing import refusal_of_waiting
 from commands.connection.invalidation_table import TrackingTable
@@ -34,45 +32,38 @@ from commands.core.registry import (
     WRITE,
     Command,
     CommandTable,
-    Handler,
     Reply,
+    Runner,
 )
 from commands.keys.migrate import MovingKeys
 from protocol import errors
 from protocol.errors import ReplyError
 from protocol.request import Request
 from protocol.requests import Argv
+from server.requests.answering import Answering
 from server.requests.client_queues import ClientQueues
+from server.requests.command_clock import CommandClock
 
 # After how long a command that may write is looked at again while writes are held back.
 HELD_MS = 10
 
 
-class Runner(Protocol):
-    """The dispatcher's services to waiters."""
-
-    def answer(self, client: Client, reply: bytes, position: int) -> None:
-        """Put a reply at `position` of the client's output."""
-
-    def account(
-        self, client: Client, command: Command, request: Request, handler: Handler | None
-    ) -> Reply:
-        """Run a handler, with statistics and propagation."""
-
-    def join(self, client: Client, command: Command, request: Request, reply: LongReply) -> bytes:
-        """The whole of a long reply; if it fails, its error."""
-
-    def account_repeated(self, command: Command, count: int) -> None:
-        """Count `count` runs that took no time."""
-
-
 class Waiters:
     """The blocked clients of one server."""
 
-    def __init__(self, instance: Instance, queues: ClientQueues, runner: Runner) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        queues: ClientQueues,
+        runner: Runner,
+        clock: CommandClock,
+        answering: Answering,
+    ) -> None:
         self._instance = instance
         self._queues = queues
         self._runner = runner
+        self._clock = clock
+        self._answering = answering
         self._blocked = instance.feature(BlockedClients)
         self._commands = instance.feature(CommandTable)
 
@@ -90,7 +81,7 @@ class Waiters:
         self._blocked.unblock(client)
         if position is None:
             position = len(client.output)
-        self._runner.answer(client, reply, position)
+        self._answering.answer(client, reply, position)
         client.connection.send_soon()
         self._queues.resume(client)
 
@@ -98,7 +89,7 @@ class Waiters:
         """Answer a client whose command is over without being run again; it counts as a call."""
         command = self._commands.find(self._blocked.clients[client].argv)
         assert command is not None
-        self._runner.account_repeated(command, 1)
+        self._clock.count_repeated(command, 1)
         client.commands += 1
         if reply.startswith(b"-"):
             self._instance.stats.of(command).failed_calls += 1
@@ -139,7 +130,7 @@ class Waiters:
             if block.is_common and type(reply) is bytes:
                 answers[block] = reply
         if repeated:
-            self._runner.account_repeated(COMMANDS[b"xread"], repeated)
+            self._clock.count_repeated(COMMANDS[b"xread"], repeated)
             self._instance.stats.keyspace_hits += repeated
 
     def _serve(self, client: Client, waiting: Waiting, db_index: int, key: bytes) -> Reply:
@@ -226,7 +217,7 @@ class Waiters:
         if refusal is None and block.finds_nothing is not None and block.finds_nothing(client):
             return block
         takes = command.flags & WRITE
-        if takes and client.connection.peer_is_gone():
+        if takes and client.connection.peer_has_closed():
             # No entry of a group and no element is delivered to a client that has left.
             client.connection.abort()
             return None

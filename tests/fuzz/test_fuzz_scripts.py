@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from commands.core.propagation import Propagation
 from commands.scripting.evaluation import Scripting
-from server.requests.dispatch import Dispatcher
 from tests.fuzz.fuzz_scripts import Broken, Player, Round, draw, run
 
 ROUNDS = 25
@@ -40,7 +40,7 @@ def test_a_kill_that_is_not_obeyed_is_noticed(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.interpreted  # a method of a C type cannot be replaced
 def test_a_part_of_a_script_in_the_file_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Dispatcher, "drop_propagation", lambda self: None)
+    monkeypatch.setattr(Propagation, "drop", lambda self: None)
     with pytest.raises(Broken, match="the file holds"):
         play(WRITE, "shutdown")
 

@@ -138,7 +138,7 @@ def release_blocked(instance: Instance) -> None:
     blocked = instance.feature_if_used(BlockedClients)
     if node is None or blocked is None:
         return
-    table, dispatcher = instance.feature(CommandTable), instance.feature(Services).dispatcher
+    table, runner = instance.feature(CommandTable), instance.feature(Services).runner
     for client, waiting in list(blocked.clients.items()):
         command = table.find(waiting.argv)
         if command is None or not waiting.watched:
@@ -146,7 +146,7 @@ def release_blocked(instance: Instance) -> None:
         error = refusal_of_waiting(client, command, waiting.argv)
         # Keys that have moved while the slot has not are waited for: the slot follows them.
         if error is not None and error.code in (b"MOVED", b"CLUSTERDOWN"):
-            dispatcher.end_waiting(client, error.wire)
+            runner.end_waiting(client, error.wire)
 
 
 TICK_SECONDS = 0.1

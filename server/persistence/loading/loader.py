@@ -258,7 +258,7 @@ class Loader:
         self._slice_us, self._slice_at = self._clock_us(), state.loading_loaded_bytes
 
     def _delay(self, keys: int) -> Iterator[None]:
-        """Wait as `key-load-delay` says, in parts between which clients have their turn."""
+        """Wait as `key-load-delay` says, in parts between which clients are served."""
         host = self._instance.host
         left_us = delay_us(self._instance.config.key_load_delay, keys)
         while left_us > 0:

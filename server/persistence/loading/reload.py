@@ -56,7 +56,7 @@ def _propagate_removals(instance: Instance) -> None:
     dropped, state.dropped_on_load = state.dropped_on_load, []
     for db_index, key in dropped:
         if key not in instance.databases[db_index]:
-            instance.propagate(db_index, [b"DEL", key])
+            instance.propagation.propagate(db_index, [b"DEL", key])
 
 
 def _finish(instance: Instance) -> None:

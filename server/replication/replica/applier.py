@@ -25,6 +25,7 @@ from commands.core.instance import Instance
 from commands.core.registry import MAY_REPLICATE, WRITE, Command, CommandTable
 from protocol.request import Cutter, Request
 from server.replication.primary.feed import Feed
+from server.requests.command_clock import TIME_SLICE_NS
 from server.requests.dispatch import Dispatcher
 from storage.append_only.reader import (
     Batch,
@@ -35,8 +36,6 @@ from storage.append_only.reader import (
 from storage.append_only.requests import is_carrier
 from storage.types.value import as_int64
 
-# The time slice of the stream, before other clients have their turn. A batch runs to its end.
-TURN_NS = 1_500_000
 # The limits of a request in the stream: large enough for any value, and for many of them.
 MAX_BULK_BYTES = 1 << 32
 # Commands that change no data themselves, but belong to the stream.
@@ -74,7 +73,7 @@ class Following:
     ) -> None:
         self.client = client
         self._execute = dispatcher.execute
-        self._count_quick = dispatcher.count_quick
+        self._count_quick = dispatcher.clock.count_quick
         self._instance = instance
         self._commands = instance.feature(CommandTable)
         self._state = instance.replication
@@ -137,7 +136,7 @@ class Following:
 
         One that pauses (Dispatcher.run_with_pauses) ends it; the next call goes on after it.
         """
-        until_ns = perf_counter_ns() + TURN_NS
+        until_ns = perf_counter_ns() + TIME_SLICE_NS
         while self.has_work:
             steps, self._paused = self._paused or self._apply_batch(self._batches.popleft()), None
             for _ in steps:

@@ -554,7 +554,7 @@ class Link:
         if is_held:
             return  # the stream is still received; the tick goes on with it
         if following.has_work and self._wire is not None:
-            self._wire.pause()  # back-pressure: other clients have their turn
+            self._wire.pause()  # back-pressure: other clients are served
             self._schedule()
 
     def acknowledge(self) -> None:
@@ -584,7 +584,7 @@ class Link:
         self.can_resume = False
         self.drop(reason, at_once=False, is_broken=True)
 
-    # -- turns and time ------------------------------------------------------------------------
+    # -- slices and time -----------------------------------------------------------------------
 
     def _schedule(self) -> None:
         if not self._is_scheduled:

@@ -41,7 +41,7 @@ def test_a_blocking_command_blocks_until_its_key_is_ready() -> None:
 def test_client_unblock_makes_a_blocked_client_resume_and_then_ready() -> None:
     server, connection = served()
     connection.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
-    server.dispatcher.unblock(connection.state, b"*-1\r\n")
+    server.dispatcher.waiters.unblock(connection.state, b"*-1\r\n")
     assert state(connection) is ClientState.RESUMING
     server.finish_cycle()
     assert state(connection) is ClientState.READY
@@ -59,7 +59,7 @@ def test_client_pause_postpones_a_request_and_its_end_resumes_it() -> None:
 
 def test_a_client_whose_turn_is_over_yields_and_goes_on_later() -> None:
     server, connection = served()
-    server.dispatcher.turn_ns = -1
+    server.dispatcher.clock.slice_ns = -1
     connection.send(b"PING\r\n" * 3)
     server.cycle.finish()
     assert state(connection) is ClientState.YIELDED
@@ -89,13 +89,13 @@ def test_clients_that_yielded_go_on_in_order(server: InProcessServer) -> None:
     queues = ClientQueues()
     clients: list[Client] = [server.connect().state for _ in range(3)]
     for client in clients:
-        queues.give_way(client)
+        queues.add_yielded(client)
     assert [queues.take_yielded() for _ in range(4)] == [*clients, None]
 
 
 def test_nothing_goes_on_after_the_end(server: InProcessServer) -> None:
     queues, yielding, blocked = ClientQueues(), server.connect().state, server.connect().state
-    queues.give_way(yielding)
+    queues.add_yielded(yielding)
     blocked.enter(ClientEvent.BLOCK)
     queues.resume(blocked)
     queues.stop()
@@ -116,7 +116,7 @@ def test_a_client_that_is_closed_does_not_go_on(server: InProcessServer) -> None
 def test_bytes_that_arrive_while_a_client_resumes_wait_for_it() -> None:
     server, connection = served()
     connection.send(b"XREAD BLOCK 0 STREAMS s $\r\nECHO 1\r\n")
-    server.dispatcher.unblock(connection.state, b"*-1\r\n")
+    server.dispatcher.waiters.unblock(connection.state, b"*-1\r\n")
     connection.send(b"ECHO 2\r\n")
     server.finish_cycle()
     assert connection.received() == b"*-1\r\n$1\r\n1\r\n$1\r\n2\r\n"

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from commands.core.client import Client
 from commands.core.registry import COMMANDS
-from commands.server.latency import LatencyMonitor
-from commands.server.slowlog import SlowLog
 from protocol.requests import Argv
 from server.inprocess.server import InProcessClient, InProcessServer
-from server.requests import dispatch
 
 
 def test_a_command_is_found_in_any_spelling(client: InProcessClient) -> None:
@@ -45,14 +40,6 @@ def test_wrong_arity_is_refused_before_the_handler_runs(client: InProcessClient)
     assert reply == b"-ERR wrong number of arguments for 'xgroup|create' command\r\n"
 
 
-def test_a_refused_request_spoils_the_transaction(client: InProcessClient) -> None:
-    reply = client.pipeline(("MULTI",), ("NOPE",), ("SET", "k", "v"), ("EXEC",), ("GET", "k"))
-    assert reply.startswith(b"+OK\r\n-ERR unknown command")
-    assert reply.endswith(
-        b"+QUEUED\r\n-EXECABORT Transaction discarded because of previous errors.\r\n$-1\r\n"
-    )
-
-
 def test_calls_failures_and_rejections_are_counted_apart() -> None:
     server = InProcessServer()
     client = server.connect()
@@ -80,44 +67,3 @@ def test_a_bug_in_a_handler_affects_no_other_client_and_its_traceback_is_shown(
     assert any("ZeroDivisionError" in text for _, text in server.log_lines)
     assert "in broken\n    raise ZeroDivisionError" in caplog.text
     assert client.execute("PING") == b"+PONG\r\n"
-
-
-def test_turns_are_shorter_late_in_a_long_cycle() -> None:
-    dispatcher = InProcessServer().dispatcher
-    dispatcher.turn_ns = 10**12
-    dispatcher.start_batch(0)
-    assert dispatcher.turn_end_ns == dispatcher.mark_ns + 10**12
-    dispatcher._cycle_start_ns -= 10**9
-    dispatcher.turn_ns = 4000
-    dispatcher.start_batch(0)
-    assert dispatcher.turn_end_ns == dispatcher.mark_ns + 1000
-    dispatcher.end_cycle()
-    dispatcher.start_batch(0)
-    assert dispatcher.turn_end_ns == dispatcher.mark_ns + 4000
-
-
-@pytest.mark.interpreted  # the clock of a compiled module cannot be replaced
-@pytest.mark.parametrize(
-    ("slow_us", "spike_ms", "recorded"),
-    [
-        ("1000", "0", (1, 0)),
-        ("-1", "1", (0, 1)),
-        ("1000", "1", (1, 1)),
-        ("10000000", "10000", (0, 0)),
-        ("-1", "0", (0, 0)),
-    ],
-)
-def test_slow_log_and_latency_monitor_record_from_their_thresholds_on(
-    monkeypatch: pytest.MonkeyPatch, slow_us: str, spike_ms: str, recorded: tuple[int, int]
-) -> None:
-    server = InProcessServer(slowlog_log_slower_than=slow_us, latency_monitor_threshold=spike_ms)
-    client = server.connect()
-    ticks = itertools.count(1, 2_000_000)  # each look is 2 ms later
-    monkeypatch.setattr(dispatch, "perf_counter_ns", lambda: next(ticks))
-    client.execute("ECHO", "x")
-    instance = server.instance
-    found = (
-        len(list(instance.feature(SlowLog).latest(9))),
-        len(instance.feature(LatencyMonitor).events),
-    )
-    assert found == recorded

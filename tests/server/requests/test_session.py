@@ -6,7 +6,7 @@ import pytest
 
 from protocol import replies
 from server.inprocess.server import InProcessClient, InProcessServer
-from server.requests.dispatch import NEVER_NS
+from server.requests.command_clock import NEVER_NS
 
 
 def test_a_broken_request_is_answered_after_those_before_it_and_ends_the_connection() -> None:
@@ -139,7 +139,7 @@ def test_what_a_transaction_queues_counts_towards_the_query_buffer_limit() -> No
 
 def test_a_batch_that_has_used_up_its_time_slice_yields_to_others(server: InProcessServer) -> None:
     first, second = server.connect(), server.connect()
-    server.dispatcher.turn_ns = -1
+    server.dispatcher.clock.slice_ns = -1
     server.dispatcher.start_batch(server.now_ms)
     first.session.receive(b"INCR n\r\n" * 3)
     server.cycle.touch(first.state)
@@ -152,7 +152,7 @@ def test_a_batch_that_has_used_up_its_time_slice_yields_to_others(server: InProc
 def test_requests_sent_while_others_have_their_turn_run_after_the_batch() -> None:
     server = InProcessServer()
     client = server.connect()
-    server.dispatcher.turn_ns = -1
+    server.dispatcher.clock.slice_ns = -1
     server.dispatcher.start_batch(server.now_ms)
     client.session.receive(b"ECHO 1\r\nECHO 2\r\nECHO 3\r\n")
     assert client.feed(b"ECHO 4\r\n") == b"".join(b"$1\r\n%d\r\n" % n for n in (1, 2, 3, 4))
@@ -160,7 +160,7 @@ def test_requests_sent_while_others_have_their_turn_run_after_the_batch() -> Non
 
 def test_clients_whose_turn_is_over_go_on_one_after_the_other(server: InProcessServer) -> None:
     clients = [server.connect() for _ in range(3)]
-    server.dispatcher.turn_ns = -1
+    server.dispatcher.clock.slice_ns = -1
     server.dispatcher.start_batch(server.now_ms)
     for client in clients:
         client.session.receive(b"INCR n\r\n" * 3)
@@ -176,7 +176,7 @@ def test_clients_whose_turn_is_over_go_on_one_after_the_other(server: InProcessS
 def test_a_client_that_closes_before_its_next_turn_has_none() -> None:
     server = InProcessServer()
     client = server.connect()
-    server.dispatcher.turn_ns = -1
+    server.dispatcher.clock.slice_ns = -1
     server.dispatcher.start_batch(server.now_ms)
     client.session.receive(b"INCR n\r\n" * 3)
     client.disconnect()
@@ -184,11 +184,11 @@ def test_a_client_that_closes_before_its_next_turn_has_none() -> None:
     assert server.connect().execute("GET", "n") == b"$1\r\n1\r\n"
 
 
-@pytest.mark.parametrize("turn_ns", [NEVER_NS, -1])
-def test_a_long_pipeline_runs_in_order_however_it_is_cut(turn_ns: int) -> None:
+@pytest.mark.parametrize("slice_ns", [NEVER_NS, -1])
+def test_a_long_pipeline_runs_in_order_however_it_is_cut(slice_ns: int) -> None:
     server = InProcessServer()
     client, admin = server.connect(), server.connect()
-    server.dispatcher.turn_ns = turn_ns
+    server.dispatcher.clock.slice_ns = slice_ns
     client.execute("XREAD", "BLOCK", "10", "STREAMS", "s", "$")
     ids = [b"%d-%d" % (10**12 + number, number) for number in range(3000)]
     sent = b"".join(replies.command([b"XADD", b"s", entry_id, b"f", b"v"]) for entry_id in ids)
@@ -232,7 +232,7 @@ def test_what_follows_a_password_runs_in_order_however_it_is_cut() -> None:
     numbers = range(1_000)
     sent = b"AUTH secret\r\n" + b"".join(b"ECHO %060d\r\n" % number for number in numbers)
     expected = b"+OK\r\n" + b"".join(b"$60\r\n%060d\r\n" % number for number in numbers)
-    server.dispatcher.turn_ns = -1
+    server.dispatcher.clock.slice_ns = -1
     assert client.feed(sent) == expected
 
 
@@ -240,7 +240,7 @@ def test_one_long_request_is_read_in_turns_too(server: InProcessServer) -> None:
     client, other = server.connect(), server.connect()
     client.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
     client.feed(replies.command([b"EXISTS", *[b"key"] * 50_000]))
-    server.dispatcher.turn_ns = -1
+    server.dispatcher.clock.slice_ns = -1
     other.send(replies.command([b"XADD", b"s", b"1-1", b"f", b"v"]))
     server.cycle.finish()
     left = []
@@ -263,7 +263,7 @@ def test_each_has_its_turns_whether_logged_in_or_not(word: bytes, password: str)
     other = server.connect()
     server.instance.config.requirepass = password
     clients = [server.connect() for _ in range(2)]
-    server.dispatcher.turn_ns = -1
+    server.dispatcher.clock.slice_ns = -1
     server.dispatcher.start_batch(server.now_ms)
     for client in clients:
         client.session.receive(word * 3)
@@ -276,7 +276,7 @@ def test_each_has_its_turns_whether_logged_in_or_not(word: bytes, password: str)
 
 def test_lines_are_read_one_at_a_time_as_long_as_the_turn_lasts(server: InProcessServer) -> None:
     client, other = server.connect(), server.connect()
-    server.dispatcher.turn_ns = -1
+    server.dispatcher.clock.slice_ns = -1
     server.dispatcher.start_batch(server.now_ms)
     client.session.receive(b"INCR n\r\n" * 10_000)
     assert client.session.reader.unread_bytes() == 9_999 * len(b"INCR n\r\n")
@@ -289,7 +289,7 @@ def test_lines_are_read_one_at_a_time_as_long_as_the_turn_lasts(server: InProces
 def test_replies_pile_up_before_login_however_many_turns_they_take() -> None:
     server = InProcessServer(requirepass="secret")
     stranger = server.connect()
-    server.dispatcher.turn_ns = -1  # each request is a turn, after which its reply leaves
+    server.dispatcher.clock.slice_ns = -1  # each request is a turn, after which its reply leaves
     stranger.feed(b"nonsense\r\n" * 1000)
     assert stranger.closed
     assert server.instance.stats.client_output_buffer_limit_disconnections == 1

@@ -54,7 +54,7 @@ FORMS: tuple[Callable[[list[bytes]], Request], ...] = (as_it_came, Request)
 
 def taken(client: InProcessClient, request: Request) -> bytes:
     client.server.dispatcher.execute(client.state, request)
-    client.server.dispatcher.count_quick()
+    client.server.dispatcher.clock.count_quick()
     return b"".join(client.state.output)
 
 

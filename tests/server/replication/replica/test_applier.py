@@ -22,7 +22,7 @@ def xadd(key: bytes, number: int) -> bytes:
 
 @pytest.fixture
 def following(monkeypatch: pytest.MonkeyPatch) -> Following:
-    monkeypatch.setattr(applier, "TURN_NS", 10**12)  # no time slice ends in the middle of a test
+    monkeypatch.setattr(applier, "TIME_SLICE_NS", 10**12)  # no slice ends during a test
     server = InProcessServer()
     server.instance.replication.is_replica = True
     server.replication.feed.begin_backlog()

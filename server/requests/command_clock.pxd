@@ -1,0 +1,37 @@
+# The C types of server/requests/command_clock.py.
+
+from commands.core.client cimport Client
+from commands.core.instance cimport Instance
+from commands.core.registry cimport Command, Stopwatch
+from commands.core.stats cimport CommandStats, Stats
+from protocol.request cimport Request
+
+
+cdef class CommandClock(Stopwatch):
+    cdef Instance _instance
+    cdef public long long slice_ns
+    cdef public long long slice_end_ns
+    cdef public long long _cycle_start_ns
+    cdef long long _counted_inputs
+    cdef bint _tracks_latency
+    cdef long long notable_us
+    cdef Command quick_command
+    cdef Client _quick_client
+    cdef long long quick_count
+    cdef long long _quick_last
+    cdef list _quick_others
+    cdef dict settled
+    cdef long long _quick_limit
+
+    cpdef start_slice(self)
+    cpdef end_cycle(self)
+    cpdef mark(self)
+    cdef add_quick(self, Client client, Command command, Request request)
+    cpdef count_quick(self, Request request=*)
+    cdef _forget_quick(self)
+    cdef _settle(self)
+    cdef _count_settled(self)
+    cdef _count(self, Command command, long long count, long long elapsed_us)
+    cdef count(
+        self, Client client, Command command, Request request, long long start_ns, long long quick
+    )
