@@ -4,7 +4,7 @@ cimport cython
 from storage.entries.entry cimport encode_id_parts
 from storage.entries.entry_id cimport entry_id_t, EntryIDs, id_ms, id_seq, make_id
 from storage.groups.group cimport Group
-from storage.groups.pending_block cimport Tally
+from storage.groups.pending_block cimport MemoryCounter
 from storage.nodes.frozen_node cimport FrozenNode
 from storage.nodes.node_list cimport NodeList
 from storage.nodes.open_node cimport OpenNode
@@ -23,7 +23,7 @@ cdef class Stream(Value):
     cdef public object entries_added
     cdef public dict groups
     cdef long long _groups_bytes
-    cdef Tally _tally
+    cdef MemoryCounter _counter
     cdef public object idempotence
     cdef public object ack_journal
     cdef public object policy

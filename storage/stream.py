@@ -36,7 +36,7 @@ from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, EntryIDs, id_ms, i
 from storage.entries.packed_form import Packing, Shape
 from storage.groups.ack_journal import AckJournal
 from storage.groups.group import UNKNOWN, Group, References, Traces
-from storage.groups.pending_block import Tally
+from storage.groups.pending_block import MemoryCounter
 from storage.idempotence import Idempotence
 from storage.keyspace.deferred_free import NODE_ITEMS, Discard, RemovedData
 from storage.memory import allocated_bytes, instance_bytes
@@ -71,7 +71,7 @@ class Stream(Value):
         "_nodes",
         "_shape",
         "_tail",
-        "_tally",
+        "_counter",
         "ack_journal",
         "entries_added",
         "groups",
@@ -92,7 +92,7 @@ class Stream(Value):
         self.entries_added = 0
         self.groups: dict[bytes, Group] = {}  # changed by add_group and remove_group
         self._groups_bytes = _NO_GROUPS_BYTES
-        self._tally: Tally = Tally()  # the memory of the groups
+        self._counter: MemoryCounter = MemoryCounter()  # the memory of the groups
         self.idempotence: Idempotence | None = None  # None until there is an ID to remember
         self.ack_journal: AckJournal | None = None  # None unless acknowledgements are logged
         self.policy: StreamPolicy | None = None  # None unless it or one of its groups has one
@@ -610,13 +610,13 @@ class Stream(Value):
         assert group.name not in self.groups
         self.groups[group.name] = group
         self._groups_bytes = allocated_bytes(self.groups)
-        group.tally.join(self._tally)
+        group.counter.join(self._counter)
 
     def remove_group(self, name: bytes) -> Group | None:
         """Remove the group with this name, and return it; None if there is none."""
         group = self.groups.pop(name, None)
         if group is not None:
-            group.tally.leave()
+            group.counter.leave()
         return group
 
     # -- references ----------------------------------------------------------------------------
@@ -723,7 +723,7 @@ class Stream(Value):
         self._tail = self._first_node = None
         for group in self.groups.values():
             removed_data.merge(group.disband())
-            group.tally.leave()
+            group.counter.leave()
         self.groups = {}
         self._groups_bytes = _NO_GROUPS_BYTES
         return removed_data
@@ -734,7 +734,7 @@ class Stream(Value):
         tail: OpenNode | None = self._tail
         if tail is None or tail.shape is not self._shape:
             size += self._shape.memory_bytes()
-        size += self._groups_bytes + self._tally.total_bytes
+        size += self._groups_bytes + self._counter.total_bytes
         if self.idempotence is not None:
             size += self.idempotence.memory_bytes()
         if self.ack_journal is not None:
@@ -746,7 +746,7 @@ class Stream(Value):
 
 _NO_GROUPS_BYTES: cython.longlong = allocated_bytes({})
 _JOURNAL_BYTES: cython.longlong = instance_bytes(AckJournal)
-_OWN_BYTES: cython.longlong = sum(map(instance_bytes, (Stream, Packing, Tally)))
+_OWN_BYTES: cython.longlong = sum(map(instance_bytes, (Stream, Packing, MemoryCounter)))
 
 
 def _run_up_to(ids: list[EntryID], start: int, end: EntryID) -> list[EntryID]:

@@ -1,8 +1,8 @@
 """DUMP and RESTORE: a serialized value that any server can load.
 
 RESTORE always validates the payload in full, whatever `sanitize-dump-payload` says, and changes
-nothing if it is damaged. That of a large stream is validated in turns, and its client is blocked
-meanwhile: what RESTORE does, it does at the end, to the key as it is then.
+nothing if it is damaged. That of a large stream is validated in time slices, and its client is
+blocked meanwhile: what RESTORE does, it does at the end, to the key as it is then.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ from storage.stream import Stream
 from storage.types.hashes import HashValue
 from storage.types.value import Value
 
-# How long RESTORE validates before others have their turn.
-TURN_US = 2000
+# How long RESTORE validates before the loop polls.
+SLICE_US = 2000
 
 # How payloads are propagated: every Redis since 7.0 reads them.
 OLD_OPTIONS = SnapshotOptions(stream_type=STREAM_2)
@@ -140,10 +140,10 @@ def _restore(client: Client, argv: Request) -> bytes | Block:
 
 
 def _decode_on(argv: Argv, options: _Options, steps: Decoding, client: Client) -> bytes | Block:
-    """Decode the payload, and store the value; a Block if others are to have their turn before."""
+    """Decode the payload, and store the value; a Block if its time slice ends before that."""
     instance = client.instance
     may_wait = not client.deny_blocking and not client.replays
-    end_us = instance.host.clock_us() + TURN_US
+    end_us = instance.host.clock_us() + SLICE_US
     try:
         next(steps)
         while not may_wait or instance.host.clock_us() < end_us:

@@ -244,7 +244,7 @@ class Connection:
             sock = self.transport.get_extra_info("socket")
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, not is_allowed)
 
-    def peer_is_gone(self) -> bool:
+    def peer_has_closed(self) -> bool:
         """Ask the socket itself whether the peer has closed; the loop may not have reported it."""
         if self.transport.is_closing() or self.fd < 0:
             return True
@@ -255,7 +255,7 @@ class Connection:
         return bool(poll.poll(0))
 
     def _is_at_end(self) -> bool:
-        """`peer_is_gone` for systems other than Linux; takes ten times as long."""
+        """`peer_has_closed` for systems other than Linux; takes ten times as long."""
         sock = self.transport.get_extra_info("socket")
         # uvloop's wrapper has no recv; a duplicate of the descriptor has.
         probe = socket.socket(sock.family, socket.SOCK_STREAM, 0, fileno=sock.fileno())
@@ -284,7 +284,7 @@ class Connection:
             self._loop.call_later(_LINGER_SECONDS, self.transport.abort)
 
     def _pause(self) -> None:
-        """Stop reading until other clients have had their turn.
+        """Stop reading until other clients have had their time slices.
 
         Otherwise the loop would read a socket that has more many times in a row.
         """

@@ -1,8 +1,8 @@
 """Sends long replies (commands/core/long_reply.py) in pieces, between the cycles of the loop.
 
-One turn makes pieces for one client, until 0.3 ms are used up or there is enough to send: short
+One time slice makes pieces for one client, for 0.3 ms or until there is enough to send: short
 enough that a client without pipelining still gets thousands of replies a second. Then the loop
-polls, the requests of other clients run, and the next client has its turn. A client that does not
+polls, the requests of other clients run, and the next client gets its slice. A client that does not
 read is skipped until it does (back-pressure): a reply is built no faster than it is sent, and the
 output buffer limits apply to each piece.
 
@@ -19,8 +19,8 @@ from server import clock
 from server.loop.cycle import EventLoopCycle
 from server.requests.dispatch import Dispatcher
 
-TURN_US = 300
-TURN_BYTES = 128 * 1024
+SLICE_US = 300
+SLICE_BYTES = 128 * 1024
 # A client with this much unsent output gets no further piece for now.
 MAX_UNSENT_BYTES = 1024 * 1024
 
@@ -44,7 +44,7 @@ class LongReplies:
         self._schedule = schedule
         self._now_ms = now_ms
         self._clock_us = clock_us
-        self._waiting: dict[Client, None] = {}  # in the order of their turns
+        self._waiting: dict[Client, None] = {}  # in the order of their slices
         self._is_scheduled = False
 
     def begin(self, client: Client) -> None:
@@ -53,16 +53,16 @@ class LongReplies:
         self.schedule_if_needed()
 
     def schedule_if_needed(self) -> None:
-        """Schedule a turn if a client can take more; to be called when one may have read."""
+        """Schedule a slice if a client can take more; to be called when one may have read."""
         if self._waiting and not self._is_scheduled:
             self._is_scheduled = True
-            self._schedule(self._take_turn)
+            self._schedule(self._run_slice)
 
     def stop(self) -> None:
         """The server has ended."""
         self._waiting.clear()
 
-    def _take_turn(self) -> None:
+    def _run_slice(self) -> None:
         self._is_scheduled = False
         client = self._next_client()
         if client is None:
@@ -91,9 +91,9 @@ class LongReplies:
         return None
 
     def _make_pieces(self, client: Client, reply: LongReply, start_us: int) -> bool:
-        """Make pieces for one turn; True if the reply is complete."""
+        """Make pieces for one slice; True if the reply is complete."""
         size = 0
-        while size < TURN_BYTES and self._clock_us() - start_us < TURN_US:
+        while size < SLICE_BYTES and self._clock_us() - start_us < SLICE_US:
             try:
                 piece = reply.next_piece()
             except Exception as error:

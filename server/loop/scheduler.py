@@ -1,6 +1,6 @@
 """Schedules an instance's background work (commands/core/background_work.py) between loop cycles.
 
-One turn takes steps until half a millisecond is used up. If no request came since the last turn,
+One time slice takes steps for half a millisecond. If no request came since the last slice,
 the next one follows as soon as the loop has polled again. Otherwise the clients have the loop to
 themselves for a while, so that tasks take at most a fifth of a busy server's time. While a child
 saves, they take at most a fortieth, because each page that they write is copied (copy on write),
@@ -28,8 +28,8 @@ from commands.eviction.eviction import MemoryUse
 from server import clock
 from server.allocator import FreeMemory
 
-TURN_US = 500
-# How long clients have the loop to themselves after a turn.
+SLICE_US = 500
+# How long clients have the loop to themselves after a slice.
 BUSY_PAUSE_MS = 2
 SAVING_PAUSE_MS = 20
 # When the loop counts as idle: at most this many cycles in a second, for this long. (A tick is one
@@ -69,14 +69,14 @@ class BackgroundScheduler:
         self._clock_us = clock_us
         self._is_scheduled = False
         self._is_stopped = False
-        self._seen_cycles = 0  # of the loop, at the last turn
+        self._seen_cycles = 0  # of the loop, at the last slice
         self._ticked_cycles = 0  # of the loop, at the last tick
         self._ticked_us = self._quiet_since_us = clock_us()
         self._compared_us = self._looked_us = self._rested_us = self._ticked_us
         self._doings_asked: tuple[int, ...] = ()  # when free memory was last measured
 
     def schedule_if_needed(self) -> None:
-        """Schedule a turn, if there are tasks."""
+        """Schedule a slice, if there are tasks."""
         if self._instance.background_work and not self._is_scheduled and not self._is_stopped:
             self._schedule()
 
@@ -131,9 +131,9 @@ class BackgroundScheduler:
         self._is_scheduled = True
         pause_ms = self._pause_ms()
         if pause_ms:
-            self._call_later(pause_ms / 1000, self._take_turn)
+            self._call_later(pause_ms / 1000, self._run_slice)
         else:
-            self._call_soon(self._take_turn)
+            self._call_soon(self._run_slice)
 
     def _pause_ms(self) -> int:
         if self._child_lives and not self._instance.background_work.is_awaited:
@@ -145,12 +145,12 @@ class BackgroundScheduler:
         state = self._instance.persistence
         return state.save_in_progress or state.rewrite_in_progress
 
-    def _take_turn(self) -> None:
-        """Run steps for one time slice, and schedule the next turn."""
+    def _run_slice(self) -> None:
+        """Run steps for one time slice, and schedule the next one."""
         self._is_scheduled = False
         tasks, child_lives = self._instance.background_work, self._child_lives
         start_us = now_us = self._clock_us()
-        while now_us - start_us < TURN_US and tasks.step(child_lives=child_lives):
+        while now_us - start_us < SLICE_US and tasks.step(child_lives=child_lives):
             now_us = self._clock_us()
         tasks.used_us += now_us - start_us
         if tasks.has_work(child_lives=child_lives) and not self._is_stopped:

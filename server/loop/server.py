@@ -52,7 +52,7 @@ from server.shutdown import Ending
 EXPIRE_LIMIT = 1000
 # Producers whose old idempotent IDs one pass drops: about a millisecond.
 FORGET_LIMIT = 1000
-# Between two turns of eviction that no request causes.
+# Between two slices of eviction that no request causes.
 EVICTION_PAUSE_S = 0.001
 
 Run = Callable[[], None]

@@ -25,9 +25,9 @@ from server.tls.transport import EncryptedTransport
 
 # A peer that says nothing holds a socket for no longer.
 HANDSHAKE_SECONDS = 10.0
-# How long handshakes go on before others have their turn.
-TURN_US = 1000
-# Others have their turn after this many are accepted.
+# How long handshakes go on at a time.
+SLICE_US = 1000
+# The loop polls after this many are accepted.
 _ACCEPTED_AT_ONCE = 10
 # What to wait for if the process has too many files open.
 _PAUSE_SECONDS = 0.1
@@ -85,7 +85,7 @@ class Handshakes:
         """Run the handshake, after which the client begins."""
         own = sock.getsockname()
         done = self._loop.create_future()
-        encrypted = EncryptedTransport(self._context(), self._make_client, done, self.take_turn)
+        encrypted = EncryptedTransport(self._context(), self._make_client, done, self.enqueue)
         protocol = cast("asyncio.Protocol", encrypted)
         transport, _ = await self._loop.connect_accepted_socket(lambda: protocol, sock)
         try:
@@ -99,7 +99,7 @@ class Handshakes:
             kind = f"Error accepting {self._peer_name} connection"
             self._log("warning", kind, f"{kind}: {reason_of(error)} ({ends})")
 
-    def take_turn(self, go_on: Callable[[], None]) -> None:
+    def enqueue(self, go_on: Callable[[], None]) -> None:
         """Have a handshake go on after those for which bytes came before."""
         if not self._ready:
             self._loop.call_soon(self._run_some)
@@ -107,7 +107,7 @@ class Handshakes:
 
     def _run_some(self) -> None:
         start_us = self._clock_us()
-        while self._ready and self._clock_us() - start_us < TURN_US:
+        while self._ready and self._clock_us() - start_us < SLICE_US:
             self._ready.popleft()()
         if self._ready:
             self._loop.call_soon(self._run_some)

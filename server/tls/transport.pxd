@@ -8,7 +8,7 @@ cdef class EncryptedTransport:
     cdef object _context
     cdef object _make_client
     cdef object _handshake
-    cdef object _take_turn
+    cdef object _enqueue
     cdef bytes _waiting
     cdef object _incoming
     cdef object _outgoing

@@ -30,17 +30,17 @@ class EncryptedTransport:
         context: ssl.SSLContext,
         make_client: Callable[[], asyncio.Protocol],
         handshake: asyncio.Future[None],
-        take_turn: Callable[[Callable[[], None]], None],
+        enqueue: Callable[[Callable[[], None]], None],
     ) -> None:
         """`handshake`: its end; OSError says why it failed. The client is made after it.
 
-        `take_turn` calls what it is given once it is the turn of this handshake.
+        `enqueue` calls what it is given after the handshakes that were enqueued before.
         """
         self._context = context
         self._make_client = make_client
         self._handshake = handshake
-        self._take_turn = take_turn
-        self._waiting = b""  # bytes of the handshake, until it has its turn
+        self._enqueue = enqueue
+        self._waiting = b""  # bytes of the handshake, until it goes on
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._ssl = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
@@ -61,7 +61,7 @@ class EncryptedTransport:
             self._receive(data)
             return
         if not self._waiting:
-            self._take_turn(self._go_on)
+            self._enqueue(self._go_on)
         self._waiting += data
 
     def _go_on(self) -> None:

@@ -2,7 +2,7 @@
 
 from storage.entries.entry_id cimport entry_id_t
 from storage.groups.pending_list cimport PendingList
-from storage.groups.pending_block cimport Tally
+from storage.groups.pending_block cimport MemoryCounter
 
 
 cdef double _LISTED_BYTES
@@ -21,7 +21,7 @@ cdef class ClaimOrder:
     cdef public object _room
     cdef public Py_ssize_t _listed
     cdef Py_ssize_t _items
-    cdef Tally _tally
+    cdef MemoryCounter _counter
     cdef long long _counted_bytes
     cdef object _sweep
     cdef object _credit

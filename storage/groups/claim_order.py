@@ -34,7 +34,7 @@ from typing import TypeAlias
 import cython
 
 from storage.entries.entry_id import EntryID
-from storage.groups.pending_block import ROWS_AT_ONCE, Row, Tally
+from storage.groups.pending_block import ROWS_AT_ONCE, MemoryCounter, Row
 from storage.groups.pending_list import PendingList
 from storage.keyspace.deferred_free import BLOCK_ITEMS, RemovedData
 from storage.keyspace.ordered_index import OrderedIndex
@@ -93,15 +93,15 @@ class ClaimOrder:
         "_released",
         "_room",
         "_sweep",
-        "_tally",
+        "_counter",
         "releases",
     )
 
     def __init__(self, pending: PendingList) -> None:
         """`pending`: the group's pending entries list."""
         self._pending = pending
-        self._tally: Tally = pending.tally
-        self._counted_bytes = 0  # what is in the tally
+        self._counter: MemoryCounter = pending.counter
+        self._counted_bytes = 0  # what is in the counter
         self._numbers = count()
         self.clear()
 
@@ -439,20 +439,20 @@ class ClaimOrder:
         return twin
 
     def leave(self) -> None:
-        """Subtract the order from the tally: another one takes its place."""
-        self._tally.add(-self._counted_bytes)
+        """Subtract the order from the counter: another one takes its place."""
+        self._counter.add(-self._counted_bytes)
         self._counted_bytes = 0
 
     @cython.cfunc
     def _settle(self) -> None:
-        """Bring the tally up to date."""
+        """Bring the counter up to date."""
         size: cython.longlong = _OWN_BYTES + self.releases.memory_bytes()
         size += self._parts.memory_bytes() + self._released.memory_bytes()
         size += len(self._parts) * _PART_BYTES
         listed: cython.double = self._listed * _LISTED_BYTES
         size += int(listed + (self._items - self._listed) * _TIME_BYTES)
         if size != self._counted_bytes:
-            self._tally.add(size - self._counted_bytes)
+            self._counter.add(size - self._counted_bytes)
             self._counted_bytes = size
 
 

@@ -3,7 +3,7 @@
 from cpython.array cimport array
 from storage.entries.entry_id cimport entry_id_t, EntryIDs, numbers_of
 from storage.groups.claim_order cimport ClaimOrder
-from storage.groups.pending_block cimport Owner, Tally
+from storage.groups.pending_block cimport Owner, MemoryCounter
 from storage.groups.pending_list cimport PendingList
 from storage.memory cimport bytes_object_bytes, dict_bytes
 
@@ -42,7 +42,7 @@ cdef class Group:
     cdef public dict consumers
     cdef public ClaimOrder _order
     cdef public DeliveryLatency delivery_latency
-    cdef readonly Tally tally
+    cdef readonly MemoryCounter counter
     cdef long long _consumers_bytes
 
     cdef _note_new(self, Consumer consumer)

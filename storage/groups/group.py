@@ -34,10 +34,10 @@ from storage.groups.claim_order import ClaimOrder
 from storage.groups.pending_block import (
     BLOCK_ENTRIES,
     ConsumerPending,
+    MemoryCounter,
     Owner,
     PendingEntry,
     Row,
-    Tally,
 )
 from storage.groups.pending_list import PendingBlocks, PendingList
 from storage.keyspace.deferred_free import BLOCK_ITEMS, Discard, RemovedData
@@ -186,7 +186,7 @@ class Group:
         "last_delivered_id",
         "name",
         "pending",
-        "tally",
+        "counter",
     )
 
     def __init__(
@@ -195,13 +195,13 @@ class Group:
         self.name = name
         self.last_delivered_id = last_delivered_id
         self.entries_read = entries_read
-        self.tally: Tally = Tally()  # the memory of the group
-        self.pending = PendingList(self.tally)
+        self.counter: MemoryCounter = MemoryCounter()  # the memory of the group
+        self.pending = PendingList(self.counter)
         self.consumers: dict[bytes, Consumer] = {}
-        self._consumers_bytes = 0  # the memory of the dict, as far as it is in the tally
+        self._consumers_bytes = 0  # the memory of the dict, as far as it is in the counter
         self._order = ClaimOrder(self.pending)
         self.delivery_latency: DeliveryLatency | None = None  # of chosen groups (metrics)
-        self.tally.add(_OWN_BYTES + bytes_object_bytes(len(name)))
+        self.counter.add(_OWN_BYTES + bytes_object_bytes(len(name)))
         self._count_consumers()
 
     # -- consumers -----------------------------------------------------------------------------
@@ -215,14 +215,14 @@ class Group:
 
     @cython.cfunc
     def _note_new(self, consumer: Consumer) -> None:
-        self.tally.add(_CONSUMER_BYTES + bytes_object_bytes(len(consumer.name)))
-        consumer.settle(self.tally)
+        self.counter.add(_CONSUMER_BYTES + bytes_object_bytes(len(consumer.name)))
+        consumer.settle(self.counter)
         self._count_consumers()
 
     @cython.cfunc
     def _count_consumers(self) -> None:
         size: cython.longlong = dict_bytes(self.consumers)
-        self.tally.add(size - self._consumers_bytes)
+        self.counter.add(size - self._consumers_bytes)
         self._consumers_bytes = size
 
     def delete_consumer(self, name: bytes, discard: Discard | None = None) -> int:
@@ -234,7 +234,7 @@ class Group:
         consumer = self.consumers.pop(name, None)
         if consumer is None:
             return 0
-        self.tally.add(-_CONSUMER_BYTES - bytes_object_bytes(len(name)))
+        self.counter.add(-_CONSUMER_BYTES - bytes_object_bytes(len(name)))
         dropped = consumer.pending_count
         removed_data = RemovedData()
         removed_data.add(self.pending.depart(consumer), BLOCK_ITEMS)
@@ -531,7 +531,7 @@ class Group:
             twin._note_new(other)
         twin._order.leave()
         twin.pending.leave()
-        twin.pending = self.pending.copy(twins, twin.tally)
+        twin.pending = self.pending.copy(twins, twin.counter)
         twin._order = self._order.copy(twin.pending)
         return twin
 
@@ -552,11 +552,11 @@ class Group:
 
     def memory_bytes(self) -> int:
         """The memory of the group in bytes, consumers and PELs included."""
-        return self.tally.total_bytes
+        return self.counter.total_bytes
 
 
 _OWN_BYTES: cython.longlong = (
-    sum(map(instance_bytes, (Group, Tally, PendingList, PendingBlocks))) + _LISTS_BYTES
+    sum(map(instance_bytes, (Group, MemoryCounter, PendingList, PendingBlocks))) + _LISTS_BYTES
 )
 _CONSUMER_BYTES: cython.longlong = instance_bytes(Consumer)
 

@@ -6,12 +6,12 @@ from storage.entries.entry_id cimport entry_id_t, EntryIDs, id_ms, id_seq, make_
 from storage.memory cimport array_bytes, dict_bytes, list_bytes
 
 
-cdef class Tally:
+cdef class MemoryCounter:
     cdef readonly long long total_bytes
-    cdef Tally _whole
+    cdef MemoryCounter _whole
 
     cpdef add(self, long long number)
-    cpdef join(self, Tally whole)
+    cpdef join(self, MemoryCounter whole)
     cpdef leave(self)
 
 
@@ -37,9 +37,9 @@ cdef class Owner:
     cdef public object pending_blocks
     cdef long long _counted_bytes
 
-    cpdef settle(self, Tally tally)
-    cpdef leave(self, Tally tally)
-    cdef _count(self, Tally tally, long long size_bytes)
+    cpdef settle(self, MemoryCounter counter)
+    cpdef leave(self, MemoryCounter counter)
+    cdef _count(self, MemoryCounter counter, long long size_bytes)
 
 
 cdef class PendingEntries:
@@ -59,7 +59,7 @@ cdef class Block:
     cdef public list owners
     cdef public dict large_counts
     cdef public dict shares
-    cdef readonly Tally tally
+    cdef readonly MemoryCounter counter
     cdef long long _counted_bytes
     cdef long long _tables_bytes
 

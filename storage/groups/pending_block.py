@@ -17,9 +17,9 @@ A block may be lent to a reader that reads it in pieces: its rows are then copie
 (storage/groups/pending_list.py). It has no data: a consumer knows the blocks in which it has
 entries, and within a block they are found by their owner.
 
-A `Tally` is a sum of bytes that the parts of a whole add to as they change. So what a stream's
-groups take is known without visiting them: blocks, consumers and orders add what they grow to the
-tally of their group, and that adds it to the one of its stream.
+A `MemoryCounter` is a sum of bytes that the parts of a whole add to as they change. So the memory
+of the groups of a stream is known without visiting them: blocks, consumers and orders add to the
+counter of their group, and that adds to the one of its stream.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ if not cython.compiled:
 
 
 @cython.cclass
-class Tally:
+class MemoryCounter:
     """The memory of some parts in bytes; see the module."""
 
     __slots__ = ("_whole", "total_bytes")
 
     def __init__(self) -> None:
         self.total_bytes = 0
-        self._whole: Tally | None = None
+        self._whole: MemoryCounter | None = None
 
     def add(self, number: cython.longlong) -> None:
         """Add a number of bytes, which may be negative, here and to the whole."""
@@ -57,13 +57,13 @@ class Tally:
         if self._whole is not None:
             self._whole.add(number)
 
-    def join(self, whole: Tally) -> None:
-        """Become a part of another tally, without being one so far."""
+    def join(self, whole: MemoryCounter) -> None:
+        """Become a part of another counter, without being one so far."""
         whole.add(self.total_bytes)
         self._whole = whole
 
     def leave(self) -> None:
-        """Be no part of another tally any more."""
+        """Be no part of another counter any more."""
         if self._whole is not None:
             self._whole.add(-self.total_bytes)
             self._whole = None
@@ -101,20 +101,20 @@ class Owner:
         self.name = name
         self.pending_count = 0
         self.pending_blocks: OrderedIndex = OrderedIndex()
-        self._counted_bytes = 0  # the memory of the index, as far as it is in the tally
+        self._counted_bytes = 0  # the memory of the index, as far as it is in the counter
 
-    def settle(self, tally: Tally) -> None:
-        """Bring the tally up to date, after the index has changed."""
-        self._count(tally, self.pending_blocks.memory_bytes())
+    def settle(self, counter: MemoryCounter) -> None:
+        """Bring the counter up to date, after the index has changed."""
+        self._count(counter, self.pending_blocks.memory_bytes())
 
-    def leave(self, tally: Tally) -> None:
-        """Subtract the index from the tally."""
-        self._count(tally, 0)
+    def leave(self, counter: MemoryCounter) -> None:
+        """Subtract the index from the counter."""
+        self._count(counter, 0)
 
     @cython.cfunc
-    def _count(self, tally: Tally, size_bytes: cython.longlong) -> None:
+    def _count(self, counter: MemoryCounter, size_bytes: cython.longlong) -> None:
         if size_bytes != self._counted_bytes:
-            tally.add(size_bytes - self._counted_bytes)
+            counter.add(size_bytes - self._counted_bytes)
             self._counted_bytes = size_bytes
 
 
@@ -217,12 +217,12 @@ class Block:
         "owners",
         "shares",
         "start",
-        "tally",
+        "counter",
         "words",
     )
 
-    def __init__(self, start: EntryID, tally: Tally | None = None) -> None:
-        """`tally`: that of the group, to which the block adds its memory."""
+    def __init__(self, start: EntryID, counter: MemoryCounter | None = None) -> None:
+        """`counter`: that of the group, to which the block adds its memory."""
         self.start = start  # the range begins here, and ends where the next block's begins
         self.is_last = False  # no block follows
         self.words: array[int] = array("Q")  # ROW_WORDS for each entry
@@ -231,8 +231,8 @@ class Block:
         # The number of entries per consumer. In the last block it may be 0.
         self.shares: dict[Owner, Share] = {}
         self.is_lent = False  # whether a reader may hold the rows: see `lend`
-        self.tally: Tally = Tally() if tally is None else tally
-        self._counted_bytes = 0  # what is in the tally
+        self.counter: MemoryCounter = MemoryCounter() if counter is None else counter
+        self._counted_bytes = 0  # what is in the counter
         self._measure_tables()
 
     def lend(self) -> LentBlock:
@@ -572,7 +572,7 @@ class Block:
             self.owners.append(owner)
         share = self.shares[owner] = Share(slot)
         self._measure_tables()
-        owner.settle(self.tally)
+        owner.settle(self.counter)
         return share
 
     def unshare(self, owner: Owner, number: cython.Py_ssize_t) -> None:
@@ -604,7 +604,7 @@ class Block:
         self.owners[self.shares.pop(owner).slot] = None
         owner.pending_blocks.pop(self.start)
         self._measure_tables()
-        owner.settle(self.tally)
+        owner.settle(self.counter)
 
     def close(self) -> None:
         """Note that another block follows: free shares of 0, and spare room."""
@@ -634,9 +634,9 @@ class Block:
 
     # -- the whole -----------------------------------------------------------------------------
 
-    def copy(self, twins: dict[Owner | None, Owner | None], tally: Tally) -> Block:
+    def copy(self, twins: dict[Owner | None, Owner | None], counter: MemoryCounter) -> Block:
         """Return a copy of the block, with its consumers replaced by others as `twins` says."""
-        twin = Block(self.start, tally)
+        twin = Block(self.start, counter)
         twin.words = self.words[:]
         twin.large_counts = self.large_counts.copy()
         # Free slots stay free: shares are opened in the order of the others.
@@ -648,7 +648,7 @@ class Block:
             twin_share.count = share.count
             other.pending_count += share.count
             other.pending_blocks[twin.start] = twin
-            other.settle(tally)
+            other.settle(counter)
         twin._measure_tables()
         return twin
 
@@ -657,13 +657,13 @@ class Block:
         return self._counted_bytes
 
     def leave(self) -> None:
-        """Subtract the block from the tally: it is not part of the list any more."""
-        self.tally.add(-self._counted_bytes)
+        """Subtract the block from the counter: it is not part of the list any more."""
+        self.counter.add(-self._counted_bytes)
         self._counted_bytes = 0
 
     @cython.cfunc
     def _measure_tables(self) -> None:
-        """Bring the tally up to date, after a table has changed."""
+        """Bring the counter up to date, after a table has changed."""
         size: cython.longlong = _OWN_BYTES + list_bytes(self.owners) + dict_bytes(self.shares)
         size += len(self.shares) * _SHARE_BYTES
         size += dict_bytes(self.large_counts) + len(self.large_counts) * _LARGE_COUNT_BYTES
@@ -672,10 +672,10 @@ class Block:
 
     @cython.cfunc
     def _settle(self) -> None:
-        """Bring the tally up to date, after the memory of the rows may have changed."""
+        """Bring the counter up to date, after the memory of the rows may have changed."""
         size: cython.longlong = self._tables_bytes + array_bytes(self.words)
         if size != self._counted_bytes:
-            self.tally.add(size - self._counted_bytes)
+            self.counter.add(size - self._counted_bytes)
             self._counted_bytes = size
 
 

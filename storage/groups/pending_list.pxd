@@ -1,7 +1,7 @@
 # The C types of storage/groups/pending_list.py.
 
 from storage.entries.entry_id cimport entry_id_t, EntryIDs
-from storage.groups.pending_block cimport Block, Owner, PendingEntries, Tally
+from storage.groups.pending_block cimport Block, Owner, PendingEntries, MemoryCounter
 
 
 cdef class PendingBlocks:
@@ -9,7 +9,7 @@ cdef class PendingBlocks:
     cdef public list _untidy
     cdef public dict departed
     cdef public Block last
-    cdef readonly Tally tally
+    cdef readonly MemoryCounter counter
 
     cpdef Py_ssize_t index(self, entry_id_t entry_id) except -1
     cpdef Block of(self, entry_id_t entry_id)
@@ -19,7 +19,7 @@ cdef class PendingBlocks:
 cdef class PendingList(PendingEntries):
     cdef public PendingBlocks _blocks
     cdef public Py_ssize_t length
-    cdef readonly Tally tally
+    cdef readonly MemoryCounter counter
 
     cpdef bint reaches(self, entry_id_t entry_id) except -1
     cpdef extend(self, EntryIDs ids, Owner owner, unsigned long long delivery_ms, bint are_strays)

@@ -35,11 +35,11 @@ from storage.groups.pending_block import (
     Block,
     Columns,
     LentBlock,
+    MemoryCounter,
     Owner,
     PendingEntries,
     PendingEntry,
     Row,
-    Tally,
 )
 
 # The number of blocks that are cleared of a consumer's entries in a step, and that are merged:
@@ -55,16 +55,16 @@ SPARSE_ENTRIES = BLOCK_ENTRIES // 8
 class PendingBlocks:
     """Blocks in ascending order; see the module."""
 
-    __slots__ = ("_blocks", "_untidy", "departed", "last", "tally")
+    __slots__ = ("_blocks", "_untidy", "departed", "last", "counter")
 
-    def __init__(self, tally: Tally | None = None) -> None:
-        """`tally`: that of the group, to which the blocks add their memory."""
-        self.tally: Tally = Tally() if tally is None else tally
+    def __init__(self, counter: MemoryCounter | None = None) -> None:
+        """`counter`: that of the group, to which the blocks add their memory."""
+        self.counter: MemoryCounter = MemoryCounter() if counter is None else counter
         self.clear()
 
     def clear(self) -> None:
         """Remove everything. The caller updates what consumers refer to."""
-        self.last = Block(0, self.tally)  # the one with the greatest IDs
+        self.last = Block(0, self.counter)  # the one with the greatest IDs
         self.last.is_last = True
         self._blocks = [self.last]
         self.departed: dict[Owner, None] = {}  # removed consumers with entries in some blocks
@@ -77,7 +77,7 @@ class PendingBlocks:
             block.leave()
         for owner in self.departed:
             owner.pending_blocks.clear()
-            owner.leave(self.tally)
+            owner.leave(self.counter)
         self.clear()
         return blocks
 
@@ -132,7 +132,7 @@ class PendingBlocks:
     def open(self, start: EntryID) -> Block:
         """A new last block, for IDs from `start` on."""
         self.last.close()
-        self.last = Block(start, self.tally)
+        self.last = Block(start, self.counter)
         self.last.is_last = True
         self._blocks.append(self.last)
         return self.last
@@ -141,7 +141,7 @@ class PendingBlocks:
         """Split a block in two."""
         index = self.index(lower.start)
         middle = len(lower) // 2
-        upper = Block(lower.id_at(middle), self.tally)
+        upper = Block(lower.id_at(middle), self.counter)
         upper.take(lower, middle)
         if lower.is_last:
             lower.is_last, upper.is_last = False, True
@@ -203,7 +203,7 @@ class PendingBlocks:
         if owner.pending_blocks:
             self.departed[owner] = None
         else:
-            owner.leave(self.tally)
+            owner.leave(self.counter)
         return whole
 
     @cython.cfunc
@@ -224,7 +224,7 @@ class PendingBlocks:
                     self._cleared(block)
                 if not owner.pending_blocks:
                     del self.departed[owner]
-                    owner.leave(self.tally)
+                    owner.leave(self.counter)
             yield
         while self._untidy:
             sparse, self._untidy = self._untidy[-TIDIED_BLOCKS:], self._untidy[:-TIDIED_BLOCKS]
@@ -235,11 +235,13 @@ class PendingBlocks:
 
     # -- the whole -----------------------------------------------------------------------------
 
-    def copy(self, twins: dict[Owner | None, Owner | None], tally: Tally) -> PendingBlocks:
+    def copy(
+        self, twins: dict[Owner | None, Owner | None], counter: MemoryCounter
+    ) -> PendingBlocks:
         """Return a copy for other consumers (None for None), which have no entries yet."""
-        copied = PendingBlocks(tally)
+        copied = PendingBlocks(counter)
         copied.last.leave()
-        copied._blocks = [block.copy(twins, tally) for block in self]
+        copied._blocks = [block.copy(twins, counter) for block in self]
         copied.last = copied._blocks[-1]
         copied.last.is_last = True
         return copied
@@ -249,12 +251,12 @@ class PendingBlocks:
 class PendingList(PendingEntries):
     """All pending entries of a group, by ID; see the module."""
 
-    __slots__ = ("_blocks", "length", "tally")
+    __slots__ = ("_blocks", "length", "counter")
 
-    def __init__(self, tally: Tally | None = None) -> None:
-        """`tally`: that of the group, to which the list adds its memory."""
-        self.tally: Tally = Tally() if tally is None else tally
-        self._blocks = PendingBlocks(self.tally)
+    def __init__(self, counter: MemoryCounter | None = None) -> None:
+        """`counter`: that of the group, to which the list adds its memory."""
+        self.counter: MemoryCounter = MemoryCounter() if counter is None else counter
+        self._blocks = PendingBlocks(self.counter)
         self.length = 0  # the number of pending entries
 
     def take_blocks(self) -> list[Block]:
@@ -266,7 +268,7 @@ class PendingList(PendingEntries):
         return self._blocks.take_all()
 
     def leave(self) -> None:
-        """Subtract an empty list from the tally: another one takes its place."""
+        """Subtract an empty list from the counter: another one takes its place."""
         self._blocks.last.leave()
 
     # -- looking -------------------------------------------------------------------------------
@@ -622,10 +624,10 @@ class PendingList(PendingEntries):
 
     # -- the whole -----------------------------------------------------------------------------
 
-    def copy(self, twins: dict[Owner | None, Owner | None], tally: Tally) -> PendingList:
+    def copy(self, twins: dict[Owner | None, Owner | None], counter: MemoryCounter) -> PendingList:
         """Return a copy for other consumers (None for None), which have no entries yet."""
-        copied = PendingList(tally)
+        copied = PendingList(counter)
         copied.leave()
-        copied._blocks = self._blocks.copy(twins, tally)
+        copied._blocks = self._blocks.copy(twins, counter)
         copied.length = self.length
         return copied

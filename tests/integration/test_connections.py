@@ -445,9 +445,9 @@ def test_it_is_seen_on_a_socket_that_the_peer_has_left(
         seen = connection.Connection.__new__(connection.Connection)
         seen.transport = transport
         seen.fd = ours.fileno()
-        assert not seen.peer_is_gone()
+        assert not seen.peer_has_closed()
         theirs.close()
-        assert seen.peer_is_gone()
+        assert seen.peer_has_closed()
 
 
 def test_client_list_counts_the_bytes_that_a_client_sends_and_gets(server: RunningServer) -> None:

@@ -4,7 +4,7 @@ Each pair of nodes has two: each dials the other, and is answered on the connect
 has dialled. There is no password, so it is bound to the addresses that clients may use. With
 `tls-cluster` all are encrypted, and both sides show certificates of the authority.
 
-Connections take turns, a frame each, for a millisecond at a time; then the loop serves clients. One
+Connections alternate, a frame each, for a millisecond at a time; then the loop serves clients. One
 that has more frames is not read meanwhile, so that a flood waits in its sender.
 """
 
@@ -36,7 +36,7 @@ from server.tls.handshakes import Address, Handshakes, Listener
 
 BACKLOG = 512
 MAX_HANDSHAKES = 256  # at a time
-TURN_US = 1000  # how long frames are handled before others have their turn
+SLICE_US = 1000  # how long frames are handled at a time
 KEEPALIVE_SECONDS = 30  # as Redis, with the default node timeout
 
 
@@ -130,7 +130,7 @@ class Bus:
             link.transport.is_dropped = True
             link.transport.drop()
 
-    def take_turn(self, connection: _Connection) -> None:
+    def enqueue(self, connection: _Connection) -> None:
         """Have a frame of a connection handled after those of the others that wait."""
         if not self._ready:
             self._loop.call_soon(self._take_some)
@@ -139,7 +139,7 @@ class Bus:
     def _take_some(self) -> None:
         start_us = self._clock_us()
         try:
-            while self._ready and self._clock_us() - start_us < TURN_US:
+            while self._ready and self._clock_us() - start_us < SLICE_US:
                 connection = self._ready.popleft()
                 if connection.take_frame():
                     self._ready.append(connection)
@@ -172,7 +172,7 @@ class _Connection(asyncio.Protocol):
         self._bus = bus
         self._link = link
         self._received = bytearray()
-        self._has_turn = False  # waits in the queue of the bus
+        self._is_queued = False  # waits in the queue of the bus
         self._is_paused = False
         self.transport: asyncio.Transport | None = None
         self.is_dropped = False
@@ -198,9 +198,9 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received += data
         size = self._frame_bytes()
-        if size and not self._has_turn:
-            self._has_turn = True
-            self._bus.take_turn(self)
+        if size and not self._is_queued:
+            self._is_queued = True
+            self._bus.enqueue(self)
         if size and len(self._received) > size:
             self._pause(is_paused=True)
 
@@ -214,10 +214,10 @@ class _Connection(asyncio.Protocol):
             except Exception:
                 self.drop()
                 raise
-        self._has_turn = self._frame_bytes() > 0
-        if not self._has_turn:
+        self._is_queued = self._frame_bytes() > 0
+        if not self._is_queued:
             self._pause(is_paused=False)
-        return self._has_turn
+        return self._is_queued
 
     def _pause(self, *, is_paused: bool) -> None:
         if self._is_paused == is_paused or self.transport is None or self.transport.is_closing():

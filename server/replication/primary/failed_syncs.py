@@ -49,7 +49,7 @@ class FailedSyncs:
         backoff = self._failed.get(replica.name)
         return backoff is None or backoff.is_over(self._instance.now_ms)
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Note the replicas that have left before they had caught up."""
         now_ms = self._instance.now_ms
         for replica in [replica for replica in self._running if replica.client.closed]:

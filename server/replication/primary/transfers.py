@@ -105,7 +105,7 @@ class Transfers:
         replica.waits_since_ms = self._instance.now_ms
         self._state.full_syncs += 1
         run = self._run
-        self._failed_syncs.look()
+        self._failed_syncs.refresh()
         if not self._failed_syncs.may_begin(replica):
             self._log("notice", f"Replica {replica.name} waits: its last synchronizations failed")
         elif run is not None and run.path and self._can_join(replica, run):
@@ -428,7 +428,7 @@ class Transfers:
             self._newline_ms = now_ms
             self._keep_waiting_alive()
         self._drop_slow()
-        self._failed_syncs.look()
+        self._failed_syncs.refresh()
         run = self._run
         if run is None:
             self._start_when_due()

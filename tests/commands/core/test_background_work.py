@@ -25,7 +25,7 @@ def test_a_step_does_one_piece_of_one_chore() -> None:
     assert log == ["0"]
 
 
-def test_chores_take_turns() -> None:
+def test_chores_run_slices() -> None:
     log: list[str] = []
     work = tasks()
     work.free(count_to(2, log, "a"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.keys.serialization import TURN_US
+from commands.keys.serialization import SLICE_US
 from protocol import replies
 from server.inprocess.server import InProcessServer
 from storage.redis_format.primitives import crc64, encode_checksum
@@ -284,7 +284,7 @@ def slow(talk: Conversation) -> Conversation:
         "CONFIG SET stream-node-max-entries 2", *(f"XADD s {n}-1 f v{n}" for n in range(1, 21))
     )
     talk.all("XGROUP CREATE s g 0", "XREADGROUP GROUP g c COUNT 3 STREAMS s >")
-    talk.server.clock_step_us = TURN_US
+    talk.server.clock_step_us = SLICE_US
     return talk
 
 

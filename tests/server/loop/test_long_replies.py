@@ -9,7 +9,7 @@ import pytest
 from commands.core.client import ClientEvent
 from commands.core.long_reply import LongReply
 from server.inprocess.server import InProcessClient
-from server.loop.long_replies import MAX_UNSENT_BYTES, TURN_BYTES
+from server.loop.long_replies import MAX_UNSENT_BYTES, SLICE_BYTES
 from tests.doubles.slicing_server import SlicingServer
 
 ENTRIES = 20_000
@@ -99,7 +99,7 @@ def test_messages_follow_the_reply_and_do_not_interrupt_it(server: SlicingServer
     assert client.received() == expected + message
 
 
-def test_clients_take_turns(server: SlicingServer) -> None:
+def test_clients_run_slices(server: SlicingServer) -> None:
     expected = at_once(server, *XRANGE)
     clients = [server.connect() for _ in range(3)]
     for client in clients:
@@ -107,7 +107,7 @@ def test_clients_take_turns(server: SlicingServer) -> None:
     while any(len(client.buffer) < len(expected) for client in clients):
         server.turn()
         sizes = [len(client.buffer) for client in clients]
-        assert max(sizes) - min(sizes) <= 2 * TURN_BYTES
+        assert max(sizes) - min(sizes) <= 2 * SLICE_BYTES
     assert all(client.received() == expected for client in clients)
 
 

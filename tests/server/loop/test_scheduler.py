@@ -19,7 +19,7 @@ from server.loop.scheduler import (
     QUIET_MS,
     REST_TIMES,
     SAVING_PAUSE_MS,
-    TURN_US,
+    SLICE_US,
     BackgroundScheduler,
 )
 
@@ -91,8 +91,8 @@ def test_a_turn_ends_when_its_time_is_used_up() -> None:
     loop.instance.background_work.free(loop.work(100))
     loop.serve_a_request()
     loop.run()
-    assert loop.steps == TURN_US / STEP_US
-    assert loop.instance.background_work.used_us == TURN_US
+    assert loop.steps == SLICE_US / STEP_US
+    assert loop.instance.background_work.used_us == SLICE_US
 
 
 def test_turns_follow_at_once_while_no_request_comes() -> None:

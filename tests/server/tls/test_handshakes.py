@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from unittest.mock import Mock
 
-from server.tls.handshakes import TURN_US, Handshakes
+from server.tls.handshakes import SLICE_US, Handshakes
 
 
 def test_handshakes_take_turns_of_a_millisecond() -> None:
@@ -18,13 +18,13 @@ def test_handshakes_take_turns_of_a_millisecond() -> None:
 
     def go_on(number: int) -> None:
         nonlocal now_us
-        now_us += TURN_US // 2
+        now_us += SLICE_US // 2
         done.append(number)
         if number == 0:
-            handshakes.take_turn(lambda: go_on(9))  # it needs one more
+            handshakes.enqueue(lambda: go_on(9))  # it needs one more
 
     for number in range(5):
-        handshakes.take_turn(lambda number=number: go_on(number))  # type: ignore[misc]
+        handshakes.enqueue(lambda number=number: go_on(number))  # type: ignore[misc]
     turns = []
     while scheduled:
         [run] = scheduled

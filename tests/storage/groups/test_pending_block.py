@@ -10,11 +10,11 @@ import pytest
 from storage.entries.entry_id import EntryIDs
 from storage.groups import pending_block
 from storage.groups.group import Consumer, Group
-from storage.groups.pending_block import BLOCK_ENTRIES, PendingEntry, Tally
+from storage.groups.pending_block import BLOCK_ENTRIES, MemoryCounter, PendingEntry
 
 
 def test_what_a_part_adds_counts_in_the_whole_while_it_belongs_to_it() -> None:
-    whole, part, other = Tally(), Tally(), Tally()
+    whole, part, other = MemoryCounter(), MemoryCounter(), MemoryCounter()
     part.add(5)
     part.join(whole)
     part.add(10)

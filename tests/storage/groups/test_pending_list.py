@@ -19,9 +19,9 @@ from storage.groups.pending_block import (
     LARGE_COUNT,
     ROW_BYTES,
     Block,
+    MemoryCounter,
     Owner,
     PendingEntry,
-    Tally,
 )
 from storage.groups.pending_list import PendingBlocks, PendingList
 from tests.storage.groups.sample_blocks import make_blocks_small
@@ -151,13 +151,13 @@ def test_whoever_looks_into_a_block_finds_nobody_there_who_has_departed(
 
 def test_a_copy_has_blocks_of_its_own(blocks: PendingBlocks, alice: Consumer) -> None:
     twin = Consumer(b"alice", 0)
-    copied = blocks.copy({None: None, alice: twin}, Tally())
+    copied = blocks.copy({None: None, alice: twin}, MemoryCounter())
     blocks[1].cut(0, 4)
     assert starts(copied) == [0, 100, 200]
     assert ids_of(copied[1]) == [100, 101, 102, 103]
     assert copied.last.is_last
     assert (twin.pending_count, list(twin.pending_blocks)) == (12, [0, 100, 200])
-    assert copied.tally.total_bytes > 12 * ROW_BYTES
+    assert copied.counter.total_bytes > 12 * ROW_BYTES
 
 
 def delivered(*runs: tuple[Consumer, list[int]]) -> PendingList:
@@ -324,12 +324,12 @@ def test_what_nobody_looks_into_is_cleared_in_steps(alice: Consumer, bob: Consum
     pending = delivered((alice, list(range(count))))
     for entry_id in range(0, count, BLOCK_ENTRIES // 2):
         pending.update(PendingEntry(entry_id, bob, 0, 1), becomes_stray=True)
-    before = pending.tally.total_bytes
+    before = pending.counter.total_bytes
     assert pending.depart(alice) == []
-    assert pending.tally.total_bytes == before
+    assert pending.counter.total_bytes == before
     assert 10 < sum(1 for _ in pending.clear_up()) < 50
     assert len(pending._blocks) < 10
-    assert pending.tally.total_bytes < before / 50
+    assert pending.counter.total_bytes < before / 50
     assert list(pending) == list(range(0, count, BLOCK_ENTRIES // 2))
     assert (len(alice.pending_blocks), len(bob.pending)) == (0, 200)
 

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from server.cluster.events import Event, LinkLost, Received
-from server.cluster.host.bus import TURN_US, Bus, _Connection
+from server.cluster.host.bus import SLICE_US, Bus, _Connection
 from server.cluster.messages import PING, Message, pack
 from server.cluster.nodes import Link
 
@@ -34,7 +34,7 @@ class Turns:
         )
 
     def happened(self, event: Event) -> None:
-        self.now_us += TURN_US // 3 + 1
+        self.now_us += SLICE_US // 3 + 1
         if isinstance(event, Received):
             self.handled.append(event.message.sender[0])
         elif isinstance(event, LinkLost):
