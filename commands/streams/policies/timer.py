@@ -280,7 +280,7 @@ class PolicyTimer:
     def serve_readers(self) -> None:
         """Serve blocked readers before entries that they wait for are removed."""
         if self._instance.ready_keys.signalled:
-            self._instance.feature(Services).dispatcher.serve_ready_keys()
+            self._instance.feature(Services).runner.serve_ready_keys()
 
 
 def _note_stored(instance: Instance, db: Database, key: bytes, stream: Stream) -> None:
