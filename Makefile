@@ -194,10 +194,10 @@ PYTEST_COMPILED = $(COMPILED_FIRST) $(PYTEST) -o pythonpath=
 .PHONY: test
 test: $(VENV)/.dev compiled redis-server redis-sentinel prometheus shells systemd java node $(RUN)/.collected ## run all tests, beside a real redis-server: about nine minutes. ARGS=tests/storage runs a part
 	@$(COMPILED_FIRST) $(BIN)/python -c 'import server.requests.dispatch as it; assert it.__file__.endswith(".so"), it'
-	@$(PYTEST_COMPILED) -n $(JOBS) $(ARGS)
+	@$(PYTEST_COMPILED) --jobs $(JOBS) $(ARGS)
 
-# In a fresh clone pytest rewrites each module of the tests: once, not in each of JOBS processes. What
-# cannot be collected is shown by the run.
+# In a fresh clone pytest rewrites each module of the tests: here on two cores, as one process collects
+# for all. What cannot be collected is shown by the run.
 $(RUN)/.collected: | $(VENV)/.dev compiled
 	@ls -d tests/*/ | xargs -n 12 -P 2 $(PYTEST_COMPILED) --collect-only -qq >/dev/null || true
 	@touch $@
@@ -213,7 +213,7 @@ MARKED = -m "interpreted or golden or edge"
 endif
 .PHONY: interpreted-test
 interpreted-test: $(VENV)/.dev redis-server ## test the modules as they run without a compiler: a minute; PROFILE=thorough: all of them
-	@$(PYTEST) -n $(JOBS) $(MARKED) $(INTERPRETED) $(ARGS)
+	@$(PYTEST) --jobs $(JOBS) $(MARKED) $(INTERPRETED) $(ARGS)
 
 .PHONY: cluster-test
 cluster-test: $(RUN)/connect/.installed compiled redis-server java ## the pipeline on a Spark cluster of two workers, and with PROFILE=thorough through Spark Connect
@@ -228,7 +228,7 @@ $(RUN)/%/.installed: .ci/%.txt $(VENV)/.dev
 
 .PHONY: browser-test
 browser-test: $(VENV)/.dev compiled chromium ## the console's pages in Chromium: a minute
-	@$(BIN)/python -m pytest -n 2 -m browser tests/rillway/console/browser $(ARGS)
+	@$(BIN)/python -m pytest --jobs 2 -m browser tests/rillway/console/browser $(ARGS)
 
 .PHONY: oldest-spark
 oldest-spark: $(RUN)/oldest-spark/.installed compiled redis-server java ## the formats and the archive on the oldest Spark
@@ -285,7 +285,7 @@ cluster-crash: $(VENV)/.dev compiled redis-server node ## lose primaries of a cl
 .PHONY: cluster-model
 cluster-model: $(VENV)/.dev ## STORIES random stories of a cluster of seven nodes in one process, and a million messages of its bus
 	@CLUSTER_STORIES=$(STORIES) BUS_MESSAGES=1000000 RILLWAY_SEED=$${RILLWAY_SEED:-$$(date +%Y%m%d)} \
-		$(BIN)/python -m pytest -n $(JOBS) tests/server/cluster $(ARGS)
+		$(BIN)/python -m pytest --jobs $(JOBS) tests/server/cluster $(ARGS)
 
 .PHONY: failover
 failover: $(VENV)/.dev compiled redis-sentinel ## ten primaries die under load, Sentinel replaces each: ARGS="--rounds 2"

@@ -28,6 +28,8 @@ from tests.support.programs.servers import (
     start_rillway,
 )
 
+pytest_plugins = ("tests.support.forked_run",)
+
 StartRillway: TypeAlias = Callable[..., RunningServer]
 
 REPORTED_CHARACTERS = 4_000
@@ -134,12 +136,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if gone := set(deselected):
         items[:] = [item for item in items if item not in gone]
         config.hook.pytest_deselected(items=deselected)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> distribution.ByFile:
-    config.option.loadscopereorder = False
-    return distribution.ByFile(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

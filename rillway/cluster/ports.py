@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import itertools
+import os
 import random
 import socket
 from collections.abc import Iterable, Iterator
@@ -30,7 +31,13 @@ def rotating(first: int, end: int) -> Iterator[int]:
     return (first + (start + step) % (end - first) for step in itertools.count())
 
 
+def _begin_elsewhere() -> None:
+    global _ports
+    _ports = rotating(FIRST_PORT, END_OF_PORTS)
+
+
 _ports = rotating(FIRST_PORT, END_OF_PORTS)
+os.register_at_fork(after_in_child=_begin_elsewhere)
 
 
 def is_taken(port: int) -> bool:

@@ -1,4 +1,4 @@
-"""How pytest-xdist shares the tests out among processes: by file, the longest first.
+"""How tests are shared out among processes: by file, the longest first.
 
 By file, because its fixtures are then set up once. What needs a Spark session is one unit, so that
 there is one session. What takes long is started first, so that the run does not end with a wait for
@@ -8,8 +8,6 @@ it.
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-
-from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 SPARK = "tests/rillway/pipeline/jvm"
 # Pages of the documentation share nothing, and wait a lot: each is a unit.
@@ -49,10 +47,3 @@ def place(nodeid: str) -> int:
     """Sorts the tests in the order in which they are begun."""
     file = nodeid.partition("::")[0]
     return next((at for at, folder in enumerate(LONG) if within(file, folder)), len(LONG))
-
-
-class ByFile(LoadScopeScheduling):  # type: ignore[misc]
-    """Hands out one unit after the other, to whichever process is free."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return unit_of(nodeid)

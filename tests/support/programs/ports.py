@@ -7,26 +7,24 @@ is gone, and would take the next server on its port for it.
 from __future__ import annotations
 
 import itertools
-import os
 import socket
-from collections.abc import Iterator
 
 from rillway.cluster.member import ClusterFailed
 from rillway.cluster.ports import check_free, rotating
 
 # Linux takes the ports from 32768 on for connections; those of clusters' buses are 10,000 higher.
-FIRST_PORT, END_OF_PORTS = 12_000, 22_000
+FIRST_PORT, END_OF_ports = 12_000, 22_000
 
 
 def free_port() -> int:
     """A free loopback port, of those that the kernel gives to no connection by itself."""
-    return next(port for port in _PORTS if _is_free(port))
+    return next(port for port in _ports if _is_free(port))
 
 
 def free_ports(count: int) -> int:
     """The first of so many free ports in a row, those of their buses free as well."""
     while True:
-        ports = list(itertools.islice(_PORTS, count))
+        ports = list(itertools.islice(_ports, count))
         if ports[-1] - ports[0] != count - 1:
             continue
         try:
@@ -36,13 +34,12 @@ def free_ports(count: int) -> int:
         return ports[0]
 
 
-def _own_ports() -> Iterator[int]:
-    """The ports of this worker of pytest-xdist."""
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    count = (END_OF_PORTS - FIRST_PORT) // workers
-    first = FIRST_PORT + worker * count
-    return rotating(first, first + count)
+def take_share(process: int, processes: int) -> None:
+    """Hand out other ports in this process than in the others of a run."""
+    global _ports
+    count = (END_OF_ports - FIRST_PORT) // processes
+    first = FIRST_PORT + process * count
+    _ports = rotating(first, first + count)
 
 
 def _is_free(port: int) -> bool:
@@ -54,4 +51,4 @@ def _is_free(port: int) -> bool:
     return True
 
 
-_PORTS = _own_ports()
+_ports = rotating(FIRST_PORT, END_OF_ports)
