@@ -561,6 +561,10 @@ RECORD_WITHOUT_PID = b"ERR producer ID must be non-empty"
 RECORD_WITHOUT_IID = b"ERR idempotent ID must be non-empty"
 RECORD_NO_ENTRY = b"ERR No such message in stream"
 RECORD_OTHER_ENTRY = b"ERR IID already exists for this producer with a different stream ID"
+DELAY_WITH_AT = b"ERR syntax error, DELAY and AT options at the same time are not compatible"
+DELAY_WITH_ID = b"ERR syntax error, DELAY/AT can be used only with auto-generated IDs"
+DELAY_WITH_TRIM = b"ERR syntax error, DELAY/AT can't be combined with trimming"
+INVALID_TICKET = b"ERR Invalid ticket specified as stream command argument"
 XNACK_MODE = b"ERR mode must be SILENT, FAIL, or FATAL"
 XNACK_WITHOUT_IDS = b"ERR syntax error, expected IDS keyword"
 XNACK_NUMBER = b"ERR numids must be a positive integer"
@@ -581,6 +585,11 @@ def idmp_without_pid(option: bytes) -> ReplyError:
 def specified_twice(parameter: bytes) -> ReplyError:
     """XCFGSET with the same parameter more than once."""
     return ReplyError(b"ERR %b specified multiple times" % parameter)
+
+
+def invalid_delay(option: bytes) -> ReplyError:
+    """DELAY or AT of XADD with something else than a time in ms."""
+    return ReplyError(b"ERR Invalid %b value, must be >= 0" % option)
 
 
 def unrecognized_xnack_option(option: bytes) -> ReplyError:

@@ -530,7 +530,8 @@ def policies(instance: Instance) -> Iterator[Field]:
     counts, streams = timer.counts, timer.streams()
     yield "streams_with_policy", len(streams)
     yield "groups_with_policy", 0
-    yield "scheduled_entries", 0
+    schedules = [stream.policy.schedule for stream in streams if stream.policy is not None]
+    yield "scheduled_entries", sum(each.count for each in schedules if each is not None)
     yield "redelivered_total", counts.redelivered
     yield "dead_lettered_total", counts.dead_lettered
     yield "dead_letter_failures", counts.dead_letter_failures

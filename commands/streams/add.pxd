@@ -29,6 +29,7 @@ cdef class AddOptions:
     cdef long long max_length
     cdef bint is_approximate
     cdef object idempotency
+    cdef object later
     cdef bint is_carried
 
 

@@ -1,12 +1,14 @@
 """XADD (Redis 7.4; options: Redis 8.2, Redis 8.6).
 
     XADD key [NOMKSTREAM] [KEEPREF | DELREF | ACKED] [IDMPAUTO pid | IDMP pid iid]
-      [<MAXLEN | MINID> [= | ~] threshold [LIMIT count]] <* | id> field value [field value ...]
+      [<MAXLEN | MINID> [= | ~] threshold [LIMIT count] | DELAY ms | AT unix-ms] <* | id>
+      field value [field value ...]
 
 The fields are stored as the bytes that arrived. The ID and a cap that was seen before are read from
 the bytes as well, other options from the words. IDs never go backwards, even if the clock does. The
 entry is appended before the stream is trimmed. A producer may give an entry an idempotent ID
-(IDMP); a duplicate is not added, and the reply is the ID of the first one.
+(IDMP); a duplicate is not added, and the reply is the ID of the first one. DELAY and AT are
+Rillway's own (policies/schedule.py).
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from commands.core.services import Services
 from commands.streams.delete import POLICIES
 from commands.streams.idempotence import Idempotency, new_stream, parse_idempotency, remember
 from commands.streams.ids import id_bulk, parse_strict
+from commands.streams.policies.schedule import Later, add_later, parse_later
 from commands.streams.policies.timer import note
 from commands.streams.trim import Trim, TrimOptions
 from protocol import errors, replies
@@ -79,8 +82,8 @@ class AddOptions:
     """The options between the key and the ID. Requests that are alike share one."""
 
     __slots__ = (
-        "id_position", "idempotency", "is_approximate", "is_carried", "max_length", "no_mkstream",
-        "trim",
+        "id_position", "idempotency", "is_approximate", "is_carried", "later", "max_length",
+        "no_mkstream", "trim",
     )  # fmt: skip
 
     def __init__(self, id_position: int) -> None:
@@ -91,6 +94,7 @@ class AddOptions:
         self.max_length = -1
         self.is_approximate = False
         self.idempotency: Idempotency | None = None
+        self.later: Later | None = None
         self.is_carried = False  # Redis 7.0 does not know all of the options
 
     def add_trim(self, trim: Trim) -> None:
@@ -141,6 +145,9 @@ def xadd(client: Client, request: Request) -> bytes:
         is_read = given.read(request.word(2))
         if not is_read:
             options = _parse(client, request.words())
+            later = options.later
+            if later is not None:
+                return _schedule(client, request, options, later.due_ms(client))
     position: cython.Py_ssize_t = options.id_position
     words: cython.Py_ssize_t = request.count - position - 1
     is_automatic: cython.bint = request.is_byte(position, _STAR)
@@ -201,6 +208,23 @@ def _add(
         _propagate(client, request, options, stream, reply, fields)
     request.mark_quick(len(fields))
     return reply
+
+
+def _schedule(client: Client, request: Request, options: AddOptions, due_ms: int) -> bytes:
+    """The reply to a parsed request with DELAY or AT."""
+    key = request.word(1)
+    stream: Stream | None = client.lookup_stream_for_write(key)
+    if stream is None and options.no_mkstream:
+        return replies.NIL[client.resp]
+    if options.idempotency is not None:
+        known = _duplicate(client, request, options.idempotency, stream)
+        if known is not None:
+            return known
+    position = options.id_position + 1
+    fields, words = request.tail(position), request.count - position
+    if len(fields) > MAX_ENTRY_BYTES:
+        _refuse_too_large(request.words()[position:])
+    return add_later(client, key, stream, due_ms, fields, words, options.idempotency)
 
 
 def _refuse_too_large(fields: list[bytes]) -> None:
@@ -405,6 +429,9 @@ def _parse(client: Client, argv: Argv) -> AddOptions:
                 raise ReplyError(errors.IDMP_TWICE)
             options.idempotency = given
             position += given.words
+        elif (later := parse_later(argv, position, options.later)) is not None:
+            options.later = later
+            position += 2
         else:
             _parse_id(argv[position])
             if options.idempotency is not None and not client.replays:
@@ -423,4 +450,9 @@ def _parse(client: Client, argv: Argv) -> AddOptions:
         options.idempotency.complete(argv[position + 1 :])
     names_policy = not POLICIES.keys().isdisjoint(map(bytes.upper, argv[2:position]))
     options.is_carried = names_policy or options.idempotency is not None
+    if options.later is not None:
+        if argv[position] != b"*":
+            raise ReplyError(errors.DELAY_WITH_ID)
+        if trim is not None or names_policy:
+            raise ReplyError(errors.DELAY_WITH_TRIM)
     return options

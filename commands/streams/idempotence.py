@@ -24,7 +24,7 @@ from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
 from protocol.requests import Argv
-from storage.entries.entry_id import EntryID
+from storage.entries.entry_id import EntryID, make_id
 from storage.idempotence import DEFAULT_DURATION_S, DEFAULT_MAXSIZE, Idempotence, automatic_iid
 from storage.keyspace.database import Database
 from storage.stream import Stream
@@ -43,8 +43,17 @@ class Idempotency:
         self.iid = self.iid or automatic_iid(fields)
 
     def find(self, stream: Stream | None) -> EntryID | None:
-        """The ID of the entry that was added for this idempotent ID; counts the duplicate."""
-        if stream is None or stream.idempotence is None:
+        """The ID of the entry that was added for this idempotent ID; counts the duplicate.
+
+        The ticket, if the entry will be added later.
+        """
+        if stream is None:
+            return None
+        if stream.policy is not None and stream.policy.schedule is not None:
+            ticket = stream.policy.schedule.find(self.pid, self.iid)
+            if ticket is not None:
+                return make_id(*ticket)
+        if stream.idempotence is None:
             return None
         known = stream.idempotence.find(self.pid, self.iid)
         if known is not None:

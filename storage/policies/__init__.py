@@ -2,5 +2,6 @@
 
 stream_policy: what a stream has of policies, in one attribute of it
 retention:     which entries a stream keeps: its settings and counters
+schedule:      entries that are added to a stream later
 rows:          policies as rows of words: for snapshots, files and replicas
 """

@@ -5,6 +5,7 @@ itself or after the rows that come before it:
 
     retain RETAIN-MS 86400000 RETAIN-REFS ACKED     settings: those, and no others
     retained 12 0 0                                 counters
+    scheduled 1700000000000 5 field value           an entry that is added later, by its ticket
 
 A change is propagated as a row in a carrier (storage/append_only/requests.py), as the request
 `XPOLICY key kind word ...`, which clients cannot send (commands/streams/policies/carrier.py). A
@@ -23,11 +24,13 @@ A feature adds its rows to `FEATURES`. Rows should stay well below CHUNK_BYTES.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from storage.append_only.reader import DamagedFile, RequestFile, TornFile
 from storage.append_only.requests import encode_request
 from storage.policies.retention import Retention
+from storage.policies.schedule import ROW_KINDS, Schedule
 from storage.policies.stream_policy import StreamPolicy
 from storage.stream import Stream
 
@@ -70,8 +73,18 @@ def _restore_retained(stream: Stream, policy: StreamPolicy, words: Row) -> None:
     policy.retention.count_from(map(int, words))
 
 
+def _schedule_rows(stream: Stream, policy: StreamPolicy) -> Iterator[Row]:
+    return iter(()) if policy.schedule is None else policy.schedule.rows()
+
+
+def _restore_schedule(kind: bytes, stream: Stream, policy: StreamPolicy, words: Row) -> None:
+    policy.schedule = policy.schedule or Schedule()
+    policy.schedule.take_row(kind, words)
+
+
 FEATURES: list[Feature] = [
     Feature(_retention_rows, {b"retain": _restore_retention, b"retained": _restore_retained}),
+    Feature(_schedule_rows, {kind: partial(_restore_schedule, kind) for kind in ROW_KINDS}),
 ]
 
 # The kinds of rows with figures, which are this server's own: a replica may have others.

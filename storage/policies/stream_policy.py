@@ -4,28 +4,16 @@ A stream has one as soon as itself or one of its groups has a policy (`policy_of
 at `Stream.policy` is all that a stream without policies costs. Each part is a feature's own:
 
     retention    which entries the stream keeps (storage/policies/retention.py)
-    schedule     entries that appear later
+    schedule     entries that are added later (storage/policies/schedule.py)
 
-A part has `copy`, which may be None, and `memory_bytes`. The policy of a group is an attribute of
-the group.
+The policy of a group is an attribute of the group.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from storage.memory import instance_bytes
 from storage.policies.retention import Retention
-
-
-class Part(Protocol):
-    """The policy of one feature."""
-
-    def copy(self) -> Part | None:
-        """That of a copy of the stream (COPY); None if the copy has none."""
-
-    def memory_bytes(self) -> int:
-        """Its memory in bytes."""
+from storage.policies.schedule import Schedule
 
 
 class StreamPolicy:
@@ -35,18 +23,17 @@ class StreamPolicy:
 
     def __init__(self) -> None:
         self.retention: Retention | None = None
-        self.schedule: Part | None = None
+        self.schedule: Schedule | None = None
 
     def copy(self) -> StreamPolicy:
-        """Those of a copy of the stream."""
+        """Those of a copy of the stream. It has no schedule: entries would appear twice."""
         twin = StreamPolicy()
         twin.retention = None if self.retention is None else self.retention.copy()
-        twin.schedule = None if self.schedule is None else self.schedule.copy()
         return twin
 
     def memory_bytes(self) -> int:
         """The memory in bytes, without that of the groups' policies."""
-        parts = (self.retention, self.schedule)
+        parts: tuple[Retention | Schedule | None, ...] = (self.retention, self.schedule)
         return _OWN_BYTES + sum(part.memory_bytes() for part in parts if part is not None)
 
 

@@ -1,7 +1,9 @@
 """Policies of streams and groups: what the server does by itself. Rillway's own.
 
-timer:     when the features act, one timer for all of them, on a primary only
-carrier:   how policies reach the append-only file and replicas
-report:    XINFO POLICY, and the section `policies` of INFO
-retention: which entries a stream keeps
+timer:      when the features act, one timer for all of them, on a primary only
+carrier:    how policies reach the append-only file and replicas
+report:     XINFO POLICY, and the section `policies` of INFO
+retention:  which entries a stream keeps
+schedule:   XADD with DELAY and AT, XSCHEDULED, XUNSCHEDULE
+appearance: scheduled entries are added when they are due
 """

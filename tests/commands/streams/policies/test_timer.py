@@ -34,11 +34,11 @@ class Double:
         self.again_ms: int | None = None
 
     def due_ms(self, timer: PolicyTimer, stream: Stream) -> int | None:
-        part = stream.policy.schedule if stream.policy is not None else None
+        part = stream.policy.retention if stream.policy is not None else None
         return part.due_ms if isinstance(part, Part) and part.due_ms else None
 
     def work(self, turn: Turn, key: bytes, stream: Stream) -> None:
-        part = stream.policy.schedule if stream.policy is not None else None
+        part = stream.policy.retention if stream.policy is not None else None
         assert isinstance(part, Part)
         if turn.now_ms < part.due_ms:
             return
@@ -64,7 +64,7 @@ def add(client: Talk, key: str, due_ms: int) -> Part:
     stream = client.server.instance.databases[0].values[key.encode()]
     assert isinstance(stream, Stream)
     stream.policy = StreamPolicy()
-    part = stream.policy.schedule = Part(due_ms)
+    part = stream.policy.retention = Part(due_ms)  # type: ignore[assignment]
     client.do(f"XADD {key} * f v")  # which notes it
     return part
 
