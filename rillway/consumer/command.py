@@ -3,7 +3,8 @@
 For a stream in partitions, a process for each partition may run at the same time.
 
 The entry is a line of JSON on the command's standard input; exit status 0 acknowledges it. The
-command inherits this program's output; this program's own log goes to standard error.
+command inherits this program's standard output; this program's own log goes to standard error, as
+does what the command writes there.
 
 Exits with 0 after SIGTERM or SIGINT (the current entry is finished first), 1 if it cannot go on, 2
 for a bad argument, 128 + N after a second signal N.
@@ -13,10 +14,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import logging
 import math
-import os
 import re
 import signal
 import time
@@ -27,18 +26,13 @@ import redis
 from rillway.client.partitions import Partitions
 from rillway.consumer.arguments import parse_options
 from rillway.consumer.consumer import Consumer
-from rillway.consumer.entry import Entry
+from rillway.consumer.process import Command
 from rillway.consumer.worker import Counts, GiveUp, log
-from rillway.json_bytes import to_json
 from rillway.pipeline.wire.urls import public_url
 from rillway.plurals import count_of
 
 PROGRESS_SECONDS = 5.0
 ENTRY_ID = re.compile(r"\$|\d+(-\d+)?")
-
-
-class CommandFailed(Exception):
-    """The command ended with a status other than 0."""
 
 
 def main(arguments: list[str]) -> int:
@@ -98,65 +92,6 @@ async def consume(options: argparse.Namespace) -> int:
         progress.cancel()
         log.info("in all: %s", summary(consumer.counts))
     return 0
-
-
-class Command:
-    """The handler: runs the command once for each entry."""
-
-    def __init__(self, words: list[str], *, trace: bool = False) -> None:
-        self.words = words
-        self.trace = trace
-
-    async def __call__(self, entry: Entry) -> None:
-        """Run the command. Raises CommandFailed, or GiveUp if it does not exist."""
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *self.words,
-                stdin=asyncio.subprocess.PIPE,
-                # Ctrl-C in a terminal is for this program, which then waits for the command.
-                start_new_session=True,
-                env=self._environment(),
-            )
-        except OSError as error:
-            raise GiveUp(f"cannot run {self.words[0]}: {error.strerror}") from error
-        try:
-            await process.communicate(as_json(entry))
-        except asyncio.CancelledError:
-            process.terminate()
-            await process.wait()
-            raise
-        status = process.returncode
-        assert status is not None
-        if status < 0:
-            raise CommandFailed(f"ended by {signal.Signals(-status).name}")
-        if status > 0:
-            raise CommandFailed(f"exit status {status}")
-
-    def _environment(self) -> dict[str, str] | None:
-        """The command's environment: TRACEPARENT names the span of the entry, if there is one."""
-        if not self.trace:
-            return None
-        from rillway.consumer.tracing import context_variables
-
-        return {**os.environ, **context_variables()}
-
-
-def as_json(entry: Entry) -> bytes:
-    """Return one line: stream, id, deliveries, fields.
-
-    UTF-8 becomes text. Another value is {"base64": ...}; in a name, other bytes are \\xHH.
-    """
-    fields = {
-        name.decode(errors="backslashreplace"): to_json(value)
-        for name, value in entry.fields.items()
-    }
-    line = {
-        "stream": entry.stream,
-        "id": entry.id,
-        "deliveries": entry.deliveries,
-        "fields": fields,
-    }
-    return json.dumps(line, ensure_ascii=False).encode() + b"\n"
 
 
 # -- log and progress -----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import redis
 
 from rillway.consumer.entry import Entry, id_order, paired, streams_reply
 from rillway.consumer.nodes import Nodes
-from rillway.dead_letter import dead_letter
+from rillway.dead_letter import Cause, dead_letter
 
 # The beginnings of errors for a missing stream or group. Redis 7.0 wakes a blocked reader with
 # UNBLOCKED when the stream is deleted; "no such key" is XINFO's.
@@ -174,7 +174,7 @@ class Group:
         """Acknowledges entries; returns how many of them were pending."""
         return int(await self._execute("XACK", self._stream, self._group, *entry_ids))
 
-    async def move(self, entry: Entry, target: str, reason: str) -> int:
+    async def move(self, entry: Entry, target: str, cause: Cause, reason: str) -> int:
         """Adds the entry to another stream and acknowledges it here, both or neither.
 
         Returns the reply of XACK. Raises TypeError if `target` is not a stream: in a transaction
@@ -191,6 +191,7 @@ class Group:
             entry_id=entry.id,
             deliveries=entry.deliveries,
             delivered_ms=await self._delivered_ms(entry.id),
+            cause=cause,
             error=reason,
         )
         requests = [

@@ -31,6 +31,7 @@ import redis.asyncio
 from rillway.consumer.entry import Entry
 from rillway.consumer.group import Group, is_lost
 from rillway.consumer.nodes import Nodes
+from rillway.dead_letter import Cause
 
 if TYPE_CHECKING:
     from rillway.consumer.tracing import Tracing
@@ -65,6 +66,10 @@ log = logging.getLogger("rillway.consumer")
 
 class GiveUp(Exception):
     """Raised by a handler that cannot handle anything: the entry stays pending, `run` raises it."""
+
+
+class HandlerFailed(Exception):
+    """A failure that its text says all about, such as the end of a command."""
 
 
 @dataclass(slots=True)
@@ -314,7 +319,7 @@ class Worker:
         if self._settings.max_deliveries and entry.deliveries > self._settings.max_deliveries:
             # Each time its consumer ended while handling it; `deliveries` counts the failures.
             failed = Entry(entry.id, entry.pairs, entry.deliveries - 1)
-            await self._bury(failed, "no handler ever returned")
+            await self._bury(failed, "deadline", "no handler ever returned")
             return
         renewing = asyncio.ensure_future(self._renew_regularly())
         try:
@@ -324,12 +329,13 @@ class Worker:
             raise
         except Exception as error:
             self.counts.failed += 1
-            reason = str(error) or type(error).__name__
+            reason = reason_of(error)
             # IDs are unique within a partition only.
             named = f"{entry.id} of {self._stream}" if self._exclusive else entry.id
-            log.warning("%s failed, delivery %d: %s", named, entry.deliveries, reason)
+            one_line = " ".join(reason.split())
+            log.warning("%s failed, delivery %d: %s", named, entry.deliveries, one_line)
             if self._settings.max_deliveries and entry.deliveries >= self._settings.max_deliveries:
-                await self._bury(entry, reason)
+                await self._bury(entry, "failed", reason)
             return
         finally:
             await end(renewing)
@@ -343,10 +349,10 @@ class Worker:
             self.counts.acknowledged += acknowledged  # after the wait: other workers count, too
             self._done.clear()
 
-    async def _bury(self, entry: Entry, reason: str) -> None:
+    async def _bury(self, entry: Entry, cause: Cause, reason: str) -> None:
         assert self._dead_letters is not None
         try:
-            moved = await self._group.move(entry, self._dead_letters, reason)
+            moved = await self._group.move(entry, self._dead_letters, cause, reason)
         except TypeError as error:
             raise GiveUp(f"dead letters: {error}") from error
         self.counts.dead_lettered += moved
@@ -383,6 +389,14 @@ class Worker:
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
+
+
+def reason_of(error: Exception) -> str:
+    """Return what a failure is reported as: its type and text; the text alone for HandlerFailed."""
+    text, name = str(error), type(error).__name__
+    if isinstance(error, HandlerFailed):
+        return text
+    return f"{name}: {text}" if text else name
 
 
 async def end(task: asyncio.Future[Any]) -> None:

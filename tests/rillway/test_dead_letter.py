@@ -14,6 +14,7 @@ ORIGIN: dict[str, Any] = {
     "entry_id": "1-0",
     "deliveries": 5,
     "delivered_ms": 1_700_000_000_000,
+    "cause": "failed",
     "error": "no such customer",
 }
 
@@ -23,7 +24,8 @@ def test_a_dead_letter_has_the_entrys_fields_and_then_its_origin() -> None:
     assert words[: len(FIELDS)] == FIELDS
     assert tuple(words[len(FIELDS) :: 2]) == NAMES
     assert words[len(FIELDS) + 1 :: 2] == [
-        b"orders", b"billing", b"alice", b"1-0", b"5", b"1700000000000", b"no such customer",
+        b"orders", b"billing", b"alice", b"1-0", b"5", b"1700000000000", b"failed",
+        b"no such customer", b"1",
     ]  # fmt: skip
 
 
@@ -35,11 +37,16 @@ def test_an_entry_that_was_given_back_has_no_owner_and_no_time() -> None:
 
 def test_a_dead_letter_that_dies_again_has_its_last_origin_only() -> None:
     first = dead_letter(FIELDS, **ORIGIN)
-    assert dead_letter(first, **(ORIGIN | {"group": "b"})) == dead_letter(
-        FIELDS, **(ORIGIN | {"group": "b"})
-    )
-    assert own_fields(first) == FIELDS
+    again = dead_letter(first, **(ORIGIN | {"group": "b"}))
+    assert again[:-1] == dead_letter(FIELDS, **(ORIGIN | {"group": "b"}))[:-1]
+    assert again[-1] == b"2"
+    assert own_fields(again) == FIELDS
+
+
+def test_a_count_of_hops_that_no_server_wrote_counts_as_none() -> None:
+    for hops in (b"many", b"-1", b"9" * 30):
+        assert dead_letter([b"rillway-hops", hops], **ORIGIN)[-1] == b"1"
 
 
 def test_the_text_of_an_error_may_be_no_unicode() -> None:
-    assert dead_letter([], **(ORIGIN | {"error": "no \udcff"}))[-1] == b"no \\udcff"
+    assert dead_letter([], **(ORIGIN | {"error": "no \udcff"}))[-3] == b"no \\udcff"

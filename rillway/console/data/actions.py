@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import redis
 
 from rillway.console.data.link import Link
+from rillway.dead_letter import Cause
 from rillway.pipeline.dead_letters.mover import MoveFailed, Mover, MoveReport, Rules
 from rillway.pipeline.dead_letters.redrive import redrive_entry
 from rillway.pipeline.wire.connection import Connection, ConnectionLost, ServerError
@@ -87,6 +88,9 @@ class ByHand(Rules):
 
     def apply_to(self, entry: PendingEntry) -> bool:
         return True
+
+    def cause(self, entry: PendingEntry) -> Cause:
+        return "fatal"
 
     def error(self, entry: PendingEntry) -> str:
         return self.reason

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from rillway.dead_letter import dead_letter
+from rillway.dead_letter import Cause, dead_letter
 from rillway.pipeline.wire.connection import Connection, Reply, ServerError, Word, exec_reply
 from rillway.pipeline.wire.ids import MAX_ID, format_id, parse_id
 from rillway.pipeline.wire.pending import (
@@ -58,6 +58,9 @@ class Rules:
         if entry.deliveries <= self.more_than:
             return False
         return entry.idle_ms is None or entry.idle_ms >= self.min_idle_ms
+
+    def cause(self, entry: PendingEntry) -> Cause:
+        return "failed" if entry.idle_ms is None else "deadline"
 
     def error(self, entry: PendingEntry) -> str:
         return f"delivered {entry.deliveries} times, more than {self.more_than}"
@@ -210,6 +213,7 @@ class Mover:
             entry_id=format_id(letter.entry.id),
             deliveries=letter.entry.deliveries,
             delivered_ms=letter.delivered_ms,
+            cause=self._rules.cause(letter.entry),
             error=self._rules.error(letter.entry),
         )
 

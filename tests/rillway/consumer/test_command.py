@@ -17,8 +17,7 @@ import pytest
 
 from rillway.consumer import command
 from rillway.consumer.arguments import parse_options
-from rillway.consumer.command import as_json, report_progress, summary
-from rillway.consumer.entry import Entry
+from rillway.consumer.command import report_progress, summary
 from rillway.consumer.worker import Counts, log
 from tests.rillway.consumer.scene import DEAD, GROUP, STREAM, Scene
 from tests.support.waiting import until
@@ -244,19 +243,6 @@ def test_traces_need_an_extra(
 
 
 # -- what is said ---------------------------------------------------------------------------------
-
-
-def test_an_entry_is_one_line_of_json_whatever_its_bytes_are() -> None:
-    pairs = ((b"text", "grün\n".encode()), (b"raw", b"\xff\x00"), (b"\xfe", b""))
-    line = as_json(Entry("5-0", pairs, 2, "s"))
-    assert line.count(b"\n") == 1
-    assert line.endswith(b"\n")
-    assert json.loads(line) == {
-        "stream": "s",
-        "id": "5-0",
-        "deliveries": 2,
-        "fields": {"text": "grün\n", "raw": {"base64": "/wA="}, "\\xfe": ""},
-    }
 
 
 async def test_progress_is_told_only_where_there_is_some(

@@ -135,7 +135,8 @@ async def test_a_poison_message_ends_in_the_dead_letter_stream_and_stops_nothing
     assert letter[b"n"] == b"poison"
     assert letter[b"rillway-id"].decode() == ids[1]
     assert letter[b"rillway-deliveries"] == b"3"
-    assert letter[b"rillway-error"] == b"cannot be read"
+    assert letter[b"rillway-error"] == b"ValueError: cannot be read"
+    assert letter[b"rillway-cause"] == b"failed"
     assert scene.pending() == {}
     assert (consumer.counts.failed, consumer.counts.acknowledged) == (3, 2)
 

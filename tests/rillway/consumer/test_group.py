@@ -137,7 +137,7 @@ async def test_an_entry_is_moved_with_all_its_fields_and_where_it_came_from(
     words = [word for pair in pairs for word in pair]
     entry_id = scene.client.execute_command("XADD", STREAM, "*", *words).decode()
     scene.deliver("me", 1)
-    assert await group.move(Entry(entry_id, pairs, 3), DEAD, "too heavy") == 1
+    assert await group.move(Entry(entry_id, pairs, 3), DEAD, "failed", "too heavy") == 1
     assert scene.pending() == {}
     scene.client.set_response_callback("XRANGE", lambda response, **options: response)
     ((_, moved),) = scene.client.execute_command("XRANGE", DEAD, "-", "+")
@@ -146,9 +146,11 @@ async def test_an_entry_is_moved_with_all_its_fields_and_where_it_came_from(
         *(b"rillway-consumer", b"me", b"rillway-id", entry_id.encode()),
         *(b"rillway-deliveries", b"3", b"rillway-delivered"),
     ]
-    *before, delivered_ms, name, error = moved
+    *before, delivered_ms = moved[:-6]
     assert before == [*words, *origin]
-    assert (name, error) == (b"rillway-error", b"too heavy")
+    assert moved[-6:] == [
+        *(b"rillway-cause", b"failed", b"rillway-error", b"too heavy", b"rillway-hops", b"1")
+    ]
     seconds, _ = scene.client.time()
     assert abs(int(delivered_ms) - seconds * 1000) < 60_000
 
@@ -158,7 +160,7 @@ async def test_nothing_is_moved_to_a_key_that_is_no_stream(scene: Scene, group: 
     scene.deliver("me", 1)
     scene.client.set(DEAD, "taken")
     with pytest.raises(TypeError, match="orders:dead is a string"):
-        await group.move(Entry(first, ((b"n", b"a"),), 1), DEAD, "")
+        await group.move(Entry(first, ((b"n", b"a"),), 1), DEAD, "failed", "")
     assert list(scene.pending()) == [first]
 
 

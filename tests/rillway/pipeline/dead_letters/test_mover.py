@@ -115,7 +115,9 @@ def test_a_dead_letter_has_its_fields_as_they_were_and_then_its_origin(link: Con
         "rillway-consumer": "d",
         "rillway-id": "1-0",
         "rillway-deliveries": "4",
+        "rillway-cause": "deadline",
         "rillway-error": "delivered 4 times, more than 3",
+        "rillway-hops": "1",
     }
 
 
