@@ -19,23 +19,14 @@ from functools import cache
 from commands.acl import rules
 from commands.acl.rules import RuleError
 from commands.core.registry import COMMANDS, Command
-from commands.keys.pattern import Matcher, matcher
+from commands.keys.pattern import matches
 from commands.server.command import CATEGORIES, acl_categories
-from protocol.records import record
 
 READ = 1
 WRITE = 2
 ALL_RIGHTS = READ | WRITE
 _RIGHTS = {b"R": READ, b"W": WRITE}
 _PREFIXES = {READ: b"%R~", WRITE: b"%W~", ALL_RIGHTS: b"~"}
-
-
-@record
-class KeyPattern:
-    """A pattern of keys, with READ, WRITE or both."""
-
-    rights: int
-    matches: Matcher
 
 
 class KeyPatterns:
@@ -45,15 +36,13 @@ class KeyPatterns:
 
     def __init__(self) -> None:
         self.covers_all = False  # after `~*` or `allkeys`
-        self.patterns: dict[bytes, KeyPattern] = {}
+        self.patterns: dict[bytes, int] = {}  # READ, WRITE or both
 
     def copy(self) -> KeyPatterns:
         """A copy whose changes do not show here."""
         copied = KeyPatterns()
         copied.covers_all = self.covers_all
-        copied.patterns = {
-            pattern: KeyPattern(one.rights, one.matches) for pattern, one in self.patterns.items()
-        }
+        copied.patterns = dict(self.patterns)
         return copied
 
     def clear(self, *, covers_all: bool = False) -> None:
@@ -68,28 +57,25 @@ class KeyPatterns:
         rights, pattern = _parse(rule)
         if rules.has_blanks(pattern):
             raise RuleError(rules.SYNTAX)
-        known = self.patterns.get(pattern)
-        if known is None:
-            self.patterns[pattern] = KeyPattern(rights, matcher(pattern))
-        else:
-            known.rights |= rights
+        self.patterns[pattern] = self.patterns.get(pattern, 0) | rights
 
     def allow(self, key: bytes, rights: int) -> bool:
         """Return True if a key may be used with these rights; 0: any right will do."""
         return self.covers_all or any(
-            one.rights & rights == rights and one.matches(key) for one in self.patterns.values()
+            known & rights == rights and matches(pattern, key)
+            for pattern, known in self.patterns.items()
         )
 
     def allow_all(self, rights: int) -> bool:
         """Return True if every key may be used with these rights."""
         star = self.patterns.get(b"*")
-        return self.covers_all or (star is not None and star.rights & rights == rights)
+        return self.covers_all or (star is not None and star & rights == rights)
 
     def shown(self) -> list[bytes]:
         """The rules that give these rights."""
         if self.covers_all:
             return [b"~*"]
-        return [_PREFIXES[one.rights] + pattern for pattern, one in self.patterns.items()]
+        return [_PREFIXES[rights] + pattern for pattern, rights in self.patterns.items()]
 
 
 def _parse(rule: bytes) -> tuple[int, bytes]:
@@ -115,7 +101,7 @@ class ChannelPatterns:
 
     def __init__(self, *, covers_all: bool) -> None:
         self.covers_all = covers_all
-        self.patterns: dict[bytes, Matcher] = {}
+        self.patterns: dict[bytes, None] = {}
 
     def copy(self) -> ChannelPatterns:
         """A copy whose changes do not show here."""
@@ -135,7 +121,7 @@ class ChannelPatterns:
         pattern = rule[1:]
         if rules.has_blanks(pattern):
             raise RuleError(rules.SYNTAX)
-        self.patterns.setdefault(pattern, matcher(pattern))
+        self.patterns[pattern] = None
 
     def allow(self, channel: bytes, *, is_pattern: bool) -> bool:
         """Return True if a channel may be used.
@@ -146,7 +132,7 @@ class ChannelPatterns:
             return True
         if is_pattern:
             return channel in self.patterns
-        return any(matches(channel) for matches in self.patterns.values())
+        return any(matches(pattern, channel) for pattern in self.patterns)
 
     def shown(self) -> list[bytes]:
         """The rules that allow these channels to a user who may use none."""

@@ -3,7 +3,7 @@
     structure      connection, session and client
     output         replies that are not sent, or that the peer has not taken
     query buffer   bytes that are no whole request yet, or come after one that halts the client
-    request        one that waits
+    request        one that waits, and its places in the queues of keys
     transaction    queued requests and watched keys
     names          subscriptions and prefixes of client-side caching
 
@@ -27,7 +27,7 @@ from collections.abc import Iterable
 import cython
 
 from commands.config.directive_kinds import OutputLimit
-from commands.core.blocked_clients import BlockedClients
+from commands.core.blocked_clients import PLACE_BYTES, BlockedClients
 from commands.core.client import Client, Clients
 from commands.core.gates import GATE_AUTH, GATE_PRIMARY, GATE_REPLICA
 from commands.core.instance import Instance
@@ -85,7 +85,6 @@ def drop_for_output(client: Client) -> None:
 
 # A connection without its buffers, as measured.
 CLIENT_BYTES: cython.Py_ssize_t = 4480
-_WATCHED_KEY_BYTES = 400
 # A queued request beside its words; a word of a parsed request beside its bytes.
 _QUEUED_BYTES = 150
 _WORD_BYTES = 41
@@ -212,6 +211,7 @@ class ClientMemory:
         size += client.named_bytes + output_bytes(client)
         if client.is_blocked or client.postponed is not None:
             size += words_bytes(self.waiting_request(client))
+            size += PLACE_BYTES * self._blocked.places_of(client)
         if client._features:
             size += _transaction_bytes(client)
         return size
@@ -242,8 +242,8 @@ def _transaction_bytes(client: Client) -> int:
     transaction = client.feature_if_used(Transaction)
     watched = client.feature_if_used(WatchedKeys)
     queued = 0 if transaction is None else len(transaction.requests)
-    keys = 0 if watched is None else len(watched.expired)
-    return client.queued_bytes + queued * _QUEUED_BYTES + keys * _WATCHED_KEY_BYTES
+    watched_bytes = 0 if watched is None else watched.memory_bytes
+    return client.queued_bytes + queued * _QUEUED_BYTES + watched_bytes
 
 
 def class_of(size_bytes: cython.Py_ssize_t) -> cython.Py_ssize_t:

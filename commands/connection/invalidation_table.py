@@ -28,7 +28,7 @@ from commands.core.client import Client, Clients
 from commands.core.gates import GATE_RESTRICTED, GATE_TRACKING
 from commands.core.instance import Instance
 from commands.core.registry import PUBSUB, READONLY, Command
-from commands.pubsub.registry import NAME_BYTES, is_subscribed
+from commands.pubsub.registry import NAME_BYTES, SUBSCRIPTION_BYTES, is_subscribed
 from commands.transactions.transaction import Transaction
 from protocol import replies
 from protocol.records import record
@@ -37,6 +37,9 @@ from storage.keyspace.database import Database
 
 # The channel on which a RESP2 client gets the invalidations that are redirected to it.
 INVALIDATION_CHANNEL = b"__redis__:invalidate"
+# As measured: a key of the table, beside its bytes, with a reader; each further reader.
+_KEY_BYTES = 330
+_READER_BYTES = 32
 
 
 @record
@@ -60,7 +63,7 @@ class TrackingState:
     @property
     def prefix_bytes(self) -> int:
         """The memory of the prefixes."""
-        return sum(NAME_BYTES + len(prefix) for prefix in self.prefixes)
+        return sum(SUBSCRIPTION_BYTES + len(prefix) for prefix in self.prefixes)
 
     @property
     def remembers_now(self) -> bool:
@@ -81,6 +84,7 @@ class TrackingTable:
         self.clients: dict[int, Client] = {}  # those that track, by ID
         self.readers: dict[bytes, dict[int, None]] = {}  # key -> IDs; the oldest key comes first
         self.total_items = 0  # IDs in it, over all keys
+        self._keys_bytes = 0  # the length of all keys
         self.listeners: dict[bytes, dict[Client, None]] = {}  # prefix -> clients with BCAST
         # Keys changed in this cycle, by prefix, with the client that changed each: None if several
         # did.
@@ -131,7 +135,7 @@ class TrackingTable:
 
     def _forget_keys(self) -> None:
         self.readers.clear()
-        self.total_items = 0
+        self.total_items = self._keys_bytes = 0
 
     # -- keys that were read -------------------------------------------------------------------
 
@@ -141,11 +145,20 @@ class TrackingTable:
         if state is None or not state.remembers_now:
             return
         for key in keys:
-            readers = self.readers.setdefault(key, {})
+            readers = self.readers.get(key)
+            if readers is None:
+                readers = self.readers[key] = {}
+                self._keys_bytes += len(key)
             if client.id not in readers:
                 readers[client.id] = None
                 self.total_items += 1
         self.limit()
+
+    def memory_bytes(self) -> int:
+        """The memory of the table, beside that of the clients' prefixes."""
+        further = self.total_items - len(self.readers)
+        keys_bytes = self._keys_bytes + len(self.readers) * _KEY_BYTES + further * _READER_BYTES
+        return keys_bytes + len(self.listeners) * NAME_BYTES
 
     def limit(self) -> None:
         """Evict keys, the oldest first, while there are more than `tracking-table-max-keys`."""
@@ -173,6 +186,7 @@ class TrackingTable:
         if readers is None:
             return
         self.total_items -= len(readers)
+        self._keys_bytes -= len(key)
         keys = replies.bulk_array([key])
         for client_id in readers:
             client = self.clients.get(client_id)

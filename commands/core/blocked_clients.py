@@ -27,6 +27,9 @@ from protocol.records import entity
 from storage.stream import Stream
 from storage.types.value import Value
 
+# As measured: a key's queue; a client's place in one.
+_QUEUE_BYTES = 250
+PLACE_BYTES = 160
 _BLOCK: cython.int = ClientEvent.BLOCK
 _RESUME: cython.int = ClientEvent.RESUME
 
@@ -224,6 +227,15 @@ class BlockedClients:
     def take_woken(self, now_ms: int) -> list[Client]:
         """The clients whose command is to run again by now, earliest first; they still wait."""
         return self._wakes.take_due(now_ms)
+
+    def places_of(self, client: Client) -> int:
+        """The number of queues that a client waits in."""
+        waiting = self.clients.get(client)
+        return 0 if waiting is None else len(waiting.watched)
+
+    def memory_bytes(self) -> int:
+        """The memory of the queues, beside that of the clients' places in them."""
+        return _QUEUE_BYTES * len(self.waiters)
 
     # -- INFO clients --------------------------------------------------------------------------
 

@@ -8,8 +8,9 @@ size hardly falls when keys are removed. Four parts:
   databases                  keys, values and tables (storage/keyspace/database.py), always
                              up to date
   clients                    their structures and buffers (commands/connection/client_memory.py)
-  the rest                   the backlog, tracked keys, cached entries, interpreters, scripts,
-                             libraries: updated several times a second
+  the rest                   the backlog, cached entries, interpreters, scripts, libraries, the
+                             tables of channels, patterns, tracked, watched and awaited keys:
+                             updated several times a second
 
 What goes to replicas beyond the backlog, and what waits for the append-only file, does not count
 towards the limit, as in Redis: evicting keys makes more of it.
@@ -35,14 +36,14 @@ import cython
 from commands.connection.client_memory import ClientMemory
 from commands.connection.invalidation_table import TrackingTable
 from commands.core import notifications
+from commands.core.blocked_clients import BlockedClients
 from commands.core.instance import MAX_FREQUENCY, Instance, frequency_now
 from commands.core.stats import ScriptingFigures
+from commands.pubsub.registry import PubSub
 from commands.scripting.evaluation import Scripting
+from commands.transactions.watched_keys import Watchers
 from storage.keyspace.database import Database
 from storage.types.value import Value
-
-# A key of the table of client-side caching, with one reader.
-_TRACKED_KEY_BYTES = 300
 
 
 def scripting_figures(instance: Instance) -> ScriptingFigures:
@@ -72,7 +73,10 @@ class MemoryUse:
         self.rest_bytes = (
             (0 if backlog is None else backlog.length)
             + instance.entry_cache.used_bytes
-            + _TRACKED_KEY_BYTES * len(instance.feature(TrackingTable).readers)
+            + instance.feature(TrackingTable).memory_bytes()
+            + instance.feature(PubSub).memory_bytes()
+            + instance.feature(Watchers).memory_bytes()
+            + instance.feature(BlockedClients).memory_bytes()
             + figures.eval_bytes
             + figures.script_bytes
             + figures.function_bytes

@@ -4,11 +4,10 @@
     ?       any one byte                [a-f]   one of this range, whichever end comes first
     \\x      x, whatever it means         [^abc]  one that is none of these
 
-Patterns and texts are bytes, every value included. Every `*` takes its first match and never
-backtracks, so that matching costs at most the length of the text times that of the pattern, however
-many stars there are. A pattern of usual length becomes a regular expression; a long one is
-interpreted instead, because compiling a megabyte takes seconds and comparing it with a key usually
-ends at the first byte.
+Patterns and texts are bytes, every value included. A pattern is interpreted as it stands, without
+preparation: its memory is its bytes, and a long one costs nothing beyond the point that the text
+reaches. Every `*` takes its first match and never backtracks, so that matching costs at most the
+length of the text times that of the pattern, however many stars there are.
 
 Source: Redis 7.2. What it does with unfinished classes and escapes is kept, and so is that an
 empty text matches nothing but the empty pattern. The bytes of a range are unsigned, as in Redis
@@ -18,163 +17,150 @@ on machines whose `char` is.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Set
-from functools import cache, lru_cache
+from collections.abc import Iterable
 
-Matcher = Callable[[bytes], object]  # true or false
+import cython
 
-COMPILED_PATTERN_BYTES = 1024
-CACHED_PATTERNS = 512
-
-# An element of a pattern is the set of bytes that it accepts in its place, or _STAR.
-_STAR: Set[int] = frozenset({-1})
-_EVERY_BYTE: Set[int] = frozenset(range(256))
-_STARS = re.compile(rb"\*+")
+# What `literal_of` reads of a pattern, and returns at most.
+SEARCHED_BYTES = 1024
+LITERAL_BYTES = 64
+_STAR = 42
+_ANY = 63
+_OPEN = 91
+_CLOSE = 93
+_NOT = 94
+_DASH = 45
+_ESCAPE = 92
+# Whatever is no literal: an escape, a class, stars and question marks.
+_SPECIAL = re.compile(rb"\\.?|\[\^?(?:\\.|[^\]]-.|[^\]])*\]?|[*?]+", re.DOTALL)
 
 
 def matches(pattern: bytes, text: bytes, ignore_case: bool = False) -> bool:
     """Return True if `pattern` matches all of `text`. `ignore_case` is for ASCII letters."""
-    return bool(matcher(pattern, ignore_case)(text))
-
-
-def matcher(pattern: bytes, ignore_case: bool = False) -> Matcher:
-    """`matches` for one pattern and many texts."""
-    if len(pattern) > COMPILED_PATTERN_BYTES:
-        return _walker(pattern, ignore_case)
-    return _compile(pattern, ignore_case)
-
-
-# -- as a regular expression ---------------------------------------------------------------------
-
-
-@lru_cache(maxsize=CACHED_PATTERNS)
-def _compile(pattern: bytes, ignore_case: bool) -> Matcher:
-    if not pattern:
-        return lambda text: not text
-    return re.compile(rb"(?!\Z)" + _expression(pattern, ignore_case), re.DOTALL).fullmatch
-
-
-def _expression(pattern: bytes, ignore_case: bool) -> bytes:
-    runs: list[list[bytes]] = [[]]  # the elements before, between and after the stars
-    position = 0
-    while position < len(pattern):
-        accepted, position = _element(pattern, position, ignore_case)
-        if accepted is _STAR:
-            runs.append([])
+    p: cython.p_const_uchar = pattern
+    t: cython.p_const_uchar = text
+    end: cython.Py_ssize_t = len(pattern)
+    length: cython.Py_ssize_t = len(text)
+    at: cython.Py_ssize_t = 0  # in the pattern
+    place: cython.Py_ssize_t = 0  # in the text
+    star: cython.Py_ssize_t = -1  # after the last star
+    resume: cython.Py_ssize_t = 0  # continue here when that star takes a byte more
+    following: cython.Py_ssize_t
+    while place < length:
+        if at < end and p[at] == _STAR:
+            star = at = at + 1
+            place = resume = _next(p, at, end, t, place, length, ignore_case)
+            continue
+        following = _after(p, at, end, t[place], ignore_case)
+        if following >= 0:
+            at, place = following, place + 1
+        elif star < 0:
+            return False
         else:
-            runs[-1].append(_one_of(accepted))
-    first, *others = (b"".join(run) for run in runs)
-    if not others:
-        return first
-    # Atomic groups: a star that has found its match never backtracks.
-    middle = b"".join(b"(?>.*?%b)" % run for run in others[:-1] if run)
-    return first + middle + b".*" + others[-1]
+            resume = _next(p, star, end, t, resume + 1, length, ignore_case)
+            at, place = star, resume
+    while at < end and p[at] == _STAR:
+        at += 1
+    return at == end and (length > 0 or end == 0)
 
 
-def _one_of(accepted: Set[int]) -> bytes:
-    if len(accepted) == 256:
-        return b"."
-    if len(accepted) == 1:
-        return re.escape(bytes(accepted))
-    if not accepted:
-        return b"(?!)"
-    # The smaller half: hundreds of `[^x]` would take long to compile otherwise.
-    sign, named = (b"", accepted) if len(accepted) <= 128 else (b"^", _EVERY_BYTE - accepted)
-    return b"[%b%b]" % (sign, b"".join(b"\\x%02x" % byte for byte in sorted(named)))
+def matching(patterns: Iterable[bytes], text: bytes) -> list[bytes]:
+    """The patterns that match `text`."""
+    return [pattern for pattern in patterns if matches(pattern, text)]
 
 
-# -- by walking ----------------------------------------------------------------------------------
+def literal_of(pattern: bytes) -> bytes:
+    """Bytes that each text contains which the pattern matches: the longest that it names."""
+    return max(_SPECIAL.split(pattern[:SEARCHED_BYTES]), key=len)[:LITERAL_BYTES]
 
 
-def _walker(pattern: bytes, ignore_case: bool) -> Matcher:
-    """`matches` for a non-empty pattern, parsed lazily: each element once, when a text reaches
-    it.
+def _next(
+    p: cython.p_const_uchar,
+    at: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    t: cython.p_const_uchar,
+    place: cython.Py_ssize_t,
+    length: cython.Py_ssize_t,
+    ignore_case: cython.bint,
+) -> cython.Py_ssize_t:
+    """The first place in the text, from `place` on, that the element at `at` may accept."""
+    if at == end or ignore_case:
+        return place
+    named: cython.int = p[at]
+    if named not in (_STAR, _ANY, _OPEN, _ESCAPE):
+        while place < length and t[place] != named:
+            place += 1
+    return place
+
+
+def _after(
+    p: cython.p_const_uchar,
+    at: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    byte: cython.int,
+    ignore_case: cython.bint,
+) -> cython.Py_ssize_t:
+    """The place after the element at `at`, no star, if it accepts `byte`; otherwise -1."""
+    if at == end:
+        return -1
+    named: cython.int = p[at]
+    at += 1
+    if named == _ANY:
+        return at
+    if named == _OPEN:
+        return _after_class(p, at, end, byte, ignore_case)
+    if named == _ESCAPE and at < end:
+        named = p[at]
+        at += 1
+    if named == byte or (ignore_case and _lower(named) == _lower(byte)):
+        return at
+    return -1
+
+
+def _after_class(
+    p: cython.p_const_uchar,
+    at: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    byte: cython.int,
+    ignore_case: cython.bint,
+) -> cython.Py_ssize_t:
+    """The place after the class opened before `at` if it accepts `byte`; otherwise -1.
+
+    An unclosed class reaches to the end. An escaped byte keeps its case even when case is ignored.
     """
-
-    @cache
-    def element_at(position: int) -> tuple[Set[int], int]:
-        return _element(pattern, position, ignore_case)
-
-    def walk(text: bytes) -> bool:
-        place = position = 0  # in the text, in the pattern
-        resume: tuple[int, int] | None = None  # continue here when the last star takes a byte more
-        while place < len(text):
-            accepted, following = element_at(position)
-            if accepted is _STAR:
-                position = following
-                resume = place + 1, position
-            elif text[place] in accepted:
-                place, position = place + 1, following
-            elif resume is None:
-                return False
-            else:
-                place, position = resume
-                resume = place + 1, position
-        accepted, following = element_at(position)
-        if accepted is _STAR:
-            position = following
-        return text != b"" and position == len(pattern)
-
-    return walk
-
-
-# -- elements ------------------------------------------------------------------------------------
-
-
-def _element(pattern: bytes, position: int, ignore_case: bool) -> tuple[Set[int], int]:
-    """The element at `position` and where the next one starts; the end accepts nothing."""
-    stars = _STARS.match(pattern, position)
-    if stars:
-        return _STAR, stars.end()
-    byte = pattern[position : position + 1]
-    position += 1
-    if byte == b"?":
-        return _EVERY_BYTE, position
-    if byte == b"[":
-        return _class(pattern, position, ignore_case)
-    if byte == b"\\" and position < len(pattern):
-        byte = pattern[position : position + 1]
-        position += 1
-    return _cases(byte) if ignore_case else set(byte), position
-
-
-def _class(pattern: bytes, position: int, ignore_case: bool) -> tuple[Set[int], int]:
-    """The element of the class opened before `position`; an unclosed one reaches to the end.
-
-    An escaped byte keeps its case even when case is ignored.
-    """
-    negated = pattern[position : position + 1] == b"^"
-    position += negated
-    named: set[int] = set()
-    while position < len(pattern):
-        byte = pattern[position : position + 1]
-        if byte == b"\\" and position + 1 < len(pattern):
-            named.add(pattern[position + 1])
-            position += 2
-        elif byte == b"]":
-            position += 1
+    is_negated: cython.bint = at < end and p[at] == _NOT
+    is_named: cython.bint = False
+    lower: cython.int = _lower(byte) if ignore_case else byte
+    named: cython.int
+    at += is_negated
+    while at < end:
+        named = p[at]
+        if named == _ESCAPE and at + 1 < end:
+            is_named = is_named or p[at + 1] == byte
+            at += 2
+        elif named == _CLOSE:
+            at += 1
             break
-        elif pattern[position + 1 : position + 2] == b"-" and position + 2 < len(pattern):
-            named |= _range(pattern[position], pattern[position + 2], ignore_case)
-            position += 3
+        elif at + 2 < end and p[at + 1] == _DASH:
+            is_named = is_named or _is_between(named, p[at + 2], lower, ignore_case)
+            at += 3
         else:
-            named |= _cases(byte) if ignore_case else set(byte)
-            position += 1
-    return (_EVERY_BYTE - named if negated else named), position
+            is_named = is_named or (_lower(named) if ignore_case else named) == lower
+            at += 1
+    return -1 if is_named == is_negated else at
 
 
-def _range(start: int, end: int, ignore_case: bool) -> Set[int]:
-    start, end = min(start, end), max(start, end)
-    if not ignore_case:
-        return set(range(start, end + 1))
-    low, high = _lower(start), _lower(end)
-    return {byte for byte in _EVERY_BYTE if low <= _lower(byte) <= high}
+def _is_between(
+    start: cython.int, end: cython.int, byte: cython.int, ignore_case: cython.bint
+) -> cython.bint:
+    """Return True if a byte, in lower case if case is ignored, is in a range."""
+    if start > end:
+        start, end = end, start
+    if ignore_case:
+        start, end = _lower(start), _lower(end)
+    return start <= byte <= end
 
 
-def _lower(byte: int) -> int:
-    return bytes((byte,)).lower()[0]
-
-
-def _cases(byte: bytes) -> Set[int]:
-    """The byte in lower and in upper case."""
-    return set(byte.lower() + byte.upper())
+def _lower(byte: cython.int) -> cython.int:
+    """An ASCII letter in lower case; any other byte as it is."""
+    return byte + 32 if 65 <= byte <= 90 else byte

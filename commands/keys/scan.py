@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from commands.core.arguments import Arguments, parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import FAST, READONLY, command
 from commands.keys.existence import find
-from commands.keys.pattern import matcher
+from commands.keys.pattern import matches
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
@@ -61,7 +62,7 @@ def _keys_in_pieces(walk: KeyWalk, pattern: bytes) -> Iterator[bytes]:
 
 def matching(names: Iterable[bytes], pattern: bytes) -> Iterable[bytes]:
     """The names that match; a lone `*` also matches the empty name."""
-    return names if pattern == b"*" else filter(matcher(pattern), names)
+    return names if pattern == b"*" else filter(partial(matches, pattern), names)
 
 
 @record

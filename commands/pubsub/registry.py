@@ -11,18 +11,24 @@ client that subscribes later does not get them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeAlias
 
 from commands.core.client import Clients
 from commands.core.gates import GATE_SUBSCRIBED
 from commands.core.instance import Instance
-from commands.keys.pattern import Matcher, matcher
+from commands.keys.pattern import literal_of, matching
 from protocol import replies
 from protocol.request import key_slot
 
-# A client's name in the tables, beside its bytes, as measured.
-NAME_BYTES = 500
+# As measured: a client's name, beside its bytes; a name in the table of all; what a pattern adds.
+SUBSCRIPTION_BYTES = 160
+NAME_BYTES = 250
+_PATTERN_BYTES = 100
+
+# A part of a channel is looked up in the time in which this many patterns are compared with it.
+LOOKUP_COST = 2
 
 Names: TypeAlias = "dict[bytes, None]"  # in the order of subscription
 
@@ -55,9 +61,11 @@ class Subscriptions:
         if name in names:
             return
         names[name] = None
-        self.by_name.setdefault(name, {})[client] = None
+        if name not in self.by_name:
+            self._begin(name)
+        self.by_name[name][client] = None
         client.subscriptions += 1
-        client.named_bytes += NAME_BYTES + len(name)
+        client.named_bytes += SUBSCRIPTION_BYTES + len(name)
         update_gate(client)
 
     def remove(self, client: Subscriber, name: bytes) -> None:
@@ -71,10 +79,18 @@ class Subscriptions:
         subscribers = self.by_name[name]
         del subscribers[client]
         if not subscribers:
-            del self.by_name[name]
+            self._end(name)
         client.subscriptions -= 1
-        client.named_bytes -= NAME_BYTES + len(name)
+        client.named_bytes -= SUBSCRIPTION_BYTES + len(name)
         update_gate(client)
+
+    def _begin(self, name: bytes) -> None:
+        """Add a name for its first subscriber."""
+        self.by_name[name] = {}
+
+    def _end(self, name: bytes) -> None:
+        """Remove a name without subscribers."""
+        del self.by_name[name]
 
     def names_of(self, client: Subscriber) -> list[bytes]:
         """The names that a client is subscribed to, in the order of subscription."""
@@ -90,29 +106,60 @@ class Subscriptions:
 
 
 class Patterns(Subscriptions):
-    """The subscriptions to patterns, and which of them fit a channel."""
+    """The subscriptions to patterns, and which of them match a channel.
+
+    A channel contains a literal of each pattern that matches it. So, of many patterns, only those
+    are compared whose literal is a part of the channel.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        # One compiled pattern each, kept here: in a shared cache, many patterns would evict each
-        # other.
-        self._matchers: dict[bytes, Matcher] = {}
+        # By literal: the pattern that has it, or all that do.
+        self._by_literal: dict[bytes, bytes | Names] = {}
+        self._lengths: Counter[int] = Counter()  # of the literals
 
-    def add(self, client: Subscriber, name: bytes) -> None:
-        """Subscribe; nothing if it is subscribed already."""
-        super().add(client, name)
-        if name not in self._matchers:
-            self._matchers[name] = matcher(name)
+    def _begin(self, name: bytes) -> None:
+        super()._begin(name)
+        literal = literal_of(name)
+        others = self._by_literal.get(literal)
+        if others is None:
+            self._by_literal[literal] = name
+            self._lengths[len(literal)] += 1
+        elif isinstance(others, dict):
+            others[name] = None
+        else:
+            self._by_literal[literal] = {others: None, name: None}
 
-    def remove(self, client: Subscriber, name: bytes) -> None:
-        """Unsubscribe; nothing if it is not subscribed."""
-        super().remove(client, name)
-        if name not in self.by_name:
-            self._matchers.pop(name, None)
+    def _end(self, name: bytes) -> None:
+        super()._end(name)
+        literal = literal_of(name)
+        others = self._by_literal[literal]
+        if isinstance(others, dict):
+            del others[name]
+        if not isinstance(others, dict) or not others:
+            del self._by_literal[literal]
+            self._lengths[len(literal)] -= 1
+            self._lengths += Counter()  # without lengths that none has
 
-    def fitting(self, channel: bytes) -> Iterator[bytes]:
-        """The patterns that match `channel`, the oldest first."""
-        return (pattern for pattern, matches in self._matchers.items() if matches(channel))
+    def fitting(self, channel: bytes) -> list[bytes]:
+        """The patterns that match `channel`; without an index the oldest first."""
+        if len(self._lengths) * len(channel) * LOOKUP_COST < len(self.by_name):
+            return matching(self._candidates(channel), channel)
+        return matching(self.by_name, channel)
+
+    def _candidates(self, channel: bytes) -> Iterator[bytes]:
+        """The patterns whose literal is a part of `channel`."""
+        parts = {
+            channel[start : start + length]
+            for length in self._lengths
+            for start in range(len(channel) - length + 1)
+        }
+        for part in parts & self._by_literal.keys():
+            found = self._by_literal[part]
+            if isinstance(found, dict):
+                yield from found
+            else:
+                yield found
 
 
 class PubSub:
@@ -142,6 +189,11 @@ class PubSub:
         words = (b"smessage", channel, message)
         subscribers = self.shard_channels.by_name.get(channel, {})
         return _deliver(subscribers, [replies.bulk(word) for word in words])
+
+    def memory_bytes(self) -> int:
+        """The memory of the tables, beside that of the clients' own names."""
+        names = sum(map(len, (self.channels, self.patterns, self.shard_channels)))
+        return names * NAME_BYTES + len(self.patterns) * _PATTERN_BYTES
 
     def leave_slots(self, slots: int) -> None:
         """End the subscriptions to shard channels in a set of slots, and tell the clients.

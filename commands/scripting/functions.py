@@ -20,7 +20,7 @@ from commands.core.registry import (
 )
 from commands.core.services import Services
 from commands.documentation import help_reply
-from commands.keys.pattern import matcher
+from commands.keys.pattern import matches
 from commands.scripting.calls import running_script
 from commands.scripting.evaluation import (
     COMMON_FLAGS,
@@ -103,12 +103,11 @@ def function_list(client: Client, argv: Request) -> bytes:
         seen.add(option)
         if option == b"LIBRARYNAME":
             pattern = arguments.next(b"ERR library name argument was not given")
-    fits = matcher(pattern, ignore_case=True)
     return replies.array(
         [
             _describe(library, client.resp, with_code=b"WITHCODE" in seen)
             for library in client.instance.feature(Scripting).libraries.by_name.values()
-            if fits(library.name)
+            if matches(pattern, library.name, ignore_case=True)
         ]
     )
 

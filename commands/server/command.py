@@ -28,7 +28,7 @@ from commands.core.registry import (
     command,
 )
 from commands.documentation import help_reply, row_of
-from commands.keys.pattern import matcher
+from commands.keys.pattern import matches
 from commands.server.syntax import Argument, parse_syntax
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -133,8 +133,7 @@ def _filter(arguments: Arguments) -> Callable[[Command], bool]:
         category = b"@" + value.lower()
         return lambda declared: category in acl_categories(declared)
     if kind == b"PATTERN":
-        fits = matcher(value, ignore_case=True)
-        return lambda declared: bool(fits(declared.fullname))
+        return lambda declared: matches(value, declared.fullname, ignore_case=True)
     raise ReplyError(errors.SYNTAX)
 
 

@@ -17,7 +17,7 @@ from commands.core.instance import Instance
 from commands.core.registry import ADMIN, LOADING, NOSCRIPT, STALE, command
 from commands.documentation import help_reply
 from commands.eviction.eviction import MemoryUse
-from commands.keys.pattern import matcher
+from commands.keys.pattern import matches
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -53,8 +53,9 @@ def _matching(pattern: bytes) -> Iterator[str]:
         return
     if not any(mark in pattern for mark in b"*?["):
         return  # as in Redis; it also avoids a comparison with every name
-    fits = matcher(pattern, ignore_case=True)
-    yield from (name for name in NAMES if name not in HIDDEN and fits(name.encode()))
+    for name in NAMES:
+        if name not in HIDDEN and matches(pattern, name.encode(), ignore_case=True):
+            yield name
 
 
 @command("CONFIG SET", arity=-4, flags=FLAGS)

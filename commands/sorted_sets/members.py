@@ -24,7 +24,7 @@ from commands.core.registry import (
     counted_keys,
     one_key,
 )
-from commands.keys.pattern import matcher
+from commands.keys.pattern import matches
 from commands.keys.scan import parse_cursor, parse_scan_options
 from commands.lists.blocking_pops import (
     first_of,
@@ -306,7 +306,6 @@ def zscan(client: Client, argv: Request) -> bytes:
         options = parse_scan_options(Arguments(argv, 3))
         following, records = value.scan(cursor, options.count)
         if options.pattern != b"*":
-            fits = matcher(options.pattern)
-            records = [record for record in records if fits(member_of(record))]
+            records = [record for record in records if matches(options.pattern, member_of(record))]
     items = encoded(records, 2, True, replies.array_header(2 * len(records)))
     return replies.array([replies.bulk(b"%d" % following), items])

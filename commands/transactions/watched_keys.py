@@ -8,16 +8,21 @@ from commands.core.client import Client, Clients
 from commands.core.instance import Instance
 from storage.keyspace.database import Database
 
+# As measured: a client's key, beside its bytes; a key in the table of all.
+_CLIENT_KEY_BYTES = 200
+_KEY_BYTES = 250
+
 
 class WatchedKeys:
     """The keys that a client watches."""
 
-    __slots__ = ("expired", "has_changed")
+    __slots__ = ("expired", "has_changed", "memory_bytes")
 
     def __init__(self) -> None:
         # (database index, key) -> whether it had expired when it was watched
         self.expired: dict[tuple[int, bytes], bool] = {}
         self.has_changed = False  # one of them: the next transaction fails
+        self.memory_bytes = 0
 
 
 class Watchers:
@@ -34,6 +39,7 @@ class Watchers:
         if watched not in keys.expired:
             keys.expired[watched] = db.is_expired(key, client.instance.now_ms)
             self.by_key.setdefault(watched, {})[keys] = None
+            keys.memory_bytes += _CLIENT_KEY_BYTES + len(key)
             self._observe(self._key_changed, is_on=True)
 
     def unwatch(self, client: Client) -> None:
@@ -49,6 +55,10 @@ class Watchers:
                 del self.by_key[key]
         if not self.by_key:
             self._observe(self._key_changed, is_on=False)
+
+    def memory_bytes(self) -> int:
+        """The memory of the table, beside that of each client's own keys."""
+        return _KEY_BYTES * len(self.by_key)
 
     def _key_changed(self, db: Database, key: bytes, by: Any) -> None:
         watched = (db.index, key)

@@ -19,7 +19,7 @@ from typing import TypeVar
 from commands.core.blocked_clients import BlockedClients
 from commands.core.instance import Instance
 from commands.keys.objects import value_bytes
-from commands.keys.pattern import matcher
+from commands.keys.pattern import matches
 from server.metrics import names
 from server.metrics.names import Page, label_value
 from storage.entries.entry_id import MAX_ID, EntryID, id_ms
@@ -53,17 +53,19 @@ class Choice:
 
     def __init__(self, patterns: list[str]) -> None:
         words = [pattern.encode("utf-8", "surrogateescape") for pattern in patterns]
-        self._wanted = [matcher(word) for word in words if not word.startswith(b"!")]
-        self._unwanted = [matcher(word[1:]) for word in words if word.startswith(b"!")]
+        self._wanted = [word for word in words if not word.startswith(b"!")]
+        self._unwanted = [word[1:] for word in words if word.startswith(b"!")]
         if self._unwanted and not self._wanted:
-            self._wanted = [matcher(b"*")]
+            self._wanted = [b"*"]
         self.is_everything = words == [b"*"]
 
     def __call__(self, name: bytes) -> bool:
         """Return True if the name is chosen."""
         if self.is_everything:
             return True
-        return any(m(name) for m in self._wanted) and not any(m(name) for m in self._unwanted)
+        return any(matches(pattern, name) for pattern in self._wanted) and not any(
+            matches(pattern, name) for pattern in self._unwanted
+        )
 
 
 class StreamMetrics:

@@ -38,8 +38,9 @@ def test_every_connection_counts_until_it_closes(
     ("requests", "most", "end"),
     [
         ([("MULTI",), ("SET", "k", "x" * 10_000)], 10_500, [("DISCARD",)]),
-        ([("WATCH", *(f"k{i}" for i in range(100)))], 45_000, [("UNWATCH",)]),
-        ([("SUBSCRIBE", *(f"c{i:01000}" for i in range(10)))], 16_000, [("UNSUBSCRIBE",)]),
+        ([("WATCH", *(f"k{i}" for i in range(100)))], 25_000, [("UNWATCH",)]),
+        ([("WATCH", "x" * 10_000)], 11_000, [("UNWATCH",)]),
+        ([("SUBSCRIBE", *(f"c{i:01000}" for i in range(10)))], 12_500, [("UNSUBSCRIBE",)]),
         ([("PSUBSCRIBE", "x" * 10_000)], 11_000, [("PUNSUBSCRIBE",)]),
         (
             [
@@ -51,7 +52,7 @@ def test_every_connection_counts_until_it_closes(
             [("CLIENT", "TRACKING", "OFF")],
         ),
     ],
-    ids=["transaction", "watched keys", "channels", "patterns", "prefixes"],
+    ids=["transaction", "watched keys", "a long watched key", "channels", "patterns", "prefixes"],
 )
 def test_what_requests_leave_is_counted(
     client: InProcessClient,
@@ -66,6 +67,15 @@ def test_what_requests_leave_is_counted(
     assert most * 0.7 < memory.total_bytes - before < most
     client.pipeline(*end)
     assert memory.total_bytes == before
+
+
+def test_a_blocked_client_counts_with_its_places_in_queues(
+    client: InProcessClient, memory: ClientMemory
+) -> None:
+    before = memory.total_bytes
+    client.execute("BLPOP", *(f"k{i}" for i in range(100)), 0)
+    memory.update(client.state)
+    assert 15_000 < memory.total_bytes - before < 25_000
 
 
 def test_bytes_that_are_no_request_yet_count_once_they_are_read(

@@ -8,8 +8,9 @@ from __future__ import annotations
 import pytest
 
 from commands.connection.client_memory import ClientMemory
+from commands.connection.invalidation_table import TrackingTable
 from commands.eviction.eviction import POOL_SIZE, Eviction, MemoryUse
-from server.inprocess.server import InProcessServer
+from server.inprocess.server import InProcessServer, Word
 
 
 def test_the_start_the_data_clients_and_the_rest_count() -> None:
@@ -25,6 +26,33 @@ def test_the_start_the_data_clients_and_the_rest_count() -> None:
     client.execute("EVAL", "return 1", "0")
     before = memory.used_bytes()
     assert memory.update() > before
+
+
+@pytest.mark.parametrize(
+    ("requests", "least"),
+    [
+        ([("SUBSCRIBE", *(f"c{i}" for i in range(100)))], 40_000),
+        ([("SSUBSCRIBE", *(f"c{i}" for i in range(100)))], 40_000),
+        ([("PSUBSCRIBE", *(f"c{i}*" for i in range(100)))], 50_000),
+        ([("WATCH", *(f"k{i}" for i in range(100)))], 44_000),
+        ([("BLPOP", *(f"k{i}" for i in range(100)), 0)], 40_000),
+        ([("CLIENT", "TRACKING", "ON"), ("MGET", *(f"k{i}" for i in range(100)))], 33_000),
+        ([("CLIENT", "TRACKING", "ON"), ("GET", "x" * 10_000)], 10_300),
+    ],
+    ids=["channels", "shard channels", "patterns", "watched", "awaited", "tracked", "a long key"],
+)
+def test_tables_of_what_clients_name_count(requests: list[tuple[Word, ...]], least: int) -> None:
+    server = InProcessServer()
+    memory, client = server.instance.feature(MemoryUse), server.connect()
+    client.execute("HELLO", 3)
+    before = memory.update()
+    for words in requests:
+        client.execute(*words)
+    server.instance.feature(ClientMemory).update(client.state)
+    assert least < memory.update() - before < least * 1.5
+    client.disconnect()
+    server.instance.feature(TrackingTable).invalidate_all()
+    assert memory.update() < before
 
 
 def test_the_peak_is_kept() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.keys.pattern import _compile, _walker, matcher, matches
+from commands.keys.pattern import literal_of, matches
 
 PATTERNS = st.lists(st.sampled_from(b"abAZ*?[]^-\\\n\xff"), min_size=1).map(bytes)
 TEXTS = st.lists(st.sampled_from(b"abAZ]^-\\*\n\xff")).map(bytes)
@@ -102,12 +104,56 @@ def test_case_can_be_ignored(pattern: bytes, text: bytes, expected: bool) -> Non
     assert matches(pattern, text, ignore_case=True) is expected
 
 
-@given(PATTERNS, TEXTS, st.booleans())
-def test_walking_a_pattern_and_compiling_it_come_to_the_same(
-    pattern: bytes, text: bytes, ignore_case: bool
+@pytest.mark.parametrize(
+    ("pattern", "literal"),
+    [
+        (b"news.*", b"news."),
+        (b"*:orders:*:eu", b":orders:"),
+        (b"a[xyz]bcd?e", b"bcd"),
+        (b"\\[abc]", b"abc]"),
+        (b"[a-]b]cd*", b"cd"),  # a range from `a` to `]`
+        (b"x[^abc", b"x"),
+        (b"*", b""),
+        (b"x" * 5000, b"x" * 64),
+    ],
+)
+def test_a_literal_is_the_longest_part_without_special_bytes(
+    pattern: bytes, literal: bytes
 ) -> None:
-    walk, find = _walker(pattern, ignore_case), _compile(pattern, ignore_case)
-    assert walk(text) is bool(find(text))
+    assert literal_of(pattern) == literal
+
+
+@given(PATTERNS, TEXTS)
+def test_whatever_a_pattern_matches_contains_its_literal(pattern: bytes, text: bytes) -> None:
+    assert literal_of(pattern) in text or not matches(pattern, text)
+
+
+def _expression(pattern: bytes) -> bytes:
+    """A pattern of stars, question marks, whole classes and other bytes, as a regular expression.
+
+    Atomic groups: a star that has found its match never backtracks.
+    """
+    first, *others = re.split(rb"\*+", pattern)
+    first, *others = (
+        b"".join(
+            b"." if part == b"?" else part if part[:1] == b"[" else re.escape(part)
+            for part in re.findall(rb"\[.*?\]|.", run, re.DOTALL)
+        )
+        for run in (first, *others)
+    )
+    if not others:
+        return first
+    middle = b"".join(b"(?>.*?%b)" % run for run in others[:-1] if run)
+    return first + middle + b".*" + others[-1]
+
+
+PARTS = st.sampled_from([b"a", b"b", b"*", b"?", b"[ab]", b"[^a]", b"[a-b]", b"\n", b"\xff"])
+
+
+@given(st.lists(PARTS, min_size=1).map(b"".join), st.lists(PARTS, min_size=1).map(b"".join))
+def test_a_pattern_means_the_same_as_a_regular_expression(pattern: bytes, text: bytes) -> None:
+    expected = re.fullmatch(_expression(pattern), text, re.DOTALL)
+    assert matches(pattern, text) is (expected is not None)
 
 
 def test_many_stars_cost_no_more_than_text_times_pattern() -> None:
@@ -118,5 +164,4 @@ def test_many_stars_cost_no_more_than_text_times_pattern() -> None:
 
 def test_a_huge_pattern_is_read_no_further_than_the_text_leads() -> None:
     for piece in (b"x", b"*x", b"[a-z]", b"["):
-        match = matcher(piece * (1 << 20))
-        assert not match(b"key:1")
+        assert not matches(piece * (1 << 20), b"key:1")

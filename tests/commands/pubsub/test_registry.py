@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from commands.core.gates import GATE_SUBSCRIBED
+from commands.keys.pattern import matches
 from commands.pubsub.registry import PubSub
 from server.inprocess.server import InProcessClient, InProcessServer
 
@@ -68,6 +71,35 @@ def test_more_patterns_than_a_cache_would_hold_still_match(server: InProcessServ
     assert server.instance.feature(PubSub).publish(b"p599.x", b"m") == 1
     client.execute("PUNSUBSCRIBE")
     assert server.instance.feature(PubSub).publish(b"p599.x", b"m") == 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "channel"),
+    [
+        ("p{}.*", "p17.x"),
+        ("*.p{}", "x.p17"),
+        ("*.p{}.*", "a.p17.b"),
+        ("?.[p]*.common.{}", "x.p.common.17"),
+        ("*.common.*[{}]", "a.common.b1"),
+        ("p{}", "p17"),
+        ("*{}", "p17"),
+        ("{}*", ""),
+    ],
+)
+def test_many_patterns_match_what_each_alone_would(
+    server: InProcessServer, shape: str, channel: str
+) -> None:
+    patterns = [shape.format(number) for number in range(600)]
+    client = subscriber(server, "PSUBSCRIBE", *patterns, *patterns)
+    pubsub = server.instance.feature(PubSub)
+    fitting = {pattern for pattern in patterns if matches(pattern.encode(), channel.encode())}
+    assert pubsub.publish(channel.encode(), b"m") == len(fitting)
+    for pattern in patterns[100:]:
+        client.execute("PUNSUBSCRIBE", pattern)
+    left = [pattern for pattern in patterns[:100] if pattern in fitting]
+    assert pubsub.publish(channel.encode(), b"m") == len(left)
+    client.execute("PUNSUBSCRIBE")
+    assert pubsub.publish(channel.encode(), b"m") == 0
 
 
 def test_shard_channels_are_a_world_of_their_own(server: InProcessServer) -> None:
