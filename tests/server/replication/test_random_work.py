@@ -57,6 +57,14 @@ newer = st.one_of(
     st.sampled_from([b"SILENT", b"FAIL", b"FATAL"]).flatmap(
         lambda mode: with_ids(b"XNACK", b"n", b"g", mode)
     ),
+    st.sampled_from([b"0", b"1", b"600", b"5000"]).map(
+        lambda ms: [b"XADD", b"n", b"DELAY", ms, b"*", b"f", ms]
+    ),
+    st.just([b"XADD", b"n", b"IDMP", b"p", b"p3", b"AT", b"0", b"*", b"f", b"v"]),
+    st.just([b"XDELRANGE", b"n", b"-", b"+", b"COUNT", b"2"]),
+    st.just([b"XDELRANGE", b"n", b"(1-1", b"5", b"DELREF"]),
+    st.just([b"XGROUP", b"DELCONSUMER", b"n", b"g", b"a", b"KEEPPENDING"]),
+    st.just([b"XGROUP", b"DELCONSUMER", b"n", b"g", b"b", b"TRANSFER", b"a"]),
     with_ids(b"XDELEX", b"n"),
     with_ids(b"XDELEX", b"n", b"ACKED"),
     with_ids(b"XDELEX", b"n", b"DELREF"),
@@ -78,6 +86,8 @@ def contents(server: InProcessServer) -> dict[tuple[int, bytes], Any]:
         client.execute("SELECT", db.index)
         for key in list(db.keys()):
             found[db.index, key] = view(lambda *words: decode(client.execute(*words)), key)
+            if found[db.index, key][0] == b"stream":
+                found[db.index, b"schedule of " + key] = client.execute("XSCHEDULED", key)
     return found
 
 

@@ -12,6 +12,7 @@ from commands.streams.policies import appearance
 from server.inprocess.server import InProcessServer
 from storage.entries.entry_id import MAX_ID, format_id
 from tests.commands.streams.talk import NOW_MS, Talk, carrier
+from tests.server.replication.pairs import PRIMARY, REPLICA, Cluster, follow
 from tests.support.examples import examples
 
 MAX = format_id(MAX_ID).decode()
@@ -162,6 +163,89 @@ def test_entries_cancelled_while_their_bucket_is_in_use_do_not_appear(
     assert client.do(f"XUNSCHEDULE s {tickets[1]} {tickets[0]}") == 1
     server.advance(20)
     assert values(client) == [b"10", b"30"]
+
+
+# -- files and replicas ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("preamble", ["yes", "no"])
+@pytest.mark.parametrize("appendonly", ["yes", "no"])
+def test_a_schedule_is_there_after_a_restart(
+    server: InProcessServer, preamble: str, appendonly: str
+) -> None:
+    server = InProcessServer(
+        now_ms=NOW_MS, appendonly=appendonly, aof_use_rdb_preamble=preamble, save="1 1"
+    )
+    client = Talk(server)
+    client.all("XADD s DELAY 900 * f 1", "XADD s DELAY 100 IDMP p 7 * f 2", "XADD t DELAY 5 * f v")
+    last = client.do("XADD s DELAY 100 * f 3").decode()
+    client.do(f"XUNSCHEDULE s {last}")
+    expected = client.do("XSCHEDULED s")
+    for request in ("BGREWRITEAOF", "SAVE"):
+        assert not client.raw(request).startswith(b"-")
+        server.tick()
+    server.now_ms += 50
+    server = server.restart(server.files.crash())
+    client = Talk(server)
+    assert client.do("XSCHEDULED s") == expected
+    assert client.do("XADD s IDMP p 7 * f 2") == expected[0][0]
+    server.tick()
+    assert client.ids("t") == [f"{NOW_MS + 50}-0"]
+    server.advance(50)
+    assert values(client) == [b"2"]
+    assert client.do("XADD s DELAY 900 * f 4").endswith(b"-4")  # no number is given twice
+
+
+def test_a_file_that_ends_between_two_units_has_each_entry_once(server: InProcessServer) -> None:
+    client = Talk(server)
+    for number in range(4):
+        client.do(f"XADD s DELAY {10 * number} * f {number}")
+    for _ in range(4):
+        server.advance(10)
+    units = list(server.propagated)
+    assert len(units) == 8
+    for end in range(1, 9):
+        twin = InProcessServer(now_ms=NOW_MS)
+        replica = Talk(twin)
+        replica.client.state.replays = True
+        for _, unit in units[:end]:
+            for argv in unit:
+                assert not replica.client.execute(*argv).startswith(b"-")
+        there = values(replica) + [fields[1] for _, fields in replica.do("XSCHEDULED s")]
+        assert there == [b"%d" % number for number in range(min(end, 4))]
+
+
+def test_a_replica_waits_for_its_primary_and_acts_once_it_is_promoted() -> None:
+    cluster = Cluster()
+    primary, replica = cluster.server(PRIMARY), cluster.server(REPLICA)
+    client, there = Talk(primary), Talk(replica)
+    start_ms = primary.now_ms
+    client.do(f"XADD s AT {start_ms + 100_000} * f 1")  # before the synchronisation
+    follow(replica)
+    cluster.settle()
+    client.do(f"XADD s AT {start_ms + 50_000} * f 2")
+    client.do(f"XADD s AT {start_ms + 10_000} * f 3")
+    cluster.settle(20)
+    assert values(client) == values(there) == [b"3"]
+    assert client.ids("s") == there.ids("s")
+    cluster.network.is_open = False
+    cluster.network.cut(replica)
+    cluster.advance(200_000)
+    assert len(there.do("XSCHEDULED s")) == 2
+    there.do("REPLICAOF NO ONE")
+    cluster.advance(1)
+    assert values(there) == [b"3", b"2", b"1"]
+    assert there.do("XSCHEDULED s") == []
+
+
+def test_a_primary_that_becomes_a_replica_adds_nothing(server: InProcessServer) -> None:
+    client = Talk(server)
+    client.all("XADD s DELAY 100 * f v", "REPLICAOF 127.0.0.1 1")
+    server.advance(1000)
+    assert client.do("XLEN s") == 0
+    client.do("REPLICAOF NO ONE")
+    server.advance(1)
+    assert client.do("XLEN s") == 1
 
 
 STEPS = st.lists(
