@@ -98,7 +98,8 @@ def test_slots_are_moved_and_mended_under_load(cluster: Cluster, client: Any) ->
     assert len(report.given) > STREAMS
 
 
-@pytest.mark.parametrize("kind", ["rillway", pytest.param("redis", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["rillway", "redis"])
 def test_a_node_is_added_and_removed_under_load(cluster: Cluster, client: Any, kind: str) -> None:
     streams = load.streams_of(STREAMS)
     load.create(client, streams)

@@ -31,6 +31,7 @@ from tests.damage.disks import (
 )
 from tests.fuzz.command_rules import check_database
 from tests.fuzz.fuzz_commands import time_limit
+from tests.support.examples import examples
 
 HANGS_AFTER_SECONDS = 5.0
 SEED = 1
@@ -41,6 +42,11 @@ SNAPSHOTS = {
 }
 REQUESTS = append_only_files()
 OFFSET = re.compile(r"offset (\d+)")
+
+
+def times(thorough: int) -> int:
+    """A third in the quick profile: fewer would not show both outcomes."""
+    return max(thorough // 3, examples(thorough))
 
 
 def flipped(data: bytes, chance: random.Random) -> bytes:
@@ -71,7 +77,7 @@ def load(files: dict[str, bytes], **directives: str) -> str:
 def test_a_snapshot_with_a_wrong_checksum_is_always_refused(kind: str) -> None:
     data, chance = SNAPSHOTS[kind], random.Random(SEED)
     assert load({SNAPSHOT: data}) == ""
-    for _ in range(300):
+    for _ in range(times(300)):
         damaged = flipped(data, chance)
         if damaged != data:
             assert SNAPSHOT in load({SNAPSHOT: damaged})
@@ -83,19 +89,19 @@ def test_a_snapshot_whose_checksum_is_not_compared_gives_something_whole_or_noth
 ) -> None:
     data, chance = SNAPSHOTS[kind], random.Random(SEED)
     outcomes: Counter[bool] = Counter()
-    for _ in range(350):
+    for _ in range(times(350)):
         refusal = load({SNAPSHOT: flipped(data, chance)}, rdbchecksum="no")
         outcomes[refusal == ""] += 1
         assert refusal == "" or OFFSET.search(refusal), refusal
     # Both must happen, or the test looks at nothing.
-    assert outcomes[True] > 20 and outcomes[False] > 20, outcomes
+    assert outcomes[True] > 5 and outcomes[False] > 5, outcomes
 
 
 @pytest.mark.parametrize("kind", SNAPSHOTS)
 def test_a_damaged_snapshot_with_a_right_checksum_is_no_more_dangerous(kind: str) -> None:
     """As a program that writes nonsense would make it: its streams are read lazily."""
     data, chance = SNAPSHOTS[kind][:-8], random.Random(SEED)
-    for _ in range(200):
+    for _ in range(times(200)):
         damaged = flipped(data, chance)
         with time_limit(HANGS_AFTER_SECONDS):
             try:
@@ -114,7 +120,7 @@ def test_a_damaged_snapshot_with_a_right_checksum_is_no_more_dangerous(kind: str
 def test_flips_in_requests_are_refused_with_their_place_or_give_something_whole() -> None:
     chance = random.Random(SEED)
     outcomes: Counter[bool] = Counter()
-    for _ in range(400):
+    for _ in range(times(400)):
         damaged = flipped(REQUESTS[LAST_INCREMENT], chance)
         refusal = load(REQUESTS | {LAST_INCREMENT: damaged}, appendonly="yes")
         outcomes[refusal == ""] += 1
@@ -122,13 +128,13 @@ def test_flips_in_requests_are_refused_with_their_place_or_give_something_whole(
             place = OFFSET.search(refusal)
             assert LAST_INCREMENT in refusal and place is not None, refusal
             assert int(place[1]) <= len(damaged)
-    assert outcomes[True] > 20 and outcomes[False] > 20, outcomes
+    assert outcomes[True] > 5 and outcomes[False] > 5, outcomes
 
 
 def test_flips_in_the_base_of_an_append_only_file_are_refused() -> None:
     base = f"{DIRECTORY}/appendonly.aof.2.base.rdb"
     chance = random.Random(SEED)
-    for _ in range(300):
+    for _ in range(times(300)):
         damaged = flipped(REQUESTS[base], chance)
         if damaged != REQUESTS[base]:
             assert base in load(REQUESTS | {base: damaged}, appendonly="yes")
@@ -157,7 +163,7 @@ def test_a_crafted_value_with_a_right_checksum_is_whole_or_refused() -> None:
     outcomes: Counter[bool] = Counter()
     for key in ("orders", "sent", "empty"):
         body = decode(client.execute("DUMP", key))[:-8]
-        for _ in range(150):
+        for _ in range(times(150)):
             damaged = flipped(body[:-2], chance) + body[-2:]
             with time_limit(HANGS_AFTER_SECONDS):
                 payload = damaged + encode_checksum(crc64(damaged))
@@ -166,4 +172,4 @@ def test_a_crafted_value_with_a_right_checksum_is_whole_or_refused() -> None:
                 assert reply in (b"+OK\r\n", b"-ERR Bad data format\r\n"), reply
                 check_database(started.instance.databases[0])
                 look_at(client, b"copy")
-    assert outcomes[True] > 20 and outcomes[False] > 20, outcomes
+    assert outcomes[True] > 5 and outcomes[False] > 5, outcomes

@@ -1,6 +1,6 @@
 """Runs the examples of a page of the documentation, in order, as its reader would.
 
-A page has a folder, a shell, a Python and a server of its own: `rillway serve`, unless the page
+A page has a folder, a shell, a Python and a server of its own, with its defaults, unless the page
 starts one itself. Port 6379 of the page stands for a free one, and so do the others in PORTS.
 
     ```console     `$ command` and `> command of redis-cli`, each with the output it is to have
@@ -40,7 +40,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from rillway.testing.warm import WarmProcess
 from tests.support.duckdb_extensions import install_extensions
+from tests.support.programs.servers import begin_rillway
 
 ROOT = Path(__file__).parents[2]
 PORTS = ("6379", "6380", "7000", "7001", "7002", "9121", "26379")
@@ -205,6 +207,7 @@ class Page:
         self._blocks = list(blocks(text))
         self._environment = self._make_environment()
         self._sessions: dict[str, Session] = {}
+        self._server: WarmProcess | None = None
         self._written = 0
         self._printed = ""
 
@@ -213,12 +216,15 @@ class Page:
         try:
             wanted = [block for block in self._blocks if self._is_wanted(block)]
             if not any(SERVER.match(line) for block in wanted for line in _commands_of(block)):
-                self._serve("rillway serve")
+                self._serve_defaults()
             for block in wanted:
                 self._run_block(block)
         finally:
             for session in self._sessions.values():
                 session.end()
+            if self._server is not None:
+                self._server.kill()
+                self._server.wait()
 
     def _is_wanted(self, block: Block) -> bool:
         return block.is_run and (self._thorough or "thorough" not in block.marks)
@@ -267,6 +273,15 @@ class Page:
         log = self._file("log", "")
         port = self._port_of(command)
         self._shell(f"RILLWAY_PORT={port} {command} >{log} 2>&1 &")
+        self._wait_for(port, log, command)
+
+    def _serve_defaults(self) -> None:
+        log = self._file("log", "")
+        port = self._environment["PAGE_PORT"]
+        self._server = begin_rillway(log, "--port", port, "--dir", str(self._folder))
+        self._wait_for(int(port), log, "rillway serve")
+
+    def _wait_for(self, port: int, log: Path, command: str) -> None:
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while not answers(port):
             if time.monotonic() > deadline or "Could not start" in log.read_text():

@@ -8,9 +8,10 @@ import pytest
 
 from tests.fuzz.fuzz_compiled import ROOT, SOURCES, Tree, compiled_tree, run
 from tests.fuzz.traces import KINDS
+from tests.support.examples import examples
 from tests.support.programs.servers import SERVED
 
-SEEDS = 4
+SEEDS = max(2, examples(4))
 SECONDS = 120.0
 SEED = 10  # its stream has large nodes
 

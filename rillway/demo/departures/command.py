@@ -13,7 +13,12 @@ from rillway.demo.arguments import DEPARTURE_KEYS, parse_options
 from rillway.demo.departures import report
 from rillway.demo.departures.audit import Evidence, audit, read_ledger, walk
 from rillway.demo.departures.consumer import Assignment, run_consumer
-from rillway.demo.departures.data_set import Departure, count_by_carrier, read_departures
+from rillway.demo.departures.data_set import (
+    Departure,
+    count_by_carrier,
+    data_file,
+    read_departures,
+)
 from rillway.demo.departures.producer import Producer
 from rillway.demo.departures.progress import DemoProgress, make_progress
 from rillway.demo.departures.tally import Counters
@@ -196,9 +201,10 @@ def show(evidence: Evidence, sending_seconds: float, seconds: float) -> bool:
 def main(arguments: list[str]) -> int:
     """Run the demo and return the exit status."""
     options = parse_options(["departures", *arguments])
-    print("Reading the data set ...", flush=True)
-    departures = read_departures()[: options.departures]
+    data_file()  # raises DataSetMissing before a server is started
     with open_server(options) as url, redis.Redis.from_url(url) as client:
-        print(f"{len(departures):,} departures go to {url}", flush=True)
         clear_keys(client, DEPARTURE_KEYS, options.overwrite)
+        print("Reading the data set ...", flush=True)
+        departures = read_departures()[: options.departures]
+        print(f"{len(departures):,} departures go to {url}", flush=True)
         return 0 if run(client, url, departures, options.rate) else 1

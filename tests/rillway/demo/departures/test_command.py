@@ -7,23 +7,16 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import redis
 
 from rillway.demo.departures.command import LEDGER, STREAM, main
-from rillway.demo.service import Service
+from rillway.demo.service import DemoFailed
+from tests.support.programs.servers import RunningServer
 
 ROOT = Path(__file__).parents[4]
-
-
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    service = Service(tmp_path / "server", port=0)
-    yield service
-    service.stop()
 
 
 def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -58,36 +51,30 @@ def test_a_bad_argument_is_a_usage_error(
 
 
 @pytest.mark.integration
-def test_every_departure_is_acknowledged_once_though_two_consumers_crash(service: Service) -> None:
-    run = demo("--url", service.url, "--departures", "3000")
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert "All 3,000 departures were acknowledged exactly once." in run.stdout
-    assert len(re.findall(r"consumer-\d\d was killed, holding \d+ departures", run.stdout)) == 2
-    assert re.search(r"^Processed between \d+ and \d+ ms -> [\d.]+%$", run.stdout, re.MULTILINE)
-    with redis.Redis.from_url(service.url) as client:
-        assert client.xlen(STREAM) == 3_000
-        assert client.xlen(LEDGER) > 0
-
-
-@pytest.mark.integration
-def test_keys_that_exist_are_not_deleted_unasked(service: Service) -> None:
-    with redis.Redis.from_url(service.url) as client:
-        client.set(STREAM, "mine")
-        run = demo("--url", service.url)
-        assert run.returncode == 1
-        assert "--overwrite" in run.stderr
-        assert client.get(STREAM) == b"mine"
-
-
-@pytest.mark.integration
-def test_a_server_that_was_kept_goes_on_with_the_stream_in_it(tmp_path: Path) -> None:
-    run = demo("--departures", "2000", "--keep-server", "--directory", str(tmp_path))
+def test_every_departure_is_acknowledged_once_though_two_consumers_crash(tmp_path: Path) -> None:
+    """And the server that was kept goes on with the stream in it."""
+    run = demo("--departures", "3000", "--keep-server", "--directory", str(tmp_path))
     pid = int((tmp_path / "server.pid").read_text())
     try:
         assert run.returncode == 0, run.stdout + run.stderr
+        assert "All 3,000 departures were acknowledged exactly once." in run.stdout
+        assert len(re.findall(r"consumer-\d\d was killed, holding \d+ departures", run.stdout)) == 2
+        assert re.search(r"^Processed between \d+ and \d+ ms -> [\d.]+%$", run.stdout, re.MULTILINE)
         port = re.search(r"redis-cli -p (\d+)", run.stdout)
         assert port is not None
         with redis.Redis(port=int(port[1])) as client:
-            assert client.xlen(STREAM) == 2_000
+            assert client.xlen(STREAM) == 3_000
+            assert client.xlen(LEDGER) > 0
     finally:
         os.kill(pid, signal.SIGTERM)
+
+
+@pytest.mark.integration
+def test_keys_that_exist_are_not_deleted_unasked(rillway_server: RunningServer) -> None:
+    url = f"redis://127.0.0.1:{rillway_server.port}"
+    with redis.Redis.from_url(url) as client:
+        client.flushall()
+        client.set(STREAM, "mine")
+        with pytest.raises(DemoFailed, match="--overwrite"):
+            main(["--url", url])
+        assert client.get(STREAM) == b"mine"

@@ -37,6 +37,12 @@ NOT_GOOGLES = pytest.mark.parametrize(
     "store_options", [kind for kind in STORES if kind != "gs"], indirect=True
 )
 """For slow tests of code that is the same for all object stores."""
+GOOGLES_THOROUGH = pytest.mark.parametrize(
+    "store_options",
+    [pytest.param(kind, marks=pytest.mark.thorough if kind == "gs" else ()) for kind in STORES],
+    indirect=True,
+)
+"""The same, with Google's in the nightly run."""
 
 
 @dataclass(frozen=True, slots=True)

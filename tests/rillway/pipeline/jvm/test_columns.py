@@ -76,6 +76,7 @@ def test_conditions_mean_without_spark_what_they_mean_with_it(spark: SparkSessio
         assert [row.id for row in frame.where(condition).collect()] == ids.split(), condition
 
 
+@pytest.mark.thorough
 def test_spark_reads_the_columns_in_the_files(spark: SparkSession, table: ArchiveTable) -> None:
     files = DeltaTable(str(table.root)).file_uris()
     spark.read.parquet(*files).createOrReplaceTempView("archived")

@@ -44,6 +44,7 @@ def table(link: Connection, spark: SparkSession, tmp_path: Path) -> ArchiveTable
     return table
 
 
+@pytest.mark.thorough
 def test_a_data_frame_spans_archive_and_stream(
     link: Connection, spark: SparkSession, table: ArchiveTable, tmp_path: Path
 ) -> None:

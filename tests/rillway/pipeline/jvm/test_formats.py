@@ -73,6 +73,7 @@ def test_columns_can_be_asked_for_by_name(spark: SparkSession, link: Connection)
     assert rows.where("_ms > 1").collect() == [("lamp", 3, 2)]
 
 
+@pytest.mark.thorough
 def test_a_filter_does_not_leak_into_the_next_query(spark: SparkSession, link: Connection) -> None:
     add_many(link, "s", 100)
     rows = read(spark, link, stream="s", minPartitions=3)
@@ -139,6 +140,7 @@ def test_a_query_copies_a_stream_batch_by_batch_and_goes_on_later(
     assert [int(value.partition(b"-")[0]) for value in values(link, "copied")] == list(range(1, 56))
 
 
+@pytest.mark.thorough
 def test_a_batch_that_is_run_again_is_not_written_again(
     spark: SparkSession, link: Connection, checkpoint: str
 ) -> None:

@@ -21,6 +21,7 @@ def frame(spark: SparkSession, link: Connection, **more: Any) -> DataFrame:
     return stream_frame(spark, "s", url=link.url, **more)
 
 
+@pytest.mark.thorough
 def test_halves_make_the_whole_twice_and_together(spark: SparkSession, link: Connection) -> None:
     add_many(link, "s", 100)
     first = frame(spark, link, where="ms < 30", minPartitions=3)

@@ -18,7 +18,7 @@ from rillway.pipeline.archive.iceberg.catalogue import (
     open_table,
 )
 from rillway.pipeline.archive.table import ArchiveTable
-from tests.rillway.pipeline.archive.conftest import ObjectStore
+from tests.rillway.pipeline.archive.conftest import GOOGLES_THOROUGH, ObjectStore
 
 
 def test_it_has_the_columns_of_the_files_and_the_archives_place(
@@ -93,6 +93,7 @@ def test_other_places_are_pyicebergs_affair(tmp_path: Path) -> None:
     assert not Path(place).exists()
 
 
+@GOOGLES_THOROUGH
 def test_an_object_store_has_the_options_of_the_archive(object_store: ObjectStore) -> None:
     io = of(Store(object_store.uri, tuple(object_store.options.items())))
     place = f"{object_store.uri}/_iceberg/metadata/x.avro"

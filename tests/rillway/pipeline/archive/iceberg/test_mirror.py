@@ -25,7 +25,7 @@ from rillway.pipeline.archive.upkeep.compaction import compact
 from rillway.pipeline.archive.upkeep.expiry import expire
 from rillway.pipeline.ranges.offsets import Position
 from rillway.pipeline.wire.ids import parse_id
-from tests.rillway.pipeline.archive.conftest import ObjectStore
+from tests.rillway.pipeline.archive.conftest import GOOGLES_THOROUGH, ObjectStore
 from tests.rillway.pipeline.archive.iceberg.conftest import Mirrored, append
 from tests.rillway.pipeline.archive.scene import DAY_MS, STREAM, archived_ids, commit
 from tests.support.duckdb_extensions import ICEBERG, connect
@@ -418,6 +418,7 @@ def test_a_vacuum_of_the_archive_leaves_it_alone(
     assert mirrored.ids() == ["1-0"]
 
 
+@GOOGLES_THOROUGH
 def test_it_is_in_an_object_store(object_store: ObjectStore, uri: str) -> None:
     table = ArchiveTable.open_or_create(object_store.uri, object_store.options)
     mirror = Mirror(table.store, uri, DEFAULT_ICEBERG_TABLE)

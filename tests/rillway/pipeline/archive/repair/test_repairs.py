@@ -17,7 +17,7 @@ from rillway.pipeline.archive.repair.rows import check_live
 from rillway.pipeline.archive.table import ArchiveError, ArchiveTable
 from rillway.pipeline.archive.upkeep.compaction import compact
 from rillway.pipeline.wire.connection import Connection
-from tests.rillway.pipeline.archive.conftest import ObjectStore
+from tests.rillway.pipeline.archive.conftest import GOOGLES_THOROUGH, ObjectStore
 from tests.rillway.pipeline.archive.repair.damages import (
     LAST,
     Harm,
@@ -279,6 +279,7 @@ def test_entries_of_a_lost_file_that_are_in_memory_are_archived_again(
     assert check_live(redis_link, again) == []
 
 
+@GOOGLES_THOROUGH
 def test_a_log_in_an_object_store_is_repaired(object_store: ObjectStore) -> None:
     store = store_of(object_store.uri, object_store.options)
     table = make_archive(store)
