@@ -556,6 +556,9 @@ XCFGSET_NOTHING = b"ERR At least one parameter must be specified"
 ACK_JOURNAL_MAXLEN_RANGE = b"ERR ACK-JOURNAL-MAXLEN must be at least 1 entry"
 ACK_JOURNAL_IS_OFF = b"ERR ACK-JOURNAL-MAXLEN needs ACK-JOURNAL"
 ACK_JOURNAL_IS_SELF = b"ERR ACK-JOURNAL must name another key"
+RETAIN_HARD_BYTES_LOW = b"ERR RETAIN-HARD-BYTES must not be below RETAIN-BYTES"
+RETAIN_MS_NEEDS_TIMES = b"ERR RETAIN-MS requires IDs that are timestamps"
+GROUP_IDLE_WITHOUT_ACKED = b"ERR GROUP-MAX-IDLE requires RETAIN-REFS ACKED"
 ACK_JOURNAL_IN_USE = b"ERR ACK-JOURNAL names a stream that holds other entries"
 RECORD_WITHOUT_PID = b"ERR producer ID must be non-empty"
 RECORD_WITHOUT_IID = b"ERR idempotent ID must be non-empty"
@@ -580,6 +583,11 @@ def not_positive(option: bytes) -> ReplyError:
 def idmp_without_pid(option: bytes) -> ReplyError:
     """IDMP or IDMPAUTO with an empty producer ID."""
     return ReplyError(b"ERR syntax error, %b requires a non-empty producer ID" % option)
+
+
+def out_of_bounds(option: bytes, least: int, greatest: int) -> ReplyError:
+    """An option of Rillway's own whose number is too small or too large."""
+    return ReplyError(b"ERR %b must be between %d and %d" % (option, least, greatest))
 
 
 def specified_twice(parameter: bytes) -> ReplyError:

@@ -310,6 +310,14 @@ class Stream(Value):
                 break
         return ids
 
+    def last_before(self, end: EntryID) -> EntryID | None:
+        """The greatest ID there is below this one."""
+        for node in self._nodes.down_between(end - 1, MIN_ID):
+            ids = node.select_ids(MIN_ID, end - 1, node.live)
+            if ids:
+                return ids[-1]
+        return None
+
     def split(self, start: EntryID, end: EntryID, every: int, count: int) -> list[Run]:
         """The first `count` entries of a range, partitioned into runs of `every`."""
         return partition(self._nodes.between(start, MAX_ID), start, end, every, count)

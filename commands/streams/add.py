@@ -24,8 +24,8 @@ from commands.core.services import Services
 from commands.streams.delete import POLICIES
 from commands.streams.idempotence import Idempotency, new_stream, parse_idempotency, remember
 from commands.streams.ids import id_bulk, parse_strict
+from commands.streams.policies.retention import appended
 from commands.streams.policies.schedule import Later, add_later, parse_later
-from commands.streams.policies.timer import note
 from commands.streams.trim import Trim, TrimOptions
 from protocol import errors, replies
 from protocol.errors import ReplyError
@@ -322,7 +322,7 @@ def append_entry(
     )
     written(client, key, _EVENTS, b"xadd")
     if stream.policy is not None:
-        note(client, key, stream)
+        appended(client, key, stream)
     return reply
 
 

@@ -3,6 +3,8 @@
     IDMP-DURATION, IDMP-MAXSIZE         how long and how many idempotent IDs it remembers
     ACK-JOURNAL, ACK-JOURNAL-MAXLEN     which stream its acknowledgements are written to (Rillway's
                                         own; commands/streams/groups/ack_journal.py)
+    RETAIN-MS and others                which entries it keeps (Rillway's own;
+                                        commands/streams/policies/retention.py)
 
 `ACK-JOURNAL ""` turns the journal off. Its limit has a default and stays when another key is named.
 Settings of the journal are propagated in a carrier (commands/core/registry.py),
@@ -29,6 +31,12 @@ from commands.core.registry import (
 from commands.streams.groups.delivery import group_changed
 from commands.streams.idempotence import idempotence_of
 from commands.streams.ids import parse_strict
+from commands.streams.policies.retention import (
+    OPTIONS,
+    changed_retention,
+    parse_option,
+    set_retention,
+)
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
@@ -47,6 +55,7 @@ LIMITS = {
     b"IDMP-MAXSIZE": (MAX_MAXSIZE, errors.IDMP_MAXSIZE_RANGE),
     b"ACK-JOURNAL-MAXLEN": (INT64_MAX, errors.ACK_JOURNAL_MAXLEN_RANGE),
 }
+PARAMETERS = LIMITS.keys() | OPTIONS | {b"ACK-JOURNAL"}
 
 
 @record
@@ -57,6 +66,7 @@ class Settings:
     idmp_maxsize: int | None
     journal_key: bytes | None  # empty: turned off
     journal_max_length: int | None
+    retention: dict[bytes, bytes]
 
     @property
     def names_idempotence(self) -> bool:
@@ -80,7 +90,7 @@ _JOURNAL = KeySpec(flags=(b"RW", b"INSERT", b"DELETE"), is_unknown=True, find=_j
 def xcfgset(client: Client, argv: Request) -> bytes:
     """OK. A limit of idempotent IDs that differs makes the stream forget all of them.
 
-    Source: Redis 8.6; the journal is Rillway's own.
+    Source: Redis 8.6; the journal and the retention are Rillway's own.
     """
     key = argv[1]
     settings = _parse_settings(argv)
@@ -88,6 +98,7 @@ def xcfgset(client: Client, argv: Request) -> bytes:
     if stream is None:
         raise ReplyError(errors.NO_SUCH_KEY)
     journal = _journal(client, key, stream, settings)
+    retention = changed_retention(stream, settings.retention) if settings.retention else None
     if settings.names_idempotence:
         idempotence = idempotence_of(stream)
         if idempotence.configure(settings.idmp_duration_s, settings.idmp_maxsize):
@@ -97,6 +108,8 @@ def xcfgset(client: Client, argv: Request) -> bytes:
         stream.ack_journal = journal
         group_changed(client, key)
         propagate_carried(client, *journal_request(key, journal))
+    if retention is not None:
+        set_retention(client, key, stream, retention)
     return replies.OK
 
 
@@ -144,30 +157,36 @@ def _check_key(client: Client, key: bytes, name: bytes) -> None:
 
 def _parse_settings(argv: Request) -> Settings:
     """Raises ReplyError."""
+    given: set[bytes] = set()
     numbers: dict[bytes, int] = {}
+    retention: dict[bytes, bytes] = {}
     journal_key: bytes | None = None
     arguments = Arguments(argv, 2)
     while arguments:
         parameter = arguments.next_keyword()
-        if not arguments or (parameter not in LIMITS and parameter != b"ACK-JOURNAL"):
+        if not arguments or parameter not in PARAMETERS:
             raise ReplyError(errors.SYNTAX)
-        if parameter in numbers or (parameter == b"ACK-JOURNAL" and journal_key is not None):
+        if parameter in given:
             raise errors.specified_twice(parameter)
+        given.add(parameter)
         if parameter == b"ACK-JOURNAL":
             journal_key = arguments.next()
-            continue
-        value = parse_int(arguments.next())
-        maximum, out_of_range = LIMITS[parameter]
-        if not 1 <= value <= maximum:
-            raise ReplyError(out_of_range)
-        numbers[parameter] = value
-    if not numbers and journal_key is None:
+        elif parameter in OPTIONS:
+            retention[parameter] = parse_option(parameter, arguments.next())
+        else:
+            value = parse_int(arguments.next())
+            maximum, out_of_range = LIMITS[parameter]
+            if not 1 <= value <= maximum:
+                raise ReplyError(out_of_range)
+            numbers[parameter] = value
+    if not given:
         raise ReplyError(errors.XCFGSET_NOTHING)
     settings = Settings(
         numbers.get(b"IDMP-DURATION"),
         numbers.get(b"IDMP-MAXSIZE"),
         journal_key,
         numbers.get(b"ACK-JOURNAL-MAXLEN"),
+        retention,
     )
     if journal_key == b"" and settings.journal_max_length is not None:
         raise ReplyError(errors.ACK_JOURNAL_IS_OFF)

@@ -301,7 +301,8 @@ class Server:
     def _arm_timer(self) -> None:
         """Set the timer to the earliest deadline or retry time of a client, or work of a policy."""
         alarm_ms = self.instance.feature(BlockedClients).next_alarm_ms()
-        if self.policies.heap and (due_ms := self.policies.next_ms()) is not None:
+        policies = self.policies
+        if (policies.soon or policies.heap) and (due_ms := policies.next_ms()) is not None:
             alarm_ms = due_ms if alarm_ms is None else min(alarm_ms, due_ms)
         if alarm_ms == self._timer_ms:
             return

@@ -3,5 +3,7 @@
 stream_policy: what a stream has of policies, in one attribute of it
 retention:     which entries a stream keeps: its settings and counters
 schedule:      entries that are added to a stream later
+content_bytes: the bytes of a stream's fields and values
+surplus:       what is beyond the limits of a retention, and may go
 rows:          policies as rows of words: for snapshots, files and replicas
 """

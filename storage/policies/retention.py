@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from storage.groups.group import References
 from storage.memory import instance_bytes
@@ -32,10 +33,21 @@ REFERENCES = {name.value.encode(): name for name in References}
 COUNTERS = ("removed", "groups_passed_over", "unread_trimmed")
 
 
+class Measured(Protocol):
+    """The bytes of a stream (storage/policies/content_bytes.py)."""
+
+    total: int
+    is_whole: bool
+
+    def memory_bytes(self) -> int:
+        """The memory of the count in bytes."""
+
+
 class Retention:
     """The retention of one stream."""
 
     __slots__ = (
+        "content",
         "cut_ms",
         "group_idle_ms",
         "groups_passed_over",
@@ -43,9 +55,12 @@ class Retention:
         "max_age_ms",
         "max_bytes",
         "max_length",
+        "passed_over",
         "references",
         "removed",
         "removes_acked",
+        "rest_until_ms",
+        "seen_groups",
         "unread_trimmed",
     )
 
@@ -57,7 +72,23 @@ class Retention:
         self.removed = 0  # entries
         self.groups_passed_over = 0  # groups that were not living when they lost unread entries
         self.unread_trimmed = 0  # entries that such a group had not read
-        self.cut_ms = 0  # when the first node was last cut
+        # Not in files: when the first node was last cut, until when nothing can go, and the bytes,
+        # if they were asked for.
+        self.cut_ms = self.rest_until_ms = 0
+        self.content: Measured | None = None
+        # When it first saw each group, and which groups it has passed over lately.
+        self.seen_groups: dict[bytes, int] = {}
+        self.passed_over: set[bytes] = set()
+
+    @property
+    def counts_bytes(self) -> bool:
+        """True if a limit in bytes is set."""
+        return bool(self.max_bytes or self.hard_bytes)
+
+    @property
+    def asks_groups(self) -> bool:
+        """True if it matters what groups have acknowledged."""
+        return self.respects_groups or self.removes_acked
 
     @property
     def respects_groups(self) -> bool:
@@ -105,7 +136,8 @@ class Retention:
 
     def memory_bytes(self) -> int:
         """The memory in bytes."""
-        return _OWN_BYTES
+        content = self.content
+        return _OWN_BYTES + (0 if content is None else content.memory_bytes())
 
     # -- rows (storage/policies/rows.py) -------------------------------------------------------
 

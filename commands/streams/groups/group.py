@@ -36,6 +36,7 @@ from commands.streams.groups.delivery import (
 from commands.streams.idempotence import new_stream
 from commands.streams.ids import parse_open, parse_strict
 from commands.streams.lookup import group_of
+from commands.streams.policies.retention import acknowledged
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
@@ -122,6 +123,9 @@ def _stream_at(client: Client, key: bytes) -> Stream:
 
 def _changed(client: Client, key: bytes, event: bytes) -> None:
     group_changed(client, key)
+    stream = client.db.get(key)
+    if isinstance(stream, Stream) and stream.policy is not None:
+        acknowledged(client, key, stream)
     client.notify(notifications.STREAM, event, key)
 
 

@@ -35,6 +35,7 @@ from commands.streams.ids import (
     without_repeats,
 )
 from commands.streams.lookup import find_group
+from commands.streams.policies.retention import acknowledged as policy_acknowledged
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
@@ -85,6 +86,8 @@ def xack(client: Client, request: Request) -> bytes:
     acknowledged: cython.Py_ssize_t = group.acknowledge_all(ids)
     if acknowledged:
         group_changed(client, key, acknowledged)
+        if stream.policy is not None:
+            policy_acknowledged(client, key, stream)
     if journal is not None:
         write_down(client, request, group, journal, written_down)
     elif request.count <= _MOST_WORDS:
@@ -122,6 +125,8 @@ def xackdel(client: Client, argv: Request) -> bytes:
         changes += stream.drop_references(acknowledged)
     if changes:
         group_changed(client, key, changes)
+        if stream.policy is not None:
+            policy_acknowledged(client, key, stream)
     entries_deleted(client, key, len(deleted))
     if journal is not None:
         write_down(client, argv, group, journal, written_down)

@@ -37,6 +37,7 @@ from commands.streams.groups.delivery import (
     seen_consumer,
 )
 from commands.streams.ids import parse_strict
+from commands.streams.policies.retention import acknowledged
 from commands.streams.ranges import LongRange, is_long, long_reply
 from commands.streams.read import (
     ALL,
@@ -381,6 +382,8 @@ class GroupRead:
             consumer.active_ms = now_ms
             if instance.propagation.sinks:
                 propagate_delivery(client, key, group, consumer, ids, now_ms)
+        elif stream.policy is not None:
+            acknowledged(client, key, stream)
         if instance.propagation.sinks:
             propagate_position(client, key, group)
 

@@ -9,9 +9,9 @@ A feature says when a stream wants its attention, and does what is due then:
     FEATURES.append(Retention())
 
 The timer is a heap of times, armed for streams that have a policy (`Stream.policy`), and only where
-a feature waits for a time. Whatever changes when that is calls `note`, which is cheap enough for
-every XADD to such a stream. Entries of the heap that no longer count are passed over when their
-time comes.
+a feature waits for a time. Whatever changes when that is calls `note`. What is so frequent that
+asking the features costs too much, as XADD, calls `hasten`: then they act before long. Entries of
+the heap that no longer count are passed over when their time comes.
 
 Features act on a primary only: replicas, files that are loaded and a server whose writes are held
 back do nothing by themselves. `begin` arms the timer after loading, after a promotion, and wherever
@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import heapq
 import traceback
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Protocol
 
@@ -42,6 +43,8 @@ from storage.stream import Stream
 
 # How long one turn may take.
 TURN_US = 1000
+# The times that need not count in the heap, besides as many as do.
+SPARE_TIMES = 1000
 # What a stream waits for after a feature has failed on it.
 RETRY_MS = 60_000
 # A jump of the clock, and how long nothing is judged by its age after one.
@@ -106,6 +109,7 @@ class PolicyTimer:
 
     def __init__(self, instance: Instance) -> None:
         self.heap: list[tuple[int, int, bytes]] = []  # (Unix ms, database index, key)
+        self.soon: OrderedDict[Place, None] = OrderedDict()  # where they are to act before long
         self.counts = PolicyCounts()
         self.now_ms = instance.now_ms  # of the policy clock
         self.grace_until_ms = 0  # no deadline of a delivery is before this
@@ -157,17 +161,22 @@ class PolicyTimer:
 
     def next_ms(self) -> int | None:
         """When `run` is to be called; None if nothing waits."""
-        return self.heap[0][0] if self.heap and self.may_act else None
+        if not self.may_act:
+            return None
+        if self.soon:
+            return self.now_ms
+        return self.heap[0][0] if self.heap else None
 
     def begin(self) -> None:
-        """Arm the timer for all streams there are: after loading, a promotion, and the like."""
+        """Look at all streams there are: after loading, a promotion, and the like."""
         self.heap.clear()
+        self.soon.clear()
         self._places.clear()
         for db in self._instance.databases:
             for key in db.streams.values():
                 stream = db.values[key]
                 if isinstance(stream, Stream) and stream.policy is not None:
-                    self.note(db.index, key, stream)
+                    self.hasten(db.index, key)
 
     def begin_service(self) -> None:
         """`begin` for a server that serves from now on, or becomes the primary."""
@@ -180,23 +189,40 @@ class PolicyTimer:
     def note(self, db_index: int, key: bytes, stream: Stream) -> None:
         """When the stream wants attention may have changed."""
         place = (db_index, key)
-        armed_ms = self._places.setdefault(place)
-        if armed_ms is not None and armed_ms <= self.now_ms:
+        self._places.setdefault(place)
+        if not self._instance.replication.is_replica:
+            due_ms = self._due_ms(stream)
+            if due_ms is not None and due_ms <= self.now_ms:
+                self.hasten(db_index, key)
+            elif due_ms is not None:
+                self._arm(place, due_ms)
+
+    def hasten(self, db_index: int, key: bytes) -> None:
+        """Let the features act on a stream before long, whenever they are due."""
+        place = (db_index, key)
+        if place in self.soon:
             return
+        self._places.setdefault(place)
         if self._instance.replication.is_replica:
             return
-        due_ms = self._due_ms(stream)
-        if due_ms is not None and (armed_ms is None or due_ms < armed_ms):
-            self._arm(place, due_ms)
+        if not self.soon:
+            self.wake()
+        self.soon[place] = None
 
     def _due_ms(self, stream: Stream) -> int | None:
         times = (feature.due_ms(self, stream) for feature in FEATURES)
         return min((time for time in times if time is not None), default=None)
 
     def _arm(self, place: Place, due_ms: int) -> None:
+        armed_ms = self._places.get(place)
+        if armed_ms == due_ms:
+            return
         is_first = not self.heap or due_ms < self.heap[0][0]
         self._places[place] = due_ms
         heapq.heappush(self.heap, (due_ms, *place))
+        if len(self.heap) > 2 * len(self._places) + SPARE_TIMES:
+            self.heap = [(time, *each) for each, time in self._places.items() if time is not None]
+            heapq.heapify(self.heap)
         if is_first:
             self.wake()
 
@@ -220,26 +246,39 @@ class PolicyTimer:
 
     def run(self) -> None:
         """Do what is due, for a turn. The server has read its clock."""
+        if not (self.soon or self.heap):
+            return
         now_ms = self.read_clock()
-        if not self.heap or self.heap[0][0] > now_ms or not self.may_act:
+        if not (self.soon or self.heap[0][0] <= now_ms) or not self.may_act:
             return
         start_us = self.elapsed_us()
         turn = Turn(self, self._client)
-        while self.heap and self.heap[0][0] <= now_ms:
-            due_ms, db_index, key = heapq.heappop(self.heap)
-            if self._places.get((db_index, key)) == due_ms:
-                self._act(turn, self._instance.databases[db_index], key)
-                if turn.is_over():
-                    break
+        left = len(self.soon)  # what hastens a stream while this turn goes on waits for the next
+        while not turn.is_over():
+            is_due = self.heap and self.heap[0][0] <= now_ms
+            if not left and not is_due:
+                break
+            if is_due:
+                self._act_on_first(turn)
+            if left and self.soon:
+                left -= 1
+                self._act(turn, self.soon.popitem(last=False)[0])
         self.counts.steps_us += self.elapsed_us() - start_us
 
-    def _act(self, turn: Turn, db: Database, key: bytes) -> None:
+    def _act_on_first(self, turn: Turn) -> None:
+        """Act on the stream with the first time, if that still counts."""
+        due_ms, db_index, key = heapq.heappop(self.heap)
+        place = (db_index, key)
+        if self._places.get(place) == due_ms:
+            self._places[place] = None
+            self._act(turn, place)
+
+    def _act(self, turn: Turn, place: Place) -> None:
         """Let all features act on a stream, and arm the timer for it again."""
-        place = (db.index, key)
-        self._places[place] = None
+        db, key = self._instance.databases[place[0]], place[1]
         stream = self._stream_at(db, key)
         if stream is None:
-            del self._places[place]
+            self._places.pop(place, None)
             return
         turn.client.db = db
         db.memory.note(stream)
@@ -248,15 +287,16 @@ class PolicyTimer:
                 feature.work(turn, key, stream)
                 turn.end_unit()
                 if db.values.get(key) is not stream or stream.policy is None:
-                    break
+                    return
         except Exception as error:
             # One stream must not keep the others from their turns, nor the loop from its work.
             self._fail(turn, place, error)
             return
-        if db.values.get(key) is stream and stream.policy is not None:
-            due_ms = self._due_ms(stream)
-            if due_ms is not None:
-                self._arm(place, max(due_ms, self.now_ms + 1))
+        due_ms = self._due_ms(stream)
+        if due_ms is None:
+            self._places[place] = None
+        else:
+            self._arm(place, max(due_ms, self.now_ms + 1))
 
     def _stream_at(self, db: Database, key: bytes) -> Stream | None:
         """The stream of a key, if it has policies and has not expired."""

@@ -65,7 +65,7 @@ def add(client: Talk, key: str, due_ms: int) -> Part:
     assert isinstance(stream, Stream)
     stream.policy = StreamPolicy()
     part = stream.policy.retention = Part(due_ms)  # type: ignore[assignment]
-    client.do(f"XADD {key} * f v")  # which notes it
+    client.server.instance.feature(PolicyTimer).note(0, key.encode(), stream)
     return part
 
 
