@@ -1,9 +1,10 @@
 """A ready-made consumer for consumer groups: retries, claiming idle entries, dead letters.
 
 - `Consumer`: an asyncio class on redis-py (rillway/consumer/consumer.py);
+- `SyncConsumer`: the same for handlers that are plain functions (rillway/consumer/sync.py);
 - `rillway consume`: the same with a command as the handler (rillway/consumer/command.py).
 
-Both are clients like any other: they work against Rillway and against Redis from 7.0 on. See
+All are clients like any other: they work against Rillway and against Redis from 7.0 on. See
 docs/reference/consumer.md.
 """
 
@@ -16,9 +17,10 @@ from rillway.lazy import lazy
 if TYPE_CHECKING:
     from rillway.consumer.consumer import Consumer
     from rillway.consumer.entry import Entry
+    from rillway.consumer.sync import SyncConsumer
     from rillway.consumer.worker import Counts, GiveUp, Handler
 
-__all__ = ["Consumer", "Counts", "Entry", "GiveUp", "Handler"]
+__all__ = ["Consumer", "Counts", "Entry", "GiveUp", "Handler", "SyncConsumer"]
 
 HOMES = {
     "Consumer": "rillway.consumer.consumer",
@@ -26,6 +28,7 @@ HOMES = {
     "Entry": "rillway.consumer.entry",
     "GiveUp": "rillway.consumer.worker",
     "Handler": "rillway.consumer.worker",
+    "SyncConsumer": "rillway.consumer.sync",
 }
 
 __getattr__ = lazy(__name__, HOMES)

@@ -8,9 +8,11 @@ the partitions.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from rillway.client.partitions import Partitions
+from rillway.consumer.delays import LONGEST_DELAY_SECONDS, Delays
 from rillway.consumer.nodes import Nodes
 from rillway.consumer.shares import Shares
 from rillway.consumer.worker import Counts, Handler, Worker, WorkerSettings
@@ -85,6 +87,7 @@ class Consumer:
         self._settings = WorkerSettings(
             group, name, start, count, block_ms, claim_idle_ms, max_deliveries, lease_ms
         )
+        self._stream = stream
         self._work: Worker | Shares
         if isinstance(stream, Partitions):
             self._work = self._shares(stream, lease_ms)
@@ -94,6 +97,37 @@ class Consumer:
     def stop(self) -> None:
         """Stops `run`, after the running handler has returned and its entry is acknowledged."""
         self._work.stop()
+
+    async def delay(
+        self,
+        fields: Mapping[Any, Any],
+        in_: float | timedelta,
+        *,
+        key: str | bytes | None = None,
+    ) -> None:
+        """Add an entry to the stream after a time, in seconds; `key` chooses its partition.
+
+        A server that is no Rillway keeps it in a sorted set (rillway/consumer/delays.py) until a
+        running consumer of the stream adds it. Raises ValueError for a negative time, for no
+        fields, and for a key that is missing or too many.
+        """
+        seconds = in_.total_seconds() if isinstance(in_, timedelta) else in_
+        if not fields or not 0 <= seconds < LONGEST_DELAY_SECONDS:
+            raise ValueError("expected fields, and a time from 0 to 1e9 seconds")
+        if (key is None) == isinstance(self._stream, Partitions):
+            raise ValueError("a stream in partitions needs a key, and no other does")
+        if isinstance(self._stream, Partitions):
+            assert key is not None
+            stream = self._stream.stream(self._stream.partition(key))
+        else:
+            stream = self._stream
+        await self._nodes.refresh()
+        pairs = [(encoded(name), encoded(value)) for name, value in fields.items()]
+        await Delays(self._nodes, stream).add(pairs, round(seconds * 1000))
+
+    async def aclose(self) -> None:
+        """Close connections that `delay` opened; `run` closes its own when it ends."""
+        await self._nodes.aclose()
 
     @property
     def partitions(self) -> list[int]:
@@ -159,3 +193,8 @@ class Consumer:
         return Tracing(
             stream=stream, group=self._settings.group, server=server, partition=partition
         )
+
+
+def encoded(word: Any) -> bytes:
+    """Return a name or value as redis-py sends it: text as UTF-8, numbers as text."""
+    return word if isinstance(word, bytes) else str(word).encode()

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What a handler decided about its entry, if not that it is done."""
+
+    retry_ms: int | None = None  # deliver it again after this time
+    is_rejected: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +32,31 @@ class Entry:
     pairs: tuple[tuple[bytes, bytes], ...]
     deliveries: int = 1
     stream: str = field(default="", compare=False)  #: the key of its stream, or of its partition
+    verdict: Verdict = field(default_factory=Verdict, compare=False, repr=False)
 
     @property
     def fields(self) -> dict[bytes, bytes]:
         """The values by field name; the last one of a repeated name."""
         return dict(self.pairs)
+
+    def retry(self, in_: float | timedelta, reason: str = "") -> None:
+        """Decide that this entry is to be delivered again, after seconds; it is not acknowledged.
+
+        Takes effect when the handler returns. Raises ValueError for a negative time.
+        """
+        seconds = in_.total_seconds() if isinstance(in_, timedelta) else in_
+        if not 0 <= seconds < 1e9:
+            raise ValueError(f"expected a time from 0 to 1e9 seconds, not {seconds}")
+        self.verdict.retry_ms = round(seconds * 1000)
+        self.verdict.reason = reason
+
+    def reject(self, reason: str) -> None:
+        """Decide that no consumer can handle this entry: it goes to the dead letters.
+
+        Takes effect when the handler returns.
+        """
+        self.verdict.is_rejected = True
+        self.verdict.reason = reason
 
 
 def id_order(entry_id: str) -> tuple[int, int]:
@@ -35,15 +65,16 @@ def id_order(entry_id: str) -> tuple[int, int]:
     return int(ms), int(seq or 0)
 
 
-def streams_reply(reply: Any) -> Iterator[tuple[str, list[bytes] | None]]:
-    """Yield ID and flat fields of each entry in a reply to XREADGROUP for one stream.
+def streams_reply(reply: Any) -> Iterator[tuple[str, list[bytes] | None, int]]:
+    """Yield ID, flat fields and deliveries of each entry in a reply to XREADGROUP for one stream.
 
-    The fields are None if the entry was deleted since it was delivered.
+    The fields are None if the entry was deleted since it was delivered. Without CLAIM, replies
+    have no number of earlier deliveries: then it is 1.
     """
     streams = reply.items() if isinstance(reply, dict) else reply or []  # RESP3, RESP2
     for _, entries in streams:
-        for entry_id, flat in entries:
-            yield entry_id.decode(), flat
+        for entry_id, flat, *claimed in entries:
+            yield entry_id.decode(), flat, int(claimed[1]) + 1 if claimed else 1
 
 
 def paired(flat: Iterable[bytes]) -> tuple[tuple[bytes, bytes], ...]:

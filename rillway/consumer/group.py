@@ -11,6 +11,7 @@ from typing import Any
 
 import redis
 
+from rillway.consumer.delays import Delays
 from rillway.consumer.entry import Entry, id_order, paired, streams_reply
 from rillway.consumer.nodes import Nodes
 from rillway.dead_letter import Cause, dead_letter
@@ -18,6 +19,11 @@ from rillway.dead_letter import Cause, dead_letter
 # The beginnings of errors for a missing stream or group. Redis 7.0 wakes a blocked reader with
 # UNBLOCKED when the stream is deleted; "no such key" is XINFO's.
 LOST = ("NOGROUP", "UNBLOCKED", "no such key")
+
+# No entry is idle for so long.
+NEVER_IDLE_MS = 10**12
+# A longer reason is refused.
+REASON_BYTES = 512
 
 
 def is_lost(error: redis.ResponseError) -> bool:
@@ -70,16 +76,24 @@ class Group:
                 raise
         return self._position if id_order(last_id) >= id_order(self._position) else "0"
 
-    async def read_new(self, count: int, block_ms: int | None) -> list[Entry]:
-        """Entries not yet delivered to the group. `block_ms`: how long to wait; None: do not."""
-        block = [] if block_ms is None else ["BLOCK", block_ms]
+    async def read_new(
+        self, count: int, block_ms: int | None, *, redelivers: bool = False
+    ) -> list[Entry]:
+        """Entries not yet delivered to the group. `block_ms`: how long to wait; None: do not.
+
+        `redelivers`: the server also returns entries that were delivered before.
+        """
+        options = [] if block_ms is None else ["BLOCK", block_ms]
+        if redelivers:
+            options += ["CLAIM", NEVER_IDLE_MS]  # claims nothing, but replies have deliveries
         found = [
-            Entry(entry_id, paired(flat), stream=self._stream)
-            for entry_id, flat in await self._read(">", "COUNT", count, *block)
+            Entry(entry_id, paired(flat), deliveries, self._stream)
+            for entry_id, flat, deliveries in await self._read(">", "COUNT", count, *options)
             if flat is not None
         ]
-        if found:
-            self._position = found[-1].id
+        for entry in found:
+            if self._position is None or id_order(entry.id) > id_order(self._position):
+                self._position = entry.id
         return found
 
     async def read_backlog(self, after: str) -> Entry | None:
@@ -92,13 +106,15 @@ class Group:
             found = list(await self._read(after, "COUNT", 1))
             if not found:
                 return None
-            after, flat = found[0]
+            after, flat, _ = found[0]
             if flat is None:  # deleted from the stream: there is nothing left to handle
                 await self.acknowledge([after])
             elif deliveries := await self._deliveries(after):
                 return Entry(after, paired(flat), deliveries, self._stream)
 
-    async def _read(self, entry_id: str, *options: Any) -> list[tuple[str, list[bytes] | None]]:
+    async def _read(
+        self, entry_id: str, *options: Any
+    ) -> list[tuple[str, list[bytes] | None, int]]:
         reply = await self._execute(
             *("XREADGROUP", "GROUP", self._group, self._consumer, *options),
             *("STREAMS", self._stream, entry_id),
@@ -173,6 +189,23 @@ class Group:
     async def acknowledge(self, entry_ids: Sequence[str]) -> int:
         """Acknowledges entries; returns how many of them were pending."""
         return int(await self._execute("XACK", self._stream, self._group, *entry_ids))
+
+    async def give_back(
+        self, entry_ids: Sequence[str], mode: str, reason: str = "", delay_ms: int | None = None
+    ) -> None:
+        """Gives entries back to a group whose server delivers them again (XNACK)."""
+        options: list[Any] = [] if delay_ms is None else ["DELAY", delay_ms]
+        if reason:
+            options += ["REASON", reason.encode(errors="backslashreplace")[:REASON_BYTES]]
+        await self._execute(
+            *("XNACK", self._stream, self._group, mode, "IDS", len(entry_ids), *entry_ids), *options
+        )
+
+    async def postpone(self, entry: Entry, delays: Delays, delay_ms: int) -> None:
+        """Adds the entry to its stream later and acknowledges it now, both or neither."""
+        added = await delays.requests(entry.pairs, delay_ms)
+        acknowledged = ("XACK", self._stream, self._group, entry.id)
+        await self._nodes.transaction(self._stream, [*added, acknowledged])
 
     async def move(self, entry: Entry, target: str, cause: Cause, reason: str) -> int:
         """Adds the entry to another stream and acknowledges it here, both or neither.

@@ -28,9 +28,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import redis
 import redis.asyncio
 
+from rillway.consumer.delays import Delays
 from rillway.consumer.entry import Entry
 from rillway.consumer.group import Group, is_lost
 from rillway.consumer.nodes import Nodes
+from rillway.consumer.policy import Policy, policy_of
 from rillway.dead_letter import Cause
 
 if TYPE_CHECKING:
@@ -82,6 +84,7 @@ class Counts:
     acknowledged: int = 0  #: handled, and acknowledged by this consumer
     failed: int = 0  #: handlers that raised
     dead_lettered: int = 0  #: moved to the dead letters
+    postponed: int = 0  #: given back by `Entry.retry`, to be delivered later
     lost: int = 0  #: taken over by others before they were handled
     interruptions: int = 0  #: lost connections, and groups that had to be created again
 
@@ -118,7 +121,8 @@ class Worker:
         self._nodes = nodes
         self._stream = stream
         self._settings = settings
-        self._claim_idle_ms = settings.claim_idle_ms
+        self._policy = Policy()
+        self._delays = Delays(nodes, stream)
         self._dead_letters = dead_letters
         self._exclusive = exclusive
         self._group = Group(nodes, stream, settings.group, settings.name, settings.start)
@@ -127,6 +131,7 @@ class Worker:
         self._held: deque[Entry] = deque()  # delivered, not yet handled; the first is in progress
         self._done: list[str] = []  # handled, not yet acknowledged
         self._renewed = self._next_claim = self._next_look = 0.0  # on the loop's clock
+        self._next_due_ms: int | None = None  # until the next delayed entry is to be added
         self._attempts = 0
 
     def stop(self) -> None:
@@ -167,6 +172,29 @@ class Worker:
         # First, so that the backlog does not contain handled entries.
         await self._settle()
         await self._group.ensure()
+        self._policy = await policy_of(self._nodes, self._stream, self._settings.group)
+        await self._delays.look()
+
+    @property
+    def _claim_idle_ms(self) -> int | None:
+        """After this time this worker claims an entry that another left. None: never.
+
+        A server that delivers such entries again does it in place of the worker.
+        """
+        return None if self._policy.redelivers else self._settings.claim_idle_ms
+
+    @property
+    def _lease_ms(self) -> int | None:
+        """After this time, entries that this worker holds go to others, unless it renews them."""
+        return self._policy.ack_wait_ms or self._settings.claim_idle_ms
+
+    @property
+    def _max_deliveries(self) -> int | None:
+        """After so many deliveries this worker moves an entry to the dead letters.
+
+        A server that does that itself does it in place of the worker.
+        """
+        return None if self._policy.max_deliveries else self._settings.max_deliveries
 
     async def _pause(self, error: Exception) -> None:
         """Waits before the next attempt: exponential backoff with jitter."""
@@ -193,14 +221,18 @@ class Worker:
                 await asyncio.sleep(FIRST_PAUSE_SECONDS)
                 with suppress(*INTERRUPTIONS):
                     await self._nodes.refresh()
-        if self._held and (self._claim_idle_ms or self._exclusive):
+        if self._held and (self._lease_ms or self._exclusive):
             # Best effort: if it fails, other consumers find the entries idle later.
             with suppress(redis.RedisError, OSError):
                 await self._give_back()
 
     async def _give_back(self) -> None:
-        """Let others claim at once the entries that were read and not begun."""
+        """Let others have at once the entries that were read and not begun."""
         owned = await self._group.still_owned([entry.id for entry in self._held])
+        if self._policy.redelivers:
+            if owned:
+                await self._group.give_back(owned, "SILENT")
+            return
         if owned and self._claim_idle_ms:
             await self._group.set_idle(owned, self._claim_idle_ms)
         if self._exclusive:
@@ -222,9 +254,16 @@ class Worker:
                 await self._look_for_strays(handle)
             if self._claim_idle_ms and self._now() >= self._next_claim:
                 await self._claim_idle(self._claim_idle_ms, handle)
+            self._next_due_ms = await self._delays.move_due()
             entries = await self._read_new()
             self._attempts = 0
-            self.counts.new += len(entries)
+            for entry in entries:
+                if entry.deliveries == 1:
+                    self.counts.new += 1
+                else:
+                    self.counts.claimed += 1
+            if not entries and not self._delays.are_here:
+                await self._delays.look()  # another process may have delayed something
             await self._work_off(entries, handle)
 
     async def _work_off_backlog(self, handle: Handler) -> None:
@@ -280,7 +319,11 @@ class Worker:
     async def _read_new(self) -> list[Entry]:
         """Return new entries; none if it is time to stop, to claim or to read again."""
         reading = asyncio.ensure_future(
-            self._group.read_new(self._settings.count, self._longest_block())
+            self._group.read_new(
+                self._settings.count,
+                self._longest_block(),
+                redelivers=self._policy.redelivers,
+            )
         )
         stopping = asyncio.ensure_future(self._stopping.wait())
         try:
@@ -299,6 +342,8 @@ class Worker:
             limits.append(self._settings.block_ms)
         if self._claim_idle_ms:
             limits.append(int((self._next_claim - self._now()) * 1000))
+        if self._next_due_ms is not None:
+            limits.append(self._next_due_ms)
         block_ms = min(limits)
         return block_ms if block_ms > 0 else None
 
@@ -316,7 +361,7 @@ class Worker:
                 self._held.popleft()
 
     async def _handle(self, entry: Entry, handle: Handler) -> None:
-        if self._settings.max_deliveries and entry.deliveries > self._settings.max_deliveries:
+        if self._max_deliveries and entry.deliveries > self._max_deliveries:
             # Each time its consumer ended while handling it; `deliveries` counts the failures.
             failed = Entry(entry.id, entry.pairs, entry.deliveries - 1)
             await self._bury(failed, "deadline", "no handler ever returned")
@@ -328,19 +373,52 @@ class Worker:
         except GiveUp:
             raise
         except Exception as error:
-            self.counts.failed += 1
-            reason = reason_of(error)
-            # IDs are unique within a partition only.
-            named = f"{entry.id} of {self._stream}" if self._exclusive else entry.id
-            one_line = " ".join(reason.split())
-            log.warning("%s failed, delivery %d: %s", named, entry.deliveries, one_line)
-            if self._settings.max_deliveries and entry.deliveries >= self._settings.max_deliveries:
-                await self._bury(entry, "failed", reason)
+            await self._fail(entry, reason_of(error))
             return
         finally:
             await end(renewing)
-        self._done.append(entry.id)
-        await self._settle()
+        if entry.verdict.is_rejected:
+            await self._reject(entry)
+        elif entry.verdict.retry_ms is not None:
+            await self._retry(entry, entry.verdict.retry_ms)
+        else:
+            self._done.append(entry.id)
+            await self._settle()
+
+    async def _fail(self, entry: Entry, reason: str) -> None:
+        self.counts.failed += 1
+        log.warning(
+            "%s failed, delivery %d: %s",
+            self._name_of(entry), entry.deliveries, " ".join(reason.split()),
+        )  # fmt: skip
+        if self._policy.redelivers:
+            await self._group.give_back([entry.id], "FAIL", reason)
+            limit = self._policy.max_deliveries
+            self.counts.dead_lettered += limit is not None and entry.deliveries >= limit
+        if self._max_deliveries and entry.deliveries >= self._max_deliveries:
+            await self._bury(entry, "failed", reason)
+
+    async def _reject(self, entry: Entry) -> None:
+        reason = entry.verdict.reason
+        if self._policy.dead_letter:
+            await self._group.give_back([entry.id], "FATAL", reason)
+            self.counts.dead_lettered += 1
+            log.warning("%s went to %s: %s", entry.id, self._policy.dead_letter, reason)
+        elif self._dead_letters:
+            await self._bury(entry, "fatal", reason)
+        else:
+            await self._fail(entry, f"rejected, and there are no dead letters: {reason}")
+
+    async def _retry(self, entry: Entry, delay_ms: int) -> None:
+        self.counts.postponed += 1
+        if self._policy.redelivers:
+            await self._group.give_back([entry.id], "FAIL", entry.verdict.reason, delay_ms)
+        else:
+            await self._group.postpone(entry, self._delays, delay_ms)
+
+    def _name_of(self, entry: Entry) -> str:
+        """Return the ID; IDs are unique within a partition only."""
+        return f"{entry.id} of {self._stream}" if self._exclusive else entry.id
 
     async def _settle(self) -> None:
         """Acknowledges handled entries."""
@@ -361,14 +439,14 @@ class Worker:
     # -- leases -----------------------------------------------------------------------------------
 
     def _is_due_for_renewal(self) -> bool:
-        if not self._claim_idle_ms:
+        if not self._lease_ms:
             return False
-        return self._now() - self._renewed >= self._claim_idle_ms / 1000 / RENEWALS
+        return self._now() - self._renewed >= self._lease_ms / 1000 / RENEWALS
 
     async def _renew_regularly(self) -> None:
         """While a handler runs, renews its entry and the waiting ones: none becomes idle."""
-        while self._claim_idle_ms:
-            await asyncio.sleep(self._claim_idle_ms / 1000 / RENEWALS)
+        while self._lease_ms:
+            await asyncio.sleep(self._lease_ms / 1000 / RENEWALS)
             # If the connection is lost, the acknowledgement will detect it.
             with suppress(redis.RedisError, OSError):
                 await self._renew(first=1)

@@ -13,7 +13,22 @@ from tests.support.programs.servers import RunningServer
 
 @pytest.fixture(params=["rillway", "redis"])
 def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
-    server: RunningServer = request.getfixturevalue(f"{request.param}_server")
+    yield from scene_of(request.getfixturevalue(f"{request.param}_server"))
+
+
+@pytest.fixture
+def rillway_scene(rillway_server: RunningServer) -> Iterator[Scene]:
+    """For what only Rillway has."""
+    yield from scene_of(rillway_server)
+
+
+@pytest.fixture
+def redis_scene(redis_server: RunningServer) -> Iterator[Scene]:
+    """For what is done where the server has no delays."""
+    yield from scene_of(redis_server)
+
+
+def scene_of(server: RunningServer) -> Iterator[Scene]:
     url = f"redis://127.0.0.1:{server.port}"
     with redis.Redis.from_url(url, protocol=2) as client:
         client.flushall()
