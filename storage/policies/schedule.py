@@ -11,14 +11,12 @@ holes is packed. Buckets are in an ordered index, rather than in a dict beside a
 files need them in order, too, and no bucket is left in it that is empty.
 
 A bucket is in order of the numbers. It is put in order of the times when its first entry is due, in
-steps of a fraction of a millisecond (`is_ready`); where the times ascend already, as they do if all
+steps of a fraction of a millisecond; where the times ascend already, as they do if all
 delays are equal, there is nothing to do. Entries that are added to it after that are in a heap.
 
     schedule.add(due_ms, fields, words) -> number
     while schedule.is_due(now_ms):
-        if schedule.is_ready():                   # else: call it again, later perhaps
-            entry = schedule.first()
-            schedule.remove(entry.due_ms, entry.number)
+        entry = schedule.take(now_ms)             # None: it was a step of sorting
 
 A producer's name for an entry (IDMP) is kept until the entry appears.
 
@@ -33,7 +31,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from storage.entries.entry import decode_words, encode_fields
+from storage.entries.entry import decode_words, encode_fields, fields_header
 from storage.keyspace.ordered_index import OrderedIndex
 from storage.memory import allocated_bytes, array_bytes, bytearray_bytes, instance_bytes
 
@@ -54,17 +52,8 @@ class Scheduled(NamedTuple):
 
     due_ms: int
     number: int
-    body: bytes  # the fields, an array in RESP
-
-    @property
-    def words(self) -> int:
-        """How many names and values there are."""
-        return int(self.body[1 : self.body.index(b"\r")])
-
-    @property
-    def fields(self) -> bytes:
-        """Names and values, as bulk strings."""
-        return self.body[self.body.index(b"\n") + 1 :]
+    words: int  # how many names and values there are
+    fields: bytes  # they, as bulk strings
 
     def decoded(self) -> list[bytes]:
         """Names and values, as objects."""
@@ -141,7 +130,7 @@ class Bucket:
         self._places: Iterator[int] | None = None
         self._upcoming = -1  # the place that is next, once it is known
 
-    def add(self, due_ms: int, number: int, body: bytes) -> None:
+    def add(self, due_ms: int, number: int, words: int, fields: bytes) -> None:
         """Add an entry, whose number is above all others."""
         place = len(self._due)
         if place and due_ms < self._due[-1]:
@@ -149,7 +138,8 @@ class Bucket:
         self._due.append(due_ms)
         self._numbers.append(number)
         self._starts.append(len(self._bodies))
-        self._bodies += body
+        self._bodies += fields_header(words)
+        self._bodies += fields
         self.live += 1
         self.earliest_ms = min(self.earliest_ms, due_ms)
         if self._order is not None:
@@ -194,8 +184,11 @@ class Bucket:
         """The entry at a place."""
         following = place + 1
         ends_at = self._starts[following] if following < len(self._starts) else len(self._bodies)
-        body = bytes(memoryview(self._bodies)[self._starts[place] : ends_at])
-        return Scheduled(self._due[place], self._numbers[place], body)
+        start = self._starts[place]
+        header_end = self._bodies.index(b"\r", start)
+        words = int(self._bodies[start + 1 : header_end])
+        fields = bytes(memoryview(self._bodies)[header_end + 2 : ends_at])
+        return Scheduled(self._due[place], self._numbers[place], words, fields)
 
     def rows(self) -> Iterator[Scheduled]:
         """The entries in the order of their numbers."""
@@ -234,9 +227,11 @@ class Bucket:
         self.earliest_ms = self._due[self._upcoming]
         return True
 
-    def upcoming(self) -> Scheduled:
-        """The first entry, once the bucket is ready."""
-        return self.row(self._upcoming)
+    def take(self) -> Scheduled:
+        """Remove the first entry, and return it; the bucket is ready."""
+        row = self.row(self._upcoming)
+        self.remove(self._upcoming)
+        return row
 
     def memory_bytes(self) -> int:
         """The memory in bytes; what puts entries in order is not counted."""
@@ -277,7 +272,7 @@ class Schedule:
     def add(self, due_ms: int, fields: bytes, words: int) -> int:
         """Add an entry of encoded names and values; returns its number."""
         self.last_number += 1
-        self._put(due_ms, self.last_number, b"*%d\r\n%b" % (words, fields))
+        self._put(due_ms, self.last_number, words, fields)
         return self.last_number
 
     def restore(self, due_ms: int, number: int, fields: list[bytes]) -> None:
@@ -288,14 +283,14 @@ class Schedule:
         if bucket is not None and number <= bucket.last_number:
             raise ValueError("scheduled entries that are out of order")
         self.last_number = max(self.last_number, number)
-        self._put(due_ms, number, b"*%d\r\n%b" % (len(fields), encode_fields(fields)))
+        self._put(due_ms, number, len(fields), encode_fields(fields))
 
-    def _put(self, due_ms: int, number: int, body: bytes) -> None:
+    def _put(self, due_ms: int, number: int, words: int, fields: bytes) -> None:
         key = due_ms >> BUCKET_BITS
         bucket: Bucket | None = self._buckets.get(key)
         if bucket is None:
             bucket = self._buckets[key] = Bucket()
-        bucket.add(due_ms, number, body)
+        bucket.add(due_ms, number, words, fields)
         self._changed.add(key)
         self.count += 1
 
@@ -307,6 +302,27 @@ class Schedule:
         if bucket is None or place < 0:
             return False
         bucket.remove(place)
+        self._note_loss(key, bucket)
+        self.forget_name(number)
+        return True
+
+    def take(self, now_ms: int) -> Scheduled | None:
+        """Remove the entry that is due first, and return it; its name stays known.
+
+        None if no entry is due, or if it is not known yet which one (`is_due`): call it again.
+        """
+        key = self._buckets.first_key()
+        if key is None:
+            return None
+        bucket: Bucket = self._buckets[key]
+        if bucket.earliest_ms > now_ms or not bucket.is_ready() or bucket.earliest_ms > now_ms:
+            return None
+        entry = bucket.take()
+        self._note_loss(key, bucket)
+        return entry
+
+    def _note_loss(self, key: int, bucket: Bucket) -> None:
+        """Account for an entry that was removed from a bucket."""
         if bucket.live:
             self._changed.add(key)
         else:
@@ -314,11 +330,6 @@ class Schedule:
             self._changed.discard(key)
             self._counted_bytes -= bucket.counted_bytes
         self.count -= 1
-        name = self._producers.pop(number, None)
-        if name is not None:
-            del self._tickets[name]
-            self._names_bytes -= _name_bytes(name)
-        return True
 
     # -- producers -----------------------------------------------------------------------------
 
@@ -329,9 +340,13 @@ class Schedule:
         self._tickets[name] = due_ms, number
         self._names_bytes += _name_bytes(name)
 
-    def name_of(self, number: int) -> tuple[bytes, bytes] | None:
-        """What its producer calls an entry; None if it has no name."""
-        return self._producers.get(number)
+    def forget_name(self, number: int) -> tuple[bytes, bytes] | None:
+        """Forget what its producer calls an entry, and return that; None if it has no name."""
+        name = self._producers.pop(number, None)
+        if name is not None:
+            del self._tickets[name]
+            self._names_bytes -= _name_bytes(name)
+        return name
 
     def find(self, pid: bytes, iid: bytes) -> tuple[int, int] | None:
         """The ticket of an entry by its name."""
@@ -349,18 +364,6 @@ class Schedule:
         """Return True if the first entry is due, or may be."""
         bucket = self._first_bucket()
         return bucket is not None and bucket.earliest_ms <= now_ms
-
-    def is_ready(self) -> bool:
-        """Put some entries in order; True once `first` can be called, and `next_ms` is exact."""
-        bucket = self._first_bucket()
-        assert bucket is not None
-        return bucket.is_ready()
-
-    def first(self) -> Scheduled:
-        """The entry that is due first."""
-        bucket = self._first_bucket()
-        assert bucket is not None
-        return bucket.upcoming()
 
     def _first_bucket(self) -> Bucket | None:
         key = self._buckets.first_key()

@@ -40,25 +40,24 @@ class Appearances:
         if schedule is None:
             return
         count = 0
-        while count < ENTRIES_A_TURN and stream.last_id < MAX_ID and schedule.is_due(turn.now_ms):
-            if not schedule.is_ready():
-                if turn.is_over():
-                    return
-            elif schedule.is_due(turn.now_ms):
-                _appear(turn.client, key, stream, schedule, schedule.first())
+        while count < ENTRIES_A_TURN and stream.last_id < MAX_ID:
+            entry = schedule.take(turn.now_ms)
+            if entry is not None:
+                _appear(turn.client, key, stream, schedule, entry)
                 turn.end_unit()
                 count += 1
-                if not count % FEW_ENTRIES and turn.is_over():
-                    return
+            elif not schedule.is_due(turn.now_ms):
+                return
+            if not count % FEW_ENTRIES and turn.is_over():
+                return
 
 
 def _appear(
     client: Client, key: bytes, stream: Stream, schedule: Schedule, entry: Scheduled
 ) -> None:
-    """Add an entry to the stream, and take it from the schedule."""
+    """Add an entry, which was taken from the schedule, to the stream."""
     entry_id = automatic_id(stream.last_id, client.instance.now_ms)
-    name = schedule.name_of(entry.number)
-    schedule.remove(entry.due_ms, entry.number)
+    name = schedule.forget_name(entry.number)
     append_entry(client, key, stream, entry_id, entry.fields, entry.words)
     if client.instance.propagation.sinks:
         writer = client.begin_propagated()

@@ -37,7 +37,7 @@ from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
 from protocol.requests import Argv
-from storage.entries.entry import decode_words
+from storage.entries.entry import decode_words, fields_header
 from storage.entries.entry_id import id_ms, id_seq, make_id, parse_id
 from storage.policies.schedule import LIMIT, Bucket, Schedule, Scheduled
 from storage.policies.stream_policy import StreamPolicy
@@ -208,7 +208,8 @@ def _rows(buckets: list[Bucket], start: int, end: int) -> Iterator[Scheduled | N
 
 
 def _item(row: Scheduled) -> bytes:
-    return b"*2\r\n%b%b" % (id_bulk(make_id(row.due_ms, row.number)), row.body)
+    ticket = id_bulk(make_id(row.due_ms, row.number))
+    return b"*2\r\n%b%b%b" % (ticket, fields_header(row.words), row.fields)
 
 
 def _in_pieces(buckets: list[Bucket], start: int, end: int, most: int) -> Iterator[bytes]:

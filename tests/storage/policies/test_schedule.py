@@ -24,10 +24,10 @@ def take(schedule: Schedule, now_ms: int, count: int = LIMIT) -> list[tuple[int,
     """The tickets of what is due, taken in order."""
     taken: list[tuple[int, int]] = []
     while len(taken) < count and schedule.is_due(now_ms):
-        if schedule.is_ready() and schedule.is_due(now_ms):
-            entry = schedule.first()
+        entry = schedule.take(now_ms)
+        if entry is not None:
             taken.append((entry.due_ms, entry.number))
-            assert schedule.remove(entry.due_ms, entry.number)
+            schedule.forget_name(entry.number)
     return taken
 
 
@@ -57,10 +57,10 @@ def test_the_fields_are_kept() -> None:
     schedule = Schedule()
     add(schedule, 7, b"a", b"", b"\r\n*", b"\0")
     add(schedule, 8, *[b"x"] * 600)
-    assert schedule.is_ready()
-    first = schedule.first()
-    assert (first.words, first.fields) == (4, encode_fields([b"a", b"", b"\r\n*", b"\0"]))
     assert [row.words for row in listed(schedule)] == [4, 600]
+    first = schedule.take(7)
+    assert first == (7, 1, 4, encode_fields([b"a", b"", b"\r\n*", b"\0"]))
+    assert first.decoded() == [b"a", b"", b"\r\n*", b"\0"]
 
 
 def test_numbers_are_never_given_twice() -> None:
@@ -96,12 +96,12 @@ def test_a_large_bucket_is_put_in_order_in_steps() -> None:
     schedule = Schedule()
     for number in range(2500):
         add(schedule, 1000 - number % 1000)
-    steps = 1
-    while not schedule.is_ready():
+    steps = 0
+    while (entry := schedule.take(2000)) is None:
         steps += 1
         add(schedule, 700 + steps)  # while it is sorted
-    assert steps == 4
-    taken = take(schedule, 2000)
+    assert steps == 3
+    taken = [(entry.due_ms, entry.number), *take(schedule, 2000)]
     assert taken == sorted(taken)
     assert len(taken) == 2503
 
@@ -110,7 +110,7 @@ def test_equal_delays_need_no_sorting() -> None:
     schedule = Schedule()
     for number in range(5000):
         add(schedule, number // 10)
-    assert schedule.is_ready()
+    assert schedule.take(0) is not None
 
 
 def test_an_entry_takes_24_bytes_and_its_fields() -> None:
@@ -142,9 +142,11 @@ def test_a_name_is_known_until_its_entry_is_taken() -> None:
     twin = restored(schedule)
     for one in (schedule, twin):
         assert one.find(b"p", b"one") == (5, 1)
-        assert one.name_of(1) == (b"p", b"one")
-        assert one.remove(5, 1)
-        assert one.find(b"p", b"one") is None
+    assert schedule.remove(5, 1)
+    assert schedule.find(b"p", b"one") is None
+    assert twin.take(5) is not None
+    assert twin.forget_name(1) == (b"p", b"one")
+    assert twin.find(b"p", b"one") is twin.forget_name(1) is None
 
 
 @pytest.mark.parametrize(
