@@ -145,6 +145,16 @@ node:
 	@{ command -v node && command -v npm; } >/dev/null || { \
 		$(APT) update && $(APT) install -y --no-install-recommends nodejs npm; }
 
+# The documentation's pictures are drawn by it.
+.PHONY: graphviz
+graphviz:
+	@command -v dot >/dev/null || { \
+		$(APT) update && $(APT) install -y --no-install-recommends graphviz; }
+
+# First of all in .ci/run: apt does one thing at a time.
+.PHONY: packages
+packages: compiler redis-server redis-sentinel prometheus shells systemd chromium java node graphviz
+
 # -- the main job ---------------------------------------------------------------------------------
 
 .PHONY: demo
@@ -378,10 +388,9 @@ screenshots: $(VENV)/.dev chromium ## draw the pictures in docs/images
 	@PYTHONPATH=. $(BIN)/python docs/screenshots.py
 	@PYTHONPATH=. $(BIN)/python docs/console_pictures.py
 
-# Graphviz draws the pictures. A warning, such as a link that leads nowhere, is an error.
+# A warning, such as a link that leads nowhere, is an error.
 .PHONY: docs
-docs: $(VENV)/.dev ## build the documentation as a site, in .run/docs
-	@command -v dot >/dev/null || { $(APT) update && $(APT) install -y --no-install-recommends graphviz; }
+docs: $(VENV)/.dev graphviz ## build the documentation as a site, in .run/docs
 	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs $(RUN)/docs $(ARGS)
 	@echo "$(RUN)/docs/index.html"
 

@@ -31,7 +31,9 @@ def used(client: redis.Redis) -> int:
     return int(client.info("memory")["used_memory"])
 
 
-@pytest.mark.parametrize("policy", ["allkeys-lru", "allkeys-lfu"])
+@pytest.mark.parametrize(
+    "policy", [pytest.param("allkeys-lru", marks=pytest.mark.thorough), "allkeys-lfu"]
+)
 def test_keys_that_are_read_all_the_time_stay(run_rillway: StartRillway, policy: str) -> None:
     server = run_rillway("--maxmemory-policy", policy)
     with redis.Redis(port=server.port) as client:

@@ -31,7 +31,17 @@ def measured(row: Row, folder: Path) -> Measured:
     return measure(rillway_program(interpreted=True), row.abuse, SCALE, folder)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+# The others in `make soak`, which .ci/run has as well.
+QUICK = ("unread-replies", "slow-requests")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(row, marks=() if row.name in QUICK else pytest.mark.thorough, id=row.name)
+        for row in ROWS
+    ],
+)
 def test_the_server_and_its_others_survive_each_abuse(row: Row, tmp_path: Path) -> None:
     found = measured(row, tmp_path)
     assert found.failures == []

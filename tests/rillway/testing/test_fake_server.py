@@ -167,6 +167,6 @@ async def test_a_server_is_closed_after_a_block_of_asyncio() -> None:
         server.connect()
 
 
-@pytest.mark.parametrize("order", ["before", "after"])
+@pytest.mark.parametrize("order", [pytest.param("before", marks=pytest.mark.thorough), "after"])
 def test_a_users_modules_of_the_same_names_stay_the_users(tmp_path: Path, order: str) -> None:
     assert run_beside_own_modules(Path(sys.executable), tmp_path, order, [ROOT]) == "done\n"

@@ -240,6 +240,7 @@ def test_the_scope_says_how_many_servers_there_are(
     assert len({run_id for _, _, run_id in seen(project)}) == servers
 
 
+@pytest.mark.thorough
 def test_under_xdist_each_worker_has_a_server_of_its_own(apart: pytest.Pytester) -> None:
     apart.makepyfile(test_one=TWO_TESTS, test_two=TWO_TESTS)
     run(apart, "-n", "2").assert_outcomes(passed=4)

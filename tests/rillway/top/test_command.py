@@ -16,11 +16,18 @@ from rillway.pipeline.wire.connection import Connection
 from rillway.pipeline.wire.urls import with_database
 from rillway.top.arguments import parse_options
 from rillway.top.command import address, main
+from tests.rillway.pipeline.conftest import empty
 from tests.support.programs.servers import ROOT, start_rillway
 from tests.support.programs.terminal import Terminal
 
 pytestmark = pytest.mark.integration
 Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(params=["rillway", pytest.param("redis", marks=pytest.mark.thorough)])
+def link(request: pytest.FixtureRequest) -> Iterator[Connection]:
+    """In place of the folder's: what Redis answers is compared in test_feed.py."""
+    yield from empty(request.getfixturevalue(f"{request.param}_server"))
 
 
 @pytest.fixture

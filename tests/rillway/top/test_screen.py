@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,8 +85,12 @@ def test_ascii_only_means_that() -> None:
     assert Screen(replace(view, state=replace(view.state, ascii_only=True))).text.isascii()
 
 
-@pytest.mark.parametrize("columns", [1, 5, 20, 79, 119, 121, 300])
-@pytest.mark.parametrize("rows", [1, 2, 5, 20, 36, 100])
+def nightly(sizes: list[int], *quick: int) -> list[Any]:
+    return [pytest.param(n, marks=() if n in quick else pytest.mark.thorough) for n in sizes]
+
+
+@pytest.mark.parametrize("columns", nightly([1, 5, 20, 79, 119, 121, 300], 1, 79, 121))
+@pytest.mark.parametrize("rows", nightly([1, 2, 5, 20, 36, 100], 1, 5, 36))
 @pytest.mark.parametrize("keys", [[], ["enter"], ["enter", "enter"], ["?"]])
 def test_whatever_the_size_lines_fill_it_exactly(columns: int, rows: int, keys: list[str]) -> None:
     lines = Screen(pressed(columns, rows, *keys)).lines

@@ -354,7 +354,9 @@ def remove_some(
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(n, marks=pytest.mark.thorough if n >= 4 else ()) for n in range(12)]
+)
 def test_whatever_a_failover_loses_all_that_is_there_is_read(link: Connection, seed: int) -> None:
     """Copies of any age take over; clocks are behind and ahead. Nothing is trimmed."""
     chance = random.Random(seed)

@@ -33,9 +33,9 @@ from tests.rillway.pipeline.archive.scene import STEPS, STREAM, archived_ids, li
 KEPT_MS = 20
 
 
-@pytest.fixture(params=["EVAL", "WATCH"], autouse=True)
+@pytest.fixture(params=["EVAL", pytest.param("WATCH", marks=pytest.mark.thorough)], autouse=True)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """How the guards check: by scripts, or where a server has none by WATCH."""
+    """How the guards check: by scripts, or where a server has none by WATCH (test_guards.py)."""
     if request.param == "WATCH":
         real = Capabilities.has_command
         monkeypatch.setattr(
