@@ -36,25 +36,25 @@ class BoundedLog:
         self._log = log
         self._kinds: dict[str, _Kind] = {}
 
-    def add(self, level: str, kind: str, message: str, now_us: int) -> None:
+    def add(self, level: str, kind: str, message: str, at_us: int) -> None:
         """Write a line, or count it if its kind has had one."""
         found = self._kinds.get(kind)
         if found is None:
-            self._kinds[kind] = _Kind(now_us + PERIOD_US, level)
+            self._kinds[kind] = _Kind(at_us + PERIOD_US, level)
             self._log(level, message)
         else:
             found.count += 1
             found.last = message
 
-    def tick(self, now_us: int) -> None:
+    def tick(self, at_us: int) -> None:
         """Called several times a second: write how many there were, once their minute is over."""
-        due = [name for name, kind in self._kinds.items() if kind.ends_us <= now_us]
+        due = [name for name, kind in self._kinds.items() if kind.ends_us <= at_us]
         for name in due:
             kind = self._kinds.pop(name)
             if kind.count:
                 text = f"{name}: {kind.count} more within a minute. The last: {kind.last}"
                 self._log(kind.level, text)
-                self._kinds[name] = _Kind(now_us + PERIOD_US, kind.level)
+                self._kinds[name] = _Kind(at_us + PERIOD_US, kind.level)
 
 
 LEVELS = {

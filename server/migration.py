@@ -158,13 +158,13 @@ class _TimeSlice:
     """The time slice of a transfer."""
 
     def __init__(self) -> None:
-        self._end_us = clock.elapsed_us() + SLICE_US
+        self._end_us = clock.monotonic_us() + SLICE_US
 
     async def yield_if_over(self) -> None:
         """Let the loop go on if the time slice is over; then begin the next one."""
-        if clock.elapsed_us() > self._end_us:
+        if clock.monotonic_us() > self._end_us:
             await asyncio.sleep(0)
-            self._end_us = clock.elapsed_us() + SLICE_US
+            self._end_us = clock.monotonic_us() + SLICE_US
 
 
 class _Transfer:

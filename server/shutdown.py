@@ -58,7 +58,7 @@ class Ending:
             return False
         instance.host.log("notice", "Waiting for replicas before shutting down.")
         self._save, self._force = save, force
-        instance.shutdown_at_ms = instance.now_ms + timeout_s * 1000
+        instance.shutdown_at_ms = instance.monotonic_ms + timeout_s * 1000
         if not instance.replication.is_replica and not instance.gates & HOLDING_GATES:
             self._replication.feed.ask_for_acknowledgement()  # the stream is its own
         instance.set_gate(GATE_ENDING, is_shut=True)
@@ -80,7 +80,7 @@ class Ending:
         instance = self._instance
         if not instance.shutdown_at_ms:
             return
-        if self._lagging() and instance.now_ms < instance.shutdown_at_ms:
+        if self._lagging() and instance.monotonic_ms < instance.shutdown_at_ms:
             return
         # Held writes stay held meanwhile: if the server ends, they never run.
         if self._finish(self._save, self._force):
@@ -106,7 +106,9 @@ class Ending:
         log, state = self._instance.host.log, self._instance.replication
         lagging = self._lagging()
         for replica in lagging:
-            lag_s = (self._instance.now_ms - replica.heard_ms) // 1000 if replica.is_online else 0
+            lag_s = (
+                (self._instance.monotonic_ms - replica.heard_ms) // 1000 if replica.is_online else 0
+            )
             log(
                 "warning",
                 f"Lagging replica {replica.ip.decode('latin-1')}:{replica.port} reported offset"

@@ -38,14 +38,14 @@ def cluster_meet(client: Client, argv: Request) -> bytes:
     if len(argv) > 5:
         raise _syntax(argv)
     bus_port = argv[4] if len(argv) == 5 else None
-    node.meet(argv[2], argv[3], bus_port, client.instance.now_ms)
+    node.meet(argv[2], argv[3], bus_port, client.instance.monotonic_ms)
     return _changed(client)
 
 
 @command("CLUSTER FORGET", arity=3, flags=_FLAGS)
 def cluster_forget(client: Client, argv: Request) -> bytes:
     """Remove a node, and ignore for a minute what others say of it. Source: Redis 7.2."""
-    node_of(client).forget(argv[2], client.instance.now_ms)
+    node_of(client).forget(argv[2], client.instance.monotonic_ms)
     return _changed(client)
 
 
@@ -76,7 +76,7 @@ def cluster_failover(client: Client, argv: Request) -> bytes:
         raise _syntax(argv)
     if mode not in (b"", b"FORCE", b"TAKEOVER"):
         raise ReplyError(errors.SYNTAX)
-    node.fail_over(mode, client.instance.now_ms)
+    node.fail_over(mode, client.instance.monotonic_ms)
     return _changed(client)
 
 

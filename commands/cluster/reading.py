@@ -62,8 +62,8 @@ def _replicas(client: Client, node_id: bytes) -> bytes:
 @command("CLUSTER COUNT-FAILURE-REPORTS", arity=3, flags=ADMIN | STALE)
 def cluster_count_failure_reports(client: Client, argv: Request) -> bytes:
     """Integer: how many primaries report a node as failed. Source: Redis 7.0."""
-    now_ms = client.instance.now_ms
-    return replies.integer(node_of(client).count_failure_reports(argv[2], now_ms))
+    monotonic_ms = client.instance.monotonic_ms
+    return replies.integer(node_of(client).count_failure_reports(argv[2], monotonic_ms))
 
 
 # -- slots -------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ class _Filter:
     skips_caller: bool = True
 
     def fits(self, client: Client, caller: Client) -> bool:
-        age_s = (client.instance.now_ms - client.created_ms) // 1000
+        age_s = (client.instance.monotonic_ms - client.created_ms) // 1000
         return (
             self.client_id in (None, client.id)
             and self.type in (None, client_type(client))
@@ -120,9 +120,9 @@ def client_pause(client: Client, argv: Request) -> bytes:
         raise ReplyError(errors.TIMEOUT_NEGATIVE)
     if timeout_ms > INT64_MAX - instance.now_ms:
         raise ReplyError(errors.TIMEOUT_OUT_OF_RANGE)
-    stops_all = instance.paused_until_ms > instance.now_ms and not instance.pause_writes_only
+    stops_all = instance.paused_until_ms > instance.monotonic_ms and not instance.pause_writes_only
     instance.pause_writes_only = mode == b"WRITE" and not stops_all
-    instance.pause_until(max(instance.paused_until_ms, instance.now_ms + timeout_ms))
+    instance.pause_until(max(instance.paused_until_ms, instance.monotonic_ms + timeout_ms))
     return replies.OK
 
 

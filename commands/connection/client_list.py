@@ -102,7 +102,7 @@ def _describe(client: Client, caller: Client, argv: Iterable[bytes]) -> bytes:
 
 def _fields(client: Client, caller: Client, argv: Iterable[bytes]) -> dict[str, bytes | int]:
     """The fields of a client's line, in their order."""
-    now_ms, pubsub = client.instance.now_ms, client.instance.feature(PubSub)
+    monotonic_ms, pubsub = client.instance.monotonic_ms, client.instance.feature(PubSub)
     state, transaction = _tracking(client), client.feature_if_used(Transaction)
     watched, library = client.feature_if_used(WatchedKeys), client.feature_if_used(Library)
     memory, unsent_bytes = client.instance.feature(ClientMemory), output_bytes(client)
@@ -113,8 +113,8 @@ def _fields(client: Client, caller: Client, argv: Iterable[bytes]) -> dict[str, 
         "laddr": client.connection.local_address,
         "fd": client.connection.fd,
         "name": client.name,
-        "age": (now_ms - client.created_ms) // 1000,
-        "idle": (now_ms - client.last_interaction_ms) // 1000,
+        "age": (monotonic_ms - client.created_ms) // 1000,
+        "idle": (monotonic_ms - client.last_interaction_ms) // 1000,
         "flags": _flags(client),
         "db": client.db.index,
         "sub": pubsub.channels.count_of(client),

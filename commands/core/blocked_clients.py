@@ -8,7 +8,8 @@ that still finds nothing moves to the end of the queue of each of its keys and k
 Readers that tail one stream send identical requests: they share one `Block`, and the reply is built
 once for all of them (fan-out).
 
-Pure bookkeeping: no clock and no socket. The order of service is that of Redis 7.4.
+Pure bookkeeping: no clock and no socket. All times are monotonic. The order of service is that of
+Redis 7.4.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class Block:
     changes nothing, and clients that send the same request in the same RESP version may share the
     Block, because they all get the same reply (XREAD after given IDs). `on_missing_key`: also wake
     when a key vanishes or holds another type (XREADGROUP). `wake_ms`: also run it again at that
-    Unix time, because time alone may bring something (XREADGROUP with CLAIM). `finds_nothing`: a
-    quick check before `retry`; True if `retry` would find nothing, in which case its side effects
+    monotonic time, because time alone may bring something (XREADGROUP with CLAIM). `finds_nothing`:
+    a quick check before `retry`; True if `retry` would find nothing, in which case its side effects
     are already done. `value_type`: only a key that holds such a value wakes the client, unless
     `on_missing_key`. `timeout_reply` is what the client gets at the deadline or from CLIENT UNBLOCK
     ... TIMEOUT; None: there is no deadline, and CLIENT UNBLOCK does not end the wait.
@@ -67,7 +68,7 @@ class Waiting:
 
     block: Block
     watched: tuple[WatchedKey, ...]
-    deadline_ms: int  # 0: none
+    deadline_ms: int  # monotonic; 0: none
     argv: list[bytes]  # the request
 
 
@@ -106,10 +107,10 @@ class Alarms:
             heapq.heappop(heap)
         return heap[0][0] if heap else None
 
-    def take_due(self, now_ms: int) -> list[Client]:
+    def take_due(self, monotonic_ms: int) -> list[Client]:
         """The clients whose time has come, earliest first."""
         due: list[Client] = []
-        while (when_ms := self.next_ms()) is not None and when_ms <= now_ms:
+        while (when_ms := self.next_ms()) is not None and when_ms <= monotonic_ms:
             due.append(heapq.heappop(self._heap)[2])
         return due
 
@@ -220,13 +221,13 @@ class BlockedClients:
             return wake_ms if deadline_ms is None else deadline_ms
         return min(deadline_ms, wake_ms)
 
-    def take_expired(self, now_ms: int) -> list[Client]:
+    def take_expired(self, monotonic_ms: int) -> list[Client]:
         """The clients whose deadline has come, earliest first; they still wait."""
-        return self._deadlines.take_due(now_ms)
+        return self._deadlines.take_due(monotonic_ms)
 
-    def take_woken(self, now_ms: int) -> list[Client]:
+    def take_woken(self, monotonic_ms: int) -> list[Client]:
         """The clients whose command is to run again by now, earliest first; they still wait."""
-        return self._wakes.take_due(now_ms)
+        return self._wakes.take_due(monotonic_ms)
 
     def places_of(self, client: Client) -> int:
         """The number of queues that a client waits in."""

@@ -130,8 +130,7 @@ class Client:
         # connection
         self.address = b""  # "127.0.0.1:1234", "" for a client without a connection
         self.connection: Connection = DETACHED
-        self.created_ms = instance.now_ms
-        self.last_interaction_ms = instance.now_ms
+        self.created_ms = self.last_interaction_ms = instance.monotonic_ms
         self.query_buffer_bytes = 0  # received, and not run
         # what CLIENT LIST counts
         self.reads = self.net_input_bytes = self.net_output_bytes = 0

@@ -63,6 +63,9 @@ class Host(Protocol):
     def clock_us(self) -> int:
         """Unix time in microseconds, fresh (TIME, MONITOR, slow log)."""
 
+    def monotonic_us(self) -> int:
+        """Monotonic time in microseconds, fresh: durations and time slices."""
+
     def is_interrupted(self) -> bool:
         """Return True if a signal to end the server waits for the event loop."""
 

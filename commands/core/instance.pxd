@@ -21,6 +21,7 @@ cdef class Instance:
     cdef public object config
     cdef public object encoding_limits
     cdef public long long now_ms
+    cdef public long long monotonic_ms
     cdef public long gates
     cdef public long long dirty
     cdef public ReadyKeys ready_keys

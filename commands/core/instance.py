@@ -133,12 +133,13 @@ def _has_no_subscribers(channel: bytes, message: bytes) -> None:
 class Instance:
     """One server's state."""
 
-    def __init__(self, config: Configuration, host: Host, now_ms: int) -> None:
+    def __init__(self, config: Configuration, host: Host, now_ms: int, monotonic_ms: int) -> None:
         self.config = config
         self.encoding_limits: EncodingLimits = config
         self.host = host
-        self.now_ms = now_ms  # set by the server once per batch of input
-        self.started_ms = now_ms
+        # Set by the server once per batch of input: the time of day, and the time for waiting.
+        self.now_ms, self.monotonic_ms = now_ms, monotonic_ms
+        self.started_ms, self.up_since_ms = now_ms, monotonic_ms
         self.run_id = host.random_hex(40)
         self.propagation = Propagation()  # of what goes to the append-only file and the replicas
         self.replication = ReplicationState(host.random_hex(40), self.propagation)
@@ -154,7 +155,7 @@ class Instance:
         # Flags for states in which every client's request must be checked; 0 in normal operation.
         self.gates = 0
         self.is_cluster = False  # cluster mode: each request is checked for the slot of its keys
-        self.paused_until_ms = 0  # CLIENT PAUSE
+        self.paused_until_ms = 0  # CLIENT PAUSE, monotonic; 0: no pause
         self.pause_writes_only = False
         self.ready_keys = ReadyKeys()
         # features, and what they register
@@ -166,9 +167,9 @@ class Instance:
         # statistics
         self.stats = Stats()
         self.dirty = 0  # changes since the last save
-        self.persistence = PersistenceState(last_save_ms=now_ms)
+        self.persistence = PersistenceState(now_ms, monotonic_ms)
         self.write_refusal: ReplyError | None = None
-        self.shutdown_at_ms = 0  # at the latest, while it waits for replicas
+        self.shutdown_at_ms = 0  # monotonic, at the latest, while it waits for replicas
         self.is_torn = False  # a script was ended in the middle of its writes: nothing may be saved
         self.active_expiry = True  # DEBUG SET-ACTIVE-EXPIRE
         self.is_cron_paused = False  # DEBUG PAUSE-CRON

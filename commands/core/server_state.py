@@ -12,12 +12,13 @@ NEVER = -1
 
 
 class PersistenceState:
-    """The state of persistence of one instance; see the module."""
+    """The state of persistence of one instance. Times are monotonic, unless Unix ms is said."""
 
-    def __init__(self, last_save_ms: int = 0) -> None:
+    def __init__(self, now_ms: int = 0, monotonic_ms: int = 0) -> None:
         # loading
         self.loading = False
-        self.loading_started_ms = 0
+        self.loading_started_ms = 0  # Unix ms
+        self.loading_since_ms = 0
         self.loading_total_bytes = 0
         self.loading_loaded_bytes = 0
         self.loaded_keys = 0
@@ -27,7 +28,9 @@ class PersistenceState:
         # (database, key) of each key that was dropped: the replicas of that history hold them.
         self.dropped_on_load: list[tuple[int, bytes]] = []
         # snapshots
-        self.last_save_ms = last_save_ms  # Unix ms; the start of the server until there was one
+        # The last save; the start of the server until there was one.
+        self.last_save_ms = now_ms  # Unix ms
+        self.saved_ms = monotonic_ms
         self.last_save_attempt_ms = 0
         self.save_in_progress = False
         self.save_started_ms = 0

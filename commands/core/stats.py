@@ -255,15 +255,15 @@ class Stats:
         if code in self.errors or len(self.errors) < MAX_ERROR_CODES:
             self.errors[code] = self.errors.get(code, 0) + 1
 
-    def sample(self, now_ms: int, replicated: tuple[int, int] = (0, 0)) -> None:
+    def sample(self, monotonic_ms: int, replicated: tuple[int, int] = (0, 0)) -> None:
         """Take a sample of the growing counters if the last one is old enough.
 
         `replicated`: the bytes of replication that came in and went out.
         """
-        elapsed_ms = now_ms - self._sampled_ms
+        elapsed_ms = monotonic_ms - self._sampled_ms
         if elapsed_ms < SAMPLE_INTERVAL_MS:
             return
-        self._sampled_ms = now_ms
+        self._sampled_ms = monotonic_ms
         self.operations.sample(self.commands_processed, elapsed_ms)
         self.input_bytes.sample(self.net_input_bytes, elapsed_ms)
         self.output_bytes.sample(self.net_output_bytes, elapsed_ms)

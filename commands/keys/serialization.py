@@ -143,10 +143,10 @@ def _decode_on(argv: Argv, options: _Options, steps: Decoding, client: Client) -
     """Decode the payload, and store the value; a Block if its time slice ends before that."""
     instance = client.instance
     may_wait = not client.deny_blocking and not client.replays
-    end_us = instance.host.clock_us() + SLICE_US
+    end_us = instance.host.monotonic_us() + SLICE_US
     try:
         next(steps)
-        while not may_wait or instance.host.clock_us() < end_us:
+        while not may_wait or instance.host.monotonic_us() < end_us:
             next(steps)
     except StopIteration as end:
         return _store(client, argv, options, *end.value)
@@ -155,7 +155,7 @@ def _decode_on(argv: Argv, options: _Options, steps: Decoding, client: Client) -
     except CorruptSnapshot:
         raise _refusal(client, argv[1], errors.BAD_DATA_FORMAT) from None
     go_on = partial(_decode_on, argv, options, steps)
-    return Block([], 0, go_on, None, wake_ms=instance.now_ms)
+    return Block([], 0, go_on, None, wake_ms=instance.monotonic_ms)
 
 
 def _refusal(client: Client, key: bytes, error: bytes) -> ReplyError:

@@ -186,7 +186,7 @@ def replication(instance: Instance) -> Iterator[Field]:
     if config.min_replicas_to_write and config.min_replicas_max_lag:
         yield "min_slaves_good_slaves", state.good_replicas
     for index, replica in enumerate(replicas.values()):
-        yield f"slave{index}", _replica_line(replica, instance.now_ms)
+        yield f"slave{index}", _replica_line(replica, instance.monotonic_ms)
     yield "repl_newer_commands_refused", state.newer_commands_refused
     yield "repl_last_newer_command", state.last_newer_command.decode()
     yield "repl_older_replicas_refused", state.older_replicas_refused
@@ -202,8 +202,8 @@ def replication(instance: Instance) -> Iterator[Field]:
     yield "repl_backlog_histlen", 0 if backlog is None else backlog.length
 
 
-def _replica_line(replica: Replica, now_ms: int) -> str:
-    lag_s = (now_ms - replica.heard_ms) // 1000 if replica.is_online else 0
+def _replica_line(replica: Replica, monotonic_ms: int) -> str:
+    lag_s = (monotonic_ms - replica.heard_ms) // 1000 if replica.is_online else 0
     ip = replica.ip.decode("latin-1")
     return (
         f"ip={ip},port={replica.port},state={replica.phase.value},"
@@ -212,13 +212,13 @@ def _replica_line(replica: Replica, now_ms: int) -> str:
 
 
 def _link(instance: Instance) -> Iterator[Field]:
-    state, config, now_ms = instance.replication, instance.config, instance.now_ms
+    state, config, monotonic_ms = instance.replication, instance.config, instance.monotonic_ms
     link, is_up = state.link, state.is_link_up
     host, port = config.replicaof or ("", 0)
     yield "master_host", host
     yield "master_port", port
     yield "master_link_status", "up" if is_up else "down"
-    yield "master_last_io_seconds_ago", (now_ms - link.heard_ms) // 1000 if is_up else UNKNOWN
+    yield "master_last_io_seconds_ago", (monotonic_ms - link.heard_ms) // 1000 if is_up else UNKNOWN
     yield "master_sync_in_progress", int(link.is_transferring)
     applied = state.offset
     yield "slave_read_repl_offset", max(link.received_offset, applied) if is_up else applied
@@ -230,10 +230,10 @@ def _link(instance: Instance) -> Iterator[Field]:
     if link.is_transferring:
         yield from _transfer(instance)
     if is_up:
-        yield "master_link_up_since_seconds", (now_ms - link.up_since_ms) // 1000
+        yield "master_link_up_since_seconds", (monotonic_ms - link.up_since_ms) // 1000
     else:
         since_ms = link.down_since_ms
-        down_s = UNKNOWN if since_ms == UNKNOWN else (now_ms - since_ms) // 1000
+        down_s = UNKNOWN if since_ms == UNKNOWN else (monotonic_ms - since_ms) // 1000
         yield "master_link_down_since_seconds", down_s
     yield "total_disconnect_time_sec", _disconnected_ms(instance) // 1000
     yield "slave_priority", config.replica_priority
@@ -245,7 +245,7 @@ def _disconnected_ms(instance: Instance) -> int:
     link = instance.replication.link
     if link.down_since_ms == UNKNOWN or instance.replication.is_link_up:
         return link.down_total_ms
-    return link.down_total_ms + instance.now_ms - link.down_since_ms
+    return link.down_total_ms + instance.monotonic_ms - link.down_since_ms
 
 
 def _transfer(instance: Instance) -> Iterator[Field]:
@@ -257,7 +257,7 @@ def _transfer(instance: Instance) -> Iterator[Field]:
     yield "master_sync_perc", f"{100 * read / total if total else 0:.2f}"
     yield (
         "master_sync_last_io_seconds_ago",
-        (instance.now_ms - link.snapshot_heard_ms) // 1000,
+        (instance.monotonic_ms - link.snapshot_heard_ms) // 1000,
     )
 
 

@@ -106,7 +106,7 @@ def _acknowledge(client: Client, argv: Request) -> None:
     replica = client.instance.feature(ReplicaTable).replicas.get(client)
     if replica is None:
         return
-    replica.heard_ms = client.instance.now_ms
+    replica.heard_ms = client.instance.monotonic_ms
     offset = as_int64(argv[2])
     if offset is not None:
         replica.offset = max(replica.offset, offset)

@@ -183,7 +183,7 @@ class Scripting:
         assert self.running is None, "a script runs another one"
         self.running = running
         if not running.is_brief:
-            running.started_us = self._looked_us = self.instance.host.clock_us()
+            running.started_us = self._looked_us = self.instance.host.monotonic_us()
         caller = running.client
         self.client.begin(caller)
         self.calls.begin(running, interpreter)
@@ -220,7 +220,7 @@ class Scripting:
         assert self.running is None, "a script loads a library"
         words = [b"FUNCTION", b"LOAD"]
         running = Running(self.client, name, words, is_function=True, is_library=True)
-        running.started_us = self._looked_us = self.instance.host.clock_us()
+        running.started_us = self._looked_us = self.instance.host.monotonic_us()
         running.deadline_us = running.started_us + LOAD_TIMEOUT_US if is_timed else 0
         self.running = running
         try:
@@ -236,17 +236,17 @@ class Scripting:
         instance, running = self.instance, self.running
         if running is not None and running.is_brief:
             return min(most, MOST_INSTRUCTIONS)
-        now_us = instance.host.clock_us()
-        self._set_pace(now_us - self._looked_us, is_early)
-        self._looked_us = now_us
+        at_us = instance.host.monotonic_us()
+        self._set_pace(at_us - self._looked_us, is_early)
+        self._looked_us = at_us
         assert running is not None
         threshold_us = instance.config.busy_reply_threshold * 1000
         is_interrupted = instance.host.is_interrupted()
-        if is_interrupted or (threshold_us and now_us - running.started_us >= threshold_us):
+        if is_interrupted or (threshold_us and at_us - running.started_us >= threshold_us):
             # Where a pause is impossible (a file is replayed), the loop cannot handle the signal.
             if not instance.feature(Services).runner.pause_script() and is_interrupted:
                 running.is_killed = True
-            self._looked_us = instance.host.clock_us()
+            self._looked_us = instance.host.monotonic_us()
             most = min(most, self._instructions)
         else:
             most = self._instructions
@@ -255,7 +255,7 @@ class Scripting:
         if running.is_killed:
             instance.is_torn = instance.is_torn or running.has_written
             return KILLED
-        if running.deadline_us and now_us >= running.deadline_us:
+        if running.deadline_us and at_us >= running.deadline_us:
             return LOADS_TOO_LONG
         return most
 

@@ -172,7 +172,7 @@ def _running(client: Client) -> bytes:
     running = instance.feature(Scripting).running
     if running is None:
         return replies.NIL[client.resp]
-    elapsed_ms = (instance.host.clock_us() - running.started_us) // 1000
+    elapsed_ms = (instance.host.monotonic_us() - running.started_us) // 1000
     return replies.mapping(
         [
             replies.bulk(b"name"),

@@ -42,7 +42,7 @@ def server(instance: Instance) -> Iterator[Field]:
     """The version, process, port, uptime and files of the server."""
     facts, config = instance.host.facts(), instance.config
     now_us = instance.host.clock_us()
-    uptime_s = (now_us // 1000 - instance.started_ms) // 1000
+    uptime_s = (instance.host.monotonic_us() // 1000 - instance.up_since_ms) // 1000
     yield "redis_version", reported(instance.is_cluster)
     yield "rillway_version", RILLWAY_VERSION
     yield "rillway_compiled", int(IS_COMPILED)
@@ -66,7 +66,7 @@ def server(instance: Instance) -> Iterator[Field]:
     yield "executable", facts.executable
     yield "config_file", facts.config_file
     if instance.shutdown_at_ms:
-        yield "shutdown_in_milliseconds", max(0, instance.shutdown_at_ms - instance.now_ms)
+        yield "shutdown_in_milliseconds", max(0, instance.shutdown_at_ms - instance.monotonic_ms)
     yield "io_threads_active", 0
     yield from _listeners(facts.listeners)
 
@@ -108,15 +108,15 @@ def clients(instance: Instance) -> Iterator[Field]:
         "clients_in_timeout_table",
         sum(waiting.deadline_ms != 0 for waiting in blocked.clients.values()),
     )
-    yield "active_clients", sum(_is_active(client, instance.now_ms) for client in connected)
+    yield "active_clients", sum(_is_active(client, instance.monotonic_ms) for client in connected)
     yield "total_watched_keys", len(instance.feature(Watchers).by_key)
     yield "total_blocking_keys", len(blocked.waiters)
     yield "total_blocking_keys_on_nokey", blocked.keys_on_missing_key()
 
 
-def _is_active(client: Client, now_ms: int) -> bool:
+def _is_active(client: Client, monotonic_ms: int) -> bool:
     """Return True if the client has sent a request in the last half second."""
-    return client.reads > 0 and now_ms - client.last_interaction_ms < ACTIVE_MS
+    return client.reads > 0 and monotonic_ms - client.last_interaction_ms < ACTIVE_MS
 
 
 def _held_back(instance: Instance) -> int:
@@ -230,7 +230,7 @@ def _child(instance: Instance) -> Iterator[Field]:
     done, total = state.child_keys_processed, state.child_keys_total
     yield "current_cow_peak", state.child_copied_peak_bytes
     yield "current_cow_size", state.child_copied_bytes
-    yield "current_cow_size_age", (instance.now_ms - state.child_copied_at_ms) // 1000
+    yield "current_cow_size_age", (instance.monotonic_ms - state.child_copied_at_ms) // 1000
     yield "current_fork_perc", f"{100 * done / total if total else 0:.2f}"
     yield "current_save_keys_processed", done
     yield "current_save_keys_total", total
@@ -284,7 +284,7 @@ def _append_only_file_sizes(instance: Instance) -> Iterator[Field]:
 
 def _loading(instance: Instance) -> Iterator[Field]:
     state = instance.persistence
-    elapsed_s = _seconds_since(state.loading_started_ms, instance)
+    elapsed_s = _seconds_since(state.loading_since_ms, instance)
     done, total = state.loading_loaded_bytes, state.loading_total_bytes
     # Redis's figure in the first second, when it does not know yet, is 1.
     left_s = (total - done) * elapsed_s // done if done and elapsed_s else 1
@@ -301,7 +301,7 @@ def _status(is_ok: bool) -> str:
 
 
 def _seconds_since(when_ms: int, instance: Instance) -> int:
-    return (instance.now_ms - when_ms) // 1000
+    return (instance.monotonic_ms - when_ms) // 1000
 
 
 def threads(instance: Instance) -> Iterator[Field]:
@@ -355,7 +355,7 @@ def _keyspace_activity(instance: Instance) -> Iterator[Field]:
     yield "evicted_keys", stats.evicted_keys
     yield "evicted_clients", stats.evicted_clients
     yield "evicted_scripts", scripting_figures(instance).evicted_scripts
-    current_ms = instance.now_ms - stats.exceeded_since_ms if stats.exceeded_since_ms else 0
+    current_ms = instance.monotonic_ms - stats.exceeded_since_ms if stats.exceeded_since_ms else 0
     yield "total_eviction_exceeded_time", stats.eviction_exceeded_ms + current_ms
     yield "current_eviction_exceeded_time", current_ms
     yield "keyspace_hits", stats.keyspace_hits

@@ -57,8 +57,8 @@ def node_line(state: ClusterState, node: Node, address: str) -> str:
         address,
         node.flag_names(),
         node.primary.id if node.primary is not None else "-",
-        str(node.ping_sent_ms),
-        str(node.pong_received_ms),
+        str(state.unix_ms(node.ping_sent_ms)),
+        str(state.unix_ms(node.pong_received_ms)),
         str(node.leader.config_epoch),
         "connected" if is_connected else "disconnected",
     ]
@@ -91,7 +91,7 @@ def _address(node: Node, port: int) -> str:
 # -- from text ---------------------------------------------------------------------------------
 
 
-def read_config(state: ClusterState, text: str, now_ms: int) -> None:
+def read_config(state: ClusterState, text: str, monotonic_ms: int) -> None:
     """Fill a new state from the text of nodes.conf. Raises BadConfig.
 
     Nodes that had answered count as heard of just now, so that they are not suspected at once.
@@ -100,7 +100,7 @@ def read_config(state: ClusterState, text: str, now_ms: int) -> None:
     mine = 0
     for number, line in enumerate(text.split("\n"), 1):
         try:
-            mine += _read_line(state, line.split(), now_ms)
+            mine += _read_line(state, line.split(), monotonic_ms)
         except BadConfig as error:
             raise BadConfig(f"line {number}: {error}") from None
     if mine != 1:
@@ -112,7 +112,7 @@ def read_config(state: ClusterState, text: str, now_ms: int) -> None:
     state.pending_actions.clear()
 
 
-def _read_line(state: ClusterState, words: list[str], now_ms: int) -> bool:
+def _read_line(state: ClusterState, words: list[str], monotonic_ms: int) -> bool:
     """Take over a line; return whether it is the one of this node."""
     if not words:
         return False
@@ -121,7 +121,7 @@ def _read_line(state: ClusterState, words: list[str], now_ms: int) -> bool:
         return False
     if len(words) < FIELDS_BEFORE_SLOTS:
         raise BadConfig(f"{len(words)} fields, which is too few")
-    return _read_node(state, words, now_ms)
+    return _read_node(state, words, monotonic_ms)
 
 
 def _read_epochs(state: ClusterState, words: list[str]) -> None:
@@ -135,30 +135,30 @@ def _read_epochs(state: ClusterState, words: list[str]) -> None:
             state.last_vote_epoch = _number(value)
 
 
-def _read_node(state: ClusterState, words: list[str], now_ms: int) -> bool:
+def _read_node(state: ClusterState, words: list[str], monotonic_ms: int) -> bool:
     """Add the node of a line; return whether it is this one."""
-    node = _node(state, words[0], now_ms)
+    node = _node(state, words[0], monotonic_ms)
     _read_address(node, words[1], state.settings.tls_cluster)
     node.flags = _flags(words[2])
     if node.flags & FAIL:
-        node.fail_ms = now_ms
+        node.fail_ms = monotonic_ms
     if words[3] != "-":
-        state.make_replica(node, _node(state, words[3], now_ms))
-    node.ping_sent_ms = now_ms if _number(words[4]) else 0
-    node.pong_received_ms = now_ms if _number(words[5]) else 0
+        state.make_replica(node, _node(state, words[3], monotonic_ms))
+    node.ping_sent_ms = monotonic_ms if _number(words[4]) else 0
+    node.pong_received_ms = monotonic_ms if _number(words[5]) else 0
     node.config_epoch = 0 if node.is_replica else _number(words[6])
     if node.flags & MYSELF:
         state.myself = node
     for word in words[FIELDS_BEFORE_SLOTS:]:
-        _read_slots(state, node, word, now_ms)
+        _read_slots(state, node, word, monotonic_ms)
     return bool(node.flags & MYSELF)
 
 
-def _node(state: ClusterState, node_id: str, now_ms: int) -> Node:
+def _node(state: ClusterState, node_id: str, monotonic_ms: int) -> Node:
     """The node of that ID: a replica's line may come before its primary's."""
     if not is_node_id(node_id):
         raise BadConfig(f"not the ID of a node: {node_id}")
-    return state.find(node_id) or state.new_node(node_id, 0, now_ms)
+    return state.find(node_id) or state.new_node(node_id, 0, monotonic_ms)
 
 
 def _flags(text: str) -> int:
@@ -199,14 +199,14 @@ def _read_value(node: Node, text: str, tls_cluster: bool) -> None:
             node.swap_ports()
 
 
-def _read_slots(state: ClusterState, node: Node, word: str, now_ms: int) -> None:
+def _read_slots(state: ClusterState, node: Node, word: str, monotonic_ms: int) -> None:
     """A slot, a range, or a mark of a slot that moves: `[77->-<id>]`, `[93-<-<id>]`."""
     if word.startswith("["):
         slot, _, rest = word.strip("[]").partition("-")
         marks = {">-": state.migrating, "<-": state.importing}.get(rest[:2])
         if marks is None:
             raise BadConfig(f"not a mark of a slot: {word}")
-        marks[_slot(slot)] = _node(state, rest[2:], now_ms)
+        marks[_slot(slot)] = _node(state, rest[2:], monotonic_ms)
         return
     first, _, last = word.partition("-")
     slots = range_of_slots(_slot(first), _slot(last or first))

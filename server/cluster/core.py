@@ -1,10 +1,10 @@
 """`Cluster`: a node of a Redis Cluster, without I/O, clock or chance of its own.
 
-    cluster = Cluster(settings, data, random, text_of_nodes_conf, now_ms)
-    for action in cluster.step(Tick(), now_ms):   # ten times a second; other events as they come
+    cluster = Cluster(settings, data, random, text_of_nodes_conf, monotonic_ms)
+    for action in cluster.step(Tick(), monotonic_ms):  # ten times a second; other events too
         ...                                       # carried out in this order
     cluster.add_slots([b"1", b"2"])               # the operations of CLUSTER
-    for action in cluster.take_actions(now_ms):   # at the end of the cycle, before replies
+    for action in cluster.take_actions(monotonic_ms):   # at the end of the cycle, before replies
         ...
 
 `data` answers questions about keys and replication; `random` is `random.SystemRandom()`, or seeded
@@ -45,11 +45,11 @@ class Cluster(Operations):
         data: Data,
         random: Random,
         config: str = "",
-        now_ms: int = 0,
+        monotonic_ms: int = 0,
     ) -> None:
         self.state = state = ClusterState(settings, data, random)
         if config:
-            read_config(state, config, now_ms)
+            read_config(state, config, monotonic_ms)
         else:
             state.save(is_promise=True)
         state.refresh_myself()
@@ -61,31 +61,33 @@ class Cluster(Operations):
         self._heartbeat = Heartbeat(state, outbox, gossip, failover)
         self._reception = Reception(state, outbox, gossip, claims, failover)
 
-    def step(self, event: Event, now_ms: int) -> list[Action]:
-        """Note what has happened; return what is to be done, in order. `now_ms` is Unix time."""
+    def step(self, event: Event, monotonic_ms: int) -> list[Action]:
+        """Note what has happened; return what is to be done, in order. Nothing is
+        waited for by Unix time, which may jump.
+        """
         if isinstance(event, Received):
-            self._reception.receive(event.link, event.message, now_ms)
+            self._reception.receive(event.link, event.message, monotonic_ms)
             if event.message.type == AUTH_ACK:
-                self._failover.run_election(now_ms)
+                self._failover.run_election(monotonic_ms)
         elif isinstance(event, Tick):
-            self._heartbeat.tick(now_ms)
-            self._failover.tick(now_ms)
+            self._heartbeat.tick(monotonic_ms)
+            self._failover.tick(monotonic_ms)
             self.state.must_update = True
         elif isinstance(event, LinkOpened):
-            self._heartbeat.link_opened(event.link, now_ms)
+            self._heartbeat.link_opened(event.link, monotonic_ms)
         else:
             self.state.forget_link(event.link)
-        return self.take_actions(now_ms)
+        return self.take_actions(monotonic_ms)
 
-    def take_actions(self, now_ms: int) -> list[Action]:
+    def take_actions(self, monotonic_ms: int) -> list[Action]:
         """What is to be done after operations. If the file is to be saved, that comes first."""
         state = self.state
         if state.must_update:
-            state.update(now_ms)
+            state.update(monotonic_ms)
             state.replicate()
         if state.must_announce:
             state.must_announce = False
-            self._outbox.pong_to_all(now_ms)
+            self._outbox.pong_to_all(monotonic_ms)
         actions, state.pending_actions = state.pending_actions, []
         if state.must_save:
             actions.insert(0, Save(config_text(state), state.must_sync))

@@ -1,8 +1,8 @@
 """What happens to the cluster core, and what it wants done.
 
-The core has no I/O: `Cluster.step(event, now_ms)` returns actions, which the I/O layer carries out
-in their order. `Save` comes before all that it must precede: whoever runs the actions has written
-and synced the file before it goes on.
+The core has no I/O: `Cluster.step(event, monotonic_ms)` returns actions, which the I/O layer
+carries out in their order. `Save` comes before all that it must precede: whoever runs the actions
+has written and synced the file before it goes on.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Failover:
             state.replicate()
             state.do(EmptyData())
 
-    def _replace_primary(self, now_ms: int) -> None:
+    def _replace_primary(self, monotonic_ms: int) -> None:
         """Become the primary of the shard, and tell all."""
         state, me = self._state, self._state.myself
         former = me.primary
@@ -71,26 +71,26 @@ class Failover:
         state.make_primary(me)
         state.set_owner(former.slots, me)
         state.changed(is_promise=True)
-        self._outbox.pong_to_all(now_ms)
+        self._outbox.pong_to_all(monotonic_ms)
         self._end_manual()
         self._election_ms = None
 
     # -- votes ---------------------------------------------------------------------------------
 
-    def vote(self, replica: Node, request: Message, now_ms: int) -> None:
+    def vote(self, replica: Node, request: Message, monotonic_ms: int) -> None:
         """Grant a replica its election, at most one in each epoch; what is promised is saved."""
         state = self._state
-        refusal = self._refusal(replica, request, now_ms)
+        refusal = self._refusal(replica, request, monotonic_ms)
         if refusal:
             state.log(f"Failover auth denied to {replica.id}: {refusal}", is_warning=True)
             return
-        replica.leader.voted_ms = now_ms
+        replica.leader.voted_ms = monotonic_ms
         state.last_vote_epoch = state.current_epoch
         state.save(is_promise=True)
         state.log(f"Failover auth granted to {replica.id} for epoch {state.current_epoch}")
         state.send(replica.link, self._outbox.message(messages.AUTH_ACK))
 
-    def _refusal(self, replica: Node, request: Message, now_ms: int) -> str:
+    def _refusal(self, replica: Node, request: Message, monotonic_ms: int) -> str:
         """Why a replica does not get this node's vote; empty if it does."""
         state, me, primary = self._state, self._state.myself, replica.primary
         if not me.is_primary or not me.slots:
@@ -103,7 +103,8 @@ class Failover:
             return "it is no replica of a known primary"
         if not primary.is_failed and not request.marks & FORCE_ACK:
             return "its primary is up"
-        if now_ms - primary.voted_ms < 2 * state.settings.node_timeout_ms:
+        voted_ms, pause_ms = primary.voted_ms, 2 * state.settings.node_timeout_ms
+        if voted_ms is not None and monotonic_ms - voted_ms < pause_ms:
             return "voted for another replica of its primary a moment ago"
         contested = request.slots & ~state.unclaimed
         for owner in state.nodes.values():
@@ -118,30 +119,30 @@ class Failover:
 
     # -- elections -----------------------------------------------------------------------------
 
-    def tick(self, now_ms: int) -> None:
+    def tick(self, monotonic_ms: int) -> None:
         """Ten times a second, and after votes have come."""
-        if self._manual_until_ms is not None and now_ms > self._manual_until_ms:
+        if self._manual_until_ms is not None and monotonic_ms > self._manual_until_ms:
             self._state.log("Manual failover timed out.", is_warning=True)
             self._end_manual()
         if self._state.myself.primary is None:
             return
         if self._manual_offset is not None and not self._may_begin:
             self._may_begin = self._state.data.replication_offset() == self._manual_offset
-        self.run_election(now_ms)
-        self._join_orphaned(now_ms)
+        self.run_election(monotonic_ms)
+        self._join_orphaned(monotonic_ms)
 
-    def run_election(self, now_ms: int) -> None:
+    def run_election(self, monotonic_ms: int) -> None:
         """One step of this replica's election, if there is a reason for one."""
         if not self._may_stand():
             return
         window_ms = max(2 * self._state.settings.node_timeout_ms, MIN_ELECTION_MS)
         begun_ms = self._election_ms
-        if begun_ms is None or now_ms - begun_ms > 2 * window_ms:
-            self._schedule(now_ms)
+        if begun_ms is None or monotonic_ms - begun_ms > 2 * window_ms:
+            self._schedule(monotonic_ms)
             return
         if not self._epoch:
             begun_ms = self._review_rank(begun_ms)
-        if not begun_ms <= now_ms <= begun_ms + window_ms:
+        if not begun_ms <= monotonic_ms <= begun_ms + window_ms:
             return
         if not self._epoch:
             self._ask_for_votes()
@@ -149,7 +150,7 @@ class Failover:
             me = self._state.myself
             me.config_epoch = max(me.config_epoch, self._epoch)
             self._state.log(f"Failover election won: I'm the new master, epoch {self._epoch}")
-            self._replace_primary(now_ms)
+            self._replace_primary(monotonic_ms)
 
     def _may_stand(self) -> bool:
         """Whether this replica should replace its primary, and its data is recent enough."""
@@ -168,17 +169,17 @@ class Failover:
         limit_ms = settings.replica_ping_ms + settings.node_timeout_ms * factor
         return age_ms is not None and age_ms - settings.node_timeout_ms <= limit_ms
 
-    def _schedule(self, now_ms: int) -> None:
+    def _schedule(self, monotonic_ms: int) -> None:
         self._voters.clear()
         self._epoch = 0
         if self._manual_until_ms is not None:
-            self._rank, self._election_ms = 0, now_ms
+            self._rank, self._election_ms = 0, monotonic_ms
         else:
             delay_ms = ELECTION_DELAY_MS + self._state.below(ELECTION_JITTER_MS)
             self._rank = self._current_rank()
-            self._election_ms = now_ms + delay_ms + self._rank * RANK_DELAY_MS
+            self._election_ms = monotonic_ms + delay_ms + self._rank * RANK_DELAY_MS
         # The other replicas of the shard need the offset of this one, for their ranks.
-        self._outbox.pong_to_shard(now_ms)
+        self._outbox.pong_to_shard(monotonic_ms)
 
     def _review_rank(self, begun_ms: int) -> int:
         """Wait longer if another replica has turned out to have more data."""
@@ -218,7 +219,7 @@ class Failover:
 
     # -- manual failover -----------------------------------------------------------------------
 
-    def begin_manual(self, mode: bytes, now_ms: int) -> None:
+    def begin_manual(self, mode: bytes, monotonic_ms: int) -> None:
         """CLUSTER FAILOVER: plain, FORCE (the primary need not agree) or TAKEOVER (no votes)."""
         state, me = self._state, self._state.myself
         if me.is_primary:
@@ -229,24 +230,24 @@ class Failover:
             raise ReplyError(b"ERR Master is down or failed, please use CLUSTER FAILOVER FORCE")
         self._end_manual()
         self._election_ms = None
-        self._manual_until_ms = now_ms + MANUAL_MS
+        self._manual_until_ms = monotonic_ms + MANUAL_MS
         if mode == b"TAKEOVER":
             state.bump_epoch()
-            self._replace_primary(now_ms)
+            self._replace_primary(monotonic_ms)
         elif mode == b"FORCE":
             self._may_begin = True
         else:
             state.send(me.primary.link, self._outbox.message(messages.MFSTART))
 
-    def pause_for(self, replica: Node, now_ms: int) -> None:
+    def pause_for(self, replica: Node, monotonic_ms: int) -> None:
         """MFSTART: a replica of this primary wants to replace it, and needs all of its writes."""
         if replica.primary is not self._state.myself:
             return
         self._end_manual()
-        self._manual_until_ms = now_ms + MANUAL_MS
+        self._manual_until_ms = monotonic_ms + MANUAL_MS
         self._manual_replica = replica
         self._outbox.is_paused = True
-        self._state.do(PauseWrites(now_ms + MANUAL_MS * PAUSE_FACTOR))
+        self._state.do(PauseWrites(monotonic_ms + MANUAL_MS * PAUSE_FACTOR))
         self._state.log(f"Manual failover requested by replica {replica.id}.", is_warning=True)
 
     def waits_for(self, node: Node) -> bool:
@@ -268,7 +269,7 @@ class Failover:
 
     # -- replica migration ---------------------------------------------------------------------
 
-    def _join_orphaned(self, now_ms: int) -> None:
+    def _join_orphaned(self, monotonic_ms: int) -> None:
         """A primary has lost its last replica: one of those that have most gives one away."""
         state, me = self._state, self._state.myself
         primaries = [node for node in state.nodes.values() if node.is_primary]
@@ -276,7 +277,7 @@ class Failover:
         orphaned = None
         for node in primaries:
             is_orphaned = node.flags & MIGRATE_TO and not node.flags & FAIL and not counts[node.id]
-            node.orphaned_ms = (node.orphaned_ms or now_ms) if is_orphaned else 0
+            node.orphaned_ms = (node.orphaned_ms or monotonic_ms) if is_orphaned else 0
             if is_orphaned and node.slots and orphaned is None:
                 orphaned = node
         if orphaned is None or not state.is_ok or not state.settings.allow_replica_migration:
@@ -287,7 +288,7 @@ class Failover:
             return
         givers = [node for node in primaries if counts[node.id] == most]
         first = min(replica.id for node in givers for replica in node.replicas)
-        if first == me.id and now_ms - orphaned.orphaned_ms > ORPHANED_MS:
+        if first == me.id and monotonic_ms - orphaned.orphaned_ms > ORPHANED_MS:
             state.log(f"Migrating to orphaned master {orphaned.id}")
             self.follow(orphaned)
             state.changed()

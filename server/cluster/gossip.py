@@ -39,21 +39,21 @@ class Gossip:
     # -- addresses -----------------------------------------------------------------------------
 
     def start_handshake(
-        self, ip: str, port: int, bus_port: int, flags: int, now_ms: int
+        self, ip: str, port: int, bus_port: int, flags: int, monotonic_ms: int
     ) -> Node | None:
         """Dial a node whose ID is not known yet; None if that is under way already."""
         state = self._state
         for other in state.nodes.values():
             if other.in_handshake and other.ip == ip and other.bus_port == bus_port:
                 return None
-        node = state.new_node(state.random_id(), flags, now_ms)
+        node = state.new_node(state.random_id(), flags, monotonic_ms)
         node.ip, node.port, node.bus_port = ip, port, bus_port
         return node
 
-    def meet_sender(self, link: Link, message: Message, now_ms: int) -> None:
+    def meet_sender(self, link: Link, message: Message, monotonic_ms: int) -> None:
         """MEET from a node that is not known: it is believed, and its gossip as well."""
         ip = message.ip or link.peer_ip
-        node = self.start_handshake(ip, message.port, message.bus_port, HANDSHAKE, now_ms)
+        node = self.start_handshake(ip, message.port, message.bus_port, HANDSHAKE, monotonic_ms)
         if node is not None:
             node.second_port = message.second_port
         self._state.save()
@@ -100,48 +100,48 @@ class Gossip:
 
     # -- what a message says about others ------------------------------------------------------
 
-    def take(self, sender: Node | None, message: Message, now_ms: int) -> None:
+    def take(self, sender: Node | None, message: Message, monotonic_ms: int) -> None:
         """Take over the gossip of a message. A sender that is not known only introduces nodes."""
         for entry in message.gossip:
             node = self._state.find(entry.id)
             if node is self._state.myself:
                 continue
             if node is None:
-                self._introduce(entry, now_ms)
+                self._introduce(entry, monotonic_ms)
                 continue
             if sender is not None and sender.is_primary:
-                self._take_report(node, sender, entry.flags, now_ms)
-            self._take_pong_time(node, entry, now_ms)
+                self._take_report(node, sender, entry.flags, monotonic_ms)
+            self._take_pong_time(node, entry, monotonic_ms)
             self._take_address(node, entry)
 
-    def _introduce(self, entry: messages.Gossip, now_ms: int) -> None:
+    def _introduce(self, entry: messages.Gossip, monotonic_ms: int) -> None:
         """Add a node that is heard of, unless it was forgotten a moment ago."""
         state = self._state
         if entry.flags & (NO_ADDRESS | HANDSHAKE) or not is_node_id(entry.id):
             return
-        if state.is_banned(entry.id, now_ms):
+        if state.is_banned(entry.id, monotonic_ms):
             return
         role = REPLICA if entry.flags & REPLICA else PRIMARY
-        node = state.new_node(entry.id, role | entry.flags & NO_FAILOVER, now_ms)
+        node = state.new_node(entry.id, role | entry.flags & NO_FAILOVER, monotonic_ms)
         node.ip, node.port, node.bus_port = entry.ip, entry.port, entry.bus_port
         node.second_port = entry.second_port
         state.changed()
 
-    def _take_report(self, node: Node, sender: Node, flags: int, now_ms: int) -> None:
+    def _take_report(self, node: Node, sender: Node, flags: int, monotonic_ms: int) -> None:
         if not flags & (FAIL | PFAIL):
             node.reports.pop(sender.id, None)
             return
         if sender.id not in node.reports:
             self._state.log(f"Node {sender.id} reported node {node.id} as not reachable.")
-        node.reports[sender.id] = now_ms
-        self.declare_failed(node, now_ms)
+        node.reports[sender.id] = monotonic_ms
+        self.declare_failed(node, monotonic_ms)
 
-    def _take_pong_time(self, node: Node, entry: messages.Gossip, now_ms: int) -> None:
+    def _take_pong_time(self, node: Node, entry: messages.Gossip, monotonic_ms: int) -> None:
         """Others hear of it: it need not be pinged by this node as well."""
         if node.flags & (FAIL | PFAIL) or entry.flags & (FAIL | PFAIL) or node.ping_sent_ms:
             return
-        pong_ms = entry.pong_received_s * 1000
-        if node.pong_received_ms < pong_ms <= now_ms + CLOCK_SLACK_MS and not node.reports:
+        pong_ms = entry.pong_received_s * 1000 - self._state.unix_offset_ms
+        if node.pong_received_ms < pong_ms <= monotonic_ms + CLOCK_SLACK_MS and not node.reports:
             node.pong_received_ms = pong_ms
 
     def _take_address(self, node: Node, entry: messages.Gossip) -> None:
@@ -155,7 +155,7 @@ class Gossip:
             node.second_port = entry.second_port
             node.flags &= ~NO_ADDRESS
 
-    def take_extensions(self, sender: Node, message: Message, now_ms: int) -> None:
+    def take_extensions(self, sender: Node, message: Message, monotonic_ms: int) -> None:
         """Names, the shard, and nodes that others were told to forget."""
         state, found = self._state, message.extensions or Extensions()
         names = found.hostname, found.human_name
@@ -170,43 +170,43 @@ class Gossip:
         for node_id, seconds in found.forgotten:
             node = state.find(node_id)
             if node is not None and node not in (state.myself, state.myself.primary, sender):
-                state.bans[node_id] = now_ms + min(seconds, MAX_BAN_S) * 1000
+                state.bans[node_id] = monotonic_ms + min(seconds, MAX_BAN_S) * 1000
                 state.delete(node)
                 state.changed()
 
     # -- failures ------------------------------------------------------------------------------
 
-    def declare_failed(self, node: Node, now_ms: int) -> None:
+    def declare_failed(self, node: Node, monotonic_ms: int) -> None:
         """FAIL, if this node suspects it and a majority does; all others are told."""
         state = self._state
         if not node.is_suspected or node.is_failed:
             return
-        reports = node.reports_at(now_ms, 2 * state.settings.node_timeout_ms)
+        reports = node.reports_at(monotonic_ms, 2 * state.settings.node_timeout_ms)
         if reports + state.myself.is_primary < state.quorum():
             return
-        self.mark_failed(node, now_ms)
+        self.mark_failed(node, monotonic_ms)
         state.log(f"Marking node {node.id} as failing (quorum reached).", is_warning=True)
         self._outbox.fail(node)
 
-    def mark_failed(self, node: Node, now_ms: int) -> None:
+    def mark_failed(self, node: Node, monotonic_ms: int) -> None:
         """Note FAIL: this node has counted, or another has and says so."""
         node.flags = node.flags & ~PFAIL | FAIL
-        node.fail_ms = now_ms
+        node.fail_ms = monotonic_ms
         self._state.changed()
 
-    def note_pong(self, node: Node, now_ms: int) -> None:
+    def note_pong(self, node: Node, monotonic_ms: int) -> None:
         """A node has answered: it is reachable again."""
-        node.pong_received_ms, node.ping_sent_ms = now_ms, 0
+        node.pong_received_ms, node.ping_sent_ms = monotonic_ms, 0
         if node.is_suspected:
             node.flags &= ~PFAIL
             self._state.changed()
-        elif node.is_failed and self._is_redeemed(node, now_ms):
+        elif node.is_failed and self._is_redeemed(node, monotonic_ms):
             node.flags &= ~FAIL
             self._state.log(f"Clear FAIL state for node {node.id}: it is reachable again.")
             self._state.changed()
 
-    def _is_redeemed(self, node: Node, now_ms: int) -> bool:
+    def _is_redeemed(self, node: Node, monotonic_ms: int) -> bool:
         """A primary with slots stays failed for a while: a replica may be replacing it."""
         if node.is_replica or not node.slots:
             return True
-        return now_ms - node.fail_ms > 2 * self._state.settings.node_timeout_ms
+        return monotonic_ms - node.fail_ms > 2 * self._state.settings.node_timeout_ms

@@ -61,7 +61,7 @@ class Link:
 
 @entity
 class Node:
-    """A node. Times are Unix times in ms, 0 for never; `ping_sent_ms` is 0 if no ping is pending.
+    """A node. Times are monotonic, in ms, 0 for never; `ping_sent_ms` is 0 if no ping is pending.
 
     `port` is what clients connect to: with `tls-cluster` the TLS port, else the plain one.
     `second_port` is the other of the two, 0 for none.
@@ -86,7 +86,7 @@ class Node:
     pong_received_ms: int = 0
     data_received_ms: int = 0
     fail_ms: int = 0
-    voted_ms: int = 0  # when this node last voted for a replica of that one
+    voted_ms: int | None = None  # when this node last voted for a replica of that one
     orphaned_ms: int = 0  # since when it has no working replica
     link: Link | None = None
     inbound: Link | None = None
@@ -136,10 +136,10 @@ class Node:
         names = [name for flag, name in FLAG_NAMES if self.flags & flag]
         return ",".join(names) or "noflags"
 
-    def reports_at(self, now_ms: int, valid_ms: int) -> int:
+    def reports_at(self, monotonic_ms: int, valid_ms: int) -> int:
         """The number of failure reports that are still valid; the others are removed."""
         for reporter, time_ms in list(self.reports.items()):
-            if now_ms - time_ms > valid_ms:
+            if monotonic_ms - time_ms > valid_ms:
                 del self.reports[reporter]
         return len(self.reports)
 

@@ -34,7 +34,7 @@ class Operations:
 
     # -- nodes ---------------------------------------------------------------------------------
 
-    def meet(self, ip: bytes, port: bytes, bus_port: bytes | None, now_ms: int) -> None:
+    def meet(self, ip: bytes, port: bytes, bus_port: bytes | None, monotonic_ms: int) -> None:
         """CLUSTER MEET: begin a handshake, unless one with that address is under way."""
         base = as_int64(port)
         if base is None:
@@ -48,21 +48,21 @@ class Operations:
             address = ""
         if not (address and 0 < base <= MAX_PORT and 0 < bus <= MAX_PORT):
             raise ReplyError(b"ERR Invalid node address specified: %b:%b" % (ip, port))
-        self._gossip.start_handshake(address, base, bus, HANDSHAKE | MEET, now_ms)
+        self._gossip.start_handshake(address, base, bus, HANDSHAKE | MEET, monotonic_ms)
 
-    def forget(self, node_id: bytes, now_ms: int) -> None:
+    def forget(self, node_id: bytes, monotonic_ms: int) -> None:
         """CLUSTER FORGET: remove a node, and refuse for a minute to learn of it from others."""
         state = self._state
         node = state.find(node_id.decode("latin-1"))
         if node is None:
-            if state.is_banned(node_id.decode("latin-1"), now_ms):
+            if state.is_banned(node_id.decode("latin-1"), monotonic_ms):
                 return
             raise _unknown(node_id)
         if node is state.myself:
             raise ReplyError(b"ERR I tried hard but I can't forget myself...")
         if node is state.myself.primary:
             raise ReplyError(b"ERR Can't forget my master!")
-        state.bans[node.id] = now_ms + BAN_MS
+        state.bans[node.id] = monotonic_ms + BAN_MS
         state.delete(node)
         state.changed(is_promise=True)
 
@@ -82,9 +82,11 @@ class Operations:
             self._failover.follow(primary)
             state.changed(is_promise=True)
 
-    def count_failure_reports(self, node_id: bytes, now_ms: int) -> int:
+    def count_failure_reports(self, node_id: bytes, monotonic_ms: int) -> int:
         """CLUSTER COUNT-FAILURE-REPORTS: how many primaries report that node as failed."""
-        return self.known(node_id).reports_at(now_ms, 2 * self._state.settings.node_timeout_ms)
+        return self.known(node_id).reports_at(
+            monotonic_ms, 2 * self._state.settings.node_timeout_ms
+        )
 
     def reset(self, is_hard: bool) -> None:
         """CLUSTER RESET: forget the cluster. A replica loses its keys; HARD gives it a new ID."""
@@ -261,9 +263,9 @@ class Operations:
         state.current_epoch = max(state.current_epoch, epoch)
         state.changed(is_promise=True)
 
-    def fail_over(self, mode: bytes, now_ms: int) -> None:
+    def fail_over(self, mode: bytes, monotonic_ms: int) -> None:
         """CLUSTER FAILOVER: `mode` is b"", b"FORCE" or b"TAKEOVER"."""
-        self._failover.begin_manual(mode, now_ms)
+        self._failover.begin_manual(mode, monotonic_ms)
 
     # -- others --------------------------------------------------------------------------------
 

@@ -49,17 +49,17 @@ class Outbox:
 
     # -- gossip --------------------------------------------------------------------------------
 
-    def ping(self, link: Link | None, kind: int, now_ms: int) -> None:
+    def ping(self, link: Link | None, kind: int, monotonic_ms: int) -> None:
         """Send PING, PONG or MEET, with gossip and what else the receiver understands."""
         if link is None or not link.is_open:
             return
         node = link.node
         if kind != messages.PONG and node is not None:
-            node.ping_sent_ms = now_ms
+            node.ping_sent_ms = monotonic_ms
         message = self.message(kind)
         message.gossip = self._gossip_for(node)
         if node is not None and node.flags & KNOWS_EXTENSIONS:
-            message.extensions = self._extensions(now_ms)
+            message.extensions = self._extensions(monotonic_ms)
         self._state.send(link, message)
 
     def _gossip_for(self, receiver: Node | None) -> list[Gossip]:
@@ -82,35 +82,35 @@ class Outbox:
         for node in nodes:
             if node.flags & PFAIL and not node.flags & (HANDSHAKE | NO_ADDRESS):
                 chosen[node.id] = node
-        return [_gossip_about(node) for node in chosen.values()]
+        return [_gossip_about(self._state, node) for node in chosen.values()]
 
     def _is_gossiped(self, node: Node) -> bool:
         if node is self._state.myself or node.flags & (PFAIL | HANDSHAKE | NO_ADDRESS):
             return False
         return bool(node.link is not None or node.slots)
 
-    def _extensions(self, now_ms: int) -> Extensions:
+    def _extensions(self, monotonic_ms: int) -> Extensions:
         me = self._state.myself
         forgotten = [
-            (node_id, (until_ms - now_ms) // 1000)
+            (node_id, (until_ms - monotonic_ms) // 1000)
             for node_id, until_ms in self._state.bans.items()
-            if until_ms - now_ms >= 1000
+            if until_ms - monotonic_ms >= 1000
         ]
         return Extensions(me.hostname, me.human_name, me.shard_id, forgotten)
 
-    def pong_to_shard(self, now_ms: int) -> None:
+    def pong_to_shard(self, monotonic_ms: int) -> None:
         """Tell the other nodes of this shard what has changed here."""
         leader = self._state.myself.leader
-        self._pong([node for node in self._others() if node.leader is leader], now_ms)
+        self._pong([node for node in self._others() if node.leader is leader], monotonic_ms)
 
-    def pong_to_all(self, now_ms: int) -> None:
+    def pong_to_all(self, monotonic_ms: int) -> None:
         """Tell all nodes what has changed here, without waiting for the next PINGs."""
-        self._pong(self._others(), now_ms)
+        self._pong(self._others(), monotonic_ms)
 
-    def _pong(self, nodes: Iterable[Node], now_ms: int) -> None:
+    def _pong(self, nodes: Iterable[Node], monotonic_ms: int) -> None:
         for node in nodes:
             if not node.in_handshake:
-                self.ping(node.link, messages.PONG, now_ms)
+                self.ping(node.link, messages.PONG, monotonic_ms)
 
     # -- other messages ------------------------------------------------------------------------
 
@@ -151,14 +151,14 @@ class Outbox:
         return [node for node in self._state.nodes.values() if node is not me]
 
 
-def _gossip_about(node: Node) -> Gossip:
+def _gossip_about(state: ClusterState, node: Node) -> Gossip:
     return Gossip(
         id=node.id,
         ip=node.ip,
         port=node.port,
         bus_port=node.bus_port,
         flags=node.flags,
-        ping_sent_s=node.ping_sent_ms // 1000,
-        pong_received_s=node.pong_received_ms // 1000,
+        ping_sent_s=state.unix_ms(node.ping_sent_ms) // 1000,
+        pong_received_s=state.unix_ms(node.pong_received_ms) // 1000,
         second_port=node.second_port,
     )

@@ -44,7 +44,7 @@ class Reception:
         self._claims = claims
         self._failover = failover
 
-    def receive(self, link: Link, message: Message, now_ms: int) -> None:
+    def receive(self, link: Link, message: Message, monotonic_ms: int) -> None:
         """A message. What a node that is not known says counts for nothing, but for MEET."""
         state = self._state
         state.received[message.type] += 1
@@ -53,14 +53,14 @@ class Reception:
             return
         former_epoch = sender.config_epoch if sender is not None else 0
         if sender is not None and sender is not state.myself:
-            self._note_life(sender, link, message, now_ms)
+            self._note_life(sender, link, message, monotonic_ms)
         if message.type in HEARTBEATS:
-            self._heartbeat(sender, link, message, former_epoch, now_ms)
+            self._heartbeat(sender, link, message, former_epoch, monotonic_ms)
         elif sender is not None and sender is not state.myself:
-            self._other(sender, message, now_ms)
+            self._other(sender, message, monotonic_ms)
 
-    def _note_life(self, sender: Node, link: Link, message: Message, now_ms: int) -> None:
-        sender.data_received_ms = now_ms
+    def _note_life(self, sender: Node, link: Link, message: Message, monotonic_ms: int) -> None:
+        sender.data_received_ms = monotonic_ms
         if message.marks & messages.EXT_DATA:
             sender.flags |= KNOWS_EXTENSIONS
         if link.is_inbound and link.node is None:
@@ -78,10 +78,15 @@ class Reception:
     # -- PING, PONG, MEET ----------------------------------------------------------------------
 
     def _heartbeat(
-        self, sender: Node | None, link: Link, message: Message, former_epoch: int, now_ms: int
+        self,
+        sender: Node | None,
+        link: Link,
+        message: Message,
+        former_epoch: int,
+        monotonic_ms: int,
     ) -> None:
         if message.type != messages.PONG:
-            self._answer(sender, link, message, now_ms)
+            self._answer(sender, link, message, monotonic_ms)
         node = None if link.is_inbound else link.node
         if node is not None and not self._is_who_was_dialled(link, node, message):
             return
@@ -93,14 +98,14 @@ class Reception:
         if message.type == messages.PING and not sender.in_handshake:
             self._gossip.note_address(sender, link, message)
         if node is sender and message.type == messages.PONG:
-            self._gossip.note_pong(sender, now_ms)
+            self._gossip.note_pong(sender, monotonic_ms)
         if self._claims.take_role(sender, message, former_epoch):
             self._claims.take_slots(sender, message)
             self._claims.resolve_collision(sender, message)
-            self._gossip.take(sender, message, now_ms)
-            self._gossip.take_extensions(sender, message, now_ms)
+            self._gossip.take(sender, message, monotonic_ms)
+            self._gossip.take_extensions(sender, message, monotonic_ms)
 
-    def _answer(self, sender: Node | None, link: Link, message: Message, now_ms: int) -> None:
+    def _answer(self, sender: Node | None, link: Link, message: Message, monotonic_ms: int) -> None:
         state, me = self._state, self._state.myself
         is_meet = message.type == messages.MEET
         # Which address this node has, only those that reach it can tell.
@@ -110,9 +115,9 @@ class Reception:
             state.log(f"IP address for this node updated to {ip}")
             state.save()
         if sender is None and is_meet:
-            self._gossip.meet_sender(link, message, now_ms)
-            self._gossip.take(None, message, now_ms)
-        self._outbox.ping(link, messages.PONG, now_ms)
+            self._gossip.meet_sender(link, message, monotonic_ms)
+            self._gossip.take(None, message, monotonic_ms)
+        self._outbox.ping(link, messages.PONG, monotonic_ms)
 
     def _is_who_was_dialled(self, link: Link, node: Node, message: Message) -> bool:
         """Whether the answer is from the node that was dialled, or a handshake has succeeded."""
@@ -125,23 +130,23 @@ class Reception:
 
     # -- the others ----------------------------------------------------------------------------
 
-    def _other(self, sender: Node, message: Message, now_ms: int) -> None:
+    def _other(self, sender: Node, message: Message, monotonic_ms: int) -> None:
         kind = message.type
         if kind == messages.FAIL:
             failed = self._state.find(message.subject)
             if failed is not None and not failed.flags & (FAIL | MYSELF):
-                self._gossip.mark_failed(failed, now_ms)
+                self._gossip.mark_failed(failed, monotonic_ms)
         elif kind == messages.UPDATE:
             self._claims.take_update(message)
         elif kind in (messages.PUBLISH, messages.PUBLISHSHARD):
             is_sharded = kind == messages.PUBLISHSHARD
             self._state.do(Deliver(message.channel, message.payload, is_sharded))
         elif kind == messages.AUTH_REQUEST:
-            self._failover.vote(sender, message, now_ms)
+            self._failover.vote(sender, message, monotonic_ms)
         elif kind == messages.AUTH_ACK:
             self._failover.count_vote(sender, message)
         elif kind == messages.MFSTART:
-            self._failover.pause_for(sender, now_ms)
+            self._failover.pause_for(sender, monotonic_ms)
 
 
 def _is_impossible(sender: Node | None, message: Message) -> bool:

@@ -126,11 +126,13 @@ class ClusterState:
         self.had_slots = False  # in nodes.conf, when it was started
         self._first_update_ms: int | None = None
         self._replicated: tuple[str, int] | None = None  # whom the data follows
-        self._minority_ms = 0  # when this node was last without a majority
+        self._minority_ms: int | None = None  # when this node was last without a majority
+        # Unix time minus monotonic time: what is shown and gossiped is Unix time.
+        self.unix_offset_ms = 0
 
-    def new_node(self, node_id: str, flags: int, now_ms: int) -> Node:
+    def new_node(self, node_id: str, flags: int, monotonic_ms: int) -> Node:
         """A node that was not known yet. The ID may be a random one, until it tells its own."""
-        node = Node(node_id, flags, created_ms=now_ms, shard_id=self.random_id())
+        node = Node(node_id, flags, created_ms=monotonic_ms, shard_id=self.random_id())
         self.nodes[node_id] = node
         return node
 
@@ -263,9 +265,9 @@ class ClusterState:
             return node.port
         return node.second_port or node.port
 
-    def is_banned(self, node_id: str, now_ms: int) -> bool:
+    def is_banned(self, node_id: str, monotonic_ms: int) -> bool:
         for banned, until_ms in list(self.bans.items()):
-            if until_ms <= now_ms:
+            if until_ms <= monotonic_ms:
                 del self.bans[banned]
         return node_id in self.bans
 
@@ -334,7 +336,7 @@ class ClusterState:
         self.must_update = True
         self.save(is_promise)
 
-    def update(self, now_ms: int) -> None:
+    def update(self, monotonic_ms: int) -> None:
         """Work out whether the cluster is ok: enough slots are covered, by a majority's judgement.
 
         Called at the end of each step if `must_update` is set, as each tick does. A primary goes
@@ -343,24 +345,31 @@ class ClusterState:
         """
         me, self.must_update = self.myself, False
         if self._first_update_ms is None:
-            self._first_update_ms = now_ms
+            self._first_update_ms = monotonic_ms
         voters = [node for node in self.nodes.values() if node.is_primary and node.slots]
         self.size = len(voters)
-        has_started = not self.had_slots or now_ms - self._first_update_ms >= WRITABLE_AFTER_MS
+        has_started = (
+            not self.had_slots or monotonic_ms - self._first_update_ms >= WRITABLE_AFTER_MS
+        )
         if me.is_primary and not self.is_ok and not has_started:
             return
         is_ok = not self.settings.require_full_coverage or self._is_covered()
         if sum(node.is_reachable for node in voters) < self.quorum():
             is_ok = False
-            self._minority_ms = now_ms if voters else 0
+            self._minority_ms = monotonic_ms if voters else None
         if is_ok == self.is_ok:
             return
         rejoin_ms = min(max(self.settings.node_timeout_ms, MIN_REJOIN_MS), MAX_REJOIN_MS)
-        if is_ok and me.is_primary and now_ms - self._minority_ms < rejoin_ms:
+        waited_from_ms = self._minority_ms if is_ok and me.is_primary else None
+        if waited_from_ms is not None and monotonic_ms - waited_from_ms < rejoin_ms:
             return
         self.is_ok = is_ok
         self.log(f"Cluster state changed: {'ok' if is_ok else 'fail'}")
         self.do(StateChanged(is_ok))
+
+    def unix_ms(self, monotonic_ms: int) -> int:
+        """Return the Unix time of a monotonic time; 0, for never, stays 0."""
+        return monotonic_ms + self.unix_offset_ms if monotonic_ms else 0
 
     def quorum(self) -> int:
         """The votes that a majority has."""

@@ -3,7 +3,8 @@
     server = InProcessServer(now_ms=1_700_000_000_000, stream_node_max_entries="10")
     client = server.connect()
     client.execute("XADD", "s", "*", "f", "v")      # raw reply bytes; b"" while it blocks
-    server.advance(1000)                            # moves the clock, fires deadlines
+    server.advance(1000)                            # lets time pass, fires deadlines
+    server.now_ms -= 3_600_000                      # sets the clock, as an administrator may
     client.received()                               # output since then: pushes, served waits
 
 Every `execute` is one loop cycle; `pipeline` puts several requests into one. Batches have no time
@@ -71,13 +72,17 @@ class NoWayOut:
         raise ReplyError(b"IOERR error or timeout connecting to the client")
 
 
-class ManualEnvironment(Environment):
-    """A manual clock, seeded chance, files in memory, and callbacks that run at a tick."""
+# What the monotonic clock of a new server shows: far from any time of day.
+FIRST_MONOTONIC_MS = 10_000_000
 
-    grain_ms = 0  # the clock is exact
+
+class ManualEnvironment(Environment):
+    """Manual clocks, seeded chance, files in memory, and callbacks that run at a tick."""
+
+    grain_ms = 0  # the clocks are exact
 
     def __init__(self, files: MemoryFiles, now_ms: int, seed: int) -> None:
-        self.unix_ms = now_ms
+        self.unix_ms, self.running_ms = now_ms, FIRST_MONOTONIC_MS
         self.seed = seed
         self.random = random.Random(seed)
         self.clock_step_us = self.clock_us_passed = 0
@@ -93,17 +98,27 @@ class ManualEnvironment(Environment):
         return self.unix_ms
 
     def now_us(self) -> int:
-        """The manual clock; each call advances it by `clock_step_us`."""
+        """The manual clock; each call advances both by `clock_step_us`."""
         self.clock_us_passed += self.clock_step_us
         return self.unix_ms * 1000 + self.clock_us_passed
 
-    def elapsed_us(self) -> int:
+    def monotonic_us(self) -> int:
+        """The manual clock; each call advances both by `clock_step_us`."""
+        self.clock_us_passed += self.clock_step_us
+        return self.running_ms * 1000 + self.clock_us_passed
+
+    def monotonic_ms(self) -> int:
         """The manual clock."""
-        return self.unix_ms * 1000
+        return self.running_ms
 
     def sleep(self, seconds: float) -> None:
-        """Move the clock."""
-        self.unix_ms += int(seconds * 1000)
+        """Let time pass."""
+        self.pass_time(int(seconds * 1000))
+
+    def pass_time(self, ms: int) -> None:
+        """Move both clocks."""
+        self.unix_ms += ms
+        self.running_ms += ms
 
     def random_below(self, limit: int) -> int:
         """Seeded."""
@@ -233,12 +248,17 @@ class InProcessServer(Server):
 
     @property
     def now_ms(self) -> int:
-        """The manual clock."""
+        """The manual time of day; set, it jumps: no time passes."""
         return self.environment.unix_ms
 
     @now_ms.setter
     def now_ms(self, now_ms: int) -> None:
         self.environment.unix_ms = now_ms
+
+    @property
+    def monotonic_ms(self) -> int:
+        """The manual time for waiting."""
+        return self.environment.running_ms
 
     @property
     def clock_step_us(self) -> int:
@@ -287,8 +307,8 @@ class InProcessServer(Server):
         return InProcessClient(self)
 
     def advance(self, ms: int) -> None:
-        """Move the clock, and do one timer tick: deadlines, active expiry, files, replication."""
-        self.now_ms += ms
+        """Let time pass, and do one timer tick: deadlines, active expiry, files, replication."""
+        self.environment.pass_time(ms)
         self.tick()
 
     def tick(self) -> None:
@@ -307,7 +327,7 @@ class InProcessServer(Server):
 
     def run_cycle(self, event: Callable[[], object]) -> None:
         """Run an event of the network in a cycle of its own."""
-        self.dispatcher.start_batch(self.now_ms)
+        self.dispatcher.start_batch()
         event()
         self.finish_cycle()
 
@@ -381,7 +401,7 @@ class InProcessClient:
     def send(self, data: bytes) -> None:
         """Send raw bytes without ending the cycle."""
         server = self.server
-        server.dispatcher.start_batch(server.now_ms)
+        server.dispatcher.start_batch()
         if not self.closed and not server.cycle.is_stopped:
             self.session.receive(data)
             server.client_memory.note(self.state)

@@ -14,7 +14,7 @@ import socket
 from asyncio import Transport
 from collections import deque
 from collections.abc import Callable
-from time import time_ns
+from time import perf_counter_ns, time_ns
 from typing import cast
 
 import cython
@@ -122,6 +122,7 @@ class Connection:
         self.transport = cast("asyncio.Transport", transport)
         instance = self._instance
         instance.now_ms = time_ns() // 1_000_000
+        instance.monotonic_ms = perf_counter_ns() // 1_000_000
         instance.stats.connections_received += 1
         client = instance.feature(Clients).new()
         self.client = client
@@ -357,10 +358,10 @@ class Connection:
             return False
         instance = self._instance
         if not self.over_soft_limit_since_ms:
-            self.over_soft_limit_since_ms = instance.now_ms
+            self.over_soft_limit_since_ms = instance.monotonic_ms
             # There may be no further reply that would trigger this check again.
             self._loop.call_later(limit.soft_seconds + 1, self._check_output_limit)
-        waited_ms: int = instance.now_ms - self.over_soft_limit_since_ms
+        waited_ms: int = instance.monotonic_ms - self.over_soft_limit_since_ms
         return waited_ms > limit.soft_seconds * 1000
 
 

@@ -116,5 +116,5 @@ def close_idle_clients(instance: Instance) -> None:
             or is_subscribed(client)
             or client.gates & (GATE_MONITOR | GATE_REPLICA | GATE_PRIMARY)
         )
-        if not spared and instance.now_ms - client.last_interaction_ms > timeout_ms:
+        if not spared and instance.monotonic_ms - client.last_interaction_ms > timeout_ms:
             client.connection.abort()

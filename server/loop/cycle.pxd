@@ -17,7 +17,6 @@ cdef class EventLoopCycle:
     cdef public list after
     cdef object _schedule
     cdef object _write
-    cdef object _now_ms
     cdef public dict _with_output
     cdef bint _scheduled
     cdef bint _is_going_on

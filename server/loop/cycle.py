@@ -21,7 +21,6 @@ from collections.abc import Callable
 import cython
 
 from commands.core.client import Client, ClientState
-from server import clock
 from server.requests.dispatch import Dispatcher
 from server.requests.session import Session
 
@@ -38,7 +37,6 @@ class EventLoopCycle:
         dispatcher: Dispatcher,
         schedule: Callable[[Callable[[], None]], object],
         write: Callable[[Client], None],
-        now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self.dispatcher = dispatcher
         self.queues = dispatcher.queues
@@ -49,7 +47,6 @@ class EventLoopCycle:
         self.after: list[Callable[[], None]] = []
         self._schedule = schedule
         self._write = write
-        self._now_ms = now_ms
         self._with_output: dict[Client, None] = {}
         self._scheduled = False
         self._is_going_on = False
@@ -120,7 +117,7 @@ class EventLoopCycle:
         client = None if self.is_stopped else self.queues.take_yielded()
         session = self.sessions.get(client) if client is not None else None
         if client is not None and session is not None:
-            self.dispatcher.start_batch(self._now_ms())
+            self.dispatcher.start_batch()
             session.resume()
             self._with_output[client] = None
         self.wake()

@@ -35,15 +35,13 @@ class LongReplies:
         dispatcher: Dispatcher,
         cycle: EventLoopCycle,
         schedule: Callable[[Run], object],
-        now_ms: Callable[[], int],
-        clock_us: Callable[[], int] = clock.elapsed_us,
+        monotonic_us: Callable[[], int] = clock.monotonic_us,
     ) -> None:
         """`schedule` runs a callback after the loop has polled."""
         self._dispatcher = dispatcher
         self._cycle = cycle
         self._schedule = schedule
-        self._now_ms = now_ms
-        self._clock_us = clock_us
+        self._monotonic_us = monotonic_us
         self._waiting: dict[Client, None] = {}  # in the order of their slices
         self._is_scheduled = False
 
@@ -67,12 +65,12 @@ class LongReplies:
         client = self._next_client()
         if client is None:
             return
-        self._dispatcher.start_batch(self._now_ms())
+        self._dispatcher.start_batch()
         reply = client.long_reply
         assert reply is not None
-        start_us = self._clock_us()
+        start_us = self._monotonic_us()
         is_done = self._make_pieces(client, reply, start_us)
-        reply.used_us += self._clock_us() - start_us
+        reply.used_us += self._monotonic_us() - start_us
         if is_done and not client.closed:
             self._dispatcher.end_long_reply(client, reply)
         elif not is_done:
@@ -93,7 +91,7 @@ class LongReplies:
     def _make_pieces(self, client: Client, reply: LongReply, start_us: int) -> bool:
         """Make pieces for one slice; True if the reply is complete."""
         size = 0
-        while size < SLICE_BYTES and self._clock_us() - start_us < SLICE_US:
+        while size < SLICE_BYTES and self._monotonic_us() - start_us < SLICE_US:
             try:
                 piece = reply.next_piece()
             except Exception as error:

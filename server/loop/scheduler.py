@@ -59,19 +59,19 @@ class BackgroundScheduler:
         call_soon: Callable[[Run], object],
         call_later: Callable[[float, Run], object],
         free_memory: FreeMemory,
-        clock_us: Callable[[], int] = clock.elapsed_us,
+        monotonic_us: Callable[[], int] = clock.monotonic_us,
     ) -> None:
         """`call_soon` and `call_later` (seconds) are the loop's."""
         self._instance = instance
         self._call_soon = call_soon
         self._call_later = call_later
         self._free_memory = free_memory
-        self._clock_us = clock_us
+        self._monotonic_us = monotonic_us
         self._is_scheduled = False
         self._is_stopped = False
         self._seen_cycles = 0  # of the loop, at the last slice
         self._ticked_cycles = 0  # of the loop, at the last tick
-        self._ticked_us = self._quiet_since_us = clock_us()
+        self._ticked_us = self._quiet_since_us = monotonic_us()
         self._compared_us = self._looked_us = self._rested_us = self._ticked_us
         self._doings_asked: tuple[int, ...] = ()  # when free memory was last measured
 
@@ -82,24 +82,24 @@ class BackgroundScheduler:
 
     def tick(self) -> None:
         """Called several times a second; see the module."""
-        now_us, cycles = self._clock_us(), self._instance.stats.cycles
-        elapsed_us, self._ticked_us = now_us - self._ticked_us, now_us
+        at_us, cycles = self._monotonic_us(), self._instance.stats.cycles
+        elapsed_us, self._ticked_us = at_us - self._ticked_us, at_us
         new_cycles, self._ticked_cycles = cycles - self._ticked_cycles, cycles
         is_busy = (new_cycles - 1) * 1_000_000 > QUIET_CYCLES_PER_SECOND * elapsed_us
         if is_busy or self._child_lives:
-            self._quiet_since_us = now_us
+            self._quiet_since_us = at_us
         if not self._child_lives:
             self._instance.entry_cache.age(elapsed_us / 1000 / OPENED_ROUND_MS)
-        if now_us - self._quiet_since_us >= QUIET_MS * 1000:
-            self._quiet_since_us = self._looked_us = now_us
-            self._give_back_if_notable(now_us)
+        if at_us - self._quiet_since_us >= QUIET_MS * 1000:
+            self._quiet_since_us = self._looked_us = at_us
+            self._give_back_if_notable(at_us)
         elif self._instance.limits_memory and not self._child_lives:
-            self._give_back_excess(now_us)
+            self._give_back_excess(at_us)
         elif is_busy and not self._child_lives:
-            self._give_back_when_busy(now_us)
+            self._give_back_when_busy(at_us)
 
-    def _give_back_if_notable(self, now_us: int) -> None:
-        if now_us < self._rested_us:
+    def _give_back_if_notable(self, at_us: int) -> None:
+        if at_us < self._rested_us:
             return
         instance = self._instance
         stats, clients = instance.stats, len(instance.feature(Clients).by_id)
@@ -108,17 +108,17 @@ class BackgroundScheduler:
         if doings != self._doings_asked:
             self._doings_asked = doings
             if not self._free_memory.give_back_if_notable():
-                took_us = self._clock_us() - now_us
-                self._rested_us = now_us + took_us * REST_TIMES
+                took_us = self._monotonic_us() - at_us
+                self._rested_us = at_us + took_us * REST_TIMES
 
-    def _give_back_excess(self, now_us: int) -> None:
-        if now_us - self._compared_us >= EXCESS_ROUND_MS * 1000:
-            self._compared_us = now_us
+    def _give_back_excess(self, at_us: int) -> None:
+        if at_us - self._compared_us >= EXCESS_ROUND_MS * 1000:
+            self._compared_us = at_us
             self._free_memory.give_back_beyond(self._instance.feature(MemoryUse).used_bytes())
 
-    def _give_back_when_busy(self, now_us: int) -> None:
-        if now_us - self._looked_us >= BUSY_ROUND_MS * 1000:
-            self._looked_us = now_us
+    def _give_back_when_busy(self, at_us: int) -> None:
+        if at_us - self._looked_us >= BUSY_ROUND_MS * 1000:
+            self._looked_us = at_us
             in_use_bytes = self._instance.feature(MemoryUse).used_bytes()
             self._free_memory.give_back_if_notable(in_use_bytes + MOST_WHEN_BUSY_BYTES)
 
@@ -149,10 +149,10 @@ class BackgroundScheduler:
         """Run steps for one time slice, and schedule the next one."""
         self._is_scheduled = False
         tasks, child_lives = self._instance.background_work, self._child_lives
-        start_us = now_us = self._clock_us()
-        while now_us - start_us < SLICE_US and tasks.step(child_lives=child_lives):
-            now_us = self._clock_us()
-        tasks.used_us += now_us - start_us
+        start_us = at_us = self._monotonic_us()
+        while at_us - start_us < SLICE_US and tasks.step(child_lives=child_lives):
+            at_us = self._monotonic_us()
+        tasks.used_us += at_us - start_us
         if tasks.has_work(child_lives=child_lives) and not self._is_stopped:
             self._schedule()
         self._seen_cycles = self._instance.stats.cycles

@@ -68,8 +68,8 @@ class Timer(Protocol):
 class Environment(ABC):
     """What a server does not make itself: clock, chance, files, children, network, log, loop."""
 
-    # How much later it may be than `now_ms` says: a client is answered when its timeout has passed
-    # in full, as in Redis.
+    # How much later it may be than `monotonic_ms` says: a client is answered when its timeout has
+    # passed in full, as in Redis.
     grain_ms = 1
     call_soon: Callable[[Run], object]  # after the loop has polled
     call_later: Callable[[float, Run], Timer]  # after seconds
@@ -84,8 +84,12 @@ class Environment(ABC):
         return self.now_us() // 1000
 
     @abstractmethod
-    def elapsed_us(self) -> int:
+    def monotonic_us(self) -> int:
         """Monotonic time in microseconds."""
+
+    def monotonic_ms(self) -> int:
+        """Monotonic time in milliseconds."""
+        return self.monotonic_us() // 1000
 
     @abstractmethod
     def sleep(self, seconds: float) -> None:
@@ -133,23 +137,24 @@ class Server:
 
     def __init__(self, config: Configuration, environment: Environment) -> None:
         self.environment = environment
-        self._now_ms = environment.now_ms
         self._bounded_log = BoundedLog(self.log)
-        self.instance: Instance = Instance(config, self, environment.now_ms())
-        self.dispatcher: Dispatcher = Dispatcher(self.instance)
+        self.instance: Instance = Instance(
+            config, self, environment.now_ms(), environment.monotonic_ms()
+        )
+        self.dispatcher: Dispatcher = Dispatcher(self.instance, environment)
         self.cycle: EventLoopCycle = EventLoopCycle(
-            self.dispatcher, environment.end_cycle_soon, environment.write, environment.now_ms
+            self.dispatcher, environment.end_cycle_soon, environment.write
         )
         self.client_memory = self.instance.feature(ClientMemory)
         self.long_replies = LongReplies(
             self.dispatcher,
             self.cycle,
             environment.call_soon,
-            environment.now_ms,
-            environment.elapsed_us,
+            environment.monotonic_us,
         )
         self.policies = self.instance.feature(PolicyTimer)
-        self.policies.elapsed_us, self.policies.wake = environment.elapsed_us, self.cycle.wake
+        self.policies.elapsed_us = environment.monotonic_us
+        self.policies.wake = self.cycle.wake
         self.dispatcher.script_runs.schedule = environment.call_soon
         self.free_memory = environment.free_memory()
         self.background_scheduler = BackgroundScheduler(
@@ -157,7 +162,7 @@ class Server:
             environment.call_soon,
             environment.call_later,
             self.free_memory,
-            environment.elapsed_us,
+            environment.monotonic_us,
         )
         self.files = environment.files()
         self.children = environment.children(self)
@@ -178,6 +183,9 @@ class Server:
         self._is_interrupted = False
         self._timer: Timer | None = None
         self._timer_ms: int | None = None
+        # When policies are due: Unix time, and monotonic time as it was when that was new.
+        self._policies_due_ms: int | None = None
+        self._policies_ms = 0
         self.cycle.before_output += [self.persistence.flush, self.replication.flush]
         self.cycle.after += [
             self.dispatcher.client_limit.check_after,
@@ -247,8 +255,8 @@ class Server:
         self.begin_event()
         instance = self.instance
         traffic = instance.replication.input_bytes, instance.replication.output_bytes
-        instance.stats.sample(instance.now_ms, traffic)
-        self._bounded_log.tick(self.environment.elapsed_us())
+        instance.stats.sample(instance.monotonic_ms, traffic)
+        self._bounded_log.tick(self.environment.monotonic_us())
         if instance.gates & GATE_BUSY or instance.is_cron_paused:
             return  # a script runs: no data changes, and none is saved
         if not instance.persistence.loading:
@@ -303,6 +311,10 @@ class Server:
         alarm_ms = self.instance.feature(BlockedClients).next_alarm_ms()
         policies = self.policies
         if (policies.soon or policies.heap) and (due_ms := policies.next_ms()) is not None:
+            if due_ms != self._policies_due_ms:
+                self._policies_due_ms, clock_ms = due_ms, max(self.instance.now_ms, policies.now_ms)
+                self._policies_ms = self.instance.monotonic_ms + (due_ms - clock_ms)
+            due_ms = self._policies_ms
             alarm_ms = due_ms if alarm_ms is None else min(alarm_ms, due_ms)
         if alarm_ms == self._timer_ms:
             return
@@ -311,22 +323,22 @@ class Server:
             self._timer = None
         self._timer_ms = alarm_ms
         if alarm_ms is not None:
-            delay_ms = alarm_ms + self.environment.grain_ms - self._now_ms()
+            delay_ms = alarm_ms + self.environment.grain_ms - self.environment.monotonic_ms()
             self._timer = self.environment.call_later(max(0, delay_ms) / 1000, self._on_alarm)
 
     def _on_alarm(self) -> None:
-        self._timer = self._timer_ms = None
+        self._timer = self._timer_ms = self._policies_due_ms = None
         if self.is_ending or self.instance.gates & GATE_BUSY:
             return
         self.begin_event()
-        self.dispatcher.waiters.retry_due(self.instance.now_ms)
-        self.dispatcher.waiters.expire(self.instance.now_ms - self.environment.grain_ms)
+        self.dispatcher.waiters.retry_due(self.instance.monotonic_ms)
+        self.dispatcher.waiters.expire(self.instance.monotonic_ms - self.environment.grain_ms)
         self.policies.run()
         self.cycle.wake()
 
     def begin_event(self) -> None:
         """Begin a batch for an event that is not a client's request."""
-        self.dispatcher.start_batch(self._now_ms())
+        self.dispatcher.start_batch()
 
     def _send(self, client: Client, data: bytes) -> None:
         """Send to a replica; also while the cycle is ending."""
@@ -338,6 +350,10 @@ class Server:
     def clock_us(self) -> int:
         """Unix time in microseconds."""
         return self.environment.now_us()
+
+    def monotonic_us(self) -> int:
+        """Ask the environment."""
+        return self.environment.monotonic_us()
 
     def is_interrupted(self) -> bool:
         """Return True if a signal to end the server waits to be handled."""
@@ -408,4 +424,4 @@ class Server:
 
     def log_bounded(self, level: str, kind: str, message: str) -> None:
         """Write a line that clients can cause at will, or count it."""
-        self._bounded_log.add(level, kind, message, self.environment.elapsed_us())
+        self._bounded_log.add(level, kind, message, self.environment.monotonic_us())

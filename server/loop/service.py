@@ -69,7 +69,8 @@ class LoopEnvironment(Environment):
 
     now_ms = staticmethod(clock.now_ms)
     now_us = staticmethod(clock.now_us)
-    elapsed_us = staticmethod(clock.elapsed_us)
+    monotonic_ms = staticmethod(clock.monotonic_ms)
+    monotonic_us = staticmethod(clock.monotonic_us)
     write = staticmethod(write_output)
 
     def sleep(self, seconds: float) -> None:
@@ -407,7 +408,7 @@ class Service(Server):
                 self.loop.call_later(1 / self.instance.config.hz, self._tick)
 
     def _renew_credentials(self) -> None:
-        self.credentials.reload_if_due(self.instance.now_ms)
+        self.credentials.reload_if_due(self.instance.monotonic_ms)
 
     # -- Host ----------------------------------------------------------------------------------
 

@@ -131,7 +131,9 @@ class Collection:
             for one in instance.feature(ReplicaTable).replicas.values()
         }
         for text, replica in replicas.items():
-            lag_s = (self._now_ms - replica.heard_ms) // MS if replica.is_online else 0
+            lag_s = (
+                (self._instance.monotonic_ms - replica.heard_ms) // MS if replica.is_online else 0
+            )
             add(names.REPLICA_OFFSET, replica.offset, text)
             add(names.REPLICA_LAG, lag_s, text)
         if not instance.replication.is_replica:

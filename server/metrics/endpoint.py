@@ -83,13 +83,13 @@ class Scrapes:
         self,
         instance: Instance,
         schedule: Callable[[], None],
-        clock_us: Callable[[], int],
+        monotonic_us: Callable[[], int],
         unix_ms: Callable[[], int],
     ) -> None:
-        """`schedule` makes sure that the background work goes on; `clock_us` never goes back."""
+        """`schedule` makes sure that the background work goes on."""
         self._instance = instance
         self._schedule = schedule
-        self._clock_us = clock_us
+        self._monotonic_us = monotonic_us
         self._unix_ms = unix_ms
         self._page: list[bytes] | None = None
         self._ended_us = 0
@@ -99,7 +99,7 @@ class Scrapes:
 
     def ask(self, take: Take) -> None:
         """Call `take` with a page: at once if there is one, else when it is complete."""
-        if self._page is not None and self._clock_us() - self._ended_us < PAGE_US:
+        if self._page is not None and self._monotonic_us() - self._ended_us < PAGE_US:
             take(self._page)
             return
         self._waiting.append(take)
@@ -109,14 +109,14 @@ class Scrapes:
             self._schedule()
 
     def _scrape(self) -> Iterator[None]:
-        started_us, page = self._clock_us(), None
+        started_us, page = self._monotonic_us(), None
         self._count += 1
         collection = Collection(self._instance, self._unix_ms(), self._count, self._last_s)
         try:
             yield from collection.steps()
             page = list(collection.page.pieces())
         finally:
-            self._ended_us = self._clock_us()
+            self._ended_us = self._monotonic_us()
             self._last_s = (self._ended_us - started_us) / 1e6
             self._page = page
             waiting, self._waiting = self._waiting, []
@@ -145,7 +145,7 @@ class MetricsEndpoint:
         self._instance = instance
         self._credentials = credentials
         self._log = instance.host.log
-        self._scrapes = Scrapes(instance, schedule, clock.elapsed_us, clock.now_ms)
+        self._scrapes = Scrapes(instance, schedule, clock.monotonic_us, clock.now_ms)
         self._connections: dict[HttpConnection, None] = {}  # the oldest first
         self._listeners: dict[Place, Listener] = {}
         # Where it listens, in the words of the directives.

@@ -112,15 +112,15 @@ def start_child(instance: Instance, children: Children, task: Task, keep: int = 
         instance.feature(LatencyMonitor).sample(b"fork", fork_ms, instance.now_ms)
     state = instance.persistence
     state.child_keys_total = sum(map(len, instance.databases))
-    note_progress(state, Progress(), instance.now_ms)
+    note_progress(state, Progress(), instance.monotonic_ms)
     state.child_copied_peak_bytes = 0
     return pid
 
 
-def note_progress(state: PersistenceState, progress: Progress, now_ms: int) -> None:
+def note_progress(state: PersistenceState, progress: Progress, monotonic_ms: int) -> None:
     """Copy the running child's progress into the state that INFO shows."""
     if progress.copied_bytes != state.child_copied_bytes:
-        state.child_copied_at_ms = now_ms
+        state.child_copied_at_ms = monotonic_ms
     state.child_keys_processed = progress.keys
     state.child_copied_bytes = progress.copied_bytes
     state.child_copied_peak_bytes = max(state.child_copied_peak_bytes, progress.copied_bytes)

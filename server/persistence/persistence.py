@@ -231,7 +231,7 @@ class Persistence:
 
     def flush(self) -> None:
         """Write changes to the append-only file: a step of the cycle, before replies are sent."""
-        self.append_only_file.flush(self._instance.now_ms)
+        self.append_only_file.flush(self._instance.monotonic_ms)
         if self._waiting:
             self._answer_waiting()
 
@@ -245,7 +245,7 @@ class Persistence:
             self.rewrites.start_when_scheduled()
         if not self._has_child:
             self._start_what_is_due()
-        self.append_only_file.maintain(self._instance.now_ms)
+        self.append_only_file.maintain(self._instance.monotonic_ms)
         self._review_refusal()
         if self._waiting:
             self._answer_waiting()
@@ -256,7 +256,7 @@ class Persistence:
 
     def _look_after_child(self) -> None:
         ending = self._children.poll()
-        note_progress(self._state, self._children.progress, self._instance.now_ms)
+        note_progress(self._state, self._children.progress, self._instance.monotonic_ms)
         if ending is None:
             return
         if self._state.save_in_progress:
@@ -325,7 +325,7 @@ class Persistence:
 
     def reload_append_only_file(self) -> None:
         """Load the append-only file in place of all data (DEBUG LOADAOF), or end the process."""
-        self.append_only_file.flush(self._instance.now_ms, force=True)
+        self.append_only_file.flush(self._instance.monotonic_ms, force=True)
         try:
             reload_append_only_file(self._instance, self._files)
         except LoadFailed as error:

@@ -21,16 +21,16 @@ class Backoff:
         self.pause_ms = 0
         self._failed_ms = 0
 
-    def fail(self, now_ms: int) -> None:
+    def fail(self, monotonic_ms: int) -> None:
         """Note a failure."""
         self.failures += 1
         self.pause_ms = min(max(2 * self.pause_ms, FIRST_PAUSE_MS), MAX_PAUSE_MS)
-        self._failed_ms = now_ms
+        self._failed_ms = monotonic_ms
 
-    def is_over(self, now_ms: int) -> bool:
+    def is_over(self, monotonic_ms: int) -> bool:
         """Return True if the pause is over."""
-        return has_passed(self.pause_ms, self._failed_ms, now_ms)
+        return has_passed(self.pause_ms, self._failed_ms, monotonic_ms)
 
-    def is_old(self, now_ms: int) -> bool:
+    def is_old(self, monotonic_ms: int) -> bool:
         """Return True if the last failure was so long ago that it says nothing any more."""
-        return has_passed(10 * MAX_PAUSE_MS, self._failed_ms, now_ms)
+        return has_passed(10 * MAX_PAUSE_MS, self._failed_ms, monotonic_ms)

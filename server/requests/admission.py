@@ -246,7 +246,7 @@ class Admission:
     def end_pause_when_over(self) -> bool:
         """Resume all clients if the time of a CLIENT PAUSE is over; whether it was."""
         instance = self._instance
-        if not instance.paused_until_ms or instance.now_ms < instance.paused_until_ms:
+        if not instance.paused_until_ms or instance.monotonic_ms < instance.paused_until_ms:
             return False
         instance.pause_until(0)
         self.resume_postponed()

@@ -80,6 +80,7 @@ class CommandClock(Stopwatch):
         """Begin a time slice, and a cycle if none has begun."""
         mark_ns: cython.longlong = perf_counter_ns()
         self.mark_ns = mark_ns
+        self._instance.monotonic_ms = mark_ns // 1_000_000
         self.slice_end_ns = mark_ns + self.slice_ns
         if not self._cycle_start_ns:
             self._cycle_start_ns = mark_ns

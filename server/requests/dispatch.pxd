@@ -26,6 +26,7 @@ cdef class Dispatcher(Runner):
     cdef public CommandClock clock
     cdef public Answering answering
     cdef public Instance instance
+    cdef object _readings
     cdef public ClientQueues queues
     cdef public object client_limit
     cdef public Admission admission

@@ -59,6 +59,7 @@ from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Cutter, Request
 from protocol.requests import Argv
+from server.clock import Clock
 from server.requests.admission import Admission
 from server.requests.answering import Answering
 from server.requests.client_limit import ClientLimit
@@ -86,10 +87,11 @@ INTERNAL_ERROR = b"-ERR internal error, see the server's log\r\n"
 class Dispatcher(Runner):
     """Runs requests against one instance."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, readings: Clock) -> None:
         self.clock = CommandClock(instance)
         super().__init__(self.clock)
         self.instance = instance
+        self._readings = readings  # of the system's clocks
         instance.feature(Services).runner = self
         self.queues = ClientQueues()
         self.client_limit = ClientLimit(instance)
@@ -121,11 +123,12 @@ class Dispatcher(Runner):
 
     # -- the way in ----------------------------------------------------------------------------
 
-    def start_batch(self, now_ms: int) -> None:
-        """Begin a batch of work of any kind: set the time that it sees, and its time slice."""
+    def start_batch(self) -> None:
+        """Begin a batch of work of any kind: set the times that it sees, and its time slice."""
         self.look_up_settings()
         self.has_run_handlers = True
-        self.start_input(now_ms)
+        self.start_input(self._readings.now_ms())
+        self.instance.monotonic_ms = self._readings.monotonic_ms()
 
     def start_input(self, now_ms: cython.longlong) -> None:
         """`start_batch` for bytes from a client, which runs for each read: the settings are those
@@ -155,7 +158,7 @@ class Dispatcher(Runner):
             self.answering.reject(client, command, errors.wrong_arity(command.fullname))
             return clock.mark_ns < clock.slice_end_ns
         instance = self.instance
-        client.last_interaction_ms = instance.now_ms
+        client.last_interaction_ms = instance.monotonic_ms
         if instance.limits_memory:
             self.memory_limit.check()
         if (client.gates or instance.gates) and not self.admission.admits(client, command, request):

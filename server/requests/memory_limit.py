@@ -69,7 +69,7 @@ class MemoryLimit:
     def _make_room(self, limit_bytes: int) -> None:
         instance = self._instance
         if not instance.stats.exceeded_since_ms:
-            instance.stats.exceeded_since_ms = instance.now_ms
+            instance.stats.exceeded_since_ms = instance.monotonic_ms
         allowed_us = tenacity_us(instance.config.maxmemory_eviction_tenacity)
         start_ns = perf_counter_ns()
         elapsed_us, keys, found = 0, 0, True
@@ -102,5 +102,5 @@ class MemoryLimit:
         self.is_behind = False
         self._instance.set_gate(GATE_OUT_OF_MEMORY, is_shut=False)
         if stats.exceeded_since_ms:
-            stats.eviction_exceeded_ms += self._instance.now_ms - stats.exceeded_since_ms
+            stats.eviction_exceeded_ms += self._instance.monotonic_ms - stats.exceeded_since_ms
             stats.exceeded_since_ms = 0

@@ -56,7 +56,7 @@ class Session:
             # Any byte is a sign of life, also a newline, which is no request.
             replica = client.instance.feature(ReplicaTable).replicas.get(client)
             if replica is not None:
-                replica.heard_ms = client.instance.now_ms
+                replica.heard_ms = client.instance.monotonic_ms
         if client.state != _READY:
             reader.hold(data)
         else:

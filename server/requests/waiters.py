@@ -69,8 +69,8 @@ class Waiters:
 
     def block(self, client: Client, block: Block, argv: Argv) -> None:
         """Block a client."""
-        now_ms = self._instance.now_ms
-        deadline_ms = now_ms + block.timeout_ms if block.timeout_ms else 0
+        monotonic_ms = self._instance.monotonic_ms
+        deadline_ms = monotonic_ms + block.timeout_ms if block.timeout_ms else 0
         self._blocked.block(client, block, deadline_ms, argv)
 
     def unblock(self, client: Client, reply: bytes, position: int | None = None) -> None:
@@ -149,12 +149,12 @@ class Waiters:
 
     # -- time ----------------------------------------------------------------------------------
 
-    def retry_due(self, now_ms: int) -> None:
+    def retry_due(self, monotonic_ms: int) -> None:
         """Run the commands again whose result may change with time alone.
 
         While writes are held back, those that may write are looked at again a moment later.
         """
-        for client in self._blocked.take_woken(now_ms):
+        for client in self._blocked.take_woken(monotonic_ms):
             waiting = self._blocked.clients[client]
             if self._instance.gates & HOLDING_GATES and self._may_write(waiting):
                 self._hold(client, waiting)
@@ -163,7 +163,7 @@ class Waiters:
 
     def _hold(self, client: Client, waiting: Waiting) -> None:
         """Look at a waiter again a moment later."""
-        waiting.block.wake_ms = self._instance.now_ms + HELD_MS
+        waiting.block.wake_ms = self._instance.monotonic_ms + HELD_MS
         self._blocked.wait_on(client, waiting.block)
 
     def _may_write_moving(self, waiting: Waiting) -> bool:
@@ -184,9 +184,9 @@ class Waiters:
             if type(reply) is Block:
                 self._blocked.wait_on(client, reply)
 
-    def expire(self, now_ms: int) -> None:
+    def expire(self, monotonic_ms: int) -> None:
         """Answer the clients whose timeout is over."""
-        for client in self._blocked.take_expired(now_ms):
+        for client in self._blocked.take_expired(monotonic_ms):
             timeout_reply = self._blocked.clients[client].block.timeout_reply
             assert timeout_reply is not None
             self.end(client, timeout_reply)

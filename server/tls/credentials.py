@@ -135,12 +135,12 @@ class Credentials:
         self._server, self._client, self._seen = server, client, seen
         self.certificates = list(self._described())
 
-    def reload_if_due(self, now_ms: int) -> None:
+    def reload_if_due(self, monotonic_ms: int) -> None:
         """Once in `tls-auto-reload-interval`, read the files again if one was replaced."""
         interval_s = self._config.tls_auto_reload_interval
-        if not interval_s or not self.is_needed or now_ms < self._look_at_ms:
+        if not interval_s or not self.is_needed or monotonic_ms < self._look_at_ms:
             return
-        self._look_at_ms = now_ms + 1000 * interval_s
+        self._look_at_ms = monotonic_ms + 1000 * interval_s
         seen = self._marks()
         if seen == self._seen:
             return

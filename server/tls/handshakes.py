@@ -45,7 +45,7 @@ class Handshakes:
         make_client: Callable[[], asyncio.Protocol],
         admits: Callable[[int], bool],
         log: Callable[[str, str, str], None],
-        clock_us: Callable[[], int] = clock.elapsed_us,
+        monotonic_us: Callable[[], int] = clock.monotonic_us,
         peer_name: str = "a client",
     ) -> None:
         """`admits`: whether one more is allowed beside this number of handshakes.
@@ -59,7 +59,7 @@ class Handshakes:
         self._peer_name = peer_name
         self._make_client = make_client
         self._log = log
-        self._clock_us = clock_us
+        self._monotonic_us = monotonic_us
         self._tasks: set[asyncio.Task[None]] = set()
         self._ready: deque[Callable[[], None]] = deque()  # in the order in which bytes arrived
 
@@ -106,8 +106,8 @@ class Handshakes:
         self._ready.append(go_on)
 
     def _run_some(self) -> None:
-        start_us = self._clock_us()
-        while self._ready and self._clock_us() - start_us < SLICE_US:
+        start_us = self._monotonic_us()
+        while self._ready and self._monotonic_us() - start_us < SLICE_US:
             self._ready.popleft()()
         if self._ready:
             self._loop.call_soon(self._run_some)

@@ -264,7 +264,7 @@ class MemoryRound:
 
     def cycle(self, life: Life) -> None:
         server = life.server
-        server.dispatcher.start_batch(server.now_ms)
+        server.dispatcher.start_batch()
         for name, client in life.clients.items():
             history = self.sender(name)
             if history.unanswered or self.random.random() < 0.3:

@@ -81,7 +81,6 @@ class Server:
             fatal,
             lambda: self.health_changes.append(self.state.write_error),
         )
-        self.now_ms = self.core.now_ms
         # Numbers go on where the files end: what is loaded is part of the data.
         self.last = self.first = last_number(self.files)
 
@@ -100,17 +99,17 @@ class Server:
         """A whole cycle: requests, then the file, then (after it returned) replies."""
         self.pass_time(ms)
         self.write(count)
-        self.file.flush(self.now_ms)
+        self.file.flush(self.instance.monotonic_ms)
 
     def pass_time(self, ms: int) -> None:
-        """Move the clock."""
-        self.now_ms += ms
-        self.instance.now_ms = self.now_ms
+        """Move the clocks."""
+        self.instance.now_ms += ms
+        self.instance.monotonic_ms += ms
 
     def tick(self, ms: int = 100) -> None:
         """The timer."""
         self.pass_time(ms)
-        self.file.maintain(self.now_ms)
+        self.file.maintain(self.instance.monotonic_ms)
 
     def write_base(self, path: str) -> None:
         """What a child does: a base of all that is there. Raises OSError."""

@@ -270,7 +270,7 @@ class GroupRead:
             if parts:
                 return read_reply(parts, client.resp)
             if claims:
-                wake_ms = self._wake_ms(client.instance.now_ms, streams)
+                wake_ms = self._wake_ms(client.instance, streams)
         decision = nothing_to_read(
             client, request, self.serve, on_missing_key=True, wake_ms=wake_ms
         )
@@ -424,12 +424,13 @@ class GroupRead:
             return None
         return b"".join([header, replies.array_header(turn.count), *turn.pieces])
 
-    def _wake_ms(self, now_ms: int, streams: list[Stream]) -> int:
-        """When something may be claimable, if nothing but time passes."""
-        min_idle_ms = self._request.min_idle_ms
+    def _wake_ms(self, instance: Instance, streams: list[Stream]) -> int:
+        """When something may be claimable, if nothing but time passes; monotonic time."""
+        now_ms, min_idle_ms = instance.now_ms, self._request.min_idle_ms
         assert min_idle_ms is not None
         groups = [stream.groups[self.group] for stream in streams]
-        return min(next_claimable_ms(group, now_ms, min_idle_ms) for group in groups)
+        claimable_ms = min(next_claimable_ms(group, now_ms, min_idle_ms) for group in groups)
+        return instance.monotonic_ms + (claimable_ms - now_ms)
 
     # -- history -------------------------------------------------------------------------------
 

@@ -47,16 +47,16 @@ class Bus:
         self,
         loop: asyncio.AbstractEventLoop,
         happened: Callable[[Event], None],
-        now_ms: Callable[[], int],
+        monotonic_ms: Callable[[], int],
         log: Callable[[str, str, str], None],
         credentials: Credentials,
-        clock_us: Callable[[], int] = clock.elapsed_us,
+        monotonic_us: Callable[[], int] = clock.monotonic_us,
     ) -> None:
         self._loop = loop
-        self._clock_us = clock_us
+        self._monotonic_us = monotonic_us
         self._credentials = credentials
         self.happened = happened
-        self.now_ms = now_ms
+        self.monotonic_ms = monotonic_ms
         self.log = log
         self._listeners: list[Listener] = []
         self._handshakes = Handshakes(
@@ -137,9 +137,9 @@ class Bus:
         self._ready.append(connection)
 
     def _take_some(self) -> None:
-        start_us = self._clock_us()
+        start_us = self._monotonic_us()
         try:
-            while self._ready and self._clock_us() - start_us < SLICE_US:
+            while self._ready and self._monotonic_us() - start_us < SLICE_US:
                 connection = self._ready.popleft()
                 if connection.take_frame():
                     self._ready.append(connection)
@@ -186,7 +186,7 @@ class _Connection(asyncio.Protocol):
             self._link = Link(
                 is_inbound=True,
                 is_open=True,
-                created_ms=self._bus.now_ms(),
+                created_ms=self._bus.monotonic_ms(),
                 peer_ip=peer[0] if peer else "",
                 local_ip=local[0] if local else "",
             )

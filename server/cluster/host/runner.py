@@ -71,7 +71,7 @@ class InstanceData:
         facts = replication.link
         # Bytes of a snapshot are heard as well, while the data is still the former.
         since_ms = facts.heard_ms if replication.is_link_up else facts.down_since_ms
-        return None if since_ms == UNKNOWN else max(0, self._instance.now_ms - since_ms)
+        return None if since_ms == UNKNOWN else max(0, self._instance.monotonic_ms - since_ms)
 
     def keys_in_slot(self, slot: int) -> int:
         """The number of keys in a slot."""
@@ -221,10 +221,14 @@ class ClusterRunner:
             InstanceData(instance),
             random.SystemRandom(),
             file.read(),
-            instance.now_ms,
+            instance.monotonic_ms,
         )
         self._bus = Bus(
-            loop, self._happened, lambda: instance.now_ms, instance.host.log_bounded, credentials
+            loop,
+            self._happened,
+            lambda: instance.monotonic_ms,
+            instance.host.log_bounded,
+            credentials,
         )
         self._mode = instance.feature(ClusterMode)
         instance.databases[0].slots = SlotIndex()
@@ -284,18 +288,20 @@ class ClusterRunner:
             return
         self._loop.call_later(TICK_SECONDS, self._tick)
         self._happened(Tick())
-        if self._paused_until_ms and self._instance.now_ms >= self._paused_until_ms:
+        if self._paused_until_ms and self._instance.monotonic_ms >= self._paused_until_ms:
             self._resume_writes()
 
     def _happened(self, event: Event) -> None:
         if not self._is_stopped:
             self._begin_event()
-            self._carry_out(self.core.step(event, self._instance.now_ms))
+            instance, state = self._instance, self.core.state
+            state.unix_offset_ms = instance.now_ms - instance.monotonic_ms
+            self._carry_out(self.core.step(event, instance.monotonic_ms))
             self._wake()
 
     def flush(self) -> None:
         """Carry out what commands have changed: a step of the cycle, before replies leave."""
-        self._carry_out(self.core.take_actions(self._instance.now_ms))
+        self._carry_out(self.core.take_actions(self._instance.monotonic_ms))
 
     # -- actions -------------------------------------------------------------------------------
 

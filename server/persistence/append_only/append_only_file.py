@@ -170,23 +170,23 @@ class AppendOnlyFile:
         """True if a sync has failed for data that no later base replaces."""
         return self._writer.wants_rewrite
 
-    def flush(self, now_ms: int, *, force: bool = False) -> None:
+    def flush(self, monotonic_ms: int, *, force: bool = False) -> None:
         """A step of the cycle, before any reply leaves: see `AppendOnlyWriter.flush`."""
-        self._writer.flush(now_ms, force)
+        self._writer.flush(monotonic_ms, force)
 
-    def maintain(self, now_ms: int) -> None:
+    def maintain(self, monotonic_ms: int) -> None:
         """Called from the tick: tries again what failed before.
 
         History files that are gone leave the manifest after the file was switched off, too: the
         next start would take them for leftovers.
         """
-        self._writer.flush(now_ms)
+        self._writer.flush(monotonic_ms)
         try:
             if self.phase is Phase.ON:
                 self.directory.repair()
             self.directory.forget_removed()
         except OSError as error:
-            self._writer.log_error(f"Error writing the AOF manifest: {reason(error)}", now_ms)
+            self._writer.log_error(f"Error writing the AOF manifest: {reason(error)}", monotonic_ms)
 
     # -- rewriting -----------------------------------------------------------------------------
 

@@ -73,7 +73,7 @@ class Rewrites:
         self._log("notice", f"Background append only file rewriting started by pid {pid}")
         state.rewrites += 1
         state.rewrite_in_progress = True
-        state.rewrite_started_ms = self._instance.now_ms
+        state.rewrite_started_ms = self._instance.monotonic_ms
         return True
 
     def _run(self, child: Child) -> None:
@@ -96,7 +96,7 @@ class Rewrites:
         """The child has ended: put its base in force, or keep the old files."""
         file, state = self._file, self._state
         state.rewrite_in_progress = False
-        state.rewrite_duration_s = (self._instance.now_ms - state.rewrite_started_ms) // 1000
+        state.rewrite_duration_s = (self._instance.monotonic_ms - state.rewrite_started_ms) // 1000
         state.rewrite_copied_bytes = ending.progress.copied_bytes
         path = file.temporary_base_path
         if ending.succeeded:
@@ -221,14 +221,14 @@ class Rewrites:
         if self._state.rewrite_failures < UNLIMITED_FAILURES:
             self._delay_min, self._limited_since_ms = 0, None
             return False
-        now_ms = self._instance.now_ms
+        monotonic_ms = self._instance.monotonic_ms
         if self._limited_since_ms is not None:
-            if not has_passed(self._delay_min * 60_000, self._limited_since_ms, now_ms):
+            if not has_passed(self._delay_min * 60_000, self._limited_since_ms, monotonic_ms):
                 return True
             self._limited_since_ms = None
             return False
         self._delay_min = min(self._delay_min * 2 or 1, MAX_DELAY_MIN)
-        self._limited_since_ms = now_ms
+        self._limited_since_ms = monotonic_ms
         self._log(
             "warning",
             "Background AOF rewrite has repeatedly failed and triggered the limit, will retry in "

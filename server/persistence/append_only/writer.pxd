@@ -34,9 +34,9 @@ cdef class AppendOnlyWriter:
     cdef str _sync_error
     cdef object _error_logged_ms
 
-    cpdef flush(self, long long now_ms, bint force=*)
-    cdef bint _must_postpone(self, long long now_ms)
+    cpdef flush(self, long long monotonic_ms, bint force=*)
+    cdef bint _must_postpone(self, long long monotonic_ms)
     cdef _write(self, object file)
-    cdef _sync_when_due(self, long long now_ms)
+    cdef _sync_when_due(self, long long monotonic_ms)
     cdef _update_figures(self)
     cdef _count_postponed(self)

@@ -94,18 +94,18 @@ class AppendOnlyWriter:
     def begin(self, file: File, file_bytes: int, earlier_bytes: int) -> None:
         """Append to this file, after its `file_bytes`, which are synced."""
         assert self._file is None
-        self._last_sync_ms = self._instance.now_ms
+        self._last_sync_ms = self._instance.monotonic_ms
         self.earlier_bytes = earlier_bytes
         self._go_on_in(file, file_bytes)
 
     def write_out(self) -> None:
         """Write the buffer, before another file is begun. Raises OSError."""
         self._propagation.hand_over()
-        now_ms = self._instance.now_ms
+        monotonic_ms = self._instance.monotonic_ms
         if self._config.appendfsync == "always":
-            self._flush_always(now_ms)
+            self._flush_always(monotonic_ms)
             return
-        error = self._try_to_write(now_ms)
+        error = self._try_to_write(monotonic_ms)
         if error is not None:
             raise error
 
@@ -117,7 +117,7 @@ class AppendOnlyWriter:
         old = self._file
         assert old is not None and not self._buffer
         if self._has_unsynced or self._syncs:
-            self._submit_sync(_sync_and_close(old), self._instance.now_ms)
+            self._submit_sync(_sync_and_close(old), self._instance.monotonic_ms)
         else:
             old.close()
         self.earlier_bytes += self.file_bytes
@@ -138,12 +138,12 @@ class AppendOnlyWriter:
         self._write(self._file)
         self._file.sync()
         self._has_unsynced = False
-        self._last_sync_ms = self._instance.now_ms
+        self._last_sync_ms = self._instance.monotonic_ms
         self._set_errors("", "")
 
     def sync(self) -> None:
         """`bring_to_disk`, after the syncs in the background; counts what is synced then."""
-        self._wait_for_syncs(self._instance.now_ms)
+        self._wait_for_syncs(self._instance.monotonic_ms)
         self.bring_to_disk()
         self._count_synced(self._propagation.units)
 
@@ -196,14 +196,14 @@ class AppendOnlyWriter:
 
     # -- flushing ------------------------------------------------------------------------------
 
-    def flush(self, now_ms: cython.longlong, force: bool = False) -> None:
+    def flush(self, monotonic_ms: cython.longlong, force: bool = False) -> None:
         """Write and sync according to `appendfsync`; see the module. Does not raise OSError.
 
         `force`: write at once, even if a running sync may block the write (DEBUG LOADAOF).
         """
         self._propagation.hand_over()
         if self._syncs:
-            self._reap(now_ms)
+            self._reap(monotonic_ms)
         if not self._buffer and not self._has_unsynced:
             units = self._propagation.units
             if self.keeps_its_word and self.synced_units != units and not self._syncs:
@@ -211,24 +211,24 @@ class AppendOnlyWriter:
             return
         assert self._file is not None
         if not self.keeps_its_word:
-            self._try_to_write(now_ms)
+            self._try_to_write(monotonic_ms)
         elif self._config.appendfsync == "always":
-            self._flush_always(now_ms)
+            self._flush_always(monotonic_ms)
         else:
             if self._buffer:
-                if force or not self._must_postpone(now_ms):
-                    self._try_to_write(now_ms)
+                if force or not self._must_postpone(monotonic_ms):
+                    self._try_to_write(monotonic_ms)
                 else:
                     self._count_postponed()
             if self._config.appendfsync == "everysec":
-                self._sync_when_due(now_ms)
+                self._sync_when_due(monotonic_ms)
             elif self._sync_error:
                 self._set_errors(self._write_error, "")  # the policy needs no syncs any more
 
-    def _flush_always(self, now_ms: int) -> None:
+    def _flush_always(self, monotonic_ms: int) -> None:
         assert self._file is not None
         if self._syncs:
-            self._wait_for_syncs(now_ms)  # the policy was another one until now
+            self._wait_for_syncs(monotonic_ms)  # the policy was another one until now
         if self._buffer:
             try:
                 self._write(self._file)
@@ -247,12 +247,12 @@ class AppendOnlyWriter:
                 f"{reason(error)}. Exiting..."
             )
         self._has_unsynced = False
-        self._last_sync_ms = now_ms
+        self._last_sync_ms = monotonic_ms
         self._set_errors("", "")
         self._count_synced(self._propagation.units)
 
     @cython.cfunc
-    def _must_postpone(self, now_ms: cython.longlong) -> bool:
+    def _must_postpone(self, monotonic_ms: cython.longlong) -> bool:
         """Return True to wait for a running sync, because a write could block until it is done.
 
         Waiting also keeps a file from reaching the disk before the previous one.
@@ -261,8 +261,8 @@ class AppendOnlyWriter:
             self._postponed_since_ms = None
             return False
         if self._postponed_since_ms is None:
-            self._postponed_since_ms = now_ms
-        if not has_passed(MAX_POSTPONED_MS, self._postponed_since_ms, now_ms):
+            self._postponed_since_ms = monotonic_ms
+        if not has_passed(MAX_POSTPONED_MS, self._postponed_since_ms, monotonic_ms):
             return True
         self._state.delayed_syncs += 1
         self._instance.host.log(
@@ -273,13 +273,13 @@ class AppendOnlyWriter:
         self._postponed_since_ms = None
         return False
 
-    def _try_to_write(self, now_ms: cython.longlong) -> OSError | None:
+    def _try_to_write(self, monotonic_ms: cython.longlong) -> OSError | None:
         """Write the buffer; an error is logged and returned."""
         assert self._file is not None
         try:
             self._write(self._file)
         except OSError as error:
-            self.log_error(f"Error writing to the AOF file: {reason(error)}", now_ms)
+            self.log_error(f"Error writing to the AOF file: {reason(error)}", monotonic_ms)
             self._set_errors(reason(error), self._sync_error)
             return error
         if self._write_error:
@@ -335,27 +335,27 @@ class AppendOnlyWriter:
         )
 
     @cython.cfunc
-    def _sync_when_due(self, now_ms: cython.longlong) -> None:
-        is_due = not 0 <= now_ms - self._last_sync_ms < _SYNC_INTERVAL_MS  # as `has_passed`
+    def _sync_when_due(self, monotonic_ms: cython.longlong) -> None:
+        is_due = monotonic_ms - self._last_sync_ms >= _SYNC_INTERVAL_MS
         if is_due and self._has_unsynced and not self._syncs and not self._syncing_is_off():
             assert self._file is not None
-            self._submit_sync(self._file.sync, now_ms)
+            self._submit_sync(self._file.sync, monotonic_ms)
 
-    def _submit_sync(self, work: Callable[[], None], now_ms: int) -> None:
+    def _submit_sync(self, work: Callable[[], None], monotonic_ms: int) -> None:
         # If the buffer is not empty, only the units counted before it are in the file.
         units = 0 if self._buffer else self._propagation.units
         sync = _Sync(work, units, self._rotations)
         self._syncs.append(sync)
         self._has_unsynced = False
-        self._last_sync_ms = now_ms
+        self._last_sync_ms = monotonic_ms
         self._state.pending_syncs = len(self._syncs)
         self._syncer.submit(sync)
 
-    def _wait_for_syncs(self, now_ms: int) -> None:
+    def _wait_for_syncs(self, monotonic_ms: int) -> None:
         self._syncer.wait()
-        self._reap(now_ms)
+        self._reap(monotonic_ms)
 
-    def _reap(self, now_ms: int) -> None:
+    def _reap(self, monotonic_ms: int) -> None:
         """Handle the results of background syncs."""
         while self._syncs and self._syncs[0].done:
             sync = self._syncs.pop(0)
@@ -369,7 +369,7 @@ class AppendOnlyWriter:
                 continue
             self._damaged_until_rotation = sync.rotation
             self._has_unsynced = True  # so that it is tried again
-            self.log_error(f"Fail to fsync the AOF file: {reason(sync.error)}", now_ms)
+            self.log_error(f"Fail to fsync the AOF file: {reason(sync.error)}", monotonic_ms)
             self._set_errors(self._write_error, reason(sync.error))
         self._state.pending_syncs = len(self._syncs)
 
@@ -402,11 +402,11 @@ class AppendOnlyWriter:
             self._state.write_error = error
             self._on_health()
 
-    def log_error(self, message: str, now_ms: int) -> None:
+    def log_error(self, message: str, monotonic_ms: int) -> None:
         """Log an error, at most every ERROR_LOG_INTERVAL_MS: a bad disk fails repeatedly."""
         logged_ms = self._error_logged_ms
-        if logged_ms is None or has_passed(ERROR_LOG_INTERVAL_MS, logged_ms, now_ms):
-            self._error_logged_ms = now_ms
+        if logged_ms is None or has_passed(ERROR_LOG_INTERVAL_MS, logged_ms, monotonic_ms):
+            self._error_logged_ms = monotonic_ms
             self._instance.host.log("warning", message)
 
     @cython.cfunc

@@ -88,7 +88,7 @@ class Loader:
         self._instance = instance
         self._files = files
         self._log = instance.host.log
-        self._clock_us = instance.host.clock_us
+        self._monotonic_us = instance.host.monotonic_us
         self._state = instance.persistence
         self._loaded_bytes = 0  # of the files before the current one
         self._slice_us = self._progress_us = self._started_us = 0  # when each began
@@ -210,11 +210,12 @@ class Loader:
 
     def _load_all(self, sources: list[Source], *, is_append_only: bool) -> Iterator[None]:
         state = self._state
-        now_us = self._clock_us()
-        self._slice_us = self._progress_us = self._started_us = now_us
+        at_us = self._monotonic_us()
+        self._slice_us = self._progress_us = self._started_us = at_us
         self._slice_at = 0
         self._interval_bytes = self._instance.config.loading_process_events_interval_bytes
-        state.loading_started_ms = now_us // 1000
+        state.loading_started_ms = self._instance.host.clock_us() // 1000
+        state.loading_since_ms = at_us // 1000
         state.loading_total_bytes = sum(source.size for source in sources)
         state.loading_loaded_bytes = 0
         state.loaded_keys = state.expired_keys_on_load = state.skipped_keys_on_load = 0
@@ -229,7 +230,7 @@ class Loader:
 
     def _load(self, source: Source, is_append_only: bool) -> Iterator[None]:
         """Load one file."""
-        started_us = self._clock_us()
+        started_us = self._monotonic_us()
         buffer = self._files.buffer(source.path)
         position = 0
         if not is_append_only or begins_snapshot(buffer):
@@ -239,23 +240,23 @@ class Loader:
         if is_append_only:
             yield from self._load_requests(source, buffer, position)
         if is_append_only and source.size:
-            seconds = (self._clock_us() - started_us) / 1e6
+            seconds = (self._monotonic_us() - started_us) / 1e6
             what = f"{source.kind} file {source.name}"
             self._log("notice", f"DB loaded from {what}: {seconds:.3f} seconds")
 
     def _pause(self, position: int) -> Iterator[None]:
         """Yield if the time slice is over. `position`: up to where the file is read."""
-        now_us = self._clock_us()
+        at_us = self._monotonic_us()
         state = self._state
         begin, state.loading_loaded_bytes = self._slice_at, self._loaded_bytes + position
         is_short = state.loading_loaded_bytes - begin < self._interval_bytes
-        if is_short and 0 <= now_us - self._slice_us < SLICE_US:  # below 0: the clock was set back
+        if is_short and at_us - self._slice_us < SLICE_US:
             return
-        if not 0 <= now_us - self._progress_us < PROGRESS_US:
-            self._progress_us = now_us
-            self._log("notice", self._progress(now_us))
+        if at_us - self._progress_us >= PROGRESS_US:
+            self._progress_us = at_us
+            self._log("notice", self._progress(at_us))
         yield
-        self._slice_us, self._slice_at = self._clock_us(), state.loading_loaded_bytes
+        self._slice_us, self._slice_at = self._monotonic_us(), state.loading_loaded_bytes
 
     def _delay(self, keys: int) -> Iterator[None]:
         """Wait as `key-load-delay` says, in parts between which clients are served."""
@@ -266,16 +267,16 @@ class Loader:
             left_us -= SLICE_US
             yield
 
-    def _progress(self, now_us: int) -> str:
+    def _progress(self, at_us: int) -> str:
         loaded, total = self._state.loading_loaded_bytes, self._state.loading_total_bytes
-        left_s = (now_us - self._started_us) / 1e6 * (total - loaded) / max(1, loaded)
+        left_s = (at_us - self._started_us) / 1e6 * (total - loaded) / max(1, loaded)
         return (
             f"Loading: {100 * loaded / total:.0f}% ({loaded / _MEBIBYTE:.1f} of"
             f" {total / _MEBIBYTE:.1f} MB), about {left_s:.0f} seconds left"
         )
 
     def _seconds(self) -> str:
-        return f"{(self._clock_us() - self._started_us) / 1e6:.3f}"
+        return f"{(self._monotonic_us() - self._started_us) / 1e6:.3f}"
 
     def _loaded_so_far(self) -> str:
         """For error messages: what was loaded before the damage."""
@@ -292,7 +293,7 @@ class Loader:
     ) -> Generator[None, None, int]:
         """Load a snapshot; returns where it ends."""
         config, state = self._instance.config, self._state
-        now_ms = self._clock_us() // 1000
+        now_ms = self._instance.host.clock_us() // 1000
         loaded = 0
         try:
             reader = SnapshotReader(

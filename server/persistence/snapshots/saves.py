@@ -90,7 +90,7 @@ class Snapshots:
         """Start a child that writes one. False, with a line in the log, if that fails."""
         instance, state = self._instance, self._state
         state.saves += 1
-        state.last_save_attempt_ms = instance.now_ms
+        state.last_save_attempt_ms = instance.monotonic_ms
         try:
             pid = start_child(instance, self._children, self._run)
         except OSError as error:
@@ -100,7 +100,7 @@ class Snapshots:
         self._log("notice", f"Background saving started by pid {pid}")
         self._dirty_at_start = instance.dirty
         state.save_in_progress = True
-        state.save_started_ms = instance.now_ms
+        state.save_started_ms = instance.monotonic_ms
         return True
 
     def _run(self, child: Child) -> None:
@@ -116,7 +116,7 @@ class Snapshots:
         """Handle the end of the child."""
         state = self._state
         state.save_in_progress = False
-        state.save_duration_s = (self._instance.now_ms - state.save_started_ms) // 1000
+        state.save_duration_s = (self._instance.monotonic_ms - state.save_started_ms) // 1000
         state.save_copied_bytes = ending.progress.copied_bytes
         if ending.succeeded:
             self._log("notice", "DB saved on disk")
@@ -140,6 +140,7 @@ class Snapshots:
 
     def _note_success(self) -> None:
         self._state.last_save_ms = self._instance.host.clock_us() // 1000
+        self._state.saved_ms = self._instance.host.monotonic_us() // 1000
         self._state.save_succeeded = True
         self._state.save_failures = 0
 
@@ -153,7 +154,7 @@ class Snapshots:
         """Start if a save point is reached; returns whether a child runs now."""
         instance, state = self._instance, self._state
         for point in self._config.save:
-            is_time = self._has_passed(state.last_save_ms, point.seconds)
+            is_time = self._has_passed(state.saved_ms, point.seconds)
             if instance.dirty >= point.changes and is_time and self._may_retry():
                 self._log(
                     "notice", f"{point.changes} changes in {point.seconds} seconds. Saving..."
@@ -172,7 +173,7 @@ class Snapshots:
 
     def _has_passed(self, since_ms: int, seconds: int) -> bool:
         """Return True if more than `seconds` have passed, in whole seconds as in Redis."""
-        return has_passed(seconds + 1, since_ms // 1000, self._instance.now_ms // 1000)
+        return has_passed(seconds + 1, since_ms // 1000, self._instance.monotonic_ms // 1000)
 
     # -- help ----------------------------------------------------------------------------------
 

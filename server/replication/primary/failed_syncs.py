@@ -47,19 +47,21 @@ class FailedSyncs:
     def may_begin(self, replica: Replica) -> bool:
         """Return False while the replica pauses after a failure."""
         backoff = self._failed.get(replica.name)
-        return backoff is None or backoff.is_over(self._instance.now_ms)
+        return backoff is None or backoff.is_over(self._instance.monotonic_ms)
 
     def refresh(self) -> None:
         """Note the replicas that have left before they had caught up."""
-        now_ms = self._instance.now_ms
+        monotonic_ms = self._instance.monotonic_ms
         for replica in [replica for replica in self._running if replica.client.closed]:
             has_loaded = self._running.pop(replica) != UNKNOWN
             if replica.name not in self._failed:
                 self._failed[replica.name] = Backoff()
             backoff = self._failed[replica.name]
-            backoff.fail(now_ms)
+            backoff.fail(monotonic_ms)
             self._log(replica, backoff, self._reason(replica, has_loaded))
-        for name in [name for name, backoff in self._failed.items() if backoff.is_old(now_ms)]:
+        for name in [
+            name for name, backoff in self._failed.items() if backoff.is_old(monotonic_ms)
+        ]:
             del self._failed[name]
 
     def _log(self, replica: Replica, backoff: Backoff, reason: str) -> None:

@@ -49,7 +49,7 @@ class Failover:
     def start(self, target: tuple[str, int] | None, timeout_ms: int, *, force: bool) -> None:
         """Hold writes back, and wait for the replica."""
         self._target = target
-        self._until_ms = self._instance.now_ms + timeout_ms if timeout_ms else 0
+        self._until_ms = self._instance.monotonic_ms + timeout_ms if timeout_ms else 0
         self._is_forced = force
         self._state.failover = WAITING
         self._instance.set_gate(GATE_FAILOVER, is_shut=True)
@@ -78,7 +78,7 @@ class Failover:
             host, port = ready
             self._log(f"Failover target {host}:{port} is synced, failing over.")
             self._hand_over(host, port)
-        elif self._until_ms and self._instance.now_ms >= self._until_ms:
+        elif self._until_ms and self._instance.monotonic_ms >= self._until_ms:
             if self._is_forced and self._target is not None:
                 host, port = self._target
                 self._log(f"FAILOVER to {host}:{port} time out exceeded, failing over.")

@@ -102,7 +102,7 @@ class Replicas:
         self._table = instance.feature(ReplicaTable)
         self._feed = feed
         self._transfers = transfers
-        self._pinged_ms = instance.now_ms
+        self._pinged_ms = instance.monotonic_ms
         self._counted_ms = 0
         self._alone_since_ms = UNKNOWN  # there is a backlog, and no replica
 
@@ -154,7 +154,7 @@ class Replicas:
     def _attach(self, client: Client) -> Replica:
         replica = self._table.announced_by(client)
         replica.phase = ReplicaPhase.WAIT_SNAPSHOT
-        replica.heard_ms = self._instance.now_ms
+        replica.heard_ms = self._instance.monotonic_ms
         self._log(f"Replica {replica.name} asks for synchronization")
         client.gates |= GATE_REPLICA
         client.connection.set_delay(is_allowed=self._config.repl_disable_tcp_nodelay)
@@ -240,28 +240,28 @@ class Replicas:
 
     def tick(self) -> None:
         """Called several times a second."""
-        now_ms = self._instance.now_ms
+        monotonic_ms = self._instance.monotonic_ms
         if self._table.replicas:
             self._ping_when_due()
             self._drop_silent()
         self._forget_history_when_alone()
-        if has_passed(1000, self._counted_ms, now_ms):
-            self._counted_ms = now_ms
+        if has_passed(1000, self._counted_ms, monotonic_ms):
+            self._counted_ms = monotonic_ms
             self._count_good()
 
     def _ping_when_due(self) -> None:
-        state, now_ms = self._state, self._instance.now_ms
+        state, monotonic_ms = self._state, self._instance.monotonic_ms
         period_ms = self._config.repl_ping_replica_period * 1000
-        if not has_passed(period_ms, self._pinged_ms, now_ms):
+        if not has_passed(period_ms, self._pinged_ms, monotonic_ms):
             return
-        self._pinged_ms = now_ms
+        self._pinged_ms = monotonic_ms
         if state.is_feeding and state.failover == "no-failover":
             self._feed.ping()
 
     def _drop_silent(self) -> None:
         timeout_ms = self._config.repl_timeout * 1000
         for replica in self._table.online:
-            is_silent = has_passed(timeout_ms, replica.heard_ms, self._instance.now_ms)
+            is_silent = has_passed(timeout_ms, replica.heard_ms, self._instance.monotonic_ms)
             if is_silent and replica.knows_offsets:
                 self._log(
                     f"Disconnecting timedout replica (streaming sync): {replica.name}", "warning"
@@ -270,12 +270,16 @@ class Replicas:
 
     def _forget_history_when_alone(self) -> None:
         """Drop the backlog and the history after `repl-backlog-ttl` seconds without replicas."""
-        state, now_ms, ttl_s = self._state, self._instance.now_ms, self._config.repl_backlog_ttl
+        state, monotonic_ms, ttl_s = (
+            self._state,
+            self._instance.monotonic_ms,
+            self._config.repl_backlog_ttl,
+        )
         if state.is_replica or self._table.replicas or self._feed.backlog is None:
             self._alone_since_ms = UNKNOWN
         elif self._alone_since_ms == UNKNOWN:
-            self._alone_since_ms = now_ms
-        elif ttl_s and has_passed(ttl_s * 1000, self._alone_since_ms, now_ms):
+            self._alone_since_ms = monotonic_ms
+        elif ttl_s and has_passed(ttl_s * 1000, self._alone_since_ms, monotonic_ms):
             self._feed.drop_backlog()
             state.replication_id = self._instance.host.random_hex(40)
             state.second_id, state.second_offset = NO_ID, UNKNOWN
@@ -290,7 +294,8 @@ class Replicas:
         instance, state, config = self._instance, self._state, self._config
         lag_ms = config.min_replicas_max_lag * 1000
         state.good_replicas = sum(
-            instance.now_ms - replica.heard_ms < lag_ms + 1000 for replica in self._table.online
+            instance.monotonic_ms - replica.heard_ms < lag_ms + 1000
+            for replica in self._table.online
         )
         is_asked = bool(config.min_replicas_to_write and config.min_replicas_max_lag)
         are_few = state.good_replicas < config.min_replicas_to_write

@@ -102,7 +102,7 @@ class Transfers:
     def request(self, replica: Replica) -> None:
         """A replica needs a snapshot: it shares the current one if it can, else waits."""
         replica.phase = ReplicaPhase.WAIT_SNAPSHOT
-        replica.waits_since_ms = self._instance.now_ms
+        replica.waits_since_ms = self._instance.monotonic_ms
         self._state.full_syncs += 1
         run = self._run
         self._failed_syncs.refresh()
@@ -166,7 +166,7 @@ class Transfers:
         if (
             at_once
             or not delay_s
-            or has_passed(delay_s * 1000, waited_since_ms, self._instance.now_ms)
+            or has_passed(delay_s * 1000, waited_since_ms, self._instance.monotonic_ms)
             or 0 < most <= len(plan.replicas)
         ):
             self._start(plan)
@@ -175,7 +175,7 @@ class Transfers:
 
     def _start(self, plan: _Plan) -> None:
         self._feed.flush()  # earlier bytes are in the snapshot, and need not be held
-        run = _Run(plan.replicas, self._state.offset, progress_ms=self._instance.now_ms)
+        run = _Run(plan.replicas, self._state.offset, progress_ms=self._instance.monotonic_ms)
         target = "replicas sockets" if plan.is_diskless else "disk"
         self._log("notice", f"Starting BGSAVE for SYNC with target: {target}")
         try:
@@ -277,7 +277,7 @@ class Transfers:
             )
             self._hear_of_child(run)
             return
-        run.progress_ms = self._instance.now_ms
+        run.progress_ms = self._instance.monotonic_ms
         for replica in _alive(run.replicas):
             self._send(replica, data)
         if self._is_full(run):
@@ -304,7 +304,7 @@ class Transfers:
         """Send more, if replicas have read what was sent."""
         run = self._run
         if run is not None and run.pipe is not None and not run.is_read and not self._is_full(run):
-            run.progress_ms = self._instance.now_ms
+            run.progress_ms = self._instance.monotonic_ms
             run.is_paused = False
             run.pipe.resume()
         for sending in list(self._sendings):
@@ -392,7 +392,7 @@ class Transfers:
         """The whole snapshot is sent."""
         instance = self._instance
         replica.phase = ReplicaPhase.ONLINE
-        replica.heard_ms = instance.now_ms
+        replica.heard_ms = instance.monotonic_ms
         if not replica.knows_offsets:
             self._failed_syncs.succeed(replica)  # it never acknowledges
         if replica.wants_snapshot_only:
@@ -423,9 +423,9 @@ class Transfers:
 
     def tick(self) -> None:
         """Called several times a second."""
-        now_ms = self._instance.now_ms
-        if has_passed(NEWLINE_MS, self._newline_ms, now_ms):
-            self._newline_ms = now_ms
+        monotonic_ms = self._instance.monotonic_ms
+        if has_passed(NEWLINE_MS, self._newline_ms, monotonic_ms):
+            self._newline_ms = monotonic_ms
             self._keep_waiting_alive()
         self._drop_slow()
         self._failed_syncs.refresh()
@@ -461,7 +461,7 @@ class Transfers:
         instance = self._instance
         if not self._is_full(run):
             return
-        if has_passed(self._config.repl_timeout * 1000, run.progress_ms, instance.now_ms):
+        if has_passed(self._config.repl_timeout * 1000, run.progress_ms, instance.monotonic_ms):
             slowest = max(
                 _alive(run.replicas),
                 key=lambda replica: replica.client.connection.unsent_bytes(),

@@ -83,7 +83,7 @@ class Installation:
 
     def _load(self, databases: list[Database]) -> Iterator[None]:
         instance = self._instance
-        clock_us = instance.host.clock_us
+        monotonic_us = instance.host.monotonic_us
         try:
             reader = SnapshotReader(
                 self._content(),
@@ -94,12 +94,12 @@ class Installation:
             restore = SnapshotRestore(
                 instance, reader, now_ms=instance.now_ms, keeps_expired=True, databases=databases
             )
-            until_us = clock_us() + SLICE_US
+            until_us = monotonic_us() + SLICE_US
             for position in restore.steps():
                 instance.persistence.loading_loaded_bytes = position
-                if not until_us - SLICE_US <= clock_us() < until_us:
+                if monotonic_us() >= until_us:
                     yield
-                    until_us = clock_us() + SLICE_US
+                    until_us = monotonic_us() + SLICE_US
         except OSError as error:
             raise InstallationFailed(str(error)) from error
         except (CorruptSnapshot, UnsupportedValue, UnfitContent) as error:

@@ -124,7 +124,7 @@ class Link:
         self._full_syncs = Backoff()
         self._approach = "Connecting to MASTER {}"
         if self._facts.down_since_ms == UNKNOWN and self._facts.up_since_ms != UNKNOWN:
-            self._facts.down_since_ms = self._instance.now_ms
+            self._facts.down_since_ms = self._instance.monotonic_ms
         self._connect()
 
     def stop(self) -> None:
@@ -150,7 +150,7 @@ class Link:
         self._count_failure(phase, is_broken)
         self._disconnect()
         self._set_phase(LinkPhase.CONNECT)
-        self._dropped_ms = self._instance.now_ms
+        self._dropped_ms = self._instance.monotonic_ms
         if self.failover:
             self.failover = False
             self.refused(reason)
@@ -162,12 +162,12 @@ class Link:
 
         It has succeeded once the link was up for as long as the longest pause.
         """
-        facts, failed, now_ms = self._facts, self._full_syncs, self._instance.now_ms
+        facts, failed, monotonic_ms = self._facts, self._full_syncs, self._instance.monotonic_ms
         is_up = phase is LinkPhase.CONNECTED
-        if is_up and has_passed(MAX_PAUSE_MS, facts.up_since_ms, now_ms):
+        if is_up and has_passed(MAX_PAUSE_MS, facts.up_since_ms, monotonic_ms):
             failed = self._full_syncs = Backoff()
         if phase is LinkPhase.SYNC or is_broken:
-            failed.fail(now_ms)
+            failed.fail(monotonic_ms)
             self._pause_ms = failed.pause_ms
             if failed.failures > 1:
                 self._log(
@@ -192,10 +192,10 @@ class Link:
         following = self._following
         if following is not None:
             self._instance.feature(Clients).forget(following.client)
-        now_ms, facts = self._instance.now_ms, self._facts
+        monotonic_ms, facts = self._instance.monotonic_ms, self._facts
         facts.is_transferring = facts.is_installing = False
         if facts.phase is LinkPhase.CONNECTED:
-            facts.down_since_ms = now_ms
+            facts.down_since_ms = monotonic_ms
         self._begin_again()
 
     def _set_phase(self, phase: LinkPhase) -> None:
@@ -209,7 +209,7 @@ class Link:
         assert address is not None
         self._log("notice", self._approach.format(f"{address[0]}:{address[1]}"))
         self._log("notice", "MASTER <-> REPLICA sync started")
-        self._heard_ms = self._instance.now_ms
+        self._heard_ms = self._instance.monotonic_ms
         self._facts.attempts += 1
         self._facts.total_attempts += 1
         self._set_phase(LinkPhase.CONNECTING)
@@ -218,7 +218,7 @@ class Link:
     def connected(self, address: bytes, local_address: bytes, descriptor: int) -> None:
         """Begin the handshake on the open connection."""
         self._addresses = address, local_address, descriptor
-        self._heard_ms = self._instance.now_ms
+        self._heard_ms = self._instance.monotonic_ms
         self._set_phase(LinkPhase.HANDSHAKE)
         self._log("notice", "Non blocking connect for SYNC fired the event.")
         self._ask([b"PING"], self._after_ping)
@@ -247,7 +247,7 @@ class Link:
 
     def received(self, data: bytes) -> None:
         """Take replies to the handshake, the snapshot, or the stream."""
-        self._heard_ms = self._facts.heard_ms = self._instance.now_ms
+        self._heard_ms = self._facts.heard_ms = self._instance.monotonic_ms
         try:
             if self._facts.phase is LinkPhase.HANDSHAKE:
                 data = self._take_lines(data)
@@ -425,7 +425,7 @@ class Link:
             self._log("notice", f"MASTER <-> REPLICA sync: receiving {what} {where}")
         facts.snapshot_bytes = reception.expected_bytes
         facts.snapshot_bytes_read = reception.received_bytes
-        facts.snapshot_heard_ms = self._instance.now_ms
+        facts.snapshot_heard_ms = self._instance.monotonic_ms
         if reception.is_complete:
             self._reception = None
             self._install(reception)
@@ -438,6 +438,7 @@ class Link:
             self._instance.set_loading(True)
         state = self._instance.persistence
         state.loading_started_ms = self._instance.now_ms
+        state.loading_since_ms = self._instance.monotonic_ms
         state.loading_total_bytes = reception.received_bytes
         self._log("notice", "MASTER <-> REPLICA sync: Loading DB in memory")
         installation = Installation(self._instance, reception.content)
@@ -520,7 +521,7 @@ class Link:
     # -- the stream ----------------------------------------------------------------------------
 
     def _begin_following(self, stream_db: int) -> None:
-        instance, facts, now_ms = self._instance, self._facts, self._instance.now_ms
+        instance, facts, monotonic_ms = self._instance, self._facts, self._instance.monotonic_ms
         client = instance.feature(Clients).new()
         client.connection = transport = LinkTransport(self)
         client.address, transport.local_address, transport.fd = self._addresses
@@ -531,8 +532,8 @@ class Link:
         self._owed_offset = UNKNOWN
         facts.received_offset = self._state.offset
         if facts.down_since_ms != UNKNOWN:
-            facts.down_total_ms += now_ms - facts.down_since_ms
-        facts.up_since_ms, facts.down_since_ms = now_ms, UNKNOWN
+            facts.down_total_ms += monotonic_ms - facts.down_since_ms
+        facts.up_since_ms, facts.down_since_ms = monotonic_ms, UNKNOWN
         facts.is_transferring = facts.is_installing = False
         facts.attempts = 0
         self.can_resume = self._knows_offsets
@@ -561,7 +562,7 @@ class Link:
         """Send this server's offset to the primary."""
         if self._following is None or not self._knows_offsets:
             return
-        self._sent_ms = self._instance.now_ms
+        self._sent_ms = self._instance.monotonic_ms
         words = [b"REPLCONF", b"ACK", b"%d" % self._state.offset]
         if self._config.appendonly and self._facts.synced_offset != UNKNOWN:
             words += [b"FACK", b"%d" % self._facts.synced_offset]
@@ -621,23 +622,27 @@ class Link:
 
     def tick(self) -> None:
         """Called several times a second."""
-        now_ms, phase = self._instance.now_ms, self._facts.phase
+        monotonic_ms, phase = self._instance.monotonic_ms, self._facts.phase
         if phase is LinkPhase.NONE:
             return
         if phase is LinkPhase.CONNECT:
-            if has_passed(self._pause_ms, self._dropped_ms, now_ms):
+            if has_passed(self._pause_ms, self._dropped_ms, monotonic_ms):
                 self._connect()
             return
         if self._following is not None and self._following.client.postponed is not None:
             self._go_on(self._wire)
         if self._steps is not None:
-            self._heard_ms = now_ms  # this server is busy: the primary's silence does not count
-            if has_passed(ACKNOWLEDGE_MS, self._sent_ms, now_ms):
-                self._sent_ms = now_ms
+            self._heard_ms = (
+                monotonic_ms  # this server is busy: the primary's silence does not count
+            )
+            if has_passed(ACKNOWLEDGE_MS, self._sent_ms, monotonic_ms):
+                self._sent_ms = monotonic_ms
                 self._write(b"\n")
-        elif has_passed(self._timeout_ms(), self._heard_ms, now_ms):
+        elif has_passed(self._timeout_ms(), self._heard_ms, monotonic_ms):
             self.drop(_SILENCE[phase], at_once=False)
-        elif self._following is not None and has_passed(ACKNOWLEDGE_MS, self._sent_ms, now_ms):
+        elif self._following is not None and has_passed(
+            ACKNOWLEDGE_MS, self._sent_ms, monotonic_ms
+        ):
             self.acknowledge()
 
     def _timeout_ms(self) -> int:

@@ -30,12 +30,12 @@ def server() -> InProcessServer:
 def node(server: InProcessServer) -> Cluster:
     """The core of the node; it is up."""
     instance = server.instance
-    node = Cluster(Settings(), InstanceData(instance), Random(1), now_ms=NOW_MS)
+    node = Cluster(Settings(), InstanceData(instance), Random(1), monotonic_ms=server.monotonic_ms)
     instance.databases[0].slots = SlotIndex()
     instance.feature(ClusterMode).enable(node)
     node.add_slots_range([b"0", b"16383"])
-    other = node.state.new_node(OTHER_ID, PRIMARY, NOW_MS)
-    other.ip, other.port, other.pong_received_ms = "10.0.0.2", 7002, NOW_MS
+    other = node.state.new_node(OTHER_ID, PRIMARY, server.monotonic_ms)
+    other.ip, other.port, other.pong_received_ms = "10.0.0.2", 7002, server.monotonic_ms
     settle(server, node)
     return node
 

@@ -30,11 +30,11 @@ def test_a_rate_is_the_mean_of_the_latest_samples() -> None:
 
 def test_samples_are_a_tenth_of_a_second_apart() -> None:
     stats = Stats()
-    stats.sample(now_ms=1000)
+    stats.sample(monotonic_ms=1000)
     stats.commands_processed = 80
-    stats.sample(now_ms=1050)
+    stats.sample(monotonic_ms=1050)
     assert stats.operations.per_second() == 0
-    stats.sample(now_ms=1100)
+    stats.sample(monotonic_ms=1100)
     assert stats.operations.per_second() == pytest.approx(800 / SAMPLES)
 
 

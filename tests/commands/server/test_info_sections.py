@@ -191,10 +191,10 @@ def test_slow_commands_are_counted_in_all_and_by_command() -> None:
 
 def test_rates_come_from_samples(server: InProcessServer, client: InProcessClient) -> None:
     stats = server.instance.stats
-    stats.sample(now_ms=1000, replicated=(0, 0))
+    stats.sample(monotonic_ms=1000, replicated=(0, 0))
     stats.commands_processed += 320
     stats.net_input_bytes += 160 * 1024
-    stats.sample(now_ms=1100, replicated=(16 * 1024, 160 * 1024))
+    stats.sample(monotonic_ms=1100, replicated=(16 * 1024, 160 * 1024))
     found = fields(client, "stats")
     assert found["instantaneous_ops_per_sec"] == "200"
     assert found["instantaneous_input_kbps"] == "100.00"
@@ -302,11 +302,12 @@ def test_loading_is_reported_with_its_progress(
     state = server.instance.persistence
     server.instance.set_loading(True)
     state.loading_started_ms = server.now_ms
+    state.loading_since_ms = server.monotonic_ms
     state.loading_total_bytes, state.loading_loaded_bytes = 4000, 0
     assert fields(client, "persistence")["loading_loaded_perc"] == "0.00"
     state.loading_loaded_bytes = 1000
     assert fields(client, "persistence")["loading_eta_seconds"] == "1"
-    server.now_ms += 10_000
+    server.environment.pass_time(10_000)
     found = fields(client, "persistence")
     assert found["loading"] == "1"
     assert found["loading_start_time"] == "1700000000"

@@ -72,7 +72,7 @@ def test_idle_clients_are_closed_but_not_those_that_wait() -> None:
     idle.execute("PING")
     waiting.execute("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
     listening.execute("SSUBSCRIBE", "news")
-    server.instance.now_ms += 1001
+    server.instance.monotonic_ms += 1001
     close_idle_clients(server.instance)
     assert idle.closed and not waiting.closed and not listening.closed
 
@@ -82,7 +82,7 @@ def test_a_client_that_is_held_back_is_not_idle() -> None:
     client = server.connect()
     server.connect().execute("CLIENT", "PAUSE", "5000")
     assert client.execute("PING") == b""
-    server.instance.now_ms += 1001
+    server.instance.monotonic_ms += 1001
     close_idle_clients(server.instance)
     assert not client.closed
 
@@ -93,7 +93,7 @@ def test_a_client_whose_write_a_failover_holds_back_is_not_idle() -> None:
     client.execute("PSYNC", "?", "-1")
     server.connect().execute("FAILOVER")
     assert writer.execute("SET", "k", "v") == b""
-    server.instance.now_ms += 1001
+    server.instance.monotonic_ms += 1001
     close_idle_clients(server.instance)
     assert not writer.closed
 

@@ -99,7 +99,7 @@ class Session:
         server = self.server
         server.write(1)
         if not self._attempt(server.file.begin_rewrite):
-            server.file.flush(server.now_ms)
+            server.file.flush(server.instance.monotonic_ms)
             yield
             return
         path = server.file.temporary_base_path

@@ -23,9 +23,9 @@ def test_a_session_with_a_rewrite_leaves_exactly_these_files(tmp_path: Path, pol
     file.open()
 
     def cycle(number: int) -> None:
-        instance.now_ms += 1000
+        instance.monotonic_ms += 1000
         propagate(instance, 0, unit(number))
-        file.flush(instance.now_ms)
+        file.flush(instance.monotonic_ms)
         syncer.wait()
 
     cycle(1)
@@ -35,7 +35,7 @@ def test_a_session_with_a_rewrite_leaves_exactly_these_files(tmp_path: Path, pol
     cycle(2)
     file.finish_rewrite(str(base), is_snapshot=True)
     cycle(4)
-    file.maintain(instance.now_ms)
+    file.maintain(instance.monotonic_ms)
     assert file.synced_units == 3
     file.close()
 

@@ -35,14 +35,14 @@ def test_time_slices_are_shorter_late_in_a_long_cycle() -> None:
     dispatcher = InProcessServer().dispatcher
     clock = dispatcher.clock
     clock.slice_ns = 10**12
-    dispatcher.start_batch(0)
+    dispatcher.start_batch()
     assert clock.slice_end_ns == clock.mark_ns + 10**12
     clock._cycle_start_ns -= 10**9
     clock.slice_ns = 4000
-    dispatcher.start_batch(0)
+    dispatcher.start_batch()
     assert clock.slice_end_ns == clock.mark_ns + 1000
     clock.end_cycle()
-    dispatcher.start_batch(0)
+    dispatcher.start_batch()
     assert clock.slice_end_ns == clock.mark_ns + 4000
 
 

@@ -109,7 +109,7 @@ def test_a_short_time_leaves_work_for_later() -> None:
     client.execute("GET", "k")
     assert limit.is_behind and 200 < len(server.instance.databases[0]) < 300
     assert client.execute("SET", "k", "v") == b"+OK\r\n"  # not refused: there is more to evict
-    server.instance.now_ms += 250
+    server.instance.monotonic_ms += 250
     while limit.is_behind:
         limit.check()
     info = client.execute("INFO", "stats")

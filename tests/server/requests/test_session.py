@@ -140,7 +140,7 @@ def test_what_a_transaction_queues_counts_towards_the_query_buffer_limit() -> No
 def test_a_batch_that_has_used_up_its_time_slice_yields_to_others(server: InProcessServer) -> None:
     first, second = server.connect(), server.connect()
     server.dispatcher.clock.slice_ns = -1
-    server.dispatcher.start_batch(server.now_ms)
+    server.dispatcher.start_batch()
     first.session.receive(b"INCR n\r\n" * 3)
     server.cycle.touch(first.state)
     server.cycle.finish()
@@ -153,7 +153,7 @@ def test_requests_sent_while_others_have_their_turn_run_after_the_batch() -> Non
     server = InProcessServer()
     client = server.connect()
     server.dispatcher.clock.slice_ns = -1
-    server.dispatcher.start_batch(server.now_ms)
+    server.dispatcher.start_batch()
     client.session.receive(b"ECHO 1\r\nECHO 2\r\nECHO 3\r\n")
     assert client.feed(b"ECHO 4\r\n") == b"".join(b"$1\r\n%d\r\n" % n for n in (1, 2, 3, 4))
 
@@ -161,7 +161,7 @@ def test_requests_sent_while_others_have_their_turn_run_after_the_batch() -> Non
 def test_clients_whose_turn_is_over_go_on_one_after_the_other(server: InProcessServer) -> None:
     clients = [server.connect() for _ in range(3)]
     server.dispatcher.clock.slice_ns = -1
-    server.dispatcher.start_batch(server.now_ms)
+    server.dispatcher.start_batch()
     for client in clients:
         client.session.receive(b"INCR n\r\n" * 3)
         server.cycle.touch(client.state)
@@ -177,7 +177,7 @@ def test_a_client_that_closes_before_its_next_turn_has_none() -> None:
     server = InProcessServer()
     client = server.connect()
     server.dispatcher.clock.slice_ns = -1
-    server.dispatcher.start_batch(server.now_ms)
+    server.dispatcher.start_batch()
     client.session.receive(b"INCR n\r\n" * 3)
     client.disconnect()
     server.finish_cycle()
@@ -264,7 +264,7 @@ def test_each_has_its_turns_whether_logged_in_or_not(word: bytes, password: str)
     server.instance.config.requirepass = password
     clients = [server.connect() for _ in range(2)]
     server.dispatcher.clock.slice_ns = -1
-    server.dispatcher.start_batch(server.now_ms)
+    server.dispatcher.start_batch()
     for client in clients:
         client.session.receive(word * 3)
         server.cycle.touch(client.state)
@@ -277,7 +277,7 @@ def test_each_has_its_turns_whether_logged_in_or_not(word: bytes, password: str)
 def test_lines_are_read_one_at_a_time_as_long_as_the_turn_lasts(server: InProcessServer) -> None:
     client, other = server.connect(), server.connect()
     server.dispatcher.clock.slice_ns = -1
-    server.dispatcher.start_batch(server.now_ms)
+    server.dispatcher.start_batch()
     client.session.receive(b"INCR n\r\n" * 10_000)
     assert client.session.reader.unread_bytes() == 9_999 * len(b"INCR n\r\n")
     server.cycle.touch(client.state)

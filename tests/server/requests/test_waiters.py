@@ -238,3 +238,74 @@ def test_a_command_that_another_client_ends_with_an_error_counts_as_a_failed_cal
     assert client.received().startswith(b"-UNBLOCKED")
     stats = server.instance.stats.of(COMMANDS[b"blpop"])
     assert (stats.calls, stats.failed_calls) == (1, 1)
+
+
+# -- the clock is set --------------------------------------------------------------------------
+
+WAITS = [
+    "XREAD BLOCK 3000 STREAMS s $",
+    "XREADGROUP GROUP g c BLOCK 3000 STREAMS s >",
+    "XREADGROUP GROUP g c BLOCK 3000 CLAIM 1000 STREAMS s >",
+    "BLPOP l 3",
+    "BRPOP l 3",
+    "BLMOVE l m LEFT LEFT 3",
+    "BRPOPLPUSH l m 3",
+    "BLMPOP 3 1 l LEFT",
+    "BZPOPMIN z 3",
+    "BZPOPMAX z 3",
+    "BZMPOP 3 1 z MIN",
+    "WAIT 1 3000",
+    "WAITAOF 0 1 3000",
+]
+
+
+@pytest.mark.parametrize("jump_ms", [-3_600_000, 7_200_000])
+@pytest.mark.parametrize("wait", WAITS)
+def test_a_clock_that_is_set_neither_prolongs_nor_ends_a_wait(wait: str, jump_ms: int) -> None:
+    server = InProcessServer()
+    reader, other = server.connect(), server.connect()
+    other.execute("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
+    reader.execute("SET", "k", "v")  # that WAIT has something to wait for
+    assert reader.execute(*wait.split()) == b""
+    server.now_ms += jump_ms
+    server.advance(2999)
+    assert reader.received() == b""
+    server.advance(1)
+    assert reader.received()
+
+
+@pytest.mark.parametrize("jump_ms", [-3_600_000, 7_200_000])
+@pytest.mark.parametrize("mode", ["ALL", "WRITE"])
+def test_a_clock_that_is_set_neither_prolongs_nor_ends_a_pause(mode: str, jump_ms: int) -> None:
+    server = InProcessServer()
+    writer, other = server.connect(), server.connect()
+    other.execute("CLIENT", "PAUSE", "3000", mode)
+    assert writer.execute("SET", "k", "v") == b""
+    server.now_ms += jump_ms
+    server.advance(2999)
+    assert writer.received() == b""
+    server.advance(1)
+    assert writer.received() == b"+OK\r\n"
+
+
+@pytest.mark.parametrize("jump_ms", [-3_600_000, 7_200_000])
+def test_a_clock_that_is_set_leaves_idle_clients_their_time(jump_ms: int) -> None:
+    server = InProcessServer(timeout="3")
+    client = server.connect()
+    client.execute("PING")
+    server.now_ms += jump_ms
+    server.advance(3000)
+    assert not client.closed
+    server.advance(1)
+    assert client.closed
+
+
+def test_keys_expire_by_the_clock_that_is_set() -> None:
+    server = InProcessServer()
+    client = server.connect()
+    client.execute("SET", "k", "v", "EX", "100")
+    server.now_ms -= 3_600_000
+    server.advance(200_000)
+    assert client.execute("GET", "k") == b"$1\r\nv\r\n"
+    server.now_ms += 3_600_000
+    assert client.execute("GET", "k") == b"$-1\r\n"

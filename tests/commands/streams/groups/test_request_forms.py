@@ -67,7 +67,7 @@ def test_both_forms_of_a_request_come_to_the_same() -> None:
     for request in REQUESTS:
         answers: list[object] = []
         for client, (server, form) in zip(clients, ways, strict=True):
-            server.dispatcher.start_batch(server.now_ms)
+            server.dispatcher.start_batch()
             answer = taken(client, form(to_argv(tuple(request.split(" ")))))
             stats = server.instance.stats
             counts = (stats.keyspace_hits, stats.keyspace_misses, server.instance.dirty)
@@ -81,7 +81,7 @@ def transaction(client: InProcessClient, *requests: str) -> bytes:
     """The replies of a transaction whose requests arrive as bytes."""
     for request in ("MULTI", *requests, "EXEC"):
         client.state.output.clear()
-        client.server.dispatcher.start_batch(client.server.now_ms)
+        client.server.dispatcher.start_batch()
         taken(client, as_it_came(to_argv(tuple(request.split(" ")))))
     return b"".join(client.state.output)
 
@@ -188,7 +188,7 @@ def test_what_may_take_long_is_counted_by_itself(
 
 def test_no_time_is_lost_when_a_request_is_refused(server: InProcessServer) -> None:
     client = server.connect()
-    server.dispatcher.start_batch(server.now_ms)
+    server.dispatcher.start_batch()
     for words in (["GET", "k"], ["SET", "k", "v"], ["GET", "k"], ["GET", "k"], ["GET"]):
         server.dispatcher.execute(client.state, Request(to_argv(tuple(words))))
     assert calls(server, b"get") == 3

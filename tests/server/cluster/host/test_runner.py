@@ -38,9 +38,9 @@ def test_a_snapshot_that_comes_makes_data_no_younger(
 ) -> None:
     instance = server.instance
     facts = instance.replication.link
-    facts.phase, facts.heard_ms = phase, instance.now_ms - 100
+    facts.phase, facts.heard_ms = phase, instance.monotonic_ms - 100
     if down_since_ms != UNKNOWN:
-        facts.down_since_ms = instance.now_ms + down_since_ms
+        facts.down_since_ms = instance.monotonic_ms + down_since_ms
     assert InstanceData(instance).data_age_ms() == age_ms
 
 

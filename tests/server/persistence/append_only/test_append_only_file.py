@@ -149,7 +149,7 @@ def test_a_rewrite_under_always_keeps_the_promise_of_the_cycle_in_which_it_begin
     server.write(3)
     server.file.begin_rewrite()
     server.write(1)
-    server.file.flush(server.now_ms)
+    server.file.flush(server.instance.monotonic_ms)
     assert server.synced == 4
     assert load(server.files.crash()) == [1, 2, 3, 4]
 

@@ -29,7 +29,7 @@ def test_the_database_is_selected_once_and_whenever_it_changes() -> None:
     for number in (2, 4, 5, 3, 1):
         propagate(server.instance, number % 2, unit(number))
     propagate(server.instance, 5, [[b"DEL", b"k"]])
-    server.file.flush(server.now_ms)
+    server.file.flush(server.instance.monotonic_ms)
     zero, one, five = ([b"SELECT", b"%d" % index] for index in (0, 1, 5))
     assert server.files.snapshot()[FIRST] == encoded(
         zero, *unit(2), *unit(4), one, *unit(5), *unit(3), one, *unit(1), five, [b"DEL", b"k"]
@@ -41,7 +41,7 @@ def test_a_transaction_that_ends_in_another_database_is_followed_by_select() -> 
     propagate(server.instance, 0, [[b"MULTI"], [b"A"], [b"SELECT", b"5"], [b"B"], [b"EXEC"]])
     propagate(server.instance, 5, [[b"C"]])
     propagate(server.instance, 0, [[b"D"]])
-    server.file.flush(server.now_ms)
+    server.file.flush(server.instance.monotonic_ms)
     assert server.files.snapshot()[FIRST].endswith(
         encoded([b"EXEC"], [b"C"], [b"SELECT", b"0"], [b"D"])
     )
@@ -52,10 +52,10 @@ def test_times_are_noted_once_a_second_when_they_are_asked_for() -> None:
     server.core.instance.config.aof_timestamp_enabled = True
     propagate(server.instance, 0, [[b"A"]])
     propagate(server.instance, 0, [[b"B"]])
-    server.file.flush(server.now_ms)
+    server.file.flush(server.instance.monotonic_ms)
     server.pass_time(1000)
     propagate(server.instance, 0, [[b"C"]])
-    server.file.flush(server.now_ms)
+    server.file.flush(server.instance.monotonic_ms)
     assert server.files.snapshot()[FIRST] == (
         b"#TS:1700000000\r\n"
         + encoded([b"SELECT", b"0"], [b"A"], [b"B"])
@@ -131,7 +131,7 @@ def test_a_change_from_everysec_to_always_syncs_what_was_written_before() -> Non
     server.cycle(3, ms=2000)
     server.cycle(1)
     server.instance.config.appendfsync = "always"
-    server.file.flush(server.now_ms)
+    server.file.flush(server.instance.monotonic_ms)
     assert load(server.files.crash()) == [1, 2, 3, 4]
     assert server.synced == 4
 
@@ -183,7 +183,7 @@ def test_a_write_can_be_forced_past_a_running_sync() -> None:
     server = opened("everysec")
     server.cycle(1, ms=1000)
     server.write(1)
-    server.file.flush(server.now_ms, force=True)
+    server.file.flush(server.instance.monotonic_ms, force=True)
     assert load(server.files.kill()) == [1, 2] and server.state.delayed_syncs == 0
 
 
