@@ -25,8 +25,8 @@ from benchmarks.soak.measurement import Measured, Memory, measure
 from benchmarks.soak.rows import ROWS, misses
 
 HEADER = (
-    "                                      ms, of the others    MB: resident, used_memory",
-    "row                   server            p50  p99.9  longest   before      peak     after",
+    "                                      ms, of the others          MB: resident, used_memory",
+    "row                   server            p50   p99 p99.9  longest   before      peak     after",
 )
 
 
@@ -66,7 +66,7 @@ def line(name: str, measured: Measured) -> str:
     """A row of the table."""
     memory = "".join(map(_shown, (measured.before, measured.peak, measured.after)))
     figures = ", ".join(f"{value:,.0f} {what}" for what, value in measured.figures.items())
-    times = f"{measured.p50:7.2f}{measured.p999:7.1f}{measured.longest:9.1f}"
+    times = f"{measured.p50:7.2f}{measured.p99:6.1f}{measured.p999:6.1f}{measured.longest:9.1f}"
     return f"{name:22}{measured.title:14}{times}{memory}   {figures}".rstrip()
 
 

@@ -11,8 +11,8 @@ import select
 import socket
 import ssl
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import Any
@@ -285,3 +285,110 @@ def _read_exactly(client: socket.socket, count: int) -> bytes:
             raise ConnectionError("the server has closed the connection")
         received += part
     return bytes(received)
+
+
+# -- clients without the password ------------------------------------------------------------------
+
+STRANGERS = 1_000
+STRANGERS_PROCESSES = 2
+REFUSED = 10_000
+PASSWORD = "soak"
+RECONNECT_SECONDS = 10
+# More than a stranger may send; the replies to all of them are no more than redis-server lets wait.
+BURST = 200
+
+
+def strangers(target: Target) -> Outcome:
+    """A thousand connections that do not know the password send ten thousand PINGs each at once."""
+    count = max(1, target.share(STRANGERS) // STRANGERS_PROCESSES)
+    all_are_there = get_context("fork").Barrier(STRANGERS_PROCESSES)
+
+    def flood() -> tuple[int, int]:
+        with ExitStack() as kept:
+            clients = [kept.enter_context(connect(target.port)) for _ in range(count)]
+            all_are_there.wait(SECONDS)
+            return _send_and_read(clients, PING * REFUSED)
+
+    with _password(target):
+        flooding = [OwnProcess(flood) for _ in range(STRANGERS_PROCESSES)]
+        results = [each.result() for each in flooding]
+    closed, replies = (sum(column) for column in zip(*results, strict=True))
+    total = count * STRANGERS_PROCESSES
+    outcome = Outcome(figures={"closed": closed, "replies each": replies / total})
+    if closed < total:
+        outcome.failures.append(f"{total - closed} of the strangers were not closed")
+    return outcome
+
+
+def reconnecting_strangers(target: Target) -> Outcome:
+    """Four clients connect, are refused until they are closed, and connect again, without end."""
+    ends = time.monotonic() + max(1, target.share(RECONNECT_SECONDS))
+
+    def connect_often() -> int:
+        done = 0
+        while time.monotonic() < ends:
+            with suppress(OSError), connect(target.port) as client:
+                client.sendall(PING * BURST)
+                _read_lines(client, BURST)
+            done += 1
+        return done
+
+    started = time.monotonic()
+    with _password(target):
+        done = sum(work.result() for work in [OwnProcess(connect_often) for _ in range(PROCESSES)])
+    return Outcome(figures={"connections/s": done / (time.monotonic() - started)})
+
+
+@contextmanager
+def _password(target: Target) -> Iterator[None]:
+    """The others have logged in before, and go on; who connects now needs a password."""
+    caller = Caller(target.port)
+    caller.call("CONFIG", "SET", "requirepass", PASSWORD)
+    yield
+    caller.call("CONFIG", "SET", "requirepass", "")
+
+
+def _read_lines(client: socket.socket, most: int) -> None:
+    """Read replies of a line each, until there are `most`, or the server has closed."""
+    count = 0
+    while count < most and (received := client.recv(1 << 16)):
+        count += received.count(b"\n")
+
+
+def _send_and_read(clients: list[socket.socket], data: bytes) -> tuple[int, int]:
+    """Send the same to all at once, and read the replies, or until it is closed.
+
+    Returns how many were closed, and the number of replies.
+    """
+    left = {client.fileno(): client for client in clients}
+    sent, read = dict.fromkeys(left, 0), dict.fromkeys(left, 0)
+    closed = 0
+    events = select.epoll()
+    for client in clients:
+        client.setblocking(False)
+        events.register(client, select.EPOLLIN | select.EPOLLOUT)
+    deadline = time.monotonic() + SECONDS
+    while left and time.monotonic() < deadline:
+        for descriptor, event in events.poll(1):
+            client = left[descriptor]
+            try:
+                if event & ~select.EPOLLOUT:
+                    received = client.recv(1 << 16)
+                    read[descriptor] += received.count(b"\n")
+                    if not received:
+                        raise ConnectionError
+                    if read[descriptor] == REFUSED:
+                        events.unregister(descriptor)
+                        del left[descriptor]
+                elif sent[descriptor] < len(data):
+                    start = sent[descriptor]
+                    sent[descriptor] += client.send(data[start : start + (1 << 16)])
+                else:
+                    events.modify(descriptor, select.EPOLLIN)
+            except BlockingIOError:
+                continue
+            except OSError:
+                events.unregister(descriptor)
+                del left[descriptor]
+                closed += 1
+    return closed, sum(read.values())

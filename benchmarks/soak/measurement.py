@@ -47,6 +47,7 @@ class Measured:
 
     title: str
     p50: float
+    p99: float
     p999: float
     longest: float
     requests: int
@@ -84,6 +85,7 @@ def measure(program: Program, abuse: Abuse, scale: float, folder: Path) -> Measu
     return Measured(
         program.title,
         percentile(delays_ms, 0.5),
+        percentile(delays_ms, 0.99),
         percentile(delays_ms, 0.999),
         max(delays_ms),
         len(delays_ms),

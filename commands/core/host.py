@@ -150,6 +150,9 @@ class Connection(Protocol):
     def send_soon(self) -> None:
         """`Client.output` got bytes outside of a request of its own: send them this cycle."""
 
+    def read_on(self) -> None:
+        """Read the socket again: the requests that were read have had their time slices."""
+
     def abort(self) -> None:
         """Close the connection at once; output that is not yet sent is dropped."""
 
@@ -176,6 +179,9 @@ class Detached:
 
     def send_soon(self) -> None:
         """Nothing: the output stays where it is."""
+
+    def read_on(self) -> None:
+        """Nothing."""
 
     def abort(self) -> None:
         """Nothing."""

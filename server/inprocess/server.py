@@ -434,6 +434,9 @@ class InProcessClient:
         """The cycle that runs will write the client's output."""
         self.server.cycle.touch(self.state)
 
+    def read_on(self) -> None:
+        """Nothing: the test sends what it likes."""
+
     def abort(self) -> None:
         """The connection ends."""
         self.closed = True

@@ -36,5 +36,6 @@ cdef class Connection:
     cdef object _loop
     cdef object _on_room
     cdef object _closings
+    cdef bint _is_paused
 
     cpdef write(self)

@@ -114,6 +114,7 @@ class Connection:
         self.client: Client
         self.session: Session
         self.over_soft_limit_since_ms = 0
+        self._is_paused = False  # its socket is not read
 
     # -- asyncio's callbacks -------------------------------------------------------------------
 
@@ -239,6 +240,12 @@ class Connection:
         size: int = self.transport.get_write_buffer_size()
         return size
 
+    def read_on(self) -> None:
+        """Read the socket again, unless requests that were read wait for their time slice."""
+        if self._is_paused and self.client.state != _YIELDED and not self.transport.is_closing():
+            self._is_paused = False
+            self.transport.resume_reading()
+
     def set_delay(self, *, is_allowed: bool) -> None:
         """TCP_NODELAY."""
         if not self.unix_socket:
@@ -290,15 +297,10 @@ class Connection:
         Otherwise the loop would read a socket that has more many times in a row.
         """
         if not self.transport.is_closing():
+            self._is_paused = True
             self.transport.pause_reading()
-            self._loop.call_soon(self._read_on)
-
-    def _read_on(self) -> None:
-        """Resume reading, after as many loop cycles as the requests read so far take."""
-        if self.client.state == _YIELDED:
-            self._loop.call_soon(self._read_on)
-        elif not self.transport.is_closing():
-            self.transport.resume_reading()
+            if self.client.state != _YIELDED:
+                self._loop.call_soon(self.read_on)
 
     def _identify(self) -> None:
         client, transport = self.client, self.transport

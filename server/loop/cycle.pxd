@@ -3,10 +3,12 @@
 from commands.core.client cimport Client
 from server.requests.dispatch cimport Dispatcher
 from server.requests.client_queues cimport ClientQueues
+from server.requests.command_clock cimport CommandClock
 
 
 cdef int _CLOSING
 cdef int _CLOSED
+cdef int _YIELDED
 
 
 cdef class EventLoopCycle:
@@ -28,4 +30,5 @@ cdef class EventLoopCycle:
     cpdef wake(self)
     cpdef finish(self)
     cdef _schedule_end(self)
+    cdef _go_on_with(self, Client client)
     cdef bint _resume_clients(self)

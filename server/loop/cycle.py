@@ -8,7 +8,8 @@ Once per cycle, in this order:
   3. Propagated changes go to the append-only file, then to the replicas (`before_output`). Before
      output: a reply is sent only when its change is as durable as `appendfsync` says.
   4. Each client's output is sent in one write.
-  5. Clients that have used up their time slice go on after the next poll, first come, first served.
+  5. Clients that have used up their time slice go on after the next poll, first come, first served:
+     one that has logged in, and as many of the others as their common time slice allows.
 
 The first event of a cycle schedules `finish` with `call_soon`. uvloop runs it after it has
 delivered all readable sockets and before it polls again, which makes it a group commit.
@@ -21,11 +22,13 @@ from collections.abc import Callable
 import cython
 
 from commands.core.client import Client, ClientState
+from server.requests.command_clock import CommandClock
 from server.requests.dispatch import Dispatcher
 from server.requests.session import Session
 
 _CLOSING: cython.int = ClientState.CLOSING
 _CLOSED: cython.int = ClientState.CLOSED
+_YIELDED: cython.int = ClientState.YIELDED
 
 
 @cython.cclass
@@ -112,15 +115,27 @@ class EventLoopCycle:
         dispatcher.clock.end_cycle()
 
     def go_on(self) -> None:
-        """Give a client that had used up its time slice the next one, and end this cycle."""
+        """Give clients that had used up their time slice the next one, and end this cycle."""
         self._is_going_on = False
-        client = None if self.is_stopped else self.queues.take_yielded()
+        if not self.is_stopped:
+            self._go_on_with(self.queues.take_yielded())
+            clock: CommandClock = self.dispatcher.clock
+            # Each once: one that yields again is the last of the queue.
+            for _ in range(len(self.queues.strangers)):
+                if not clock.admits_strangers():
+                    break
+                self._go_on_with(self.queues.take_stranger())
+        self.wake()
+
+    @cython.cfunc
+    def _go_on_with(self, client: Client | None) -> None:
         session = self.sessions.get(client) if client is not None else None
         if client is not None and session is not None:
             self.dispatcher.start_batch()
             session.resume()
             self._with_output[client] = None
-        self.wake()
+            if client.state != _YIELDED:
+                client.connection.read_on()
 
     @cython.cfunc
     def _resume_clients(self) -> bool:

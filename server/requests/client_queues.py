@@ -4,21 +4,28 @@ A client that is not ready keeps its requests unread (server/requests/session.py
 (commands/core/client.py) has the states; docs/architecture/server.md has their reasons.
 
 Guarantees: a client that leaves a halting state resumes in the same cycle; those that yielded go
-on one at a time, in order, after the loop has polled.
+on one at a time, in order, after the loop has polled. Clients that have not logged in (strangers)
+are in a queue of their own, so that no number of them delays the others.
 """
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import cython
 
 from commands.core.client import Client, ClientEvent, ClientState
+from commands.core.gates import GATE_AUTH
 from protocol.requests import Argv
 
 _POSTPONE: cython.int = ClientEvent.POSTPONE
 _RESUME: cython.int = ClientEvent.RESUME
 _YIELD: cython.int = ClientEvent.YIELD
 _GO_ON: cython.int = ClientEvent.GO_ON
+_AUTH: cython.long = GATE_AUTH
 _BEING_ANSWERED = {ClientState.ANSWERED_IN_PIECES, ClientState.RESUMING, ClientState.YIELDED}
+
+Queue: TypeAlias = dict[Client, None]
 
 
 @cython.cclass
@@ -28,6 +35,7 @@ class ClientQueues:
     def __init__(self) -> None:
         self._postponed: dict[Client, None] = {}  # Client.postponed is what each has asked for
         self._yielded: dict[Client, None] = {}
+        self.strangers: dict[Client, None] = {}  # those of them that have not logged in
         self._resuming: dict[Client, None] = {}
 
     def postpone(self, client: Client, request: Argv) -> None:
@@ -58,31 +66,43 @@ class ClientQueues:
     def add_yielded(self, client: Client) -> None:
         """The client has used up its time slice: it goes on after the next poll."""
         client.enter(_YIELD)
-        self._yielded[client] = None
+        if client.gates & _AUTH:
+            self.strangers[client] = None
+        else:
+            self._yielded[client] = None
 
     @property
     def has_yielded(self) -> bool:
         """True if any client waits for its next time slice."""
-        return bool(self._yielded)
+        return bool(self._yielded or self.strangers)
 
     def take_yielded(self) -> Client | None:
         """The client whose time slice is next, None if there is none."""
-        for client in self._yielded:
-            del self._yielded[client]
-            client.enter(_GO_ON)
-            return client
-        return None
+        return _take_first(self._yielded)
+
+    def take_stranger(self) -> Client | None:
+        """`take_yielded` among the clients that have not logged in."""
+        return _take_first(self.strangers)
 
     def forget(self, client: Client) -> None:
         """The client is closed."""
         client.postponed = None
-        for queue in (self._postponed, self._yielded, self._resuming):
+        for queue in (self._postponed, self._yielded, self.strangers, self._resuming):
             queue.pop(client, None)
 
     def stop(self) -> None:
         """The server has ended: no client goes on."""
         self._yielded.clear()
+        self.strangers.clear()
         self._resuming.clear()
+
+
+def _take_first(queue: Queue) -> Client | None:
+    for client in queue:
+        del queue[client]
+        client.enter(_GO_ON)
+        return client
+    return None
 
 
 def is_being_answered(client: Client) -> bool:

@@ -11,6 +11,7 @@ cdef class CommandClock(Stopwatch):
     cdef Instance _instance
     cdef public long long slice_ns
     cdef public long long slice_end_ns
+    cdef public long long strangers_ns
     cdef public long long _cycle_start_ns
     cdef long long _counted_inputs
     cdef bint _tracks_latency
@@ -24,6 +25,9 @@ cdef class CommandClock(Stopwatch):
     cdef long long _quick_limit
 
     cpdef start_slice(self)
+    cpdef bint admits_strangers(self)
+    cpdef limit_slice_of_stranger(self)
+    cpdef end_slice_of_stranger(self, long long start_ns)
     cpdef end_cycle(self)
     cpdef mark(self)
     cdef add_quick(self, Client client, Command command, Request request)

@@ -48,6 +48,7 @@ class CommandClock(Stopwatch):
         self._instance = instance
         self.slice_ns = TIME_SLICE_NS
         self.slice_end_ns = NEVER_NS  # when the batch that runs has used up its time slice
+        self.strangers_ns = 0  # used up in this cycle by clients that have not logged in
         self._cycle_start_ns = 0
         self._counted_inputs = 0  # Stats.inputs_processed at the end of the last cycle
         self._tracks_latency = True
@@ -88,8 +89,25 @@ class CommandClock(Stopwatch):
             # Many clients have sent much at once: short slices let the loop poll sooner.
             self.slice_end_ns = mark_ns + self.slice_ns // LATE_FACTOR
 
+    def admits_strangers(self) -> bool:
+        """Return True if anything is left of the time slice that strangers share in a cycle.
+
+        Strangers are clients that have not logged in. The first of a cycle always runs.
+        """
+        return not self.strangers_ns or self.strangers_ns < self.slice_ns
+
+    def limit_slice_of_stranger(self) -> None:
+        """Let a slice that begins end no later than the one that all of them share."""
+        self.slice_end_ns = min(self.slice_end_ns, self.mark_ns + self.slice_ns - self.strangers_ns)
+
+    def end_slice_of_stranger(self, start_ns: cython.longlong) -> None:
+        """Count what one of them has used up since `start_ns`."""
+        self.mark()
+        self.strangers_ns += self.mark_ns - start_ns
+
     def end_cycle(self) -> None:
         """Account for the cycle that ends (INFO: eventloop_cycles, eventloop_duration_sum)."""
+        self.strangers_ns = 0
         stats: Stats = self._instance.stats
         stats.cycles += 1
         if stats.inputs_processed != self._counted_inputs:

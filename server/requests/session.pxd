@@ -22,9 +22,14 @@ cdef class Session:
     cdef public ClientQueues queues
     cdef public RequestReader reader
     cdef public Py_ssize_t burst_bytes
+    cdef Py_ssize_t _refused
+    cdef long long _refused_since_ms
 
     cpdef receive(self, bytes data)
+    cdef _receive_from_stranger(self, bytes data)
+    cdef _run_as_stranger(self, Request request)
     cdef _run(self, Request request)
+    cdef bint _is_refused_too_often(self)
     cdef bint _next_piece(self)
     cdef _interrupt(self)
     cdef object _room_bytes(self)

@@ -3,6 +3,9 @@
 A session keeps the requests that cannot run yet, because an earlier one blocks, is held back by
 CLIENT PAUSE, or has used up the client's time slice. The connection (server/loop/connection.py) and
 the in-process server (server/inprocess/server.py) are thin shells around it.
+
+Strangers, the clients that have not logged in, share one time slice in each cycle. One is closed
+after MOST_REFUSED requests within a second that have not logged it in.
 """
 
 from __future__ import annotations
@@ -29,6 +32,9 @@ _READY: cython.int = ClientState.READY
 _CLOSED: cython.int = ClientState.CLOSED
 _AUTH: cython.long = GATE_AUTH
 _REPLICA: cython.long = GATE_REPLICA
+# A health check without a password, and a client that tries a few, send far less.
+MOST_REFUSED = 100
+_REFUSED_WITHIN_MS = 1000
 
 
 @cython.cclass
@@ -43,6 +49,9 @@ class Session:
         self.reader: RequestReader = RequestReader(limits, dispatcher.cutter)
         # Bytes of the replies, before login, to what arrived at once.
         self.burst_bytes = 0
+        # The requests that were refused before login, in the second that began then.
+        self._refused = 0
+        self._refused_since_ms = 0
 
     def receive(self, data: bytes) -> None:
         """Take bytes from the client. `Dispatcher.start_batch` must be called before."""
@@ -61,10 +70,33 @@ class Session:
             reader.hold(data)
         else:
             self.burst_bytes = 0
-            reader.authenticated = not client.gates & _AUTH
-            reader.feed(data)
-            self._run(None)
+            if client.gates & _AUTH:
+                self._receive_from_stranger(data)
+            else:
+                reader.authenticated = True
+                reader.feed(data)
+                self._run(None)
         self._check_reader()
+
+    @cython.cfunc
+    def _receive_from_stranger(self, data: bytes) -> None:
+        """Run the requests in the time slice of strangers, after the strangers that wait for it."""
+        clock: CommandClock = self.dispatcher.clock
+        if self.queues.strangers or not clock.admits_strangers():
+            self.reader.hold(data)
+            self.queues.add_yielded(self.client)
+            return
+        self.reader.authenticated = False
+        self.reader.feed(data)
+        self._run_as_stranger(None)
+
+    @cython.cfunc
+    def _run_as_stranger(self, request: Request | None) -> None:
+        clock: CommandClock = self.dispatcher.clock
+        clock.limit_slice_of_stranger()
+        start_ns: cython.longlong = clock.mark_ns
+        self._run(request)
+        clock.end_slice_of_stranger(start_ns)
 
     def resume(self) -> None:
         """Go on with the client's requests: it was unblocked, has its next time slice, or a pause
@@ -74,9 +106,13 @@ class Session:
         postponed, client.postponed = client.postponed, None
         if client.state != _READY or not (postponed or reader.unread_bytes()):
             return
+        request = None if postponed is None else Request(postponed)
         reader.authenticated = not client.gates & _AUTH
         reader.start()
-        self._run(None if postponed is None else Request(postponed))
+        if reader.authenticated:
+            self._run(request)
+        else:
+            self._run_as_stranger(request)
         self._check_reader()
 
     @cython.cfunc
@@ -109,15 +145,28 @@ class Session:
                     if room_bytes <= 0:
                         drop_for_output(client)
                         break
+                if is_stranger:
+                    if not client.gates & _AUTH:
+                        is_stranger, reader.authenticated = False, True
+                        room_bytes = self._room_bytes()
+                    elif self._is_refused_too_often():
+                        self._finish("too many requests before login")
+                        break
                 if not goes_on:
                     self._interrupt()
                     break
-                if is_stranger and not client.gates & _AUTH:
-                    is_stranger, reader.authenticated = False, True
-                    room_bytes = self._room_bytes()
             request = reader.next()
         self._count_batch(requests)
         dispatcher.clock.count_quick()
+
+    @cython.cfunc
+    def _is_refused_too_often(self) -> bool:
+        """Count a request that has not logged the client in."""
+        now_ms: cython.longlong = self.client.instance.monotonic_ms
+        if now_ms - self._refused_since_ms >= _REFUSED_WITHIN_MS:
+            self._refused, self._refused_since_ms = 0, now_ms
+        self._refused += 1
+        return self._refused >= MOST_REFUSED
 
     @cython.cfunc
     def _next_piece(self) -> bool:
@@ -178,12 +227,20 @@ class Session:
                 client.output.append(replies.error(b"ERR " + reader.error.encode("latin-1")))
             client.enter(ClientEvent.FINISH)
 
+    def _finish(self, reason: str) -> None:
+        """Close the connection once the replies so far are sent."""
+        self._log_closing(reason)
+        self.client.enter(ClientEvent.FINISH)
+
     def _drop(self, reason: str) -> None:
         """Close the connection at once, with no reply."""
+        self._log_closing(reason)
+        self.client.connection.abort()
+
+    def _log_closing(self, reason: str) -> None:
         client = self.client
         line = f"{reason}: closing {client.address.decode()}"
         client.instance.host.log_bounded("warning", reason, line)
-        client.connection.abort()
 
 
 def request_limits(config: Configuration) -> Limits:

@@ -8,7 +8,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -197,6 +197,44 @@ def test_a_request_beyond_the_query_buffer_limit_is_cut_off(
             sock.sendall(b"*1\r\n$3000000\r\n" + b"x" * MIB)
         if read_to_end(sock) == b"":
             raise BrokenReply("closed without an answer")
+
+
+@pytest.fixture
+def guarded(run_rillway: Callable[..., RunningServer]) -> RunningServer:
+    """A server with a password."""
+    server = run_rillway()
+    with server.connect() as client:
+        client.send("CONFIG", "SET", "requirepass", "secret")
+    return server
+
+
+def test_strangers_that_send_much_are_closed_and_others_are_answered(
+    guarded: RunningServer,
+) -> None:
+    refused = b"-NOAUTH Authentication required.\r\n"
+    with ExitStack() as kept:
+        strangers = [kept.enter_context(raw_socket(guarded)) for _ in range(40)]
+        known, late = (kept.enter_context(raw_socket(guarded)) for _ in range(2))
+        assert _answer(known, b"AUTH secret\r\n") == b"+OK\r\n"
+        for stranger in strangers:
+            stranger.sendall(b"PING\r\n" * 1000)
+        known.sendall(b"INCR n\r\n" * 1000 + b"QUIT\r\n")
+        late.sendall(b"PING\r\n" * 20 + b"AUTH secret\r\n" + b"PING\r\n" * 200 + b"QUIT\r\n")
+        assert [read_to_end(stranger) for stranger in strangers] == [refused * 100] * 40
+        assert read_to_end(known).endswith(b":1000\r\n+OK\r\n")
+        assert read_to_end(late) == refused * 20 + b"+OK\r\n" + b"+PONG\r\n" * 200 + b"+OK\r\n"
+    assert guarded.log.read_text().count("before login") == 1  # and one line a minute for the rest
+
+
+def test_a_client_that_logs_in_with_its_first_request_of_many_is_answered_in_order(
+    guarded: RunningServer,
+) -> None:
+    with raw_socket(guarded) as sock:
+        sock.sendall(
+            b"*3\r\n$4\r\nAUTH\r\n$7\r\ndefault\r\n$6\r\nsecret\r\n" + b"INCR n\r\n" * 100_000
+        )
+        sock.sendall(b"QUIT\r\n")
+        assert read_to_end(sock).endswith(b":100000\r\n+OK\r\n")
 
 
 def test_more_clients_than_maxclients_are_refused(

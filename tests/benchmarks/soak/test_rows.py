@@ -11,7 +11,7 @@ from benchmarks.soak.measurement import AFTER_BYTES, Measured, Memory
 from benchmarks.soak.rows import ROOM_BYTES, ROWS, WAIT_MS, Row, misses
 
 BEFORE = Memory(50 * MB, 50 * MB)
-FINE = Measured("Rillway", 0.2, WAIT_MS, 50.0, 1000, BEFORE, BEFORE, BEFORE)
+FINE = Measured("Rillway", 0.2, 1.0, WAIT_MS, 50.0, 1000, BEFORE, BEFORE, BEFORE)
 ROW = Row("row", ROWS[0].abuse, 100 * MB, 5_000)
 
 
@@ -51,6 +51,21 @@ def test_others_may_wait_twice_as_long_as_beside_redis() -> None:
     theirs = replace(FINE, p999=40.0)
     assert misses(ROW, replace(FINE, p999=80.0), theirs, 1.0) == []
     assert misses(ROW, replace(FINE, p999=80.1), theirs, 1.0) != []
+
+
+def test_a_row_may_bound_the_longest_wait_or_the_p99_instead() -> None:
+    longest = Row("row", ROWS[0].abuse, longest_ms=50.0)
+    p99 = Row("row", ROWS[0].abuse, p99_ms=8.0)
+    fine = replace(FINE, p999=500.0)
+    assert misses(longest, fine, None, 1.0) == misses(p99, fine, None, 1.0) == []
+    slow = replace(FINE, longest=66.0, p99=8.1)
+    assert misses(longest, slow, None, 1.0) == [
+        "longest wait of the others 66.0 ms, more than 50.0"
+    ]
+    assert misses(longest, slow, replace(FINE, longest=51.0), 1.0) == []
+    assert misses(p99, slow, replace(FINE, p99=51.0), 1.0) == [
+        "p99 of the others 8.1 ms, more than 8.0"
+    ]
 
 
 def test_rows_have_names_of_their_own() -> None:

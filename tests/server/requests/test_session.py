@@ -274,7 +274,7 @@ def test_each_has_its_turns_whether_logged_in_or_not(word: bytes, password: str)
     assert [client.received().count(b"\r\n") for client in clients] == [2, 2]
 
 
-def test_lines_are_read_one_at_a_time_as_long_as_the_turn_lasts(server: InProcessServer) -> None:
+def test_lines_are_read_one_at_a_time_as_long_as_the_slice_lasts(server: InProcessServer) -> None:
     client, other = server.connect(), server.connect()
     server.dispatcher.clock.slice_ns = -1
     server.dispatcher.start_batch()
@@ -286,11 +286,16 @@ def test_lines_are_read_one_at_a_time_as_long_as_the_turn_lasts(server: InProces
     assert client.received().endswith(b":10000\r\n")
 
 
-def test_replies_pile_up_before_login_however_many_turns_they_take() -> None:
+NOAUTH = b"-NOAUTH Authentication required.\r\n"
+# Its error reply has 300 bytes.
+LONG_LINE = b"n" * 128 + b" " + b"a" * 128 + b"\r\n"
+
+
+def test_replies_pile_up_before_login_however_many_slices_they_take() -> None:
     server = InProcessServer(requirepass="secret")
     stranger = server.connect()
-    server.dispatcher.clock.slice_ns = -1  # each request is a turn, after which its reply leaves
-    stranger.feed(b"nonsense\r\n" * 1000)
+    server.dispatcher.clock.slice_ns = -1  # a slice for each request, after which its reply leaves
+    stranger.feed(LONG_LINE * 90)
     assert stranger.closed
     assert server.instance.stats.client_output_buffer_limit_disconnections == 1
 
@@ -298,10 +303,108 @@ def test_replies_pile_up_before_login_however_many_turns_they_take() -> None:
 def test_replies_do_not_pile_up_before_login() -> None:
     server = InProcessServer(requirepass="secret")
     stranger, other = server.connect(), server.connect()
-    stranger.feed(b"nonsense\r\n" * 100 + b"\r\n" * 10_000)
+    stranger.feed(LONG_LINE * 30 + b"\r\n" * 10_000)
     assert not stranger.closed
-    stranger.feed(b"nonsense\r\n" * 1000)
+    stranger.feed(LONG_LINE * 60)
     assert stranger.closed
     assert server.instance.stats.client_output_buffer_limit_disconnections == 1
     wrong = other.feed(b"AUTH secret\r\n" + b"nonsense\r\n" * 1000)
     assert wrong.count(b"unknown command") == 1000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(b"PING", b"AUTH wrong", b"AUTH default wrong", b"AUTH", b"HELLO 3", b"HELLO 9"),
+        *(b"HELLO 3 AUTH default wrong", b"nonsense", b"MULTI", b"RESET", b"GET", b"SUBSCRIBE c"),
+        *(b"CLIENT REPLY OFF", b"*1\r\n$4\r\nPING", b"*2\r\n$4\r\nAUTH\r\n$5\r\nwrong"),
+    ],
+)
+def test_a_stranger_is_closed_after_a_hundred_requests_that_do_not_log_it_in(line: bytes) -> None:
+    server = InProcessServer(requirepass="secret")
+    stranger, later = server.connect(), server.connect()
+    for _ in range(3):
+        assert stranger.feed((line + b"\r\n") * 33) and not stranger.closed
+    assert stranger.feed((line + b"\r\n") * 10) and stranger.closed
+    closing = [text for _, text in server.log_lines if "before login" in text]
+    assert closing == [f"too many requests before login: closing {stranger.state.address.decode()}"]
+    assert later.feed(b"PING\r\n" * 200) == NOAUTH * 100
+
+
+def test_a_stranger_that_is_refused_less_often_is_not_closed() -> None:
+    server = InProcessServer(requirepass="secret")
+    check, often = server.connect(), server.connect()
+    for _ in range(300):
+        assert check.execute("PING") == NOAUTH
+        assert often.feed(b"PING\r\n" * 99) == NOAUTH * 99
+        server.advance(1000)
+
+
+@pytest.mark.parametrize("step_ms", [-3_600_000, 3_600_000])
+def test_a_change_of_the_time_of_day_neither_closes_a_stranger_nor_spares_it(step_ms: int) -> None:
+    server = InProcessServer(requirepass="secret")
+    stranger = server.connect()
+    assert stranger.feed(b"PING\r\n" * 99) == NOAUTH * 99 and not stranger.closed
+    server.environment.unix_ms += step_ms
+    assert stranger.execute("PING") == NOAUTH and stranger.closed
+
+
+@pytest.mark.parametrize(
+    "login", [b"AUTH secret", b"HELLO 2 AUTH default secret", b"hello 3 auth default secret"]
+)
+@pytest.mark.parametrize("slice_ns", [NEVER_NS, -1])
+def test_refusals_before_the_right_password_do_no_harm(login: bytes, slice_ns: int) -> None:
+    server = InProcessServer(requirepass="secret")
+    client = server.connect()
+    server.dispatcher.clock.slice_ns = slice_ns
+    lines = [*[b"AUTH wrong"] * 20, login, *[b"INCR n"] * 100, *[b"nonsense"] * 200, b"GET n"]
+    received = client.feed(b"".join(line + b"\r\n" for line in lines))
+    assert received.count(b"-WRONGPASS") == 20
+    assert received.endswith(b"$3\r\n100\r\n") and not client.closed
+
+
+def test_strangers_share_one_time_slice_in_a_cycle() -> None:
+    server = InProcessServer(requirepass="secret")
+    server.dispatcher.clock.slice_ns = -1  # each slice ends after one request
+    client, *strangers = [server.connect() for _ in range(4)]
+    client.execute("AUTH", "secret")
+    every = [client, *strangers]
+    server.dispatcher.start_batch()
+    for each in every:
+        each.session.receive(b"PING\r\n" * 3)
+        server.cycle.touch(each.state)
+    server.cycle.finish()
+    assert [each.received().count(b"\r\n") for each in every] == [1, 1, 0, 0]
+    received = []
+    while server.dispatcher.queues.has_yielded:
+        server.cycle.go_on()
+        server.cycle.finish()
+        received.append([each.received().count(b"\r\n") for each in every])
+    totals = [sum(each) for each in zip(*received, strict=True)]
+    assert totals == [2, 2, 3, 3]
+    assert max(sum(of_strangers) for _, *of_strangers in received) == 1
+    assert [of_client for of_client, *_ in received[:2]] == [1, 1]
+
+
+def test_a_stranger_that_comes_later_waits_for_those_before_it() -> None:
+    server = InProcessServer(requirepass="secret")
+    server.dispatcher.clock.slice_ns = -1
+    noisy, late = server.connect(), server.connect()
+    server.dispatcher.start_batch()
+    noisy.session.receive(b"PING\r\n" * 50)
+    server.cycle.finish()
+    late.session.receive(b"AUTH secret\r\nPING\r\n")
+    assert list(server.dispatcher.queues.strangers) == [noisy.state, late.state]
+    server.finish_cycle()
+    assert late.received() == b"+OK\r\n+PONG\r\n"
+
+
+def test_a_stranger_that_leaves_waits_no_longer() -> None:
+    server = InProcessServer(requirepass="secret")
+    server.dispatcher.clock.slice_ns = -1
+    stranger, other = server.connect(), server.connect()
+    server.dispatcher.start_batch()
+    stranger.session.receive(b"PING\r\n" * 50)
+    stranger.disconnect()
+    server.finish_cycle()
+    assert other.execute("PING") == NOAUTH
