@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeAlias
 
 from commands.connection.invalidation_table import TrackingTable
@@ -529,7 +529,8 @@ def policies(instance: Instance) -> Iterator[Field]:
     timer = instance.feature(PolicyTimer)
     counts, streams = timer.counts, timer.streams()
     yield "streams_with_policy", len(streams)
-    yield "groups_with_policy", 0
+    groups = chain.from_iterable(stream.groups.values() for stream in streams)
+    yield "groups_with_policy", sum(group.policy is not None for group in groups)
     schedules = [stream.policy.schedule for stream in streams if stream.policy is not None]
     yield "scheduled_entries", sum(each.count for each in schedules if each is not None)
     yield "redelivered_total", counts.redelivered

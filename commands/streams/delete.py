@@ -23,6 +23,7 @@ from commands.core.client import Client
 from commands.core.registry import FAST, WRITE, command, one_key
 from commands.streams.groups.delivery import group_changed, propagate_removals
 from commands.streams.ids import ascending, parse_all, parse_range_end, parse_range_start
+from commands.streams.policies.timer import note
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.request import Request
@@ -142,6 +143,9 @@ def entries_deleted(client: Client, key: bytes, deleted: int) -> None:
     if deleted:
         client.modified(key, deleted)
         client.notify(notifications.STREAM, b"xdel", key)
+        stream = client.db.values.get(key)
+        if isinstance(stream, Stream) and stream.policy is not None:
+            note(client, key, stream)
 
 
 # -- XDELRANGE ---------------------------------------------------------------------------------

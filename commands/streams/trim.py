@@ -26,6 +26,7 @@ from commands.streams.delete import POLICIES
 from commands.streams.groups.delivery import group_changed, propagate_removals
 from commands.streams.ids import parse_strict
 from commands.streams.lookup import report_damage
+from commands.streams.policies.timer import note
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
@@ -275,6 +276,8 @@ def xtrim(client: Client, request: Request) -> bytes:
     if removed:
         client.notify(notifications.STREAM, b"xtrim", key)
         client.modified(key, removed)
+        if stream.policy is not None:
+            note(client, key, stream)
     if trim.traces.dropped:
         group_changed(client, key)
     if POLICIES.keys().isdisjoint(map(bytes.upper, argv)):

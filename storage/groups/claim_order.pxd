@@ -31,6 +31,7 @@ cdef class ClaimOrder:
     cdef public entry_id_t _line_start
     cdef public entry_id_t _line_end
     cdef public long long _line_ms
+    cdef readonly long long lines
 
     cdef _begin_line(self)
     cpdef bint join_line(self, long long delivery_ms, entry_id_t first, entry_id_t last) except -1

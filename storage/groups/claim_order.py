@@ -94,6 +94,7 @@ class ClaimOrder:
         "_room",
         "_sweep",
         "_counter",
+        "lines",
         "releases",
     )
 
@@ -103,6 +104,7 @@ class ClaimOrder:
         self._counter: MemoryCounter = pending.counter
         self._counted_bytes = 0  # what is in the counter
         self._numbers = count()
+        self.lines = 0  # the number of lines that were begun
         self.clear()
 
     def clear(self) -> None:
@@ -139,6 +141,7 @@ class ClaimOrder:
         self._line_start: EntryID = 0  # nothing below is in line
         self._line_end: EntryID = 0  # nor is anything above
         self._line_ms = 0  # when the last of the line was delivered
+        self.lines += 1
 
     def join_line(self, delivery_ms: cython.longlong, first: EntryID, last: EntryID) -> bool:
         """Add entries that become pending, from `first` to `last`, to the end of the line.
@@ -165,6 +168,10 @@ class ClaimOrder:
         if first is not None:
             yield first
             yield from line
+
+    def line_from(self, start: EntryID) -> Iterator[Row]:
+        """The entries that are in line and have this ID or a greater one, as `owned`."""
+        return self._pending.rows_in_line(max(start, self._line_start))
 
     # -- strays --------------------------------------------------------------------------------
 
@@ -314,6 +321,19 @@ class ClaimOrder:
                     if row[0] not in given:
                         given.add(row[0])
                         yield row
+
+    def strays_after(self, delivery_ms: int) -> Iterator[Row]:
+        """The strays that were delivered after a time, as `owned`; one may come twice."""
+        if not self._listed:
+            return
+        before = (delivery_ms + 1 << NUMBER_BITS) - 1
+        key: int = next(self._parts.items_down_from(before), (before, None))[0]
+        while (found := next(self._parts.items_from(key), None)) is not None:
+            key, part = found
+            for _, time_ms, ids in _runs(key, part.copy()):
+                if time_ms > delivery_ms:
+                    yield from self._pending.strays_of(ids, time_ms)
+            key += 1
 
     def owned(self) -> Iterator[Row]:
         """The owned entries, the oldest delivery first.

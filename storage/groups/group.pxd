@@ -42,6 +42,7 @@ cdef class Group:
     cdef public dict consumers
     cdef public ClaimOrder _order
     cdef public DeliveryLatency delivery_latency
+    cdef public object policy
     cdef readonly MemoryCounter counter
     cdef long long _consumers_bytes
 

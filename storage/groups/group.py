@@ -42,6 +42,7 @@ from storage.groups.pending_block import (
 from storage.groups.pending_list import PendingBlocks, PendingList
 from storage.keyspace.deferred_free import BLOCK_ITEMS, Discard, RemovedData
 from storage.memory import allocated_bytes, instance_bytes
+from storage.policies.group_policy import GroupPolicy
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
@@ -186,6 +187,7 @@ class Group:
         "last_delivered_id",
         "name",
         "pending",
+        "policy",
         "counter",
     )
 
@@ -201,6 +203,7 @@ class Group:
         self._consumers_bytes = 0  # the memory of the dict, as far as it is in the counter
         self._order = ClaimOrder(self.pending)
         self.delivery_latency: DeliveryLatency | None = None  # of chosen groups (metrics)
+        self.policy: GroupPolicy | None = None  # unless it was asked for
         self.counter.add(_OWN_BYTES + bytes_object_bytes(len(name)))
         self._count_consumers()
 
@@ -235,6 +238,8 @@ class Group:
         if consumer is None:
             return 0
         self.counter.add(-_CONSUMER_BYTES - bytes_object_bytes(len(name)))
+        if self.policy is not None:
+            self.policy.forget_owned(consumer)
         dropped = consumer.pending_count
         removed_data = RemovedData()
         removed_data.add(self.pending.depart(consumer), BLOCK_ITEMS)
@@ -262,7 +267,24 @@ class Group:
             consumer.pending_count = 0
         removed_data.add(self.pending.take_blocks(), BLOCK_ITEMS)
         self.consumers.clear()
+        if self.policy is not None:
+            self.policy.leave()
+            self.policy = None
         return removed_data
+
+    # -- policy --------------------------------------------------------------------------------
+
+    def make_policy(self) -> GroupPolicy:
+        """The delivery policy of the group, which is made if there is none."""
+        if self.policy is None:
+            self.policy = GroupPolicy(self.pending, self._order)
+        return self.policy
+
+    def end_policy(self) -> None:
+        """Drop a policy that is not needed."""
+        if self.policy is not None and not self.policy.is_needed:
+            self.policy.leave()
+            self.policy = None
 
     # -- pending entries -----------------------------------------------------------------------
 
@@ -292,6 +314,8 @@ class Group:
 
     def acknowledge(self, entry_id: EntryID) -> bool:
         """Remove a pending entry (XACK); False if it is not pending."""
+        if self.policy is not None:
+            self.policy.forget([entry_id])
         if self._order.releases:
             self._order.recall(entry_id)
         return self.pending.remove(entry_id)
@@ -299,6 +323,8 @@ class Group:
     def acknowledge_all(self, ids: EntryIDs) -> cython.Py_ssize_t:
         """Remove pending entries; return the number of those that were pending."""
         order = self._order
+        if self.policy is not None:
+            self.policy.forget(ids)
         if order.releases:
             for entry_id in ids:
                 order.recall(entry_id)
@@ -329,6 +355,8 @@ class Group:
             self._order.release(entry_id)
         elif is_stray:
             self._order.add(delivery_ms, [entry_id])
+        if self.policy is not None:
+            self.policy.note([entry_id], delivery_ms, is_owned=consumer is not None)
         return entry
 
     def claim(
@@ -345,6 +373,8 @@ class Group:
         self.pending.update(entry, becomes_stray=is_moved)
         if is_moved:
             self._order.add(delivery_ms, [entry.entry_id])
+        if self.policy is not None:
+            self.policy.note([entry.entry_id], delivery_ms)
 
     def claim_all(
         self,
@@ -380,6 +410,8 @@ class Group:
             self.pending.hand_over(*hand_over, become_strays=are_moved)
             if are_moved:
                 self._order.add(delivery_ms, part)
+        if self.policy is not None:
+            self.policy.note(ids, delivery_ms)
         return counts
 
     def transfer(self, rows: list[Row], consumer: Consumer) -> None:
@@ -389,27 +421,35 @@ class Group:
             ids, counts = [row[0] for row in part], [row[3] for row in part]
             self.pending.hand_over(ids, consumer, delivery_ms, counts, become_strays=False)
 
-    def release(self, entry: PendingEntry, delivery_count: int) -> None:
-        """Take a pending entry from its owner, for anyone to claim at once (XNACK).
+    def release(self, entry: PendingEntry, delivery_count: int, due_ms: int = 0) -> None:
+        """Take a pending entry from its owner, for anyone to claim (XNACK).
 
-        It is the last of those that are released, also if it was released before.
+        It is the last of those that are released, also if it was released before. `due_ms`: when
+        it may be claimed (0: at once), which needs a policy.
         """
         entry.consumer = None
         entry.delivery_ms = RELEASED_MS
         entry.delivery_count = min(delivery_count, MAX_DELIVERIES)
         self.pending.update(entry, becomes_stray=True)
         self._order.release(entry.entry_id)
+        if self.policy is not None:
+            self.policy.due.release([entry.entry_id], [due_ms])
 
-    def release_all(self, rows: list[Row], delivery_counts: list[int]) -> None:
-        """Release several different pending entries, in their order."""
+    def release_all(
+        self, rows: list[Row], delivery_counts: list[int], dues_ms: list[int] | None = None
+    ) -> None:
+        """Release several different pending entries, in their order, as `release`."""
         if len(rows) == 1:
-            self.release(PendingEntry(*rows[0]), delivery_counts[0])
+            due_ms = 0 if dues_ms is None else dues_ms[0]
+            self.release(PendingEntry(*rows[0]), delivery_counts[0], due_ms)
             return
         ids = [row[0] for row in rows]
         counts = [min(count, MAX_DELIVERIES) for count in delivery_counts]
         self.pending.hand_over(ids, None, RELEASED_MS, counts)
         for entry_id in ids:
             self._order.release(entry_id)
+        if self.policy is not None:
+            self.policy.due.release(ids, dues_ms or [0] * len(ids))
 
     # -- what can be claimed -------------------------------------------------------------------
 
@@ -432,6 +472,13 @@ class Group:
         First released entries, then the oldest deliveries that are idle for `min_idle_ms` or
         longer. They must not change until the iteration ends.
         """
+        if self.policy is None:
+            return self._claimable(now_ms, min_idle_ms)
+        due = self.policy.due
+        rows = self._claimable(now_ms, min_idle_ms)
+        return (row for row in rows if due.may_be_claimed(row, now_ms))
+
+    def _claimable(self, now_ms: int, min_idle_ms: int) -> Iterator[Row]:
         for entry in self.nacked():
             yield entry.entry_id, None, entry.delivery_ms, entry.delivery_count
         owned = self._order.owned()
@@ -533,6 +580,8 @@ class Group:
         twin.pending.leave()
         twin.pending = self.pending.copy(twins, twin.counter)
         twin._order = self._order.copy(twin.pending)
+        if self.policy is not None:
+            twin.policy = self.policy.copy(twin.pending, twin._order)
         return twin
 
     def longest_owned_ms(self) -> int | None:

@@ -6,6 +6,10 @@ itself or after the rows that come before it:
     retain RETAIN-MS 86400000 RETAIN-REFS ACKED     settings: those, and no others
     retained 12 0 0                                 counters
     scheduled 1700000000000 5 field value           an entry that is added later, by its ticket
+    group workers user ACK-WAIT 30000 ...           all options of a group, and who set DEAD-LETTER
+    delays workers 1-1 1700000000000 ...            when released entries fall due
+    reasons workers 1-1 text ...                    why entries were released
+    deliveries workers 12 3 0 0 0                   counters of a group
 
 A change is propagated as a row in a carrier (storage/append_only/requests.py), as the request
 `XPOLICY key kind word ...`, which clients cannot send (commands/streams/policies/carrier.py). A
@@ -29,6 +33,7 @@ from typing import NamedTuple
 
 from storage.append_only.reader import DamagedFile, RequestFile, TornFile
 from storage.append_only.requests import encode_request
+from storage.policies import group_rows
 from storage.policies.retention import Retention
 from storage.policies.schedule import ROW_KINDS, Schedule
 from storage.policies.stream_policy import StreamPolicy
@@ -85,10 +90,11 @@ def _restore_schedule(kind: bytes, stream: Stream, policy: StreamPolicy, words: 
 FEATURES: list[Feature] = [
     Feature(_retention_rows, {b"retain": _restore_retention, b"retained": _restore_retained}),
     Feature(_schedule_rows, {kind: partial(_restore_schedule, kind) for kind in ROW_KINDS}),
+    Feature(group_rows.rows, group_rows.RESTORERS),
 ]
 
 # The kinds of rows with figures, which are this server's own: a replica may have others.
-STATISTICS = {b"retained"}
+STATISTICS = {b"retained", group_rows.COUNTERS}
 
 
 def rows_of(stream: Stream) -> Iterator[Row]:

@@ -20,7 +20,7 @@ PAGES = DOCS / "reference" / "streams"
 COMMANDS = stream_commands()
 # Not shown by an example: 1 GiB of fields, and what no request reaches, since XDELEX and XACKDEL
 # with as many words as they need have IDS or another error.
-NOT_RUN = {errors.XADD_TOO_LARGE, errors.IDS_REQUIRED}
+NOT_RUN = {errors.XADD_TOO_LARGE, errors.IDS_REQUIRED, errors.XNACK_REASON_LENGTH}
 
 
 def name(command: Command) -> str:

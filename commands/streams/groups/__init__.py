@@ -3,7 +3,9 @@
 group:       XGROUP
 read_group:  XREADGROUP
 delivery:    what the commands that deliver entries share, and the replay of deliveries
-pending:     XACK, XACKDEL, XNACK, XPENDING
+policy_turn: how XREADGROUP reads a group that has a delivery policy
+pending:     XACK, XACKDEL, XPENDING
+nack:        XNACK, XREASON
 claim:       XCLAIM, XAUTOCLAIM
 ack_journal: writes acknowledgements to the journal of a stream
 """

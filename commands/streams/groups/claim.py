@@ -31,6 +31,7 @@ from commands.streams.ids import (
     without_repeats,
 )
 from commands.streams.lookup import find_group
+from commands.streams.policies.timer import note
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
@@ -78,6 +79,13 @@ class Claim:
         if pending.consumer is self.consumer:
             self.is_created = False
 
+    def is_heartbeat(self, row: Row, now_ms: int) -> bool:
+        """Return True if the owner of an entry claims it before its deadline (ACK-WAIT)."""
+        policy = self.group.policy
+        if policy is None or not policy.options.ack_wait_ms or row[1] is not self.consumer:
+            return False
+        return now_ms < policy.due.deadline_ms(row)
+
     def force(self, entry_id: EntryID, now_ms: int) -> Row:
         """Make an entry pending that is not, as the consumer's own (FORCE)."""
         pending = self.group.add(entry_id, self.consumer, now_ms, 1)
@@ -98,6 +106,8 @@ class Claim:
     def deliver(self, ids: list[EntryID], delivery_ms: int) -> None:
         """Give the consumer entries that are not pending, as XREADGROUP would have. IDs ascend."""
         self.group.deliver(self.consumer, EntryIDs.of(ids), delivery_ms)
+        if self.group.policy is not None:
+            self.group.policy.due.note_time(delivery_ms)
         self._given(ids, delivery_ms, [1] * len(ids))
 
     def _given(self, ids: list[EntryID], delivery_ms: int, delivery_counts: list[int]) -> None:
@@ -116,8 +126,10 @@ class Claim:
         self.is_moved = True
         group_changed(self.client, self.key)
 
-    def finish(self) -> None:
+    def finish(self, stream: Stream) -> None:
         """After the last entry."""
+        if self.group.policy is not None:
+            note(self.client, self.key, stream)
         if self.is_created:
             propagate_consumer(self.client, self.key, self.group, self.consumer)
         if self.is_moved:
@@ -161,7 +173,7 @@ def xclaim(client: Client, argv: Request) -> bytes:
     try:
         return replies.array(_claim(claim, stream, options))
     finally:
-        claim.finish()
+        claim.finish(stream)
 
 
 def _claim(claim: Claim, stream: Stream, options: ClaimOptions) -> list[bytes]:
@@ -181,6 +193,7 @@ def _claim_each(
     """Claim different entries, as far as they may be; what is answered of each that was."""
     now_ms, min_idle_ms = claim.client.instance.now_ms, options.min_idle_ms
     taken: list[Row] = []
+    beats: list[Row] = []
     claimed: list[bytes] = []
     rows, entries = claim.group.pending.rows_of(ids), stream.entries_of_any(ids)
     for entry_id, row, entry in zip(ids, rows, entries, strict=True):
@@ -195,9 +208,14 @@ def _claim_each(
         # the clock stepped back.
         elif min_idle_ms and row[1] is not None and now_ms - row[2] < min_idle_ms:
             continue
+        elif claim.is_heartbeat(row, now_ms):
+            beats.append(row)
+            claimed.append(id_bulk(entry_id) if options.just_id else entry)
+            continue
         taken.append(row)
         claimed.append(id_bulk(entry_id) if options.just_id else entry)
     deliveries = 0 if options.just_id else 1
+    claim.take_all(beats, options.delivery_ms, deliveries=0, count=options.retry_count)
     claim.take_all(taken, options.delivery_ms, deliveries=deliveries, count=options.retry_count)
     return claimed
 
@@ -270,12 +288,12 @@ def xautoclaim(client: Client, argv: Request) -> bytes:
     try:
         return _claim_idle(claim, stream, options)
     finally:
-        claim.finish()
+        claim.finish(stream)
 
 
 def _claim_idle(claim: Claim, stream: Stream, options: AutoclaimOptions) -> bytes:
     """Claim entries that have been pending for long; the reply."""
-    group, min_idle_ms = claim.group, options.min_idle_ms
+    group, min_idle_ms, policy = claim.group, options.min_idle_ms, claim.group.policy
     now_ms = claim.client.instance.now_ms
     claimed: list[bytes] = []
     deleted: list[bytes] = []
@@ -293,6 +311,8 @@ def _claim_idle(claim: Claim, stream: Stream, options: AutoclaimOptions) -> byte
             if entry is None:
                 dropped.append(PendingEntry(*row))
                 deleted.append(id_bulk(entry_id))
+            elif policy is not None and not policy.due.may_be_claimed(row, now_ms):
+                continue
             elif owner is None or not min_idle_ms or now_ms - delivery_ms >= min_idle_ms:
                 taken.append(row)
                 claimed.append(id_bulk(entry_id) if options.just_id else entry)

@@ -150,8 +150,10 @@ def propagate_release(
     group: Group,
     ids: list[EntryID],
     counts: list[int],
+    dues_ms: list[int] | None = None,
+    reason: bytes | None = None,
 ) -> None:
-    """Entries that were released (XNACK).
+    """Entries that were released (XNACK), and fall due at these times (Unix ms; 0: at once).
 
     A Redis before 8.8 has no entries without an owner: it gets them as it does in snapshots, owned
     by a consumer with the empty name and never delivered. A Rillway releases them. An entry whose
@@ -159,9 +161,11 @@ def propagate_release(
     """
     texts = list(map(format_id, ids))
     start = 0
-    for count, alike in groupby(counts):
+    own = () if reason is None else (b"REASON", reason)
+    for (count, due_ms), alike in groupby(zip(counts, dues_ms or [0] * len(ids), strict=True)):
         end = start + len(list(alike))
         number = b"%d" % count
+        when = (b"DUE", b"%d" % due_ms) if due_ms else ()
         for first in range(start, end, _IDS_PER_REQUEST):
             part = texts[first : min(end, first + _IDS_PER_REQUEST)]
             there = [text for one, text in zip(ids[first:end], part, strict=False) if one in stream]
@@ -170,7 +174,7 @@ def propagate_release(
                     b"XCLAIM", key, group.name, b"", b"0", *there,
                     b"TIME", b"0", b"RETRYCOUNT", number, b"FORCE", b"JUSTID",
                 )  # fmt: skip
-            words = (b"IDS", b"%d" % len(part), *part, b"RETRYCOUNT", number, b"FORCE")
+            words = (b"IDS", b"%d" % len(part), *part, b"RETRYCOUNT", number, b"FORCE", *when, *own)
             propagate_carried(client, b"XNACK", key, group.name, b"FAIL", *words)
         start = end
     if b"" not in group.consumers:

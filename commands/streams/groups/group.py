@@ -37,6 +37,7 @@ from commands.streams.idempotence import new_stream
 from commands.streams.ids import parse_open, parse_strict
 from commands.streams.lookup import group_of
 from commands.streams.policies.retention import acknowledged
+from commands.streams.policies.timer import note
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
@@ -208,19 +209,29 @@ def xgroup_delconsumer(client: Client, argv: Request) -> bytes:
     if consumer is None:
         return replies.ZERO
     pending = consumer.pending_count
+    if heir_name is None and not client.replays and group.policy is not None:
+        # Programs that tidy up must not lose what is to be delivered again.
+        keeps = keeps or group.policy.options.ack_wait_ms > 0
     if keeps:
-        _release_pending(client, key, stream, group, consumer)
+        release_pending(client, key, stream, group, consumer)
     elif heir_name is not None:
         _transfer_pending(client, key, stream, group, consumer, heir_name)
     if keeps and not name:  # a Redis has the released entries as those of the empty name
         propagate_carried(client, *argv[:5])
-    elif len(argv) > 5:
+    elif keeps or heir_name is not None:
         client.propagate(*argv[:5])
+    remove_consumer(client, key, stream, group, name)
+    if group.policy is not None:
+        note(client, key, stream)
+    return replies.integer(pending)
+
+
+def remove_consumer(client: Client, key: bytes, stream: Stream, group: Group, name: bytes) -> None:
+    """Remove a consumer with what is pending for it, and notify."""
     tasks = client.instance.background_work
     if group.delete_consumer(name, tasks.discard):
         tasks.tidy(_tidied(client.db, key, stream, group))
     _changed(client, key, b"xgroup-delconsumer")
-    return replies.integer(pending)
 
 
 def _parse_departure(argv: Request) -> tuple[bool, bytes | None]:
@@ -256,7 +267,7 @@ def _deliverable(stream: Stream, consumer: Consumer) -> Iterator[list[Row]]:
         start = rows[-1][0] + 1
 
 
-def _release_pending(
+def release_pending(
     client: Client, key: bytes, stream: Stream, group: Group, consumer: Consumer
 ) -> None:
     """Release what is pending for a consumer, with its delivery counts (KEEPPENDING)."""

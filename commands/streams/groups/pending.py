@@ -1,7 +1,4 @@
-"""What a group was given and has not acknowledged: XACK, XACKDEL, XNACK and XPENDING.
-
-A consumer is done with entries, or gives them back; XPENDING lists them (Redis 7.4).
-"""
+"""What a group was given and has not acknowledged: XACK, XACKDEL and XPENDING (Redis 7.4)."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import cython
 
-from commands.core.arguments import Arguments, parse_int
+from commands.core.arguments import parse_int
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from commands.core.registry import FAST, READONLY, WRITE, command, one_key
@@ -24,15 +21,13 @@ from commands.streams.delete import (
     result_array,
 )
 from commands.streams.groups.ack_journal import pending_entries, write_down
-from commands.streams.groups.delivery import group_changed, propagate_release, propagate_removals
+from commands.streams.groups.delivery import group_changed, propagate_removals
 from commands.streams.ids import (
     ascending,
     id_bulk,
-    parse_all,
     parse_range_end,
     parse_range_start,
     parse_strict,
-    without_repeats,
 )
 from commands.streams.lookup import find_group
 from commands.streams.policies.retention import acknowledged as policy_acknowledged
@@ -42,7 +37,7 @@ from protocol.records import record
 from protocol.request import Request
 from storage.append_only.request_writer import RequestWriter
 from storage.entries.entry_id import EntryID, EntryIDs
-from storage.groups.group import MAX_DELIVERIES, RELEASED_MS, Group, References
+from storage.groups.group import Group, References
 from storage.groups.pending_block import (
     LARGE_COUNT,
     ROW_BYTES,
@@ -88,6 +83,8 @@ def xack(client: Client, request: Request) -> bytes:
         group_changed(client, key, acknowledged)
         if stream.policy is not None:
             policy_acknowledged(client, key, stream)
+        if group.policy is not None and group.policy.is_held:
+            client.signal_key_as_ready(key)
     if journal is not None:
         write_down(client, request, group, journal, written_down)
     elif request.count <= _MOST_WORDS:
@@ -127,6 +124,8 @@ def xackdel(client: Client, argv: Request) -> bytes:
         group_changed(client, key, changes)
         if stream.policy is not None:
             policy_acknowledged(client, key, stream)
+        if group.policy is not None and group.policy.is_held:
+            client.signal_key_as_ready(key)
     entries_deleted(client, key, len(deleted))
     if journal is not None:
         write_down(client, argv, group, journal, written_down)
@@ -143,93 +142,6 @@ def _results(ids: list[EntryID], acknowledged: set[EntryID], gone: set[EntryID])
         else:
             results.append(NOT_FOUND)
     return results
-
-
-# -- XNACK -------------------------------------------------------------------------------------
-
-
-@record
-class Release:
-    """The arguments of XNACK after the group."""
-
-    mode: bytes
-    ids: list[EntryID]
-    retry_count: int | None = None
-    force: bool = False
-
-    def count(self, deliveries: int) -> int:
-        """The delivery count of an entry that is released, from the one that it had."""
-        if self.retry_count is not None:
-            return self.retry_count
-        if self.mode == b"FATAL":
-            return MAX_DELIVERIES
-        return deliveries if self.mode == b"FAIL" else max(deliveries - 1, 0)
-
-
-@command("XNACK", arity=-7, flags=WRITE | FAST, keys=one_key(b"RW", b"UPDATE"))
-def xnack(client: Client, argv: Request) -> bytes:
-    """Integer: the number of entries that were released. Source: Redis 8.8."""
-    key = argv[1]
-    stream, group = find_group(client, key, argv[2])
-    release = _parse_release(argv)
-    released = sum(
-        _release(client, key, stream, group, release, ids) for ids in without_repeats(release.ids)
-    )
-    if released:
-        group_changed(client, key, released)
-        client.signal_key_as_ready(key)
-    return replies.integer(released)
-
-
-def _release(
-    client: Client,
-    key: bytes,
-    stream: Stream,
-    group: Group,
-    release: Release,
-    ids: list[EntryID],
-) -> int:
-    """Release different entries; how many were pending, or are by force."""
-    rows: list[Row] = []
-    counts: list[int] = []
-    for entry_id, row in zip(ids, group.pending.rows_of(ids), strict=True):
-        if row is None:
-            if not release.force or entry_id not in stream:
-                continue
-            group.add(entry_id, None, RELEASED_MS, 0)
-            row = entry_id, None, RELEASED_MS, 0
-        rows.append(row)
-        counts.append(release.count(row[3]))
-    if rows:
-        group.release_all(rows, counts)
-        if client.instance.propagation.sinks:
-            propagate_release(client, key, stream, group, [row[0] for row in rows], counts)
-    return len(rows)
-
-
-def _parse_release(argv: Request) -> Release:
-    """Raises ReplyError. The options follow the IDs, in any order."""
-    arguments = Arguments(argv, 3)
-    mode = arguments.next_keyword()
-    if mode not in (b"SILENT", b"FAIL", b"FATAL"):
-        raise ReplyError(errors.XNACK_MODE)
-    if not arguments.take(b"IDS"):
-        raise ReplyError(errors.XNACK_WITHOUT_IDS)
-    number = arguments.next_int(errors.XNACK_NUMBER, 1)
-    if number > arguments.remaining:
-        raise ReplyError(errors.XNACK_NUMBER_MISMATCH)
-    texts = [arguments.next() for _ in range(number)]
-    release = Release(mode, [])
-    while arguments:
-        word = arguments.next()
-        if word.upper() == b"FORCE":
-            release.force = True
-        elif word.upper() == b"RETRYCOUNT" and arguments:
-            release.retry_count = arguments.next_int(errors.XNACK_RETRYCOUNT, 0)
-        else:
-            raise errors.unrecognized_xnack_option(word)
-    release.ids = parse_all(texts)
-    return release
 
 
 # -- XPENDING ----------------------------------------------------------------------------------

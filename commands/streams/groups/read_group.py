@@ -36,7 +36,9 @@ from commands.streams.groups.delivery import (
     propagate_position,
     seen_consumer,
 )
+from commands.streams.groups.policy_turn import PolicyTurn
 from commands.streams.ids import parse_strict
+from commands.streams.policies.group_deliveries import await_due
 from commands.streams.policies.retention import acknowledged
 from commands.streams.ranges import LongRange, is_long, long_reply
 from commands.streams.read import (
@@ -159,6 +161,8 @@ NEW = MAX_ID
 FEW_ENTRIES = 1000
 
 
+_NO_ENTRIES = replies.array_header(0)
+
 # Of the request that is executed.
 _IDS = EntryIDs()
 
@@ -259,10 +263,17 @@ class GroupRead:
         if self.is_plain:
             stream: Stream = _stream_to_read(client, self.key, self.group)
             header = self._header_3 if client.resp == 3 else self._header_2
-            group = stream.groups[self.group]
-            part = self._new_entries(client, header, self.key, stream, group, NO_CAPS)
+            group: Group = stream.groups[self.group]
+            policy = group.policy
+            if policy is None or client.instance.now_ms < policy.due.quiet_until_ms:
+                part = self._new_entries(client, header, self.key, stream, group, NO_CAPS)
+            else:
+                turn = self._turn(client, self.key, stream, group)
+                part = self._by_policy(turn, header, NEW, NO_CAPS, claims=False)
             if part is not None:
                 return part if type(part) is bytes else long_reply([part])
+            if policy is not None:
+                self._await_due(client, [stream])
         else:
             # All of them are looked up before one is served: a delivery must not end in an error.
             streams = [_stream_to_read(client, key, self.group) for key in request.keys]
@@ -271,6 +282,7 @@ class GroupRead:
                 return read_reply(parts, client.resp)
             if claims:
                 wake_ms = self._wake_ms(client.instance, streams)
+            self._await_due(client, streams)
         decision = nothing_to_read(
             client, request, self.serve, on_missing_key=True, wake_ms=wake_ms
         )
@@ -290,6 +302,8 @@ class GroupRead:
         consumer = group.consumers.get(request.consumer)
         if consumer is None or group.last_delivered_id < stream.last_id:
             return False
+        if group.policy is not None and client.instance.now_ms >= group.policy.due.quiet_until_ms:
+            return False
         client.instance.stats.keyspace_hits += 1
         consumer.seen_ms = client.instance.now_ms
         return True
@@ -300,22 +314,84 @@ class GroupRead:
         caps = caps_of(request)
         claims = request.min_idle_ms is not None
         parts: list[Part] = []
+        is_begun = False
         for key, after, stream in zip(request.keys, self._after, streams, strict=True):
             caps.start_stream(key, client.resp)
             if not caps.admits():
                 break
             group, header = stream.groups[self.group], key_header(key, client.resp)
+            claims = claims and after == NEW  # as in Redis, for the streams that follow, too
             part: Part | None
-            if after != NEW:
+            ends = False
+            if group.policy is not None:
+                turn = self._turn(client, key, stream, group, is_begun=is_begun)
+                part = self._by_policy(turn, header, after, caps, claims=claims)
+                ends = turn.ends
+            elif after != NEW:
                 part = self._history(client, header, key, stream, group, after, caps)
-                claims = False  # as in Redis, for the streams that follow
             elif claims:
                 part = self._claimed_and_new(client, header, key, stream, group, caps)
             else:
                 part = self._new_entries(client, header, key, stream, group, caps)
             if part is not None:
                 parts.append(part)
+                is_begun = is_begun or type(part) is not bytes or not part.endswith(_NO_ENTRIES)
+            if ends:
+                break
         return parts, claims
+
+    # -- a policy ------------------------------------------------------------------------------
+
+    def _turn(
+        self, client: Client, key: bytes, stream: Stream, group: Group, *, is_begun: bool = False
+    ) -> PolicyTurn:
+        """The consumer's turn to read a group with a policy; it is created if need be."""
+        is_created = self.consumer not in group.consumers
+        consumer = seen_consumer(client, key, group, self.consumer)
+        if is_created:
+            propagate_consumer(client, key, group, consumer)
+        return PolicyTurn(client, key, stream, group, consumer, is_begun=is_begun)
+
+    def _by_policy(
+        self, turn: PolicyTurn, header: bytes, after: EntryID, caps: NoCaps, *, claims: bool
+    ) -> Part | None:
+        """Read a stream whose group has a policy; None if there is nothing."""
+        if after != NEW:
+            turn.history(after, self.count, caps)
+            if not turn.count:
+                caps.spend(0, 0)
+            return b"".join([header, replies.array_header(turn.count), *turn.pieces])
+        stream, group, client = turn.stream, turn.group, turn.client
+        if not self.noack:
+            turn.take_due(self.count, caps, with_times=claims)
+            if claims:
+                assert self._request.min_idle_ms is not None
+                turn.claim(self._request.min_idle_ms, self.count, caps)
+            turn.commit()
+        count = turn.new_count(self.count, noack=self.noack)
+        if not turn.count and not claims and count == self.count:
+            part = self._new_entries(client, header, turn.key, stream, group, caps)
+            turn.note_new(0 if part is None else 1)
+            return part
+        ids = EntryIDs()
+        if count and caps.admits() and group.last_delivered_id < stream.last_id:
+            chunks, size_bytes = caps.read(stream, ids, group.last_delivered_id + 1, count)
+            turn.add_new(ids, chunks, size_bytes, caps, with_times=claims)
+        if ids.count:
+            self._deliver(client, turn.key, stream, group, turn.consumer, ids)
+            turn.note_new(ids.count)
+        if not turn.count:
+            return None
+        return b"".join([header, replies.array_header(turn.count), *turn.pieces])
+
+    def _await_due(self, client: Client, streams: list[Stream]) -> None:
+        """Nothing was found: a client that waits is to be woken when an entry falls due."""
+        if self._request.block_ms is None or self.noack:
+            return
+        for key, stream in zip(self._request.keys, streams, strict=True):
+            group = stream.groups[self.group]
+            if group.policy is not None:
+                await_due(client, key, stream, group.policy)
 
     # -- new entries ---------------------------------------------------------------------------
 

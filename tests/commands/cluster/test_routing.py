@@ -55,6 +55,11 @@ def test_keys_of_several_slots_are_refused(client: Talk, node: Cluster) -> None:
     refused = "CROSSSLOT Keys in request don't hash to the same slot"
     assert client.error("MSET foo 1 bar 2") == refused
     assert client.error("XREAD STREAMS foo bar 0 0") == refused
+    options = "ACK-WAIT 5 BACKOFF 1 2 MAX-DELIVERIES 2 DEAD-LETTER"
+    client.do("XGROUP CREATE foo g 0 MKSTREAM")
+    assert client.error(f"XGROUP CONFIG foo g {options} bar") == refused
+    client.do(f"XGROUP CONFIG foo g {options} {{foo}}bar")
+    client.do("DEL foo")
     give_away(client)
     assert client.error("MGET foo bar") == refused
 
