@@ -114,7 +114,12 @@ def test_files_of_streams_with_schedules_have_what_has_appeared(
         (0, ("XGROUP", "DELCONSUMER", "groups", "known", "dave", "TRANSFER", "heir")),
         (0, ("XDELRANGE", "nodes", "-", "5-1")),
         (0, ("XDELRANGE", "nodes", "30-1", "+", "COUNT", 20)),
-    ]
+        (0, ("XGROUP", "CONFIG", "groups", "all", "ACK-WAIT", 10**9, "BACKOFF", 5, 9)),
+        (0, ("XGROUP", "CREATE", "shapes", "workers", 0)),
+        (0, ("XREADGROUP", "GROUP", "workers", "w", "COUNT", 3, "STREAMS", "shapes", ">")),
+        (0, ("XGROUP", "CONFIG", "shapes", "workers", "ACK-WAIT", 10**9,
+             "MAX-DELIVERIES", 2, "DEAD-LETTER", "dead", "MAX-PENDING", 9)),
+    ]  # fmt: skip
     first.fill([*everything(), *scheduled[:4]])
     if form != "snapshot":
         first.rewrite()
@@ -124,6 +129,12 @@ def test_files_of_streams_with_schedules_have_what_has_appeared(
     first.fill(scheduled)
     while first.link.ask("XLEN", "done") < 2:
         pass
+    pending = [row[0] for row in first.link.ask("XPENDING", "shapes", "workers", "-", "+", 9)]
+    assert len(pending) == 3
+    first.fill([(0, ("XNACK", "shapes", "workers", "FATAL", "IDS", 1, pending[0]))])
+    if form != "snapshot":
+        late = ("IDS", 1, pending[1], "DELAY", 10**9, "REASON", "no route")
+        first.fill([(0, ("XNACK", "shapes", "workers", "FAIL", *late))])
     files = (first.save() if form == "snapshot" else first.append_only_files(),)
     second = run(heir, *directives, files=files)  # starts without a warning
     again = run("rillway", *directives, files=files)
@@ -132,13 +143,18 @@ def test_files_of_streams_with_schedules_have_what_has_appeared(
     how = {"lag": False, "seen_times": False}
     assert differences(first.view(**how), again.view(**how)) == []
     # A Redis has released entries as those of a consumer with an empty name.
-    assert first.link.ask("SELECT", 0) == b"OK"
-    for key in ("shapes", "empty", "done", "nodes", "groups"):
+    for one in (first, again):
+        assert one.link.ask("SELECT", 0) == b"OK"
+    for words in (("POLICY", "shapes", "workers"), ("POLICY", "groups", "all")):
+        now, then = (one.link.ask("XINFO", *words) for one in (again, first))
+        assert now[: now.index(b"redelivered")] == then[: then.index(b"redelivered")]
+    assert first.link.ask("XLEN", "dead") == 1
+    for key in ("shapes", "empty", "done", "nodes", "groups", "dead"):
         ranges = [one.link.ask("XRANGE", key, "-", "+") for one in (first, second)]
         assert ranges[0] == ranges[1]
-    for group in ("all", "known"):
+    for key, group in (("groups", "all"), ("groups", "known"), ("shapes", "workers")):
         rows = [
-            [row[:2] + row[3:] for row in one.link.ask("XPENDING", "groups", group, "-", "+", 999)]
+            [row[:2] + row[3:] for row in one.link.ask("XPENDING", key, group, "-", "+", 999)]
             for one in (first, second)
         ]
         assert rows[0] == rows[1] != []

@@ -10,6 +10,9 @@ from hypothesis.strategies import SearchStrategy
 
 from server.inprocess.server import InProcessClient, InProcessServer
 from server.replication.primary.feed import MIN_BYTES
+from storage.policies.rows import STATISTICS, rows_of
+from storage.stream import Stream
+from storage.types.value import Value
 from tests.commands.server.decoder import decode
 from tests.compat.commands.sequences import Argv, Sequence, sequences
 from tests.server.replication.pairs import OTHER, PRIMARY, REPLICA, Cluster, follow, is_up
@@ -65,6 +68,28 @@ newer = st.one_of(
     st.just([b"XDELRANGE", b"n", b"(1-1", b"5", b"DELREF"]),
     st.just([b"XGROUP", b"DELCONSUMER", b"n", b"g", b"a", b"KEEPPENDING"]),
     st.just([b"XGROUP", b"DELCONSUMER", b"n", b"g", b"b", b"TRANSFER", b"a"]),
+    st.just([b"XGROUP", b"CONFIG", b"n", b"g", b"ACK-WAIT", b"600", b"BACKOFF", b"100", b"500"]),
+    st.just(
+        [
+            b"XGROUP",
+            b"CONFIG",
+            b"n",
+            b"g",
+            b"ACK-WAIT",
+            b"600",
+            b"MAX-DELIVERIES",
+            b"2",
+            b"DEAD-LETTER",
+            b"dead",
+            b"MAX-PENDING",
+            b"3",
+            b"CONSUMER-EXPIRY",
+            b"4000",
+        ]
+    ),
+    with_ids(b"XNACK", b"n", b"g", b"FAIL").map(
+        lambda argv: [*argv, b"DELAY", b"700", b"REASON", b"why"]
+    ),
     with_ids(b"XDELEX", b"n"),
     with_ids(b"XDELEX", b"n", b"ACKED"),
     with_ids(b"XDELEX", b"n", b"DELREF"),
@@ -88,7 +113,14 @@ def contents(server: InProcessServer) -> dict[tuple[int, bytes], Any]:
             found[db.index, key] = view(lambda *words: decode(client.execute(*words)), key)
             if found[db.index, key][0] == b"stream":
                 found[db.index, b"schedule of " + key] = client.execute("XSCHEDULED", key)
+                found[db.index, b"policies of " + key] = policies(db.values[key])
     return found
+
+
+def policies(stream: Value) -> list[list[bytes]]:
+    """The rows of a stream's policies, without what a server has counted."""
+    assert isinstance(stream, Stream)
+    return [row for row in rows_of(stream) if row[0] not in STATISTICS]
 
 
 def disturb(
