@@ -154,7 +154,7 @@ class Server:
         )
         self.policies = self.instance.feature(PolicyTimer)
         self.policies.elapsed_us = environment.monotonic_us
-        self.policies.wake = self.cycle.wake
+        self.policies.wake = self._arm_policies
         self.dispatcher.script_runs.schedule = environment.call_soon
         self.free_memory = environment.free_memory()
         self.background_scheduler = BackgroundScheduler(
@@ -182,10 +182,8 @@ class Server:
         self.is_ending = False  # it has stopped serving
         self._is_interrupted = False
         self._timer: Timer | None = None
+        self._policy_timer: Timer | None = None
         self._timer_ms: int | None = None
-        # When policies are due: Unix time, and monotonic time as it was when that was new.
-        self._policies_due_ms: int | None = None
-        self._policies_ms = 0
         self.cycle.before_output += [self.persistence.flush, self.replication.flush]
         self.cycle.after += [
             self.dispatcher.client_limit.check_after,
@@ -263,7 +261,9 @@ class Server:
             expire_fields(instance, EXPIRE_LIMIT)
             expire_keys(instance, EXPIRE_LIMIT)
             forget_idempotent_ids(instance, FORGET_LIMIT)
-            self.policies.run()  # the alarm knows of no jump of the clock
+            if self.policies.is_used:  # its timer knows of no jump of the clock, nor of gates
+                self.policies.run()
+                self._arm_policies()
             count_memory(instance)
             self._keep_limit()
             self.background_scheduler.tick()
@@ -307,15 +307,8 @@ class Server:
             self.cycle.wake()
 
     def _arm_timer(self) -> None:
-        """Set the timer to the earliest deadline or retry time of a client, or work of a policy."""
+        """Set the timer to the earliest deadline or retry time of a blocked client."""
         alarm_ms = self.instance.feature(BlockedClients).next_alarm_ms()
-        policies = self.policies
-        if (policies.soon or policies.heap) and (due_ms := policies.next_ms()) is not None:
-            if due_ms != self._policies_due_ms:
-                self._policies_due_ms, clock_ms = due_ms, max(self.instance.now_ms, policies.now_ms)
-                self._policies_ms = self.instance.monotonic_ms + (due_ms - clock_ms)
-            due_ms = self._policies_ms
-            alarm_ms = due_ms if alarm_ms is None else min(alarm_ms, due_ms)
         if alarm_ms == self._timer_ms:
             return
         if self._timer is not None:
@@ -327,13 +320,32 @@ class Server:
             self._timer = self.environment.call_later(max(0, delay_ms) / 1000, self._on_alarm)
 
     def _on_alarm(self) -> None:
-        self._timer = self._timer_ms = self._policies_due_ms = None
+        self._timer = self._timer_ms = None
         if self.is_ending or self.instance.gates & GATE_BUSY:
             return
         self.begin_event()
         self.dispatcher.waiters.retry_due(self.instance.monotonic_ms)
         self.dispatcher.waiters.expire(self.instance.monotonic_ms - self.environment.grain_ms)
+        self.cycle.wake()
+
+    def _arm_policies(self) -> None:
+        """Set the timer of policies, which asks for it: cycles know nothing of it."""
+        if self._policy_timer is not None:
+            self._policy_timer.cancel()
+            self._policy_timer = None
+        due_ms = self.policies.next_ms()
+        if due_ms is not None:
+            delay_ms = due_ms + self.environment.grain_ms - self.environment.now_ms()
+            delay_s = max(0, delay_ms) / 1000
+            self._policy_timer = self.environment.call_later(delay_s, self._run_policies)
+
+    def _run_policies(self) -> None:
+        self._policy_timer = None
+        if self.is_ending or self.instance.gates & GATE_BUSY:
+            return
+        self.begin_event()
         self.policies.run()
+        self._arm_policies()
         self.cycle.wake()
 
     def begin_event(self) -> None:

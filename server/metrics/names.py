@@ -23,7 +23,8 @@ class Family:
     help: str
 
 
-# Fields of INFO by section, as `field` or `field=name`; `redis_` comes before each name.
+# Fields of INFO by section, as `field` or `field=name`; `redis_` comes before each name, before
+# those of Rillway's own section `rillway_`.
 _GAUGES = {
     "server": """
         uptime_in_seconds process_id io_threads_active configured_hz hz
@@ -96,6 +97,9 @@ _GAUGES = {
         tls_server_cert_expires_in_seconds tls_client_cert_expires_in_seconds
         tls_ca_cert_expires_in_seconds
     """,
+    "policies": """
+        streams_with_policy groups_with_policy scheduled_entries retention_paused
+    """,
 }
 _COUNTERS = {
     "memory": """
@@ -146,6 +150,10 @@ _COUNTERS = {
         used_cpu_sys_main_thread=cpu_sys_main_thread_seconds_total
         used_cpu_user_main_thread=cpu_user_main_thread_seconds_total
     """,
+    "policies": """
+        redelivered_total dead_lettered_total dead_letter_failures=dead_letter_failures_total
+        retention_removed_total policy_steps_us=policy_steps_usec_total
+    """,
 }
 
 
@@ -154,7 +162,8 @@ def _families() -> Iterator[tuple[str, str, Family]]:
         for section, words in table.items():
             for word in words.split():
                 field, _, name = word.partition("=")
-                yield section, field, _redis(name or field, kind, f"{field} of INFO {section}")
+                make = _own if section == "policies" else _redis
+                yield section, field, make(name or field, kind, f"{field} of INFO {section}")
 
 
 def _redis(name: str, kind: str, text: str) -> Family:

@@ -11,6 +11,7 @@ import pytest
 from tests.exchange.data_set import FAR_MS, Requests, dangling, everything, more
 from tests.exchange.running import Run
 from tests.exchange.views import differences, hash_fields
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.compat
 
@@ -159,6 +160,43 @@ def test_files_of_streams_with_schedules_have_what_has_appeared(
         ]
         assert rows[0] == rows[1] != []
     assert second.link.ask("XINFO", "STREAM", "empty")[1] == 0
+
+
+@pytest.mark.parametrize("heir", ["redis", "valkey"])
+@pytest.mark.parametrize("form", ["snapshot", "preamble", "requests"])
+def test_files_of_streams_with_retention_have_what_was_kept(run: Run, form: str, heir: str) -> None:
+    preamble = "no" if form == "requests" else "yes"
+    append_only = ("--appendonly", "yes", "--aof-use-rdb-preamble", preamble)
+    directives = () if form == "snapshot" else append_only
+    first = run("rillway", *directives)
+    ask = first.link.ask
+    acked = ("RETAIN-REFS", "ACKED", "RETAIN-ACKED", "yes")
+    kept: Requests = [
+        (0, ("XCFGSET", "nodes", "RETAIN-LEN", 50, "RETAIN-REFS", "DELREF")),
+        (0, ("XCFGSET", "groups", "RETAIN-BYTES", 10, "GROUP-MAX-IDLE", 10**9, *acked)),
+        (0, ("XCFGSET", "shapes", "RETAIN-HARD-BYTES", 1, "RETAIN-REFS", "DELREF")),
+    ]
+    first.fill([*everything(), *kept])
+    until(lambda: (ask("XLEN", "nodes"), ask("XLEN", "shapes")) == (50, 0))
+    if form != "snapshot":
+        first.rewrite()
+        whole: Requests = [
+            (0, ("MULTI",)),
+            (0, ("XADD", "shapes", "*", "a", "b")),
+            (0, ("XCFGSET", "nodes", "RETAIN-LEN", 40)),
+            (0, ("EXEC",)),
+        ]
+        first.fill([*more(), *whole])
+        until(lambda: (ask("XLEN", "nodes"), ask("XLEN", "shapes")) == (40, 0))
+    files = (first.save() if form == "snapshot" else first.append_only_files(),)
+    second = run(heir, *directives, files=files)  # starts without a warning
+    again = run("rillway", *directives, files=files)
+    assert first.digest() == again.digest()
+    for key in ("nodes", "groups", "shapes"):
+        assert again.link.ask("XINFO", "POLICY", key)[:2] == ask("XINFO", "POLICY", key)[:2]
+    how = {"lag": False, "seen_times": False}
+    assert differences(first.view(**how), again.view(**how)) == []
+    assert differences(again.view(**how), second.view(**how)) == []
 
 
 @pytest.mark.parametrize("kind", ["rillway", "redis"])

@@ -30,7 +30,7 @@ from commands.streams.policies.timer import FEATURES, PolicyTimer, Turn
 from commands.streams.trim import Trim
 from protocol import errors
 from protocol.errors import ReplyError
-from storage.entries.entry_id import MIN_ID, EntryID, id_ms
+from storage.entries.entry_id import MAX_ID, MIN_ID, EntryID, id_ms
 from storage.groups.group import Group, References
 from storage.nodes.listpack_node import DamagedNode
 from storage.policies.content_bytes import ContentBytes
@@ -268,9 +268,10 @@ def _trim(
     client.instance.feature(PolicyTimer).serve_readers()
     _count_passed_over(client, key, stream, retention, bound, passed_over)
     deletes = retention.references is References.DELETE
+    is_all = bound > MAX_ID  # which is no ID
     trim = Trim(
-        by_length=False,
-        threshold=bound,
+        by_length=is_all,
+        threshold=0 if is_all else bound,
         approximate=False,
         limit=0,
         threshold_position=4,

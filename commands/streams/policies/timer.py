@@ -114,12 +114,14 @@ class PolicyTimer:
         self.now_ms = instance.now_ms  # of the policy clock
         self.grace_until_ms = 0  # no deadline of a delivery is before this
         self.unsteady_until_ms = 0
-        # Set by the server: monotonic time, and what makes it look at `next_ms` again.
+        # Set by the server: monotonic time, and what makes it look at `next_ms` again. It does so
+        # after `run` anyway.
         self.elapsed_us: Callable[[], int] = lambda: 0
         self.wake: Callable[[], object] = lambda: None
         self._places: dict[Place, int | None] = {}  # of streams with policies: when they are due
         self._instance = instance
         self._client = Client(instance, _CLIENT_ID, instance.databases[0])
+        self._is_acting = False
         self._read_us: int | None = None  # monotonic time when the clock was last read
 
     # -- the clock -----------------------------------------------------------------------------
@@ -205,9 +207,10 @@ class PolicyTimer:
         self._places.setdefault(place)
         if self._instance.replication.is_replica:
             return
-        if not self.soon:
-            self.wake()
+        is_first = not self.soon
         self.soon[place] = None
+        if is_first and not self._is_acting:
+            self.wake()
 
     def _due_ms(self, stream: Stream) -> int | None:
         times = (feature.due_ms(self, stream) for feature in FEATURES)
@@ -223,7 +226,7 @@ class PolicyTimer:
         if len(self.heap) > 2 * len(self._places) + SPARE_TIMES:
             self.heap = [(time, *each) for each, time in self._places.items() if time is not None]
             heapq.heapify(self.heap)
-        if is_first:
+        if is_first and not self._is_acting:
             self.wake()
 
     @property
@@ -252,18 +255,24 @@ class PolicyTimer:
         if not (self.soon or self.heap[0][0] <= now_ms) or not self.may_act:
             return
         start_us = self.elapsed_us()
-        turn = Turn(self, self._client)
+        self._is_acting = True
+        try:
+            self._take_turn(Turn(self, self._client))
+        finally:
+            self._is_acting = False
+        self.counts.steps_us += self.elapsed_us() - start_us
+
+    def _take_turn(self, turn: Turn) -> None:
         left = len(self.soon)  # what hastens a stream while this turn goes on waits for the next
         while not turn.is_over():
-            is_due = self.heap and self.heap[0][0] <= now_ms
+            is_due = bool(self.heap) and self.heap[0][0] <= turn.now_ms
             if not left and not is_due:
-                break
+                return
             if is_due:
                 self._act_on_first(turn)
             if left and self.soon:
                 left -= 1
                 self._act(turn, self.soon.popitem(last=False)[0])
-        self.counts.steps_us += self.elapsed_us() - start_us
 
     def _act_on_first(self, turn: Turn) -> None:
         """Act on the stream with the first time, if that still counts."""

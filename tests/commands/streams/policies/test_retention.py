@@ -235,6 +235,14 @@ def test_removed_entries_leave_readers_nothing_unread(
     assert reader.client.received().count(b"$1\r\nf\r\n") == 3
 
 
+def test_the_greatest_id_goes_as_well(client: Talk, propagated: list[str]) -> None:
+    greatest = 2**64 - 1
+    client.all(f"XADD s {greatest}-{greatest} f v", "XCFGSET s RETAIN-BYTES 1")
+    settle(client)
+    assert client.do("XLEN s") == 0
+    assert propagated[-1] == "XTRIM s MAXLEN = 0"
+
+
 # -- pending entries ---------------------------------------------------------------------------
 
 
