@@ -216,6 +216,8 @@ class Drawing:
             self.mutate(argv)
         if not argv or self.chance(self.wildness / 20):
             argv.insert(0, self.one(TEXTS))
+        if not WEIGHTS.get(argv[0].decode(errors="replace").lower(), 2):
+            argv[0] = b"PING"  # a mutation has made it the name of a command that is never sent
         if self.chance(0.3):
             argv[0] = argv[0].upper()
         return argv
@@ -379,6 +381,7 @@ BY_NAME: dict[str, Draw] = {
     "radius": one_of(b"0", b"1", b"500", b"20000", b"1e9", b"-1"),
     "width": one_of(b"0", b"1", b"500", b"20000", b"-1"),
     "height": one_of(b"0", b"1", b"500", b"20000", b"-1"),
+    "ticket": entry_id,
     "start": range_end(b"-", b"0"),
     "end": range_end(b"+", b"9"),
     "lastid": entry_id,

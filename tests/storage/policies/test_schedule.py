@@ -146,7 +146,8 @@ def test_a_name_is_known_until_its_entry_is_taken() -> None:
     assert schedule.find(b"p", b"one") is None
     assert twin.take(5) is not None
     assert twin.forget_name(1) == (b"p", b"one")
-    assert twin.find(b"p", b"one") is twin.forget_name(1) is None
+    assert twin.find(b"p", b"one") is None
+    assert twin.forget_name(1) is None
 
 
 @pytest.mark.parametrize(
