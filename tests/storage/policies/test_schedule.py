@@ -106,6 +106,18 @@ def test_a_large_bucket_is_put_in_order_in_steps() -> None:
     assert len(taken) == 2503
 
 
+def test_an_earlier_entry_comes_before_one_that_was_known_to_be_next() -> None:
+    schedule = Schedule()
+    add(schedule, 1)
+    add(schedule, 900)
+    assert take(schedule, 500) == [(1, 1)]
+    assert schedule.next_ms == 900
+    add(schedule, 600)
+    add(schedule, 900)
+    add(schedule, 300)
+    assert take(schedule, 1000) == [(300, 5), (600, 3), (900, 2), (900, 4)]
+
+
 def test_equal_delays_need_no_sorting() -> None:
     schedule = Schedule()
     for number in range(5000):

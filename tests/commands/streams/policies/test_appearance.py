@@ -110,6 +110,20 @@ def test_a_clock_that_is_set_back_makes_nothing_early_or_twice(
     assert values(client) == [b"1", b"2"]
 
 
+def test_a_clock_that_is_a_year_ahead_makes_each_entry_due_once(
+    client: Talk, server: InProcessServer
+) -> None:
+    year_ms = 365 * 86_400_000
+    for days in (1, 400):
+        client.do(f"XADD s DELAY {days * 86_400_000} * f {days}")
+    server.advance(year_ms)
+    assert values(client) == [b"1"]
+    server.now_ms -= year_ms
+    server.advance(1000)
+    assert values(client) == [b"1"]
+    assert len(client.do("XSCHEDULED s")) == 1
+
+
 def test_a_turn_adds_a_thousand_entries_at_most(
     client: Talk, server: InProcessServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -258,3 +258,22 @@ def test_a_long_list_is_that_of_the_moment_when_it_was_asked_for(
     assert client.do(f"XSCHEDULED s ({rows[3][0].decode()} +") == rows[4:]
     client.all("MULTI", "XSCHEDULED s", f"XUNSCHEDULE s {rows[0][0].decode()}")
     assert client.do("EXEC") == [rows, 1]
+
+
+def test_transactions_and_scripts_schedule(client: Talk, propagated: list[str]) -> None:
+    client.all("XADD s 1-1 f v", "MULTI", "XADD s DELAY 5 * f v", "SET k v")
+    propagated.clear()
+    assert client.do("EXEC") == [ticket(5, 1), b"OK"]
+    row = f"XPOLICY s scheduled {NOW_MS + 5}"
+    assert propagated == ["MULTI", carrier(f"{row} 1 f v"), "SET k v", "EXEC"]
+    propagated.clear()
+    script = "return redis.call('XADD', KEYS[1], 'DELAY', 5, '*', 'f', 'v')"
+    assert client.client.execute("EVAL", script, 1, "s") == b"$15\r\n%b\r\n" % ticket(5, 2)
+    assert propagated == [carrier(f"{row} 2 f v")]
+
+
+def test_no_client_can_send_what_carriers_bring(client: Talk) -> None:
+    assert client.error("XPOLICY s scheduled 5 1 f v").startswith("ERR unknown command")
+    text = carrier("XPOLICY s scheduled 5 1 f v").removeprefix("ECHO ")
+    assert client.client.execute("ECHO", text).startswith(b"$")
+    assert client.do("EXISTS s") == 0
