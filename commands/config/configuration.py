@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from commands.acl.rules import RuleError, joined
@@ -467,9 +468,8 @@ class Configuration(EncodingLimits):
     )
 
     def __init__(self) -> None:
-        for attribute in dataclasses.fields(self):
-            assert attribute.default_factory is not dataclasses.MISSING
-            setattr(self, attribute.name, attribute.default_factory())
+        for name, value in _defaults().items():
+            setattr(self, name, value.copy() if isinstance(value, list | dict) else value)
         self.module_parameters: dict[str, str] = {}
         # The words of each `user` line: a name and rules (server/user_files.py).
         self.users: list[list[str]] = []
@@ -537,6 +537,16 @@ class Configuration(EncodingLimits):
         ]
 
 
+@cache
+def _defaults() -> dict[str, Any]:
+    """The values of all attributes, parsed once."""
+    values = {}
+    for attribute in dataclasses.fields(Configuration):
+        assert attribute.default_factory is not dataclasses.MISSING
+        values[attribute.name] = attribute.default_factory()
+    return values
+
+
 @frozen_record
 class Directive:
     """A directive's name, kind, default and flags."""
@@ -557,11 +567,9 @@ def _directives() -> dict[str, Directive]:
     for attribute in dataclasses.fields(Configuration):
         metadata = dict(attribute.metadata)
         alias = metadata.pop("alias")
-        assert attribute.default_factory is not dataclasses.MISSING
         name = attribute.name.replace("_", "-")
-        found[name] = Directive(
-            name, attribute.name, default=attribute.default_factory(), **metadata
-        )
+        default = _defaults()[attribute.name]
+        found[name] = Directive(name, attribute.name, default=default, **metadata)
         if alias:
             found[alias] = found[name]
     return found

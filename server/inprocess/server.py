@@ -126,7 +126,7 @@ class ManualEnvironment(Environment):
 
     def random_hex(self, digits: int) -> str:
         """Seeded."""
-        return "".join(self.random.choice("0123456789abcdef") for _ in range(digits))
+        return f"{self.random.getrandbits(4 * digits):0{digits}x}"
 
     def log(self, level: str, message: str) -> None:
         """Record the line for the test."""

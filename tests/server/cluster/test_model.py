@@ -19,7 +19,7 @@ STORY_ID_BITS = 32
 
 
 def stories() -> int:
-    return int(os.environ.get("CLUSTER_STORIES", examples(2_000)))
+    return int(os.environ.get("CLUSTER_STORIES", examples(1_000)))
 
 
 @pytest.mark.parametrize("part", range(PARTS))
