@@ -8,6 +8,10 @@ twice.
 The deletion is a write: it waits while writes are paused, and a server that has become a replica
 leaves the keys to its primary.
 
+The policies of a stream, its scheduled entries included, go beside its payload (RESTORE ...
+POLICIES). A server that is no Rillway gets the stream without them, but not one with scheduled
+entries: those were promised. A copy (COPY) gets no scheduled entries, which would appear twice.
+
 Leaves out: connections that are kept for the next MIGRATE.
 """
 
@@ -31,8 +35,11 @@ from protocol import replies
 from server import clock
 from server.requests.dispatch import Dispatcher
 from storage.keyspace.database import Database
+from storage.policies.rows import texts_of
+from storage.policies.schedule import ROW_KINDS
 from storage.snapshot.format import SnapshotOptions
 from storage.snapshot.payload import dump_pieces
+from storage.stream import Stream
 
 _Result = TypeVar("_Result")
 
@@ -43,6 +50,9 @@ CONNECTING = b"IOERR error or timeout connecting to the client"
 WRITING = b"IOERR error or timeout writing to target instance"
 # The error of a target that is too old for the payload: the older format is sent instead.
 _TOO_NEW = b"ERR DUMP payload version or checksum are wrong"
+# The error of a target that does not know policies.
+_NO_POLICIES = b"ERR syntax error"
+_NO_SCHEDULE = b"ERR Target can't hold the key's scheduled entries"
 READING = b"IOERR error or timeout reading from target instance"
 _REPLACED = b"ERR The data was replaced while keys were migrated"
 _TOO_LARGE = (
@@ -174,6 +184,8 @@ class _Transfer:
         self.moved: dict[bytes, object] = {}
         self._sent: dict[bytes, object] = {}
         self._errors: dict[bytes, bytes] = {}  # of the keys that were refused
+        self._policies: dict[bytes, list[bytes]] = {}  # of the keys whose policies were sent
+        self._has_policies = True  # the other server knows them, as far as is known
         self._order, self._db = order, db
         self._instance = dispatcher.instance
         self._received = hiredis.Reader()
@@ -198,6 +210,8 @@ class _Transfer:
                 errors = list(self._errors.values())
         finally:
             writer.close()
+        if _NO_SCHEDULE in errors:
+            raise _Failed(_NO_SCHEDULE)
         for error in errors:
             if error is not None:
                 raise _Failed(b"ERR Target instance replied with error: " + error)
@@ -210,10 +224,23 @@ class _Transfer:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, options: SnapshotOptions
     ) -> None:
         """Send all keys, or those that the server could not read, and read the replies."""
-        keys = self._refused(_TOO_NEW) or self._order.keys
-        for key in keys:
+        await self._send(reader, writer, self._refused(_TOO_NEW) or self._order.keys, options)
+        if refused := [key for key in self._refused(_NO_POLICIES) if self._policies[key]]:
+            self._has_policies = False
+            await self._send(reader, writer, refused, options)
+
+    async def _send(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        keys: list[bytes],
+        options: SnapshotOptions,
+    ) -> None:
+        """Send keys, and read the replies."""
+        sent = [key for key in keys if self._may_send(key)]
+        for key in sent:
             await self._write_restore(writer, key, options)
-        for key in keys:
+        for key in sent:
             error = await self._reply(reader)
             if error is None:
                 self._errors.pop(key, None)
@@ -221,15 +248,38 @@ class _Transfer:
             else:
                 self._errors[key] = error
 
+    def _may_send(self, key: bytes) -> bool:
+        """Return False, with an error for the key, if it would lose what was promised."""
+        stream = self._db.values.get(key)
+        policy = stream.policy if isinstance(stream, Stream) else None
+        schedule = None if policy is None or self._order.copies else policy.schedule
+        if schedule is None or not schedule.count or self._has_policies:
+            return True
+        self._errors[key] = _NO_SCHEDULE
+        return False
+
+    async def _policies_of(self, key: bytes) -> list[bytes]:
+        """The words of RESTORE for the policies of a key."""
+        stream = self._db.values.get(key)
+        texts: list[bytes] = []
+        slice_ = _TimeSlice()
+        if isinstance(stream, Stream) and self._has_policies:
+            for text in texts_of(stream, without=ROW_KINDS if self._order.copies else ()):
+                texts.append(text)
+                await slice_.yield_if_over()
+        self._policies[key] = texts
+        return [b"POLICIES", b"%d" % len(texts), *texts] if texts else []
+
     async def _write_restore(
         self, writer: asyncio.StreamWriter, key: bytes, options: SnapshotOptions
     ) -> None:
+        policies = await self._policies_of(key)
         pieces = await self._payload(key, options)
         if writer.transport.is_closing():  # lost meanwhile: uvloop would raise RuntimeError
             raise _Failed(WRITING)
         name = b"RESTORE-ASKING" if self._instance.is_cluster else b"RESTORE"
         head = [name, key, b"%d" % self._time_to_live(key)]
-        tail = [b"REPLACE"] if self._order.replaces else []
+        tail = [b"REPLACE", *policies] if self._order.replaces else policies
         writer.write(b"*%d\r\n" % (len(head) + 1 + len(tail)))
         writer.writelines(map(replies.bulk, head))
         writer.write(b"$%d\r\n" % sum(map(len, pieces)))

@@ -1,5 +1,9 @@
 """DUMP and RESTORE: a serialized value that any server can load.
 
+A payload is Redis's, so it has no policies. MIGRATE sends those of a stream beside it, as the last
+option of RESTORE (Rillway's own): POLICIES count text [text ...]. A Redis answers with a syntax
+error.
+
 RESTORE always validates the payload in full, whatever `sanitize-dump-payload` says, and changes
 nothing if it is damaged. That of a large stream is validated in time slices, and its client is
 blocked meanwhile: what RESTORE does, it does at the end, to the key as it is then.
@@ -8,6 +12,7 @@ blocked meanwhile: what RESTORE does, it does at the end, to the key as it is th
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from dataclasses import field
 from functools import partial
 from typing import TypeAlias
 
@@ -30,12 +35,14 @@ from commands.core.registry import (
 )
 from commands.keys.existence import find
 from commands.replication.replica_table import check_field_times
+from commands.streams.policies.carrier import propagate_row
 from protocol import errors, replies
 from protocol.errors import ReplyError
 from protocol.records import record
 from protocol.request import Request
 from protocol.requests import Argv
 from storage.append_only.requests import rebuild_times
+from storage.policies.rows import UnknownPolicy, restore_text, rows_of
 from storage.redis_format.primitives import CorruptSnapshot
 from storage.snapshot.format import SnapshotOptions
 from storage.snapshot.opcodes import STREAM_2, STREAM_3
@@ -115,6 +122,8 @@ class _Options:
     absolute: bool = False  # the time to live is a Unix time
     idle_s: int | None = None
     frequency: int | None = None
+    policies: list[bytes] = field(default_factory=list)  # texts of storage/policies/rows.py
+    words_end: int = 0  # the word that POLICIES is, which file and replicas do not get
 
 
 @command("RESTORE", arity=-4, flags=WRITE | DENYOOM, keys=one_key(b"OW", b"UPDATE"))
@@ -136,7 +145,10 @@ def _restore(client: Client, argv: Request) -> bytes | Block:
     options = _parse_options(Arguments(argv, 4))
     _replaced(client, argv, options)
     _parse_deadline(client, argv[2], options)
-    return _decode_on(argv.words(), options, _decoding(client, argv[3]), client)
+    words = argv.words()
+    if options.policies:
+        words = words[: options.words_end]
+    return _decode_on(words, options, _decoding(client, argv[3]), client)
 
 
 def _decode_on(argv: Argv, options: _Options, steps: Decoding, client: Client) -> bytes | Block:
@@ -182,6 +194,7 @@ def _store(
 ) -> bytes:
     instance, key = client.instance, argv[1]
     old = _replaced(client, argv, options)
+    _restore_policies(value, options.policies)
     deadline_ms = _parse_deadline(client, argv[2], options)
     if type(value) is not Stream and value.first_deadline_ms() is not None:
         check_field_times(client, b"restore")
@@ -221,15 +234,35 @@ def _propagate_restored(
         words.append(b"ABSTTL")
     if payload_version(payload) <= _OLD_OPTIONS_VERSION:
         client.propagate(*argv[:2], ttl, payload, *words)
+        if type(value) is Stream:
+            _propagate_policies(client, argv[1], value)
         return
     if older is None:  # a replica has come since
         older = dump(value, OLD_OPTIONS, client.instance.now_ms)
     client.propagate(*argv[:2], ttl, older, *words)
     if type(value) is Stream:
         propagate_carried(client, b"RESTORE", argv[1], ttl, payload, b"REPLACE", *words)
+        _propagate_policies(client, argv[1], value)
     elif isinstance(value, HashValue):
         for request in rebuild_times(argv[1], value):
             client.propagate(*request)
+
+
+def _restore_policies(value: Value, texts: list[bytes]) -> None:
+    """Give a stream the policies that MIGRATE has sent with it. Raises ReplyError."""
+    if texts and not isinstance(value, Stream):
+        raise ReplyError(errors.SYNTAX)
+    try:
+        for text in texts:
+            assert isinstance(value, Stream)
+            restore_text(value, text)
+    except UnknownPolicy as error:
+        raise ReplyError(b"ERR " + str(error).encode()) from None
+
+
+def _propagate_policies(client: Client, key: bytes, stream: Stream) -> None:
+    for row in rows_of(stream):
+        propagate_row(client, key, *row)
 
 
 def _restore_nothing(client: Client, key: bytes, old: Value | None) -> None:
@@ -257,6 +290,12 @@ def _parse_options(arguments: Arguments) -> _Options:
             options.frequency = arguments.next_int()
             if not 0 <= options.frequency <= MAX_FREQUENCY:
                 raise ReplyError(errors.INVALID_FREQ)
+        elif word == b"POLICIES" and arguments.remaining > 1:
+            options.words_end = arguments.position - 1
+            count = arguments.next_int()
+            if count < 1 or count != arguments.remaining:
+                raise ReplyError(errors.SYNTAX)
+            options.policies = [arguments.next() for _ in range(count)]
         else:
             raise ReplyError(errors.SYNTAX)
     return options

@@ -27,7 +27,7 @@ A feature adds its rows to `FEATURES`. Rows should stay well below CHUNK_BYTES.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -120,10 +120,12 @@ def restore(stream: Stream, row: Row) -> None:
         raise UnknownPolicy(reason) from None
 
 
-def texts_of(stream: Stream) -> Iterator[bytes]:
-    """The texts of a stream's AUX fields."""
+def texts_of(stream: Stream, *, without: Container[bytes] = ()) -> Iterator[bytes]:
+    """The texts of a stream's AUX fields, without the rows of some kinds."""
     parts, size = [VERSION], 0
     for row in rows_of(stream):
+        if row[0] in without:
+            continue
         part = encode_request(row)
         if size and size + len(part) > CHUNK_BYTES:
             yield b"".join(parts)

@@ -24,6 +24,8 @@ from tests.support.waiting import until
 
 pytestmark = pytest.mark.compat
 
+DEBUG = ("--enable-debug-command", "yes")
+
 
 def client_of(server: RunningServer) -> Any:
     return redis.Redis(port=server.port, decode_responses=True)
@@ -34,7 +36,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Runn
     """By name; `other` is a second Rillway."""
     folders = [tmp_path_factory.mktemp(name) for name in ("a", "b", "c", "d")]
     started = {
-        "rillway": start_rillway(folders[0], "--appendonly", "yes"),
+        "rillway": start_rillway(folders[0], "--appendonly", "yes", *DEBUG),
         "other": start_rillway(folders[1]),
         "redis 7.0": start_redis(folders[2]),
         "redis 8.2": start_redis(folders[3], program=compared_redis_or_skip(), line=COMPARED_REDIS),
@@ -99,6 +101,54 @@ def test_keys_of_all_types_move(
     assert here.dbsize() == 0
     assert content(there) == before
     assert 50_000 < there.pttl("string") <= 60_000
+
+
+def policies(client: Any) -> None:
+    """A stream with a retention, a group with a policy, and another with a scheduled entry."""
+    client.xadd("kept", {"f": "v"})
+    client.execute_command("XCFGSET", "kept", "RETAIN-LEN", 5)
+    client.xgroup_create("kept", "workers", id="0")
+    client.execute_command("XGROUP", "CONFIG", "kept", "workers", "ACK-WAIT", 60_000)
+    client.execute_command("XADD", "later", "DELAY", 3_600_000, "*", "f", "v")
+
+
+def move(client: Any, server: RunningServer, *words: str) -> Any:
+    return client.execute_command("MIGRATE", "127.0.0.1", server.port, "", 0, 5000, *words)
+
+
+def test_policies_and_scheduled_entries_move(servers: dict[str, RunningServer]) -> None:
+    here, there = client_of(servers["rillway"]), client_of(servers["other"])
+    policies(here)
+    keys = ("kept", "later")
+    asked = [("POLICY", "kept"), ("POLICY", "kept", "workers"), ("POLICY", "later")]
+    before = [here.execute_command("XINFO", *words) for words in asked]
+    waiting = here.execute_command("XSCHEDULED", "later")
+    assert move(here, servers["other"], "COPY", "KEYS", *keys) == "OK"
+    assert there.execute_command("XSCHEDULED", "later") == []  # it would appear twice
+    assert move(here, servers["other"], "REPLACE", "KEYS", *keys) == "OK"
+    assert [there.execute_command("XINFO", *words) for words in asked] == before
+    assert there.execute_command("XSCHEDULED", "later") == waiting
+    assert here.dbsize() == 0
+    # What takes the keys has them in its file.
+    assert move(there, servers["rillway"], "KEYS", *keys) == "OK"
+    here.execute_command("DEBUG", "LOADAOF")
+    assert [here.execute_command("XINFO", *words) for words in asked] == before
+    assert here.execute_command("XSCHEDULED", "later") == waiting
+
+
+@pytest.mark.parametrize("target", ["redis 7.0", "redis 8.2"])
+def test_scheduled_entries_do_not_go_where_they_would_be_lost(
+    servers: dict[str, RunningServer], target: str
+) -> None:
+    here, there = client_of(servers["rillway"]), client_of(servers[target])
+    policies(here)
+    with pytest.raises(redis.ResponseError) as refused:
+        move(here, servers[target], "KEYS", "kept", "later")
+    assert str(refused.value) == "Target can't hold the key's scheduled entries"
+    assert here.keys() == ["later"]
+    assert len(here.execute_command("XSCHEDULED", "later")) == 1
+    assert there.keys() == ["kept"]
+    assert there.xlen("kept") == 1
 
 
 def test_copy_and_replace(servers: dict[str, RunningServer]) -> None:

@@ -7,6 +7,7 @@ import pytest
 from commands.keys.serialization import SLICE_US
 from protocol import replies
 from server.inprocess.server import InProcessServer
+from storage.append_only.requests import wrap
 from storage.redis_format.primitives import crc64, encode_checksum
 from storage.snapshot.payload import payload_version
 from tests.commands.keys.conversation import (
@@ -95,6 +96,39 @@ def test_a_stream_is_restored_with_all_the_state_of_its_groups(talk: Conversatio
     ):
         assert talk.do(question.format("t")) == talk.do(question.format("s"))
     assert talk.do("XADD t IDMP p i * f v") == talk.do("XADD s IDMP p i * f v")
+
+
+def test_policies_are_restored_beside_a_payload_and_propagated_in_carriers(
+    talk: Conversation,
+) -> None:
+    talk.all("XADD s 1-1 f v")
+    payload = dump(talk, "s")
+    propagated_bytes(talk)
+    text = b"1*3\r\n$6\r\nretain\r\n$10\r\nRETAIN-LEN\r\n$1\r\n5\r\n"
+    words = ("RESTORE", "t", 0, payload, "REPLACE", "POLICIES", 1, text)
+    assert talk.client.execute(*words) == OK
+    assert b"retain-len" in talk.do("XINFO POLICY t")
+    requests = propagated_bytes(talk)
+    assert requests[-2] == wrap([b"XPOLICY", b"t", b"retain", b"RETAIN-LEN", b"5"])
+    assert not any(b"POLICIES" in request for request in requests)
+
+
+@pytest.mark.parametrize(
+    ("payload", "count", "text"),
+    [
+        (b"s", 2, b"1*1\r\n$1\r\nx\r\n"),  # another number of texts
+        (b"s", 1, b"1*1\r\n$7\r\nunheard\r\n"),
+        (b"s", 1, b"7"),
+        (b"a", 1, b"1*1\r\n$6\r\nretain\r\n"),  # no stream
+    ],
+)
+def test_unknown_policies_restore_nothing(
+    talk: Conversation, payload: bytes, count: int, text: bytes
+) -> None:
+    talk.all("XADD s 1-1 f v", "SET a 1")
+    words = ("RESTORE", "t", 0, dump(talk, payload.decode()), "POLICIES", count, text)
+    assert talk.client.execute(*words).startswith(b"-ERR ")
+    assert talk.do("EXISTS t") == replies.ZERO
 
 
 def test_what_redis_dumped_is_restored(talk: Conversation) -> None:
