@@ -22,7 +22,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "commands/core/services.py": "interfaces; their implementations are in server/",
     "rillway/cluster/launch.py": "test_command.py beside it, in processes of its own",
     "rillway/cluster/process.py": "test_command.py beside it, in processes of its own",
-    "rillway/consumer/worker.py": "test_consumer.py beside it",
+    "rillway/consumer/policy.py": "test_delays.py beside it",
     **{
         f"rillway/{room}/arguments.py": "test_command.py beside it, and test_main.py"
         for room in (
