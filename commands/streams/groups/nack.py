@@ -147,7 +147,8 @@ def _due_ms(client: Client, group: Group, release: Release, deliveries: int) -> 
     if policy is None or client.replays:
         return release.due_ms
     options = policy.options
-    if policy.due.is_exhausted(deliveries):  # could not become a dead letter
+    if release.mode != b"SILENT" and policy.due.is_exhausted(deliveries):
+        # It could not become a dead letter.
         return now_ms + options.ack_wait_ms
     if release.delay_ms is not None:
         return now_ms + release.delay_ms

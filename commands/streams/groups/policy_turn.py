@@ -65,6 +65,7 @@ class PolicyTurn:
         self.count = 0
         self.ends = False  # nothing may follow in the reply
         self._is_begun = is_begun
+        self._is_any_due = False
         self._taken: dict[EntryID, Row] = {}  # what changes its owner
         self._ghosts: list[EntryID] = []
         self._timer = client.instance.feature(PolicyTimer)
@@ -82,6 +83,7 @@ class PolicyTurn:
         room = self.room(count)
         if not policy.options.ack_wait_ms or not due.has_due(self.now_ms, has_room=room != 0):
             return
+        self._is_any_due = True
         limit = count
         if count == ALL and caps is not NO_CAPS and self._reserved(1, room):
             return  # MAXSIZE may leave no room for the new one
@@ -157,7 +159,8 @@ class PolicyTurn:
             return
         self._taken = {}
         self._deliver_again(rows)
-        self.policy.row += len(rows)
+        if self._is_any_due:
+            self.policy.row += len(rows)
 
     def _deliver_again(self, rows: list[Row]) -> None:
         client, group, now_ms = self.client, self.group, self.now_ms
@@ -250,7 +253,9 @@ class PolicyTurn:
     def note_new(self, number: int) -> None:
         """New entries were delivered."""
         if number:
-            self.policy.row = max(0, self.policy.row - REDELIVERED_IN_A_ROW * number)
+            if self._is_any_due:
+                row = self.policy.row - REDELIVERED_IN_A_ROW * number
+                self.policy.row = max(0, row)
             if self._is_last(0):
                 self.ends = True
                 note(self.client, self.key, self.stream)
