@@ -133,6 +133,10 @@ SUBCOMMANDS: dict[str, tuple[Callable[[list[str]], int | None], str]] = {
         partial(run, "pipeline.dead_letters"),
         "move entries that were delivered too often: rillway dead-letters --help",
     ),
+    "policy": (
+        partial(run, "pipeline.policy"),
+        "what the server removes and delivers again by itself: rillway policy --help",
+    ),
     "latency": (
         partial(run, "pipeline.latency"),
         "pending and total times of entries: rillway latency --help",

@@ -43,6 +43,7 @@ PARSERS = {
     "dead-letters": "rillway.pipeline.dead_letters.arguments",
     "latency": "rillway.pipeline.latency.arguments",
     "lag": "rillway.pipeline.lag.arguments",
+    "policy": "rillway.pipeline.policy.arguments",
     "console": "rillway.console.arguments",
     "demo": "rillway.demo.arguments",
     "completion": "rillway.command_line.completion",

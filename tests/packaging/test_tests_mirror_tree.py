@@ -22,12 +22,12 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "commands/core/services.py": "interfaces; their implementations are in server/",
     "rillway/cluster/launch.py": "test_command.py beside it, in processes of its own",
     "rillway/cluster/process.py": "test_command.py beside it, in processes of its own",
-    "rillway/consumer/policy.py": "test_delays.py beside it",
     **{
         f"rillway/{room}/arguments.py": "test_command.py beside it, and test_main.py"
         for room in (
             *("console", "consumer", "demo", "top", "pipeline/archive", "pipeline/dead_letters"),
-            *("pipeline/lag", "pipeline/latency", "pipeline/query", "pipeline/replay"),
+            *("pipeline/lag", "pipeline/latency", "pipeline/policy", "pipeline/query"),
+            "pipeline/replay",
         )
     },
     "rillway/pipeline/archive/engine.py": "test_archiver.py, and jvm/test_commands.py",

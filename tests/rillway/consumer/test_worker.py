@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from rillway.consumer import Entry
-from tests.rillway.consumer.scene import DEAD, Scene
+from tests.rillway.consumer.scene import DEAD, GROUP, STREAM, Scene
 from tests.rillway.consumer.test_consumer import Recorder, make, run_until
 
 pytestmark = pytest.mark.integration
@@ -70,3 +71,88 @@ async def test_a_delay_that_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=r"expected|a stream in partitions"):
         await make(scene).delay(fields, seconds, key=key)
+
+
+# -- where the server delivers again --------------------------------------------------------------
+
+
+def set_policy(scene: Scene, *words: object) -> None:
+    scene.create_group()
+    scene.client.execute_command("XGROUP CONFIG", STREAM, GROUP, *words)
+
+
+async def test_a_failed_entry_comes_again_by_the_groups_policy_and_then_dies(
+    rillway_scene: Scene,
+) -> None:
+    scene = rillway_scene
+    set_policy(scene, "ACK-WAIT", 60_000, "MAX-DELIVERIES", 3, "DEAD-LETTER", DEAD)
+    scene.add("poison", "good")
+    handle = Recorder()
+
+    def fail(entry: Entry) -> None:
+        if entry.fields[b"n"] == b"poison":
+            raise ValueError("cannot be read")
+
+    handle.then = fail
+    consumer = make(scene)
+    await run_until(consumer, handle, lambda: consumer.counts.dead_lettered == 1)
+    poison = [entry for entry in handle.entries if entry.fields[b"n"] == b"poison"]
+    assert [entry.deliveries for entry in poison] == [1, 2, 3]
+    ((_, letter),) = scene.client.xrange(DEAD)
+    assert letter[b"rillway-cause"] == b"failed"
+    assert letter[b"rillway-error"] == b"ValueError: cannot be read"
+    assert letter[b"rillway-deliveries"] == b"3"
+
+
+async def test_a_long_handler_is_not_overtaken_by_the_deadline(rillway_scene: Scene) -> None:
+    set_policy(rillway_scene, "ACK-WAIT", 200)
+    rillway_scene.add("slow")
+    handle = Recorder()
+    handle.then = lambda entry: asyncio.sleep(0.7)
+    consumer = make(rillway_scene)
+    await run_until(consumer, handle, lambda: consumer.counts.acknowledged == 1)
+    assert handle.values == ["slow"]
+    assert rillway_scene.pending() == {}
+
+
+async def test_what_is_put_off_keeps_its_id_and_its_count(rillway_scene: Scene) -> None:
+    set_policy(rillway_scene, "ACK-WAIT", 60_000)
+    (entry_id,) = rillway_scene.add("later")
+    handle = Recorder()
+
+    def put_off_once(entry: Entry) -> None:
+        if entry.deliveries == 1:
+            entry.retry(0.05, "busy")
+
+    handle.then = put_off_once
+    consumer = make(rillway_scene)
+    await run_until(consumer, handle, lambda: consumer.counts.acknowledged == 1)
+    assert [(entry.id, entry.deliveries) for entry in handle.entries] == [
+        (entry_id, 1),
+        (entry_id, 2),
+    ]
+
+
+async def test_what_is_rejected_is_dead_at_once(rillway_scene: Scene) -> None:
+    set_policy(rillway_scene, "ACK-WAIT", 60_000, "MAX-DELIVERIES", 9, "DEAD-LETTER", DEAD)
+    rillway_scene.add("bad")
+    handle = Recorder()
+    handle.then = lambda entry: entry.reject("no such customer")
+    consumer = make(rillway_scene)
+    await run_until(consumer, handle, lambda: consumer.counts.dead_lettered == 1)
+    ((_, letter),) = rillway_scene.client.xrange(DEAD)
+    assert letter[b"rillway-cause"] == b"fatal"
+    assert letter[b"rillway-error"] == b"no such customer"
+
+
+async def test_a_stop_gives_back_what_was_not_begun(rillway_scene: Scene) -> None:
+    set_policy(rillway_scene, "ACK-WAIT", 60_000)
+    rillway_scene.add("first", "second")
+    handle = Recorder()
+    consumer = make(rillway_scene)
+    handle.then = lambda entry: consumer.stop()
+    await run_until(consumer, handle, lambda: bool(handle.entries))
+    assert [owner for owner, _ in rillway_scene.pending().values()] == [""]
+    heir, again = make(rillway_scene, "d"), Recorder()
+    await run_until(heir, again, lambda: heir.counts.acknowledged == 1)
+    assert again.values == ["second"]
