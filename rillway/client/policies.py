@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-Key: TypeAlias = str | bytes
+Key: TypeAlias = str | bytes | memoryview  # as redis-py
 Fields: TypeAlias = Mapping[Any, Any]
 References: TypeAlias = Literal["KEEPREF", "DELREF", "ACKED"]
 Words: TypeAlias = list[Any]

@@ -19,7 +19,7 @@ class Client(PolicyCommands, redis.Redis):
     pass
 
 
-class AsyncClient(AsyncPolicyCommands, redis.asyncio.Redis):
+class AsyncClient(AsyncPolicyCommands, redis.asyncio.Redis):  # type: ignore[misc]  # redis-py
     pass
 
 
@@ -62,7 +62,7 @@ def test_delayed_entries(client: Any) -> None:
 
 
 @pytest.mark.parametrize("times", [{}, {"delay": 1, "at": 1}])
-def test_one_time_is_needed(times: dict[str, int]) -> None:
+def test_one_time_is_needed(times: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="one of delay and at"):
         delayed_words("s", {"a": 1}, **times)
 
