@@ -235,7 +235,7 @@ def test_a_stream_that_redis_dumped_is_the_same_here(redis: RespClient, name: st
     assert range_reply(stream) == redis.send("XRANGE", "s", "-", "+")
 
 
-@pytest.mark.parametrize("compress", [True, False])
+@pytest.mark.parametrize("compress", [True, pytest.param(False, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", MADE)
 def test_redis_restores_what_was_unpacked_here(
     redis: RespClient, name: str, compress: bool

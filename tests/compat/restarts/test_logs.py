@@ -270,7 +270,10 @@ def panicking(program: str, folder: Path, behavior: str) -> tuple[bool, set[str]
         return has_ended, found(pair.two.log()) & {*EVENTS["errors"]}
 
 
-@pytest.mark.parametrize("behavior", ["ignore", "panic", "panic-on-replicas"])
+@pytest.mark.parametrize(
+    "behavior",
+    [pytest.param("ignore", marks=pytest.mark.thorough), "panic", "panic-on-replicas"],
+)
 def test_both_treat_an_error_of_a_replica_alike(behavior: str, tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         ours, theirs = pool.map(lambda name: panicking(name, tmp_path, behavior), (OURS, THEIRS))

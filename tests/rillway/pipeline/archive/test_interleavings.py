@@ -19,7 +19,10 @@ def test_all_orders_are_known() -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("begun", range(1, NUMBER))
+@pytest.mark.parametrize(
+    "begun",
+    [pytest.param(n, marks=() if n % 2 else pytest.mark.thorough) for n in range(1, NUMBER)],
+)
 def test_one_archiver_comes_while_the_other_is_at_a_step(
     redis_link: Connection, begun: int
 ) -> None:

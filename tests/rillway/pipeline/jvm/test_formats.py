@@ -213,6 +213,7 @@ def test_entries_deleted_before_a_batch_is_run_again_shift_nothing(
     assert set(range(1, 10_001)) - set(found) <= {3, 2600, 5001, 5500}
 
 
+@pytest.mark.thorough
 def test_a_task_that_fails_is_tried_again_and_writes_each_row_once(
     spark: SparkSession, link: Connection
 ) -> None:
@@ -234,6 +235,7 @@ def test_a_task_that_fails_is_tried_again_and_writes_each_row_once(
     assert sorted(found) == list(range(30_000))
 
 
+@pytest.mark.thorough
 def test_spark_finds_the_formats_by_their_names(spark: SparkSession, link: Connection) -> None:
     pending_stream(link, "s", 9)
     deliver_again(link, ["1-0", "5-0"], 8)

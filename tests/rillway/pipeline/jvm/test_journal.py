@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.integration, pytest.mark.pipeline]
 
 
+@pytest.mark.thorough
 def test_the_numbers_are_the_same(spark: SparkSession, rillway_link: Connection) -> None:
     entries = mixed()
     for fields in entries:
