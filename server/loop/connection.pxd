@@ -9,10 +9,14 @@ from server.requests.dispatch cimport Dispatcher
 from server.loop.cycle cimport EventLoopCycle
 from server.requests.session cimport Session
 from server.requests.client_queues cimport ClientQueues
+from server.requests.command_clock cimport CommandClock
 
 
 cdef Py_ssize_t _LONG_READ_BYTES
 cdef Py_ssize_t _PART_BYTES
+cdef long long _READ_NS
+cdef long long _BYTE_NS
+cdef long _AUTH
 cdef int _YIELDED
 cdef int _CLOSING
 cdef int _CLOSED
@@ -37,5 +41,8 @@ cdef class Connection:
     cdef object _on_room
     cdef object _closings
     cdef bint _is_paused
+    cdef bint _is_held
+    cdef bint _is_stranger
 
     cpdef write(self)
+    cdef _after_stranger(self, Py_ssize_t size)

@@ -27,12 +27,14 @@ from commands.connection.client_memory import (
     output_limit,
 )
 from commands.core.client import Client, Clients, ClientState
+from commands.core.gates import GATE_AUTH
 from commands.core.host import DETACHED
 from commands.core.instance import Instance
 from commands.core.stats import Stats
 from protocol import replies
 from server.loop.cycle import EventLoopCycle
 from server.requests.client_queues import ClientQueues, is_being_answered
+from server.requests.command_clock import CommandClock
 from server.requests.dispatch import Dispatcher
 from server.requests.session import Session
 
@@ -72,6 +74,11 @@ _LOOK_AGAIN_SECONDS = 0.01
 # How long buffered output may take to be sent after the client is closed.
 _LINGER_SECONDS = 60
 
+# What it takes to read a socket, and to keep a byte of that: measured, on a slow machine.
+_READ_NS: cython.longlong = 20_000
+_BYTE_NS: cython.longlong = 1
+
+_AUTH: cython.long = GATE_AUTH
 _YIELDED: cython.int = ClientState.YIELDED
 _CLOSING: cython.int = ClientState.CLOSING
 _CLOSED: cython.int = ClientState.CLOSED
@@ -114,7 +121,9 @@ class Connection:
         self.client: Client
         self.session: Session
         self.over_soft_limit_since_ms = 0
-        self._is_paused = False  # its socket is not read
+        # Its socket is not read: its requests have not run yet; strangers have used up their slice.
+        self._is_paused = self._is_held = False
+        self._is_stranger = False
 
     # -- asyncio's callbacks -------------------------------------------------------------------
 
@@ -134,6 +143,9 @@ class Connection:
             self._log_in_by_certificate(instance.config.tls_auth_clients_user)
         self.session = Session(client, self._dispatcher)
         self._cycle.sessions[client] = self.session
+        if client.gates & _AUTH:
+            self._is_stranger = True
+            self._cycle.strangers.add(self)
         refusal = self._refusal()
         if refusal:
             instance.stats.rejected_connections += 1
@@ -159,6 +171,8 @@ class Connection:
             or (len(data) >= _PART_BYTES and self.session.reader.buffered_bytes())
         ):
             self._pause()
+        if self._is_stranger:
+            self._after_stranger(len(data))
 
     def pause_writing(self) -> None:
         """The transport's buffer is long: `client-output-buffer-limit` covers that."""
@@ -219,6 +233,9 @@ class Connection:
         """Remove the client from the instance; the caller closes the transport."""
         if not self.client.closed:
             self._cycle.sessions.pop(self.client, None)
+            if self._is_stranger:
+                self._is_stranger = False
+                self._cycle.strangers.remove(self)
             self._queues.forget(self.client)
             self._instance.feature(Clients).forget(self.client)
 
@@ -244,6 +261,22 @@ class Connection:
         """Read the socket again, unless requests that were read wait for their time slice."""
         if self._is_paused and self.client.state != _YIELDED and not self.transport.is_closing():
             self._is_paused = False
+            if self._is_stranger and not self.client.gates & _AUTH:
+                self._is_stranger = False
+                self._cycle.strangers.remove(self)
+            if not self._is_held:
+                self.transport.resume_reading()
+
+    def stop_reading(self) -> None:
+        """Read no more: strangers have used up their time slice."""
+        self._is_held = True
+        if not self._is_paused and not self.transport.is_closing():
+            self.transport.pause_reading()
+
+    def start_reading(self) -> None:
+        """Read again."""
+        self._is_held = False
+        if not self._is_paused and not self.transport.is_closing():
             self.transport.resume_reading()
 
     def set_delay(self, *, is_allowed: bool) -> None:
@@ -301,6 +334,18 @@ class Connection:
             self.transport.pause_reading()
             if self.client.state != _YIELDED:
                 self._loop.call_soon(self.read_on)
+
+    @cython.cfunc
+    def _after_stranger(self, size: cython.Py_ssize_t) -> None:
+        """Bytes have come from a client that had not logged in."""
+        clock: CommandClock = self._dispatcher.clock
+        if not self.client.gates & _AUTH:
+            self._is_stranger = False
+            self._cycle.strangers.remove(self)
+        else:
+            clock.strangers_ns += _READ_NS + size * _BYTE_NS
+            if not clock.admits_strangers():
+                self._cycle.strangers.stop_reading()
 
     def _identify(self) -> None:
         client, transport = self.client, self.transport

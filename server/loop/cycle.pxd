@@ -15,6 +15,7 @@ cdef class EventLoopCycle:
     cdef public Dispatcher dispatcher
     cdef public ClientQueues queues
     cdef public dict sessions
+    cdef public object strangers
     cdef public list before_output
     cdef public list after
     cdef object _schedule

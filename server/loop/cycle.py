@@ -9,7 +9,8 @@ Once per cycle, in this order:
      output: a reply is sent only when its change is as durable as `appendfsync` says.
   4. Each client's output is sent in one write.
   5. Clients that have used up their time slice go on after the next poll, first come, first served:
-     one that has logged in, and as many of the others as their common time slice allows.
+     one that has logged in, and as many of the others as their common time slice allows. The
+     sockets of a few of the others are read again (`Strangers`).
 
 The first event of a cycle schedules `finish` with `call_soon`. uvloop runs it after it has
 delivered all readable sockets and before it polls again, which makes it a group commit.
@@ -18,6 +19,8 @@ delivered all readable sockets and before it polls again, which makes it a group
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
+from typing import Protocol
 
 import cython
 
@@ -29,6 +32,57 @@ from server.requests.session import Session
 _CLOSING: cython.int = ClientState.CLOSING
 _CLOSED: cython.int = ClientState.CLOSED
 _YIELDED: cython.int = ClientState.YIELDED
+
+# Of strangers' sockets that wait: so many are read after a poll.
+READ_AT_ONCE = 16
+
+
+class Readable(Protocol):
+    """A connection, as far as its socket is read."""
+
+    def stop_reading(self) -> None:
+        """Read the socket no more, until `start_reading`."""
+
+    def start_reading(self) -> None:
+        """Read the socket again."""
+
+
+class Strangers:
+    """The connections whose clients have not logged in.
+
+    Reading their sockets takes time, too: what a thousand of them have sent takes more than a tenth
+    of a second. Once their time slice of a cycle is used up, none is read; after each poll a few
+    are, in the order in which they wait, if what was read before has run.
+    """
+
+    def __init__(self) -> None:
+        self._read: dict[Readable, None] = {}
+        self.waiting: dict[Readable, None] = {}
+
+    def add(self, connection: Readable) -> None:
+        """A client has connected."""
+        self._read[connection] = None
+
+    def remove(self, connection: Readable) -> None:
+        """A client has logged in, or its connection is closed."""
+        self._read.pop(connection, None)
+        if connection in self.waiting:
+            del self.waiting[connection]
+            connection.start_reading()
+
+    def stop_reading(self) -> None:
+        """The time slice of strangers is used up."""
+        for connection in self._read:
+            connection.stop_reading()
+        self.waiting |= self._read
+        self._read.clear()
+
+    def read_some(self) -> None:
+        """The loop has polled: read the next ones."""
+        for connection in list(islice(self.waiting, READ_AT_ONCE)):
+            del self.waiting[connection]
+            self._read[connection] = None
+            connection.start_reading()
 
 
 @cython.cclass
@@ -44,6 +98,7 @@ class EventLoopCycle:
         self.dispatcher = dispatcher
         self.queues = dispatcher.queues
         self.sessions: dict[Client, Session] = {}
+        self.strangers = Strangers()
         # Steps that depend on events and commands, but for quick ones (`Request.is_quick`): step 3,
         # which depends on what was propagated, too, and those after output, as rearming the timer.
         self.before_output: list[Callable[[], None]] = []
@@ -109,7 +164,7 @@ class EventLoopCycle:
         if is_awake or dispatcher.has_run_handlers or instance.background_work:
             for step in self.after:
                 step()
-        if self.queues.has_yielded and not self._is_going_on:
+        if (self.queues.has_yielded or self.strangers.waiting) and not self._is_going_on:
             self._is_going_on = True
             self._schedule(self.go_on)
         dispatcher.clock.end_cycle()
@@ -122,9 +177,11 @@ class EventLoopCycle:
             clock: CommandClock = self.dispatcher.clock
             # Each once: one that yields again is the last of the queue.
             for _ in range(len(self.queues.strangers)):
+                self._go_on_with(self.queues.take_stranger())
                 if not clock.admits_strangers():
                     break
-                self._go_on_with(self.queues.take_stranger())
+            if not self.queues.strangers:
+                self.strangers.read_some()
         self.wake()
 
     @cython.cfunc

@@ -8,7 +8,7 @@ from commands.core.client import Client, ClientEvent
 from commands.core.propagation import Sink
 from protocol.request import Request
 from server.inprocess.server import InProcessServer
-from server.loop.cycle import EventLoopCycle
+from server.loop.cycle import READ_AT_ONCE, EventLoopCycle
 from storage.types.value import StringValue
 
 
@@ -145,3 +145,83 @@ def test_no_request_runs_after_one_that_ends_the_server(server: InProcessServer)
     value = server.instance.databases[0].values[b"k"]
     assert isinstance(value, StringValue)
     assert value.to_bytes() == b"0"
+
+
+class Socket:
+    """The connection of a stranger, as far as it is read."""
+
+    def __init__(self) -> None:
+        self.is_read = True
+
+    def stop_reading(self) -> None:
+        self.is_read = False
+
+    def start_reading(self) -> None:
+        self.is_read = True
+
+
+def test_sockets_of_strangers_wait_and_are_read_a_few_after_each_poll(
+    server: InProcessServer,
+) -> None:
+    cycle, scheduled, _ = cycle_of(server)
+    sockets = [Socket() for _ in range(2 * READ_AT_ONCE + 1)]
+    for each in sockets:
+        cycle.strangers.add(each)
+    cycle.strangers.stop_reading()
+    assert not any(each.is_read for each in sockets)
+    cycle.finish()
+    assert scheduled == [cycle.go_on]
+    read = []
+    while cycle.strangers.waiting:
+        cycle.go_on()
+        cycle.finish()
+        read.append(
+            [each.is_read for each in sockets].index(False) if cycle.strangers.waiting else -1
+        )
+    assert read == [READ_AT_ONCE, 2 * READ_AT_ONCE, -1]
+    assert all(each.is_read for each in sockets)
+
+
+def test_a_socket_that_was_read_waits_after_those_that_wait_already(
+    server: InProcessServer,
+) -> None:
+    cycle, _, _ = cycle_of(server)
+    first, waiting = Socket(), [Socket() for _ in range(READ_AT_ONCE)]
+    for each in (first, *waiting):
+        cycle.strangers.add(each)
+    cycle.strangers.stop_reading()
+    cycle.strangers.read_some()
+    assert first.is_read and not waiting[-1].is_read
+    cycle.strangers.stop_reading()
+    cycle.strangers.read_some()
+    assert waiting[-1].is_read and not waiting[-2].is_read
+
+
+def test_one_that_logs_in_or_leaves_is_read_whatever_strangers_use_up(
+    server: InProcessServer,
+) -> None:
+    cycle, _, _ = cycle_of(server)
+    known, other = Socket(), Socket()
+    for each in (known, other):
+        cycle.strangers.add(each)
+    cycle.strangers.remove(other)
+    cycle.strangers.stop_reading()
+    cycle.strangers.remove(known)
+    assert known.is_read and other.is_read and not cycle.strangers.waiting
+    cycle.strangers.stop_reading()
+    assert known.is_read and other.is_read
+
+
+def test_no_socket_is_read_before_what_strangers_have_sent_has_run() -> None:
+    server = InProcessServer(requirepass="secret")
+    cycle, _, _ = cycle_of(server)
+    socket, queues, clock = Socket(), server.dispatcher.queues, server.dispatcher.clock
+    cycle.strangers.add(socket)
+    cycle.strangers.stop_reading()
+    for _ in range(2):
+        queues.add_yielded(server.connect().state)
+    clock.slice_ns, clock.strangers_ns = -1, 1  # one of them in each cycle
+    cycle.go_on()
+    assert not socket.is_read
+    cycle.go_on()
+    assert socket.is_read
