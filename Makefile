@@ -323,6 +323,10 @@ exchange: $(VENV)/.dev redis-server ## files and dumped values, to redis-server 
 bench: $(VENV)/.dev compiled redis-server ## speed and memory beside redis-server: ARGS="--quick --only xadd"
 	@PYTHONPATH=. $(BIN)/python benchmarks/run.py $(ARGS)
 
+.PHONY: growth
+growth: $(VENV)/.dev compiled redis-server ## double keys, consumers, clients and others, and compare the growth of each request's time with Redis's: 20 minutes. ARGS="--only users --all"
+	@$(BIN)/python -m benchmarks.growth $(ARGS)
+
 .PHONY: soak
 soak: $(VENV)/.dev compiled redis-server ## abusive clients beside ordinary ones: ARGS="--rows idle-tls", ARGS="--scale 0.1"
 	@$(BIN)/python -m benchmarks.soak $(ARGS)

@@ -11,3 +11,4 @@ cdef class BlockedClients:
     cdef dict __dict__
     cdef public dict waiters
     cdef public dict clients
+    cdef list _spare

@@ -28,6 +28,8 @@ from protocol.records import entity
 from storage.stream import Stream
 from storage.types.value import Value
 
+# Empty queues that are kept for later.
+_SPARE_QUEUES = 4096
 # As measured: a key's queue; a client's place in one.
 _QUEUE_BYTES = 250
 PLACE_BYTES = 160
@@ -67,7 +69,7 @@ class Waiting:
     """A blocked client's state; shared by those that wait with a common Block and no deadline."""
 
     block: Block
-    watched: tuple[WatchedKey, ...]
+    watched: list[WatchedKey]  # a key that the request names twice is there twice
     deadline_ms: int  # monotonic; 0: none
     argv: list[bytes]  # the request
 
@@ -126,6 +128,10 @@ class BlockedClients:
 
     def __init__(self, instance: Instance) -> None:
         self.waiters: dict[WatchedKey, dict[Client, None]] = {}
+        # The keys with waiters that wake when the key vanishes, and how often each is waited for.
+        self.on_missing_key: dict[WatchedKey, int] = {}
+        # Empty queues for keys to come: a reader of thousands of keys would make and free as many.
+        self._spare: list[dict[Client, None]] = []
         instance.ready_keys.awaited = self.waiters
         self.clients: dict[Client, Waiting] = {}
         self._deadlines = Alarms(self.clients)
@@ -141,15 +147,18 @@ class BlockedClients:
             waiting = self._common_waiting(client, block)
         if waiting is None:
             index = client.db.index
-            watched = tuple(dict.fromkeys([(index, key) for key in block.keys]))
-            waiting = Waiting(block, watched, deadline_ms, argv)
+            waiting = Waiting(block, [(index, key) for key in block.keys], deadline_ms, argv)
         client.enter(_BLOCK)
         self.clients[client] = waiting
+        spare, waiters = self._spare, self.waiters
         for key in waiting.watched:
-            queue = self.waiters.get(key)
+            queue = waiters.get(key)
             if queue is None:
-                queue = self.waiters[key] = {}
+                queue = waiters[key] = spare.pop() if spare else {}
             queue[client] = None
+        if block.on_missing_key:
+            for key in waiting.watched:
+                self.on_missing_key[key] = self.on_missing_key.get(key, 0) + 1
         if deadline_ms:
             self._deadlines.set(deadline_ms, client, waiting)
         if block.wake_ms is not None:
@@ -180,11 +189,21 @@ class BlockedClients:
         if waiting is None:
             return
         client.enter(_RESUME)
+        spare, waiters = self._spare, self.waiters
         for key in waiting.watched:
-            queue = self.waiters[key]
-            del queue[client]
+            queue = waiters.get(key)
+            if queue is None:
+                continue  # the request names the key twice
+            queue.pop(client, None)
             if not queue:
-                del self.waiters[key]
+                del waiters[key]
+                if len(spare) < _SPARE_QUEUES:
+                    spare.append(queue)
+        if waiting.block.on_missing_key:
+            for key in waiting.watched:
+                left = self.on_missing_key.pop(key) - 1
+                if left:
+                    self.on_missing_key[key] = left
 
     def waits_on(self, client: Client, block: Block) -> bool:
         """Return True if the client still waits because of this Block."""
@@ -196,7 +215,7 @@ class BlockedClients:
         self.wait_on(client, block)
         for key in self.clients[client].watched:
             queue = self.waiters[key]
-            del queue[client]
+            queue.pop(client, None)
             queue[client] = None
 
     def wait_on(self, client: Client, block: Block) -> None:
@@ -237,12 +256,3 @@ class BlockedClients:
     def memory_bytes(self) -> int:
         """The memory of the queues, beside that of the clients' places in them."""
         return _QUEUE_BYTES * len(self.waiters)
-
-    # -- INFO clients --------------------------------------------------------------------------
-
-    def keys_on_missing_key(self) -> int:
-        """The number of watched keys with a waiter that wakes when the key vanishes."""
-        return sum(
-            any(self.clients[client].block.on_missing_key for client in queue)
-            for queue in self.waiters.values()
-        )

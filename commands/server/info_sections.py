@@ -111,7 +111,7 @@ def clients(instance: Instance) -> Iterator[Field]:
     yield "active_clients", sum(_is_active(client, instance.monotonic_ms) for client in connected)
     yield "total_watched_keys", len(instance.feature(Watchers).by_key)
     yield "total_blocking_keys", len(blocked.waiters)
-    yield "total_blocking_keys_on_nokey", blocked.keys_on_missing_key()
+    yield "total_blocking_keys_on_nokey", len(blocked.on_missing_key)
 
 
 def _is_active(client: Client, monotonic_ms: int) -> bool:

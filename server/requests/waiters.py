@@ -116,8 +116,8 @@ class Waiters:
         repeated = 0
         for client in list(blocked.waiters.get(watched, ())):
             waiting = blocked.clients.get(client)
-            if waiting is None or watched not in waiting.watched:
-                continue
+            if waiting is None or client not in blocked.waiters.get(watched, ()):
+                continue  # it was served meanwhile
             answer = answers.get(waiting.block)
             if answer is not None and not client.gates:
                 blocked.unblock(client)

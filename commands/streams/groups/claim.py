@@ -7,7 +7,8 @@ content makes a replica drop it as well.
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
@@ -38,7 +39,7 @@ from protocol.records import record
 from protocol.request import Request
 from storage.entries.entry_id import MIN_ID, EntryID, EntryIDs
 from storage.groups.group import Consumer, Group
-from storage.groups.pending_block import PendingEntry, Row
+from storage.groups.pending_block import Owner, Row
 from storage.stream import Stream
 
 DEFAULT_COUNT = 100
@@ -60,23 +61,28 @@ class Claim:
         self.consumer: Consumer = seen_consumer(client, key, group, consumer_name)
         client.propagate_nothing()  # never the request itself
 
-    def drop(self, pending: PendingEntry) -> None:
-        """Remove an entry whose content was deleted from the PEL."""
-        group_changed(self.client, self.key)
-        if self.client.instance.propagation.sinks:
-            self._propagate_loss(pending)
-        self.group.acknowledge(pending.entry_id)
-
-    def _propagate_loss(self, pending: PendingEntry) -> None:
-        """An XCLAIM of what it was; the other side has no content either, and drops it."""
-        run = self.client, self.key, self.group
-        if pending.consumer is None:
-            propagate_acknowledgement(*run, pending.entry_id)
+    def drop_all(self, rows: list[Row]) -> None:
+        """Remove entries whose content was deleted from the PEL."""
+        if not rows:
             return
-        state = EntryIDs.of([pending.entry_id]), pending.delivery_ms, pending.delivery_count
-        propagate_delivery(*run, pending.consumer, *state)
+        group_changed(self.client, self.key, len(rows))
+        if self.client.instance.propagation.sinks:
+            for state, alike in groupby(rows, key=itemgetter(1, 2, 3)):
+                self._propagate_loss([row[0] for row in alike], *state)
+        self.group.acknowledge_all(EntryIDs.of([row[0] for row in rows]))
+
+    def _propagate_loss(
+        self, ids: list[EntryID], owner: Owner | None, delivery_ms: int, delivery_count: int
+    ) -> None:
+        """An XCLAIM of what they were; the other side has no content either, and drops them."""
+        run = self.client, self.key, self.group
+        if owner is None:
+            for entry_id in ids:
+                propagate_acknowledgement(*run, entry_id)
+            return
+        propagate_delivery(*run, owner, EntryIDs.of(ids), delivery_ms, delivery_count)
         self.is_moved = False
-        if pending.consumer is self.consumer:
+        if owner is self.consumer:
             self.is_created = False
 
     def is_heartbeat(self, row: Row, now_ms: int) -> bool:
@@ -194,6 +200,7 @@ def _claim_each(
     now_ms, min_idle_ms = claim.client.instance.now_ms, options.min_idle_ms
     taken: list[Row] = []
     beats: list[Row] = []
+    dropped: list[Row] = []
     claimed: list[bytes] = []
     rows, entries = claim.group.pending.rows_of(ids), stream.entries_of_any(ids)
     for entry_id, row, entry in zip(ids, rows, entries, strict=True):
@@ -202,7 +209,7 @@ def _claim_each(
                 continue
             row = claim.force(entry_id, now_ms)
         elif entry is None:
-            claim.drop(PendingEntry(*row))
+            dropped.append(row)
             continue
         # What was released (XNACK) is at anyone's disposal, and 0 is old enough for all, even if
         # the clock stepped back.
@@ -214,6 +221,7 @@ def _claim_each(
             continue
         taken.append(row)
         claimed.append(id_bulk(entry_id) if options.just_id else entry)
+    claim.drop_all(dropped)
     deliveries = 0 if options.just_id else 1
     claim.take_all(beats, options.delivery_ms, deliveries=0, count=options.retry_count)
     claim.take_all(taken, options.delivery_ms, deliveries=deliveries, count=options.retry_count)
@@ -296,12 +304,11 @@ def _claim_idle(claim: Claim, stream: Stream, options: AutoclaimOptions) -> byte
     group, min_idle_ms, policy = claim.group, options.min_idle_ms, claim.group.policy
     now_ms = claim.client.instance.now_ms
     claimed: list[bytes] = []
-    deleted: list[bytes] = []
     taken: list[Row] = []
-    dropped: list[PendingEntry] = []
+    dropped: list[Row] = []
     walk = group.pending.rows_from(options.start)
     attempts = options.count * ATTEMPTS_FACTOR
-    while (room := options.count - len(claimed) - len(deleted)) and attempts:
+    while (room := options.count - len(claimed) - len(dropped)) and attempts:
         rows = list(islice(walk, min(room, attempts, ENTRIES_AT_ONCE)))
         if not rows:
             break
@@ -309,18 +316,17 @@ def _claim_idle(claim: Claim, stream: Stream, options: AutoclaimOptions) -> byte
         for row, entry in zip(rows, stream.entries_of([row[0] for row in rows]), strict=True):
             entry_id, owner, delivery_ms, _ = row
             if entry is None:
-                dropped.append(PendingEntry(*row))
-                deleted.append(id_bulk(entry_id))
+                dropped.append(row)
             elif policy is not None and not policy.due.may_be_claimed(row, now_ms):
                 continue
             elif owner is None or not min_idle_ms or now_ms - delivery_ms >= min_idle_ms:
                 taken.append(row)
                 claimed.append(id_bulk(entry_id) if options.just_id else entry)
     cursor = next(walk, (MIN_ID,))[0]
-    for pending in dropped:
-        claim.drop(pending)
+    claim.drop_all(dropped)
     claim.take_all(taken, now_ms, deliveries=not options.just_id)
-    return replies.array([id_bulk(cursor), replies.array(claimed), replies.array(deleted)])
+    deleted = replies.array([id_bulk(row[0]) for row in dropped])
+    return replies.array([id_bulk(cursor), replies.array(claimed), deleted])
 
 
 def _parse_autoclaim(argv: Request) -> AutoclaimOptions:
