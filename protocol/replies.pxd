@@ -1,8 +1,13 @@
 # The C types of protocol/replies.py.
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from libc.string cimport memcpy
+from protocol.python_api cimport (
+    PyBytes_AS_STRING,
+    PyBytes_FromStringAndSize,
+    PyBytes_GET_SIZE,
+    PyList_GET_ITEM,
+    PyList_GET_SIZE,
+)
 
 
 cdef inline char* put_line(char* end, int sign, unsigned long long number, bint is_negative) noexcept:

@@ -1,6 +1,6 @@
 # The C types of protocol/request.py.
 
-from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from protocol.python_api cimport PyMem_Free, PyMem_Realloc
 
 
 cdef Py_ssize_t _QUICK_BYTES

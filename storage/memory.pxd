@@ -3,8 +3,6 @@
 # Inline, because most parts are a few bytes long, and in C itself: each module that imports these
 # types has a copy of what is here, and of an inline function of Cython's twenty times as much.
 
-from cpython.array cimport array
-
 
 cdef extern from *:
     """
@@ -32,9 +30,10 @@ cdef extern from *:
         return 64 + rillway_block_bytes(((PyByteArrayObject*) text)->ob_alloc);
     }
 
-    /* A macro: Cython declares arrays further down. */
+    /* A macro: it is for modules that import cpython.array, whose C code comes further down. */
     #define rillway_array_bytes(numbers) \
-        (80 + rillway_block_bytes((numbers)->allocated * (numbers)->ob_descr->itemsize))
+        (80 + rillway_block_bytes(((arrayobject*) (numbers))->allocated \
+            * ((arrayobject*) (numbers))->ob_descr->itemsize))
 
     static inline Py_ssize_t rillway_put_bytes(
         unsigned char* out, Py_ssize_t place,
@@ -62,7 +61,7 @@ cdef extern from *:
     long long list_bytes "rillway_list_bytes"(list items) noexcept
     long long set_bytes "rillway_set_bytes"(set items) noexcept
     long long bytearray_bytes "rillway_bytearray_bytes"(bytearray text) noexcept
-    long long array_bytes "rillway_array_bytes"(array numbers) noexcept
+    long long array_bytes "rillway_array_bytes"(object numbers) noexcept
     Py_ssize_t put_bytes "rillway_put_bytes"(
         unsigned char* out,
         Py_ssize_t place,

@@ -10,8 +10,8 @@
 #   - Only `run_conclusion`, which holds no object, lets errors of Lua pass through.
 #   - 20 slots of the stack are free in a C function: DEPTH is the bound of nested values.
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.string cimport memchr, memcmp, memcpy
+from protocol.python_api cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 
 from protocol.replies cimport bulk_size, integer, put_line
 

@@ -2,10 +2,16 @@
 
 from commands.core.client cimport Client
 from commands.core.arguments cimport quick_double
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.string cimport memcpy
+from protocol.python_api cimport (
+    PyBytes_AS_STRING,
+    PyBytes_FromStringAndSize,
+    PyBytes_GET_SIZE,
+    PyList_GET_ITEM,
+    PyList_GET_SIZE,
+    PyMem_Free,
+    PyMem_Malloc,
+)
 from protocol cimport replies
 from protocol.replies cimport DOUBLE_BYTES, bulk_size, put_plain_double, put_text
 from protocol.request cimport Request

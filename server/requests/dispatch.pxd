@@ -9,7 +9,6 @@ from server.requests.admission cimport Admission
 from server.requests.answering cimport Answering
 from server.requests.command_clock cimport CommandClock
 from server.requests.memory_limit cimport MemoryLimit
-from server.requests.script_runs cimport ScriptRuns
 from server.requests.client_queues cimport ClientQueues
 from storage.append_only.request_writer cimport RequestWriter
 
@@ -33,7 +32,7 @@ cdef class Dispatcher(Runner):
     cdef public MemoryLimit memory_limit
     cdef public Propagation propagation
     cdef public object waiters
-    cdef public ScriptRuns script_runs
+    cdef public object script_runs
     cdef public Cutter cutter
     cdef Cutter _queue_cutter
     cdef object _commands

@@ -19,8 +19,6 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
-import cython
-
 from commands.core.blocked_clients import Block
 from commands.core.client import Client
 from commands.core.gates import GATE_BUSY, GATE_PRIMARY
@@ -56,7 +54,6 @@ class Outcome:
     error: Exception | None = None
 
 
-@cython.cclass
 class ScriptRuns:
     """The long commands of one server."""
 
@@ -85,7 +82,7 @@ class ScriptRuns:
             return work()  # a file is replayed: nothing else may run meanwhile
         if self._to_worker is None:
             self._new_worker()
-        started_ns: cython.longlong = self._clock.mark_ns
+        started_ns = self._clock.mark_ns
         self._is_inside, self._slice_end_ns = True, 0
         outcome = self._to_worker(work)
         self._is_inside = False

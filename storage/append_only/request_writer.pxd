@@ -1,11 +1,10 @@
 # The C types of storage/append_only/request_writer.py.
 
-from cpython.bytearray cimport PyByteArray_AS_STRING
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.string cimport memcpy, memmove
+from protocol.python_api cimport PyByteArray_AS_STRING, PyBytes_AS_STRING, PyBytes_FromStringAndSize
 
 from storage.redis_format.listpack_elements cimport digits_of, put_decimal
-from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq
+from storage.entries.id_number cimport entry_id_t, id_ms, id_seq
 
 
 cdef Py_ssize_t _ROOM_BYTES

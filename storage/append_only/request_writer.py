@@ -16,10 +16,11 @@ from collections.abc import Sequence
 import cython
 
 from storage.append_only.requests import encode_request
-from storage.entries.entry_id import EntryID, id_ms, id_seq
+from storage.entries.entry_id import EntryID
 
 if not cython.compiled:
     # Compiled, they are C functions, which the module's C types import.
+    from storage.entries.entry_id import id_ms, id_seq
     from storage.redis_format.listpack_elements import digits_of, put_decimal
 
 _FIRST_BYTES = 1024

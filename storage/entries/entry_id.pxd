@@ -2,11 +2,9 @@
 
 cimport cython
 from cpython.array cimport array
+from storage.entries.id_number cimport entry_id_t
 from storage.memory cimport array_bytes, bytes_object_bytes
 
-
-cdef extern from *:
-    ctypedef unsigned long long entry_id_t "unsigned __int128"
 
 
 cdef unsigned long long _LAST_SEQ

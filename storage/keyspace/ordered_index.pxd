@@ -1,7 +1,6 @@
 # The C types of storage/keyspace/ordered_index.py.
 
-from cpython.dict cimport PyDict_Next
-from cpython.object cimport PyObject
+from protocol.python_api cimport PyDict_Next, PyObject
 from storage.memory cimport dict_bytes, int_object_bytes, list_bytes, set_bytes
 
 

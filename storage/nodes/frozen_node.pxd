@@ -1,6 +1,6 @@
 # The C types of storage/nodes/frozen_node.py.
 
-from cpython.object cimport PyObject
+from protocol.python_api cimport PyObject
 from storage.entries.entry_id cimport column_bytes, entry_id_t, EntryIDs, NodeIDs
 from storage.memory cimport bytearray_bytes, bytes_object_bytes
 

@@ -1,9 +1,8 @@
 # The C types of storage/nodes/open_node.py.
 
 from cpython.array cimport array
-from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_Resize
-from cpython.bytes cimport PyBytes_AS_STRING
 from libc.string cimport memcpy, memmove
+from protocol.python_api cimport PyByteArray_AS_STRING, PyByteArray_Resize, PyBytes_AS_STRING
 from storage.entries.entry cimport fields_header
 from storage.entries.entry_id cimport entry_id_t, EntryIDs, id_ms, id_seq, make_id, numbers_of
 from storage.memory cimport array_bytes, bytearray_bytes

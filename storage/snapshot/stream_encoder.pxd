@@ -1,6 +1,6 @@
 # The C types of storage/snapshot/stream_encoder.py.
 
-from cpython.list cimport PyList_GET_ITEM
+from protocol.python_api cimport PyList_GET_ITEM
 from storage.entries.entry cimport EntryReader, FieldRow, Frame, Numbers
 from storage.entries.entry_id cimport entry_id_t, id_ms, id_seq, IDProgression
 from storage.memory cimport put_bytes

@@ -2,10 +2,15 @@
 #
 # Inline, because most are a few instructions.
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
-from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.string cimport memcpy, memmove, memset
+from protocol.python_api cimport (
+    PyBytes_FromStringAndSize,
+    PyMem_Free,
+    PyMem_Malloc,
+    PyMem_Realloc,
+    Py_DECREF,
+    Py_INCREF,
+)
 
 from protocol.replies cimport bulk_size, put_text
 

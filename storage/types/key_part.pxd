@@ -1,9 +1,8 @@
 # The C types of storage/types/key_part.py.
 
 from cpython.array cimport array, clone
-from cpython.bytes cimport PyBytes_GET_SIZE
-from cpython.object cimport PyObject_Hash
 from libc.string cimport memcmp, memcpy
+from protocol.python_api cimport PyBytes_GET_SIZE, PyObject_Hash
 
 
 # What storage/types/key_part.py says, in C.

@@ -1,6 +1,6 @@
 # The C types of storage/types/lists.py.
 
-from cpython.bytearray cimport PyByteArray_FromStringAndSize
+from protocol.python_api cimport PyByteArray_FromStringAndSize
 from storage.memory cimport bytearray_bytes, bytes_object_bytes, list_bytes, move_bytes, put_bytes
 from storage.redis_format.listpack_elements cimport (
     count_plain,

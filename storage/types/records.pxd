@@ -1,9 +1,14 @@
 # The C types of storage/types/records.py.
 
 from cpython.array cimport array, array as Numbers
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from libc.string cimport memcpy
+from protocol.python_api cimport (
+    PyBytes_AS_STRING,
+    PyBytes_FromStringAndSize,
+    PyBytes_GET_SIZE,
+    PyList_GET_ITEM,
+    PyList_GET_SIZE,
+)
 from protocol.replies cimport bulk_size, put_text
 from storage.memory cimport array_bytes, bytes_object_bytes, list_bytes
 from storage.types.key_part cimport has_key, hash_of, key_length, key_start, slots_of, zeros
