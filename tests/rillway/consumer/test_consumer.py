@@ -17,7 +17,7 @@ from tests.rillway.consumer.scene import DEAD, GROUP, STREAM, Scene
 
 pytestmark = pytest.mark.integration
 
-DEADLINE_SECONDS = 10.0
+DEADLINE_SECONDS = 60.0
 # An idle time that is long for an entry in work, and short to wait for.
 IDLE_MS = 150
 

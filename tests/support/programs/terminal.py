@@ -23,6 +23,8 @@ CONTROL_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 PLACED = re.compile(r"\x1b\[(?:(\d+);(\d+)H|(2J)|[0-9;?]*[A-Za-z])|[^\x1b]+")
 READ_BYTES = 65_536
 STOP_SECONDS = 5.0
+# For a busy machine; usually it takes a fraction of a second.
+DEADLINE_SECONDS = 60.0
 
 
 class Terminal:
@@ -69,7 +71,9 @@ class Terminal:
         self.rows, self.columns = rows, columns
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-    def wait_until(self, condition: Callable[[list[str]], bool], *, seconds: float = 10.0) -> None:
+    def wait_until(
+        self, condition: Callable[[list[str]], bool], *, seconds: float = DEADLINE_SECONDS
+    ) -> None:
         """Reads until the lines of the screen are as wanted. Raises AssertionError."""
         deadline = time.monotonic() + seconds
         while not condition(self.drawn):
@@ -81,7 +85,7 @@ class Terminal:
         """What a person types; "\\r" is the Enter key, "\\t" the tabulator key."""
         os.write(self.master, text.encode())
 
-    def wait_for(self, text: str, *, seconds: float = 10.0) -> str:
+    def wait_for(self, text: str, *, seconds: float = DEADLINE_SECONDS) -> str:
         """Reads until `text` has been printed; what was printed up to its end, which is then
         forgotten. Raises AssertionError when it does not come in time or the program ends first.
         """
@@ -93,7 +97,7 @@ class Terminal:
         self._printed = after.encode()
         return before + text
 
-    def read_to_end(self, *, seconds: float = 10.0) -> str:
+    def read_to_end(self, *, seconds: float = DEADLINE_SECONDS) -> str:
         """What the program prints until it ends. Raises AssertionError when it does not."""
         deadline = time.monotonic() + seconds
         while self._read(deadline - time.monotonic()):
