@@ -323,8 +323,10 @@ class Group:
     def acknowledge_all(self, ids: EntryIDs) -> cython.Py_ssize_t:
         """Remove pending entries; return the number of those that were pending."""
         order = self._order
-        if self.policy is not None:
-            self.policy.forget(ids)
+        policy = self.policy
+        # A call would take longer than the rest.
+        if policy is not None and (policy.reasons or policy.due.has_delays):
+            policy.forget(ids)
         if order.releases:
             for entry_id in ids:
                 order.recall(entry_id)

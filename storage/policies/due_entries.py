@@ -113,7 +113,7 @@ class DueEntries:
     __slots__ = (
         "_counted_bytes", "_deadline_ms", "_delays", "_dying", "_line_id", "_lines", "_options",
         "_order", "_owned", "_passed_ms", "_pending", "_released", "_strays_ms", "_counter",
-        "not_before_ms", "quiet_until_ms",
+        "has_delays", "not_before_ms", "quiet_until_ms",
     )  # fmt: skip
 
     def __init__(self, pending: PendingList, order: ClaimOrder) -> None:
@@ -123,6 +123,7 @@ class DueEntries:
         self._counted_bytes = 0
         self._options = DeliveryOptions()
         self._delays = OrderedIndex()  # when released entries fall due, by ID, unless at once
+        self.has_delays = False  # the index has items
         self.not_before_ms = 0  # no deadline is before (after a start or a promotion)
         self._reset()
 
@@ -187,11 +188,6 @@ class DueEntries:
         """The released entries that do not fall due at once: (ID, Unix ms)."""
         return self._delays.items()
 
-    @property
-    def has_delays(self) -> bool:
-        """True if a released entry does not fall due at once."""
-        return bool(len(self._delays))
-
     # -- changes -------------------------------------------------------------------------------
 
     def note(self, ids: list[EntryID], delivery_ms: int) -> None:
@@ -220,6 +216,7 @@ class DueEntries:
                 self._delays[entry_id] = due_ms
             elif self.has_delays:
                 self._delays.pop(entry_id)
+        self.has_delays = len(self._delays) > 0
         for row in self._pending.rows_of(ids):
             self._push_released(row)
         self._settle()
@@ -228,6 +225,7 @@ class DueEntries:
         """Entries are not released any more."""
         for entry_id in ids:
             self._delays.pop(entry_id)
+        self.has_delays = len(self._delays) > 0
         self._settle()
 
     # -- heaps ---------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ def xack(client: Client, request: Request) -> bytes:
     acknowledged: cython.Py_ssize_t = group.acknowledge_all(ids)
     if acknowledged:
         group_changed(client, key, acknowledged)
-        if stream.policy is not None:
+        if stream.policy is not None and stream.policy.retention is not None:
             policy_acknowledged(client, key, stream)
         if group.policy is not None and group.policy.is_held:
             client.signal_key_as_ready(key)
