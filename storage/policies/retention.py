@@ -52,6 +52,7 @@ class Retention:
         "group_idle_ms",
         "groups_passed_over",
         "hard_bytes",
+        "looked_ms",
         "max_age_ms",
         "max_bytes",
         "max_length",
@@ -72,9 +73,9 @@ class Retention:
         self.removed = 0  # entries
         self.groups_passed_over = 0  # groups that were not living when they lost unread entries
         self.unread_trimmed = 0  # entries that such a group had not read
-        # Not in files: when the first node was last cut, until when nothing can go, and the bytes,
-        # if they were asked for.
-        self.cut_ms = self.rest_until_ms = 0
+        # Not in files: when the first node was last cut, when it was last looked for what may go,
+        # until when nothing can go, and the bytes, if they were asked for.
+        self.cut_ms = self.looked_ms = self.rest_until_ms = 0
         self.content: Measured | None = None
         # When it first saw each group, and which groups it has passed over lately.
         self.seen_groups: dict[bytes, int] = {}

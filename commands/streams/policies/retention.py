@@ -46,6 +46,8 @@ from storage.policies.surplus import (
 )
 from storage.stream import Stream
 
+# How often a stream is looked at that entries are added to: a look takes as long as some XADDs.
+LOOK_EVERY_MS = 10
 # How often the first node is cut.
 CUT_EVERY_MS = 1000
 # When what groups hold, or damage, is looked at again without a sign from them.
@@ -112,14 +114,16 @@ def appended(client: Client, key: bytes, stream: Stream) -> None:
     """An entry was appended to a stream with policies."""
     retention = stream.policy.retention if stream.policy is not None else None
     if retention is not None:
-        client.instance.feature(PolicyTimer).hasten(client.db.index, key)
+        due_ms = retention.looked_ms + LOOK_EVERY_MS
+        client.instance.feature(PolicyTimer).look_by(client.db.index, key, due_ms)
 
 
 def acknowledged(client: Client, key: bytes, stream: Stream) -> None:
     """A group of a stream with policies may need less of it than before."""
     retention = stream.policy.retention if stream.policy is not None else None
     if retention is not None and retention.asks_groups:
-        client.instance.feature(PolicyTimer).hasten(client.db.index, key)
+        due_ms = retention.looked_ms + LOOK_EVERY_MS
+        client.instance.feature(PolicyTimer).look_by(client.db.index, key, due_ms)
 
 
 # -- what goes ---------------------------------------------------------------------------------
@@ -153,6 +157,7 @@ class RetentionWork:
         retention = stream.policy.retention if stream.policy is not None else None
         if retention is None:
             return
+        retention.looked_ms = turn.now_ms
         try:
             while stream.length and not turn.is_over():
                 if not _take_step(turn, key, stream, retention):

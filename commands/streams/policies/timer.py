@@ -212,6 +212,16 @@ class PolicyTimer:
         if is_first and not self._is_acting:
             self.wake()
 
+    def look_by(self, db_index: int, key: bytes, due_ms: int) -> None:
+        """Let the features act on a stream at that time or before."""
+        if due_ms <= self._instance.now_ms:
+            self.hasten(db_index, key)
+            return
+        place = (db_index, key)
+        armed_ms = self._places.setdefault(place)
+        if (armed_ms is None or armed_ms > due_ms) and not self._instance.replication.is_replica:
+            self._arm(place, due_ms)
+
     def _due_ms(self, stream: Stream) -> int | None:
         times = (feature.due_ms(self, stream) for feature in FEATURES)
         return min((time for time in times if time is not None), default=None)

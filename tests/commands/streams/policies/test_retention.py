@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.streams.policies.retention import CUT_EVERY_MS, HELD_MS
+from commands.streams.policies.retention import CUT_EVERY_MS, HELD_MS, LOOK_EVERY_MS
 from commands.streams.policies.timer import PolicyTimer
 from server.inprocess.server import InProcessServer
 from storage.stream import Stream
@@ -144,7 +144,7 @@ def test_whole_nodes_go_at_once(client: Talk, server: InProcessServer) -> None:
     server.advance(1)
     assert client.do("XLEN s") == 220
     fill(client, 100)
-    server.advance(1)
+    server.advance(LOOK_EVERY_MS)
     assert client.do("XLEN s") == 250  # the rest of the first node; the next one is cut later
     server.advance(SECOND)
     assert client.do("XLEN s") == 220
@@ -305,7 +305,7 @@ def test_retain_acked_makes_a_work_queue(client: Talk, server: InProcessServer) 
     assert len(ids) == 250
     client.do("XREADGROUP GROUP g c STREAMS s >")
     client.do(f"XACK s g {' '.join(ids[:120])}")
-    server.advance(1)
+    server.advance(LOOK_EVERY_MS)
     assert client.ids("s") == ids[120:]
     client.do(f"XACK s g {' '.join(ids[121:])}")
     settle(client)
