@@ -128,6 +128,7 @@ class BlockedClients:
 
     def __init__(self, instance: Instance) -> None:
         self.waiters: dict[WatchedKey, dict[Client, None]] = {}
+        self.timed = 0  # clients with a deadline
         # The keys with waiters that wake when the key vanishes, and how often each is waited for.
         self.on_missing_key: dict[WatchedKey, int] = {}
         # Empty queues for keys to come: a reader of thousands of keys would make and free as many.
@@ -160,6 +161,7 @@ class BlockedClients:
             for key in waiting.watched:
                 self.on_missing_key[key] = self.on_missing_key.get(key, 0) + 1
         if deadline_ms:
+            self.timed += 1
             self._deadlines.set(deadline_ms, client, waiting)
         if block.wake_ms is not None:
             self._set_wake(client, block)
@@ -189,6 +191,8 @@ class BlockedClients:
         if waiting is None:
             return
         client.enter(_RESUME)
+        if waiting.deadline_ms:
+            self.timed -= 1
         spare, waiters = self._spare, self.waiters
         for key in waiting.watched:
             queue = waiters.get(key)

@@ -14,17 +14,18 @@ from typing import TypeAlias
 
 from commands.connection.invalidation_table import TrackingTable
 from commands.core.blocked_clients import BlockedClients
-from commands.core.client import Client, Clients
+from commands.core.client import Clients
 from commands.core.gates import GATE_PRIMARY, GATE_REPLICA
 from commands.core.host import RILLWAY_VERSION, reported
 from commands.core.instance import Instance
 from commands.core.server_state import NEVER
 from commands.eviction.eviction import scripting_figures
-from commands.pubsub.registry import PubSub, is_subscribed
+from commands.pubsub.registry import PubSub
 from commands.replication.roles import buffers, replication
 from commands.server.memory import human, memory_figures
 from commands.streams.policies.timer import PolicyTimer
-from commands.transactions.watched_keys import WatchedKeys, Watchers
+from commands.transactions.watched_keys import Watchers
+from protocol.records import entity
 from protocol.request import IS_COMPILED
 from storage.keyspace.database import Database
 
@@ -88,44 +89,54 @@ _REPLICATION_GATES = GATE_PRIMARY | GATE_REPLICA
 
 def clients(instance: Instance) -> Iterator[Field]:
     """Numbers of connected and of blocked clients."""
-    connected = [
-        c for c in instance.feature(Clients).by_id.values() if not c.gates & _REPLICATION_GATES
-    ]
-    blocked = instance.feature(BlockedClients)
-    yield "connected_clients", len(connected)
+    counts, blocked = _count_clients(instance), instance.feature(BlockedClients)
+    yield "connected_clients", counts.connected
     yield "cluster_connections", 0
     yield "maxclients", instance.config.maxclients
-    yield (
-        "client_recent_max_input_buffer",
-        max((c.query_buffer_bytes for c in connected), default=0),
-    )
-    yield "client_recent_max_output_buffer", max((_output_bytes(c) for c in connected), default=0)
-    yield "blocked_clients", len(blocked.clients) + _held_back(instance)
+    yield "client_recent_max_input_buffer", counts.input_bytes
+    yield "client_recent_max_output_buffer", counts.output_bytes
+    yield "blocked_clients", len(blocked.clients) + counts.held_back
     yield "tracking_clients", len(instance.feature(TrackingTable).clients)
-    yield "pubsub_clients", sum(map(is_subscribed, connected))
-    yield "watching_clients", sum(c.feature_if_used(WatchedKeys) is not None for c in connected)
-    yield (
-        "clients_in_timeout_table",
-        sum(waiting.deadline_ms != 0 for waiting in blocked.clients.values()),
-    )
-    yield "active_clients", sum(_is_active(client, instance.monotonic_ms) for client in connected)
+    yield "pubsub_clients", counts.subscribed
+    yield "watching_clients", instance.feature(Watchers).clients
+    yield "clients_in_timeout_table", blocked.timed
+    yield "active_clients", counts.active
     yield "total_watched_keys", len(instance.feature(Watchers).by_key)
     yield "total_blocking_keys", len(blocked.waiters)
     yield "total_blocking_keys_on_nokey", len(blocked.on_missing_key)
 
 
-def _is_active(client: Client, monotonic_ms: int) -> bool:
-    """Return True if the client has sent a request in the last half second."""
-    return client.reads > 0 and monotonic_ms - client.last_interaction_ms < ACTIVE_MS
+@entity
+class _ClientCounts:
+    """What INFO looks at each client for; all but `held_back` without the links of replication."""
+
+    connected: int = 0
+    subscribed: int = 0
+    active: int = 0  # sent a request in the last half second
+    held_back: int = 0  # their request is, by CLIENT PAUSE, a failover or a shutdown
+    input_bytes: int = 0  # of the client with most
+    output_bytes: int = 0
 
 
-def _held_back(instance: Instance) -> int:
-    """The clients whose request CLIENT PAUSE, a failover or a shutdown holds back."""
-    return sum(client.postponed is not None for client in instance.feature(Clients).by_id.values())
-
-
-def _output_bytes(client: Client) -> int:
-    return sum(map(len, client.output))
+def _count_clients(instance: Instance) -> _ClientCounts:
+    """Look at each client once: there may be ten thousand."""
+    counts = _ClientCounts()
+    active_since_ms = instance.monotonic_ms - ACTIVE_MS
+    for client in instance.feature(Clients).by_id.values():
+        if client.postponed is not None:
+            counts.held_back += 1
+        if client.gates & _REPLICATION_GATES:
+            continue
+        counts.connected += 1
+        if client.subscriptions:
+            counts.subscribed += 1
+        if client.last_interaction_ms > active_since_ms and client.reads:
+            counts.active += 1
+        if client.query_buffer_bytes > counts.input_bytes:
+            counts.input_bytes = client.query_buffer_bytes
+        if client.output:
+            counts.output_bytes = max(counts.output_bytes, sum(map(len, client.output)))
+    return counts
 
 
 _SLOT_MIGRATION_BUFFERS = (

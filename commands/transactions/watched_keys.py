@@ -30,6 +30,7 @@ class Watchers:
 
     def __init__(self, instance: Instance) -> None:
         self.by_key: dict[tuple[int, bytes], dict[WatchedKeys, None]] = {}
+        self.clients = 0  # that watch keys
         self._observe = instance.observe_keys
         instance.feature(Clients).on_close.append(self.unwatch)
 
@@ -37,6 +38,8 @@ class Watchers:
         """Watch one more key of the client's database."""
         db, watched = client.db, (client.db.index, key)
         if watched not in keys.expired:
+            if not keys.expired:
+                self.clients += 1
             keys.expired[watched] = db.is_expired(key, client.instance.now_ms)
             self.by_key.setdefault(watched, {})[keys] = None
             keys.memory_bytes += _CLIENT_KEY_BYTES + len(key)
@@ -48,6 +51,8 @@ class Watchers:
         if watched is None:
             return
         client.end_feature(WatchedKeys)
+        if watched.expired:
+            self.clients -= 1
         for key in watched.expired:
             others = self.by_key[key]
             del others[watched]
