@@ -49,6 +49,12 @@ from storage.keyspace.database import Database
 from storage.stream import Stream, set_entries_read
 
 HELP = (
+    b"CONFIG <key> <groupname> <option> [option ...]",
+    b"    Set the delivery policy of a group (Rillway's own). Options:",
+    b"    * ACK-WAIT ms, BACKOFF ms [ms ...], MAX-DELIVERIES n, DEAD-LETTER key",
+    b"      Deliver entries again that are not acknowledged in time; give them up.",
+    b"    * MAX-PENDING n, CONSUMER-EXPIRY ms",
+    b"      Bound what is in flight; remove consumers that are gone.",
     b"CREATE <key> <groupname> <id|$> [option]",
     b"    Add a group that is given the entries after <id>; $: new ones only. Options:",
     b"    * MKSTREAM",
