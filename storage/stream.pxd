@@ -35,6 +35,9 @@ cdef class Stream(Value):
     cdef entry_id_t _first_id
 
     cpdef list read_from(self, EntryIDs ids, entry_id_t start, Py_ssize_t count=*)
+    cpdef bint exceeds_bytes(
+        self, object start, object end, Py_ssize_t count, Py_ssize_t max_bytes, bint reverse
+    ) except -1
     cpdef bint exceeds(self, long long max_length, bint whole_nodes)
     cpdef bytes append_raw(
         self,

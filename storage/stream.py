@@ -296,6 +296,19 @@ class Stream(Value):
         """
         return RangeSnapshot(self._nodes, start, end, count, reverse=reverse)
 
+    def exceeds_bytes(
+        self,
+        start: EntryID,
+        end: EntryID,
+        count: cython.Py_ssize_t,
+        max_bytes: cython.Py_ssize_t,
+        reverse: cython.bint,
+    ) -> bool:
+        """Return True if the first `count` entries of a range (negative: all) are probably longer
+        than `max_bytes`."""
+        limit: cython.Py_ssize_t = count if count >= 0 else self.length
+        return self._nodes.exceeds_bytes(start, end, limit, max_bytes, reverse)
+
     def count_nodes(self, start: EntryID, end: EntryID) -> int:
         """The number of nodes that may overlap a range."""
         return self._nodes.count_between(start, end)

@@ -74,21 +74,54 @@ class Caller:
 
 VALUE_BYTES = 100_000
 REPLIES = 2_000
+RANGES, RANGE_ENTRIES = 120, 500
 HOLD_SECONDS = 2.0
 
 
 def unread_replies(target: Target) -> Outcome:
-    """GETs of 100 KB in a pipeline, and nothing is read: an ordinary client has no limit."""
+    """GETs of 100 KB in a pipeline, all sent before anything is read."""
     caller = Caller(target.port)
     caller.call("SET", "unread", b"v" * VALUE_BYTES)
+    reply_bytes = len(b"$%d\r\n" % VALUE_BYTES) + VALUE_BYTES + 2
+    outcome = _leave_unread(target, caller, pack("GET", "unread"), REPLIES, reply_bytes)
+    caller.call("DEL", "unread")
+    return outcome
+
+
+def unread_ranges(target: Target) -> Outcome:
+    """Ranges of 50 MB in a pipeline, all sent before anything is read."""
+    caller = Caller(target.port)
+    reply_bytes = len(b"*%d\r\n" % RANGE_ENTRIES)
+    for number in range(RANGE_ENTRIES):
+        entry_id = b"%d-0" % (1000 + number)
+        caller.call("XADD", "unread", entry_id, "f", os.urandom(VALUE_BYTES // 2).hex())
+        id_bytes = len(b"*2\r\n") + len(b"$6\r\n") + len(entry_id) + 2
+        fields_bytes = len(b"*2\r\n$1\r\nf\r\n$%d\r\n" % VALUE_BYTES) + VALUE_BYTES + 2
+        reply_bytes += id_bytes + fields_bytes
+    request = pack("XREVRANGE", "unread", "+", "-", "COUNT", RANGE_ENTRIES)
+    outcome = _leave_unread(target, caller, request, RANGES, reply_bytes)
+    caller.call("DEL", "unread")
+    return outcome
+
+
+def _leave_unread(
+    target: Target, caller: Caller, request: bytes, count: int, reply_bytes: int
+) -> Outcome:
+    """Send requests, wait, and read all replies: their bytes are counted."""
+    count = target.share(count)
     idle = connect(target.port)
-    idle.sendall(pack("GET", "unread") * target.share(REPLIES))
+    idle.sendall(request * count)
     time.sleep(HOLD_SECONDS)
     outcome = Outcome()
     if caller.call("PING") != b"PONG":
         outcome.failures.append("PING was not answered beside the client that does not read")
+    idle.settimeout(SECONDS)
+    left = count * reply_bytes
+    while left > 0 and (received := len(idle.recv(min(left, MB)))):
+        left -= received
+    if left:
+        outcome.failures.append(f"{left} bytes of {count} replies are missing")
     idle.close()
-    caller.call("DEL", "unread")
     return outcome
 
 

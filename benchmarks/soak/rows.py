@@ -39,7 +39,8 @@ class Row:
 
 
 ROWS = (
-    Row("unread-replies", abuses.unread_replies, abuses.REPLIES * abuses.VALUE_BYTES),
+    Row("unread-replies", abuses.unread_replies),
+    Row("unread-ranges", abuses.unread_ranges, abuses.RANGE_ENTRIES * abuses.VALUE_BYTES),
     Row("unread-messages", abuses.unread_messages, abuses.HARD_BYTES),
     Row("unread-messages-soft", abuses.unread_few_messages),
     Row("slow-requests", abuses.slow_requests),

@@ -6,9 +6,11 @@ from commands.core.instance cimport Instance
 
 
 cdef long _LIMITED_GATES
+cdef long _UNHELD_GATES
 
 cpdef bint is_unlimited(Client client)
 cpdef object output_room_bytes(Client client)
+cpdef bint waits_for_peer(Client client)
 
 
 cdef Py_ssize_t CLIENT_BYTES

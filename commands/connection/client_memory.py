@@ -29,7 +29,13 @@ import cython
 from commands.config.directive_kinds import OutputLimit
 from commands.core.blocked_clients import PLACE_BYTES, BlockedClients
 from commands.core.client import Client, Clients
-from commands.core.gates import GATE_AUTH, GATE_PRIMARY, GATE_REPLICA
+from commands.core.gates import (
+    GATE_AUTH,
+    GATE_CLIENT_MEMORY,
+    GATE_MONITOR,
+    GATE_PRIMARY,
+    GATE_REPLICA,
+)
 from commands.core.instance import Instance
 from commands.transactions.transaction import Transaction
 from commands.transactions.watched_keys import WatchedKeys
@@ -38,6 +44,9 @@ from protocol.requests import Argv
 # The size of a client's static output buffer in Redis.
 _BEFORE_LOGIN = OutputLimit(hard_bytes=16 * 1024, soft_bytes=0, soft_seconds=0)
 _LIMITED_GATES = GATE_AUTH | GATE_REPLICA
+# The requests of a client without limits wait while it leaves more output than this unread.
+MAX_UNSENT_BYTES: cython.Py_ssize_t = 1024 * 1024
+_UNHELD_GATES = GATE_MONITOR | GATE_PRIMARY
 
 
 def is_unlimited(client: Client) -> bool:
@@ -71,6 +80,17 @@ def output_room_bytes(client: Client) -> int | None:
     if not hard_bytes:
         return None
     return hard_bytes - client.connection.unsent_bytes()
+
+
+def waits_for_peer(client: Client) -> bool:
+    """Return True if a client's next request waits while much of its output is unread.
+
+    Not where a limit closes clients that leave too much unread, as in Redis.
+    """
+    instance: Instance = client.instance
+    if client.gates & _UNHELD_GATES or instance.gates & GATE_CLIENT_MEMORY:
+        return False
+    return is_unlimited(client)
 
 
 def drop_for_output(client: Client) -> None:

@@ -43,7 +43,7 @@ class ClientState(IntEnum):
     YIELDED = 1  # the next poll: the client's time slice is over
     RESUMING = 2  # the end of this cycle: what halted the client is over
     BLOCKED = 3  # a key, a time or a replica
-    ANSWERED_IN_PIECES = 4  # the end of a long reply
+    BEING_ANSWERED = 4  # the end of a long reply, or the peer, which leaves much output unread
     POSTPONED = 5  # the end of CLIENT PAUSE or of a failover
     CLOSING = 6  # nothing: it never runs; the connection closes once the output has left
     CLOSED = 7  # nothing: it never runs
@@ -53,7 +53,7 @@ class ClientEvent(IntEnum):
     """An event that changes a client's state."""
 
     BLOCK = 0  # a blocking command has found nothing, or a script has paused
-    ANSWER_IN_PIECES = 1  # a command has returned a LongReply
+    ANSWER = 1  # a command has returned a LongReply, or much output waits for the peer
     POSTPONE = 2  # CLIENT PAUSE or the like covers a request, which is kept
     RESUME = 3  # what halted the client is over
     YIELD = 4  # the time slice is over, and there are further requests
@@ -66,11 +66,11 @@ def _transitions() -> dict[tuple[ClientState, ClientEvent], ClientState]:
     states, events = ClientState, ClientEvent
     table = {
         (states.READY, events.BLOCK): states.BLOCKED,
-        (states.READY, events.ANSWER_IN_PIECES): states.ANSWERED_IN_PIECES,
+        (states.READY, events.ANSWER): states.BEING_ANSWERED,
         (states.READY, events.POSTPONE): states.POSTPONED,
         (states.READY, events.YIELD): states.YIELDED,
         (states.BLOCKED, events.RESUME): states.RESUMING,
-        (states.ANSWERED_IN_PIECES, events.RESUME): states.RESUMING,
+        (states.BEING_ANSWERED, events.RESUME): states.RESUMING,
         (states.POSTPONED, events.RESUME): states.RESUMING,
         (states.RESUMING, events.RESUME): states.RESUMING,
         (states.RESUMING, events.GO_ON): states.READY,

@@ -1,6 +1,6 @@
 """Long replies, built and sent in pieces so that other clients are served in between.
 
-A handler whose reply has tens of thousands of entries returns a `LongReply` instead of bytes. The
+A handler whose reply has thousands of entries, or a megabyte, returns a `LongReply`, not bytes. The
 server then builds one piece at a time, between other clients' requests, as fast as the client reads
 them (back-pressure) (server/loop/long_replies.py). Meanwhile the client's own later requests wait.
 
@@ -13,6 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from protocol.errors import ReplyError
+
+# A reply of more bytes is a long one, and the size of its pieces if that is not given otherwise.
+LONG_BYTES = 1024 * 1024
+PIECE_BYTES = 128 * 1024
 
 
 class LongReply:
@@ -63,3 +67,21 @@ class LongReply:
         on_end, self._on_end = self._on_end, None
         if on_end is not None:
             on_end()
+
+
+def in_pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Parts of any size, joined or cut to pieces of about the usual size."""
+    few: list[bytes] = []
+    size = 0
+    for part in parts:
+        if len(part) > PIECE_BYTES:
+            yield b"".join(few)
+            few, size = [], 0
+            yield from (part[at : at + PIECE_BYTES] for at in range(0, len(part), PIECE_BYTES))
+            continue
+        few.append(part)
+        size += len(part)
+        if size >= PIECE_BYTES:
+            yield b"".join(few)
+            few, size = [], 0
+    yield b"".join(few)

@@ -20,7 +20,7 @@ from commands.core.arguments import INT64_MAX, INT64_MIN, parse_int
 from commands.core.client import Client
 from commands.core.gates import KEEPING_GATES
 from commands.core.instance import Instance
-from commands.core.long_reply import LongReply
+from commands.core.long_reply import LONG_BYTES, LongReply, in_pieces
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key
 from commands.strings import long_double
 from protocol import errors, replies
@@ -167,9 +167,9 @@ def hgetall(client: Client, argv: Request) -> bytes | LongReply:
             return LongReply(_pairs_in_pieces(header, records))
         return pair_bulks(header, records)
     header = replies.map_header(len(value), client.resp)
-    if len(value) > MANY_FIELDS:
+    if len(value) > MANY_FIELDS or value.memory_bytes() > LONG_BYTES:
         twin = value.copy()
-        return LongReply(chain((header,), twin.bulk_pieces(KEYS + VALUES)), twin.release)
+        return LongReply(in_pieces(chain((header,), twin.bulk_pieces(KEYS + VALUES))), twin.release)
     reply = value.bulks(header, KEYS + VALUES)
     argv.mark_quick(len(reply))
     return reply
@@ -202,9 +202,9 @@ def _part(client: Client, key: bytes, parts: int) -> bytes | LongReply:
         records = value.records(time_for(client))
         return _bulks(list(map(field_of, records) if parts == KEYS else map(value_of, records)))
     header = replies.array_header(len(value))
-    if len(value) > MANY_FIELDS:
+    if len(value) > MANY_FIELDS or value.memory_bytes() > LONG_BYTES:
         twin = value.copy()
-        return LongReply(chain((header,), twin.bulk_pieces(parts)), twin.release)
+        return LongReply(in_pieces(chain((header,), twin.bulk_pieces(parts))), twin.release)
     return value.bulks(header, parts)
 
 

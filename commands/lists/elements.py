@@ -15,7 +15,7 @@ import cython
 from commands.core import notifications
 from commands.core.arguments import INT64_MIN, Arguments, parse_int
 from commands.core.client import Client
-from commands.core.long_reply import LongReply
+from commands.core.long_reply import LONG_BYTES, LongReply, in_pieces
 from commands.core.registry import (
     DENYOOM,
     FAST,
@@ -153,13 +153,13 @@ def lrange(client: Client, argv: Request) -> bytes | LongReply:
         return replies.EMPTY_ARRAY
     start, end = clip(value, start, stop)
     header = replies.array_header(end - start)
-    if end - start <= MANY_ITEMS:
+    if end - start <= MANY_ITEMS and not _is_long(value, start, end):
         reply = value.bulks(header, start, end)
         argv.mark_quick(len(reply))
         return reply
     # Copies of the nodes stay as they are, even if the list changes before the last piece is sent.
     spans = [(node.copy(), low, high) for node, low, high in value.spans(start, end)]
-    return LongReply(_pieces(header, spans))
+    return LongReply(in_pieces(_parts(header, spans)))
 
 
 def clip(value: ListValue, start: int, stop: int) -> tuple[int, int]:
@@ -171,7 +171,18 @@ def clip(value: ListValue, start: int, stop: int) -> tuple[int, int]:
     return (start, stop + 1) if start <= stop else (0, 0)
 
 
-def _pieces(header: bytes, spans: Iterable[tuple[ListNode, int, int]]) -> Iterator[bytes]:
+@cython.cfunc
+def _is_long(value: ListValue, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
+    """Return True if a range of a list has more bytes than a reply that is made at once."""
+    if value.memory_bytes() <= LONG_BYTES:
+        return False
+    size = 0
+    for node, low, high in value.spans(start, end):
+        size += node.size_bytes() * (high - low) // node.count
+    return size > LONG_BYTES
+
+
+def _parts(header: bytes, spans: Iterable[tuple[ListNode, int, int]]) -> Iterator[bytes]:
     yield header
     for node, low, high in spans:
         yield node.bulks(b"", low, high)

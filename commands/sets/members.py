@@ -13,7 +13,7 @@ import cython
 from commands.core import notifications
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
-from commands.core.long_reply import LongReply
+from commands.core.long_reply import LONG_BYTES, LongReply, in_pieces
 from commands.core.registry import DENYOOM, FAST, READONLY, WRITE, command, one_key, two_keys
 from commands.keys.scan import matching, parse_cursor, parse_scan_options
 from protocol import errors, replies
@@ -135,9 +135,9 @@ def smembers(client: Client, argv: Request) -> bytes | LongReply:
     if value is None or value.encoding is INTSET:
         return members_reply([] if value is None else value.members(), client.resp)
     header = replies.set_header(len(value), client.resp)
-    if len(value) > MANY_MEMBERS:
+    if len(value) > MANY_MEMBERS or value.memory_bytes() > LONG_BYTES:
         twin = value.copy()
-        return LongReply(chain((header,), twin.bulk_pieces(KEYS)), twin.release)
+        return LongReply(in_pieces(chain((header,), twin.bulk_pieces(KEYS))), twin.release)
     reply = value.bulks(header, KEYS)
     argv.mark_quick(len(reply))
     return reply

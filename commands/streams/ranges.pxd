@@ -9,11 +9,16 @@ from storage.redis_format.listpack_elements cimport plain_integer
 from storage.stream cimport Stream
 
 
+cdef Py_ssize_t _VERY_FEW_ENTRIES
 cdef Py_ssize_t _FEW_ENTRIES
+cdef Py_ssize_t _LONG_BYTES
 cdef int _PLUS
 cdef EntryIDs _IDS
 cdef PlainID _PLAIN_ID
 
+cpdef bint is_long(
+    Stream stream, object start, object end, Py_ssize_t count, bint reverse=*
+) except -1
 cpdef object entries_from(Stream stream, entry_id_t start, Py_ssize_t count, bytes header)
 @cython.locals(start=entry_id_t)
 cdef object _range(Client client, Request argv)

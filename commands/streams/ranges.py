@@ -25,7 +25,7 @@ import cython
 
 from commands.core.arguments import INT64_MAX, Arguments, parse_int
 from commands.core.client import Client
-from commands.core.long_reply import LongReply
+from commands.core.long_reply import LONG_BYTES, LongReply
 from commands.core.registry import FAST, READONLY, command, one_key
 from commands.streams.ids import parse_range_end, parse_range_start
 from protocol import errors, replies
@@ -39,8 +39,11 @@ from storage.stream import Stream
 
 ALL = -1  # the count of a range that is not limited
 
-# Up to this many entries are answered at once, without a look at how long the range is.
+# Up to this many entries are answered at once, without a look at how long the range is; ...
+_VERY_FEW_ENTRIES: cython.Py_ssize_t = 10
+# ... and up to this many, unless they have many bytes, with a look at nodes only.
 _FEW_ENTRIES: cython.Py_ssize_t = 1000
+_LONG_BYTES: cython.Py_ssize_t = LONG_BYTES
 _PLUS: cython.int = ord("+")
 
 # Of the request that is executed.
@@ -85,13 +88,13 @@ def entries_from(
 
     A long range is sent in pieces.
     """
+    if is_long(stream, start, MAX_ID, count):
+        return LongRange(stream.snapshot(start, MAX_ID, count), header)
     if 0 < count <= _FEW_ENTRIES:
         ids: EntryIDs = _IDS
         ids.clear()
         chunks: list[bytes] = stream.read_from(ids, start, count)
         length: cython.Py_ssize_t = ids.count
-    elif is_long(stream, start, MAX_ID, count):
-        return LongRange(stream.snapshot(start, MAX_ID, count), header)
     else:
         length, chunks = stream.range(start, MAX_ID, count)
     if not length:
@@ -120,7 +123,7 @@ def xrevrange(client: Client, argv: Request) -> bytes | LongReply:
     stream: Stream | None = client.lookup_stream(argv[1])
     if stream is None or count == 0:
         return _nothing(client, stream)
-    if is_long(stream, start, end, count):
+    if is_long(stream, start, end, count, reverse=True):
         return long_reply([LongRange(stream.snapshot(start, end, count, reverse=True))])
     length, chunks = stream.reverse_range(end, start, count)
     reply = b"".join([replies.array_header(length), *chunks])
@@ -166,8 +169,8 @@ def _nothing(client: Client, stream: Stream | None) -> bytes:
 # -- long ranges -------------------------------------------------------------------------------
 
 
-# A range is long if it spans more nodes and asks for more entries than this: a shorter one takes
-# less than a millisecond.
+# A range is long if it has a megabyte, or spans more nodes and asks for more entries than this: a
+# shorter one takes less than a millisecond.
 MANY_NODES = 64
 MANY_ENTRIES = 5000
 
@@ -184,8 +187,18 @@ class LongRange:
     header: bytes = b""
 
 
-def is_long(stream: Stream, start: EntryID, end: EntryID, count: int) -> bool:
+def is_long(
+    stream: Stream,
+    start: EntryID,
+    end: EntryID,
+    count: cython.Py_ssize_t,
+    reverse: cython.bint = False,
+) -> bool:
     """Return True if the first `count` entries of a range (negative: all) are to go in pieces."""
+    if 0 <= count <= _VERY_FEW_ENTRIES:
+        return False
+    if stream.exceeds_bytes(start, end, count, _LONG_BYTES, reverse):
+        return True
     if 0 <= count <= MANY_ENTRIES or stream.node_count <= MANY_NODES:
         return False
     return stream.count_nodes(start, end) > MANY_NODES

@@ -12,7 +12,7 @@ propagated as a SET of its result, because the floats of another machine may be 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ import cython
 from commands.core import notifications
 from commands.core.arguments import INT64_MAX, INT64_MIN, Arguments, parse_int
 from commands.core.client import Client
-from commands.core.long_reply import LongReply
+from commands.core.long_reply import LONG_BYTES, LongReply, in_pieces
 from commands.core.registry import (
     DENYOOM,
     FAST,
@@ -59,9 +59,8 @@ if TYPE_CHECKING:
     from commands.core.instance import Instance
     from storage.keyspace.database import Database
 
-# Strings from this length on are sent in pieces, of this many bytes.
-_LONG_BYTES: cython.Py_ssize_t = 1024 * 1024
-_PIECE_BYTES: cython.Py_ssize_t = 128 * 1024
+# Strings from this length on are sent in pieces.
+_LONG_BYTES: cython.Py_ssize_t = LONG_BYTES
 
 
 @command("GET", arity=2, flags=READONLY | FAST, keys=one_key(b"RO", b"ACCESS"))
@@ -70,24 +69,33 @@ def get(client: Client, request: Request) -> bytes | LongReply:
     value: StringValue | None = client.lookup_string(request.word(1))
     data = None if value is None else value.to_bytes()
     if data is not None and len(data) >= _LONG_BYTES:
-        return LongReply(_pieces(data))
+        return LongReply(in_pieces(_parts(data)))
     request.mark_quick(0 if data is None else len(data))
     return replies.bulk_or_nil(data, client.resp)
 
 
 @command("MGET", arity=-2, flags=READONLY | FAST, keys=keys_to_end(b"RO", b"ACCESS"))
-def mget(client: Client, argv: Request) -> bytes:
+def mget(client: Client, argv: Request) -> bytes | LongReply:
     """Array of bulk strings, null for a key that is not there or holds no string.
 
     Source: Redis 7.2.
     """
     nil = replies.NIL[client.resp]
     items = [replies.array_header(len(argv) - 1)]
+    size: cython.Py_ssize_t = 0
     index: cython.Py_ssize_t
     for index in range(1, argv.count):
         value = client.lookup(argv.word(index))
-        items.append(replies.bulk(value.to_bytes()) if type(value) is StringValue else nil)
-    return b"".join(items)
+        if type(value) is not StringValue:
+            items.append(nil)
+            continue
+        data = value.to_bytes()
+        size += len(data)
+        if size < _LONG_BYTES:
+            items.append(replies.bulk(data))
+        else:
+            items += _parts(data)  # without a copy
+    return LongReply(in_pieces(items)) if size >= _LONG_BYTES else b"".join(items)
 
 
 @command("GETDEL", arity=2, flags=WRITE | FAST, keys=one_key(b"RW", b"ACCESS", b"DELETE"))
@@ -123,15 +131,14 @@ def getex(client: Client, argv: Request) -> bytes | LongReply:
 
 def _whole(data: bytes) -> bytes | LongReply:
     """A string as a reply."""
-    return LongReply(_pieces(data)) if len(data) >= _LONG_BYTES else replies.bulk(data)
+    if len(data) < _LONG_BYTES:
+        return replies.bulk(data)
+    return LongReply(in_pieces(_parts(data)))
 
 
-def _pieces(data: bytes) -> Iterator[bytes]:
-    """The pieces of a bulk string."""
-    yield b"$%d\r\n" % len(data)
-    for start in range(0, len(data), _PIECE_BYTES):
-        yield data[start : start + _PIECE_BYTES]
-    yield b"\r\n"
+def _parts(data: bytes) -> tuple[bytes, bytes, bytes]:
+    """A bulk string; the string itself is not copied."""
+    return b"$%d\r\n" % len(data), data, b"\r\n"
 
 
 def _parse_getex_options(arguments: Arguments) -> Lifetime:

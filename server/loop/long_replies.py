@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from commands.connection.client_memory import MAX_UNSENT_BYTES
 from commands.core.client import Client
 from commands.core.long_reply import LongReply
 from server import clock
@@ -21,8 +22,6 @@ from server.requests.dispatch import Dispatcher
 
 SLICE_US = 300
 SLICE_BYTES = 128 * 1024
-# A client with this much unsent output gets no further piece for now.
-MAX_UNSENT_BYTES = 1024 * 1024
 
 Run = Callable[[], None]
 
@@ -46,7 +45,7 @@ class LongReplies:
         self._is_scheduled = False
 
     def begin(self, client: Client) -> None:
-        """Send `client.long_reply`."""
+        """Send `client.long_reply`, or wait until the client has read its output."""
         self._waiting[client] = None
         self.schedule_if_needed()
 
@@ -66,8 +65,16 @@ class LongReplies:
         if client is None:
             return
         self._dispatcher.start_batch()
+        client.last_interaction_ms = self._dispatcher.instance.monotonic_ms  # it reads
         reply = client.long_reply
-        assert reply is not None
+        if reply is None:
+            self._dispatcher.queues.resume(client)
+        else:
+            self._send_slice(client, reply)
+        self._cycle.touch(client)
+        self.schedule_if_needed()
+
+    def _send_slice(self, client: Client, reply: LongReply) -> None:
         start_us = self._monotonic_us()
         is_done = self._make_pieces(client, reply, start_us)
         reply.used_us += self._monotonic_us() - start_us
@@ -75,13 +82,11 @@ class LongReplies:
             self._dispatcher.end_long_reply(client, reply)
         elif not is_done:
             self._waiting[client] = None  # at the end of the queue
-        self._cycle.touch(client)
-        self.schedule_if_needed()
 
     def _next_client(self) -> Client | None:
         """Take the first client that can take more from the queue; drop those that have closed."""
         for client in list(self._waiting):
-            if client.long_reply is None:
+            if client.closed:
                 del self._waiting[client]
             elif client.connection.unsent_bytes() < MAX_UNSENT_BYTES:
                 del self._waiting[client]

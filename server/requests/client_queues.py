@@ -23,7 +23,7 @@ _RESUME: cython.int = ClientEvent.RESUME
 _YIELD: cython.int = ClientEvent.YIELD
 _GO_ON: cython.int = ClientEvent.GO_ON
 _AUTH: cython.long = GATE_AUTH
-_BEING_ANSWERED = {ClientState.ANSWERED_IN_PIECES, ClientState.RESUMING, ClientState.YIELDED}
+_BEING_ANSWERED = {ClientState.BEING_ANSWERED, ClientState.RESUMING, ClientState.YIELDED}
 
 Queue: TypeAlias = dict[Client, None]
 

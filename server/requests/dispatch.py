@@ -111,7 +111,8 @@ class Dispatcher(Runner):
             for spelling in (name, name.upper())
             if not command.subcommands
         }
-        # Begins to send `client.long_reply` in pieces. None: long replies are sent at once.
+        # Begins to send `client.long_reply` in pieces, or waits until the client has read what it
+        # has got. None: replies are sent at once.
         self.send_in_pieces: Callable[[Client], None] | None = None
         self.has_run_handlers = True  # since the steps of the cycle looked (server/loop/cycle.py)
         # The command that was looked up last, by what name, and how many words it may have.
@@ -437,7 +438,7 @@ class Dispatcher(Runner):
         reply.queued_messages = client.output[position:]
         del client.output[position:]
         client.long_reply = reply
-        client.enter(ClientEvent.ANSWER_IN_PIECES)
+        client.enter(ClientEvent.ANSWER)
         send(client)
         return False
 

@@ -14,9 +14,11 @@ import cython
 
 from commands.config.configuration import Configuration
 from commands.connection.client_memory import (
+    MAX_UNSENT_BYTES,
     drop_for_output,
     output_limit,
     output_room_bytes,
+    waits_for_peer,
 )
 from commands.core.client import Client, ClientEvent, ClientState
 from commands.core.gates import GATE_AUTH, GATE_REPLICA, GATE_SILENT
@@ -29,7 +31,11 @@ from server.requests.command_clock import CommandClock
 from server.requests.dispatch import Dispatcher
 
 _READY: cython.int = ClientState.READY
+_BEING_ANSWERED: cython.int = ClientState.BEING_ANSWERED
+_ANSWER: cython.int = ClientEvent.ANSWER
 _CLOSED: cython.int = ClientState.CLOSED
+_MAX_UNSENT_BYTES: cython.Py_ssize_t = MAX_UNSENT_BYTES
+_UNLIMITED_BYTES: cython.Py_ssize_t = 1 << 62
 _AUTH: cython.long = GATE_AUTH
 _REPLICA: cython.long = GATE_REPLICA
 # A health check without a password, and a client that tries a few, send far less.
@@ -52,6 +58,9 @@ class Session:
         # The requests that were refused before login, in the second that began then.
         self._refused = 0
         self._refused_since_ms = 0
+        # Whether input has waited for the peer to read; until that is less than the buffer's limit.
+        self._is_behind = False
+        self._holds = False  # whether requests wait once there is no room for output
 
     def receive(self, data: bytes) -> None:
         """Take bytes from the client. `Dispatcher.start_batch` must be called before."""
@@ -126,10 +135,13 @@ class Session:
         reader: RequestReader = self.reader
         output: list[bytes] = client.output
         is_stranger: cython.bint = client.gates & _AUTH != 0
-        room_bytes = self._room_bytes()
+        room_bytes: cython.Py_ssize_t = self._room_bytes()
         counted: cython.Py_ssize_t = len(output) if is_stranger else 0
         requests: cython.Py_ssize_t = 0
         if request is None:
+            if room_bytes <= 0 and self._holds:
+                self._hold()
+                return
             request = reader.next()
         while request is not None or self._next_piece():
             if request is not None:
@@ -137,14 +149,18 @@ class Session:
                 goes_on: cython.bint = dispatcher.execute(client, request)
                 if client.state == _CLOSED:
                     break
-                if room_bytes is not None and (goes_on or is_stranger):
-                    made_bytes: cython.Py_ssize_t = sum(map(len, output[counted:]))
-                    counted = len(output)
+                while counted < len(output):
+                    made_bytes: cython.Py_ssize_t = len(output[counted])
+                    counted += 1
                     room_bytes -= made_bytes
-                    self.burst_bytes += made_bytes
-                    if room_bytes <= 0:
+                    if is_stranger:
+                        self.burst_bytes += made_bytes
+                if room_bytes <= 0 and (goes_on or is_stranger):
+                    if not self._holds:
                         drop_for_output(client)
-                        break
+                    elif goes_on:
+                        self._hold()
+                    break
                 if is_stranger:
                     if not client.gates & _AUTH:
                         is_stranger, reader.authenticated = False, True
@@ -188,16 +204,30 @@ class Session:
             if self.client.state == _READY:
                 self.queues.add_yielded(self.client)
 
-    def _room_bytes(self) -> int | None:
+    def _room_bytes(self) -> cython.Py_ssize_t:
         """How many bytes of replies the client may get now.
 
         As in Redis, a client that has not logged in and lets its replies pile up is dropped. The
-        replies of one burst count as a whole, however many time slices they take.
+        replies of one burst count as a whole, however many time slices they take. Without a limit,
+        the requests after that many bytes are held (`_holds`).
         """
         client: Client = self.client
+        self._holds = False
         if client.gates & _AUTH:
             return output_limit(client).hard_bytes - self.burst_bytes
-        return output_room_bytes(client)
+        if self.dispatcher.send_in_pieces is not None and waits_for_peer(client):
+            self._holds = True
+            return _MAX_UNSENT_BYTES - client.connection.unsent_bytes()
+        room_bytes = output_room_bytes(client)
+        return _UNLIMITED_BYTES if room_bytes is None else room_bytes
+
+    @cython.cfunc
+    def _hold(self) -> None:
+        """Let the client's next request wait until its peer has read output."""
+        if self.reader.unread_bytes() and self.client.state == _READY:
+            self.reader.stop()
+            self.client.enter(_ANSWER)
+            self.dispatcher.send_in_pieces(self.client)
 
     @cython.cfunc
     def _count_batch(self, requests: cython.Py_ssize_t) -> None:
@@ -216,9 +246,17 @@ class Session:
         if client.state == _CLOSED:
             return
         reader: RequestReader = self.reader
-        client.query_buffer_bytes = reader.buffered_bytes() + reader.unread_bytes()
+        unread_bytes: cython.Py_ssize_t = reader.unread_bytes()
+        client.query_buffer_bytes = reader.buffered_bytes() + unread_bytes
         # A transaction's queued requests have not run yet: they count like unread input.
         held_bytes: cython.Py_ssize_t = client.query_buffer_bytes + client.queued_bytes
+        if client.state == _BEING_ANSWERED:
+            self._is_behind = True
+        elif self._is_behind:
+            self._is_behind = unread_bytes > reader.max_buffer_bytes
+        if self._is_behind:
+            # It waits for replies to be sent, for which Redis would keep memory instead.
+            held_bytes -= unread_bytes
         if reader.overflowed or held_bytes > reader.max_buffer_bytes:
             client.instance.stats.client_query_buffer_limit_disconnections += 1
             self._drop("query buffer limit")

@@ -28,6 +28,7 @@ cdef class FrozenNode:
     cdef public object form
     cdef public bytes blob
     cdef public NodeIDs ids
+    cdef public Py_ssize_t size_bytes
     cdef public _Losses _losses
     cdef public bytes opened
     cdef public bint was_read

@@ -93,6 +93,7 @@ class FrozenNode:
         "key",
         "live",
         "opened",
+        "size_bytes",
         "was_read",
     )
 
@@ -105,6 +106,7 @@ class FrozenNode:
         self._length = node.common_length()
         self._lengths: Column | None = None if self._length else column(node.lengths())
         self.ids: NodeIDs = node.pack_ids()
+        self.size_bytes: cython.Py_ssize_t = self._offset(len(self.ids))  # of its entries unpacked
         self.form, self.blob = node.pack_entries(self._length, self.ids)
         self._losses: _Losses | None = None
         if node.deleted:
@@ -497,6 +499,7 @@ class FrozenNode:
         twin.key, twin.live = self.key, self.live
         twin._shape, twin._length, twin._lengths = self._shape, self._length, self._lengths
         twin.form, twin.blob, twin.ids = self.form, self.blob, self.ids
+        twin.size_bytes = self.size_bytes
         twin._losses = None
         twin.opened = None
         twin.was_read = twin._is_turned = False

@@ -92,6 +92,11 @@ class ListpackNode:
             raise DamagedNode(self, f"one is {format_id(node.highest_id).decode()}")
         return node
 
+    def listpack_bytes(self) -> int:
+        """The size of the listpack, uncompressed."""
+        listpack = self.listpack
+        return len(listpack) if isinstance(listpack, bytes) else listpack.length
+
     def squeezed(self) -> ListpackNode | None:
         """A node with a compressed listpack, if this one is not compressed yet: about 15 us.
 

@@ -25,6 +25,9 @@ cdef class NodeList:
     cpdef long long memory_bytes(self)
     cpdef tuple select(self, object start, object end, Py_ssize_t limit)
     cpdef list read_from(self, EntryIDs ids, entry_id_t start, Py_ssize_t limit)
+    cpdef bint exceeds_bytes(
+        self, object start, object end, Py_ssize_t limit, Py_ssize_t max_bytes, bint is_reverse
+    ) except -1
     cdef Py_ssize_t _lowest(self, entry_id_t entry_id) except -1
     @cython.locals(key=entry_id_t, following=entry_id_t)
     cdef bint _is_in(self, Py_ssize_t index, entry_id_t entry_id) except -1
@@ -36,5 +39,6 @@ cdef class NodeList:
     cpdef note_change(self, object node, long long former_bytes)
 
 
+cdef Py_ssize_t _unpacked_bytes(object node) except -1
 cdef object _shape_of(object node)
 cdef object _form_of(object node)

@@ -305,6 +305,36 @@ class NodeList:
             index -= 1
         return limit - left, chunks
 
+    def exceeds_bytes(
+        self,
+        start: EntryID,
+        end: EntryID,
+        limit: cython.Py_ssize_t,
+        max_bytes: cython.Py_ssize_t,
+        is_reverse: cython.bint,
+    ) -> bool:
+        """Return True if the first `limit` entries of a range have more than `max_bytes` bytes.
+
+        An estimate: within a node all entries count as equally long.
+        """
+        first: cython.Py_ssize_t = self._lowest(start)
+        last: cython.Py_ssize_t = len(self._keys) - 1 if end == MAX_ID else self._index(end)
+        index: cython.Py_ssize_t = last if is_reverse else first
+        live: cython.Py_ssize_t
+        size: cython.Py_ssize_t
+        while limit > 0 and first <= index <= last:
+            node = self._nodes[index]
+            live = node.live
+            size = _unpacked_bytes(node)
+            if limit < live:
+                size = size // live * limit
+            max_bytes -= size
+            if max_bytes < 0:
+                return True
+            limit -= live
+            index += -1 if is_reverse else 1
+        return False
+
     # -- copy on write ---------------------------------------------------------------------------
 
     def count_between(self, start: EntryID, end: EntryID) -> int:
@@ -496,6 +526,17 @@ class NodeList:
 
 
 _OWN_BYTES: cython.longlong = instance_bytes(NodeList)
+
+
+def _unpacked_bytes(node: AnyNode) -> cython.Py_ssize_t:
+    """The size of the entries of a node, or about that."""
+    if isinstance(node, FrozenNode):
+        frozen: FrozenNode = node
+        return frozen.size_bytes
+    if isinstance(node, OpenNode):
+        open_node: OpenNode = node
+        return open_node.memory_bytes()
+    return node.listpack_bytes()
 
 
 def _shape_of(node: AnyNode) -> Shape | None:

@@ -43,10 +43,10 @@ def raw_socket(server: RunningServer) -> Iterator[socket.socket]:
 
 
 def read_to_end(sock: socket.socket) -> bytes:
-    data = b""
+    data = bytearray()
     while chunk := sock.recv(65536):
         data += chunk
-    return data
+    return bytes(data)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +109,24 @@ def test_a_slow_reader_does_not_hold_up_the_others(rillway_server: RunningServer
         slow.send("DEL", "big")
 
 
+def test_a_pipeline_may_be_sent_before_any_of_its_long_replies_is_read(
+    rillway_server: RunningServer,
+) -> None:
+    """Redis would keep 120 MB of replies, and here requests wait."""
+    value, number = b"v" * 100_000, 1200
+    with rillway_server.connect() as client, raw_socket(rillway_server) as slow:
+        client.send("SET", "large", value)
+        before = resident_bytes(rillway_server)
+        slow.sendall(b"CLIENT SETNAME slow\r\n" + b"GET large\r\n" * number + b"QUIT\r\n")
+        until(lambda: b"name=slow" in client.send("CLIENT", "LIST"))
+        for _ in range(100):
+            client.send("PING")
+        assert resident_bytes(rillway_server) - before < 30 * MIB
+        reply = b"$100000\r\n" + value + b"\r\n"
+        assert read_to_end(slow) == b"+OK\r\n" + number * reply + b"+OK\r\n"
+        client.send("DEL", "large")
+
+
 def test_a_subscriber_that_never_reads_is_cut_off_at_its_limit(
     run_rillway: Callable[..., RunningServer],
 ) -> None:
@@ -151,7 +169,7 @@ def test_what_a_slow_reader_leaves_is_counted_until_it_reads(
     run_rillway: Callable[..., RunningServer],
 ) -> None:
     size = 1_000_000  # a longer one is sent in pieces, no faster than it is read
-    server = run_rillway()
+    server = run_rillway("--maxmemory-clients", "1gb")  # so that requests do not wait for it
     with server.connect() as watcher, raw_socket(server) as sock:
         watcher.send("SET", "k", b"x" * size)
         before = info(watcher, "memory", "mem_clients_normal")

@@ -157,9 +157,6 @@ def next_claimable_ms(group: Group, now_ms: int, min_idle_ms: int) -> int:
 # `>`. No entry can follow the last possible ID, and Redis, too, takes that ID for `>`.
 NEW = MAX_ID
 
-# Up to this many entries are answered at once; a longer reply is sent in pieces.
-FEW_ENTRIES = 1000
-
 
 _NO_ENTRIES = replies.array_header(0)
 
@@ -414,7 +411,7 @@ class GroupRead:
         if group.last_delivered_id < stream.last_id:
             if caps is not NO_CAPS:
                 chunks, size_bytes = caps.read(stream, ids, start, self.count)
-            elif 0 < self.count <= FEW_ENTRIES or not is_long(stream, start, MAX_ID, self.count):
+            elif not is_long(stream, start, MAX_ID, self.count):
                 chunks = stream.read_from(ids, start, self.count)
             else:
                 ids = stream.ids(start, MAX_ID, self.count)

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from commands.connection.client_memory import MAX_UNSENT_BYTES
 from commands.core.client import ClientEvent
 from commands.core.long_reply import LongReply
+from protocol import replies
 from server.inprocess.server import InProcessClient
-from server.loop.long_replies import MAX_UNSENT_BYTES, SLICE_BYTES
+from server.loop.long_replies import SLICE_BYTES
+from server.requests.command_clock import NEVER_NS
 from tests.doubles.slicing_server import SlicingServer
 
 ENTRIES = 20_000
@@ -169,6 +172,197 @@ def test_the_time_that_pieces_take_counts_as_the_commands(server: SlicingServer)
     assert b"XRANGE" in server.connect().execute("SLOWLOG", "GET")
 
 
+# -- few entries, many bytes ---------------------------------------------------------------------
+
+LARGE_ITEMS = 30
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("XRANGE", "stream", "-", "+"),
+        ("XRANGE", "stream", "3", "29-1", "COUNT", "20"),
+        ("XREVRANGE", "stream", "+", "-", "COUNT", "20"),
+        ("XREVRANGE", "stream", "29-1", "2", "COUNT", "20"),
+        ("XREAD", "COUNT", "20", "STREAMS", "stream", "0"),
+        ("XREAD", "STREAMS", "stream", "stream", "0", "3"),
+        ("XREADGROUP", "GROUP", "g", "c", "COUNT", "20", "NOACK", "STREAMS", "stream", ">"),
+        ("LRANGE", "list", "0", "-1"),
+        ("LRANGE", "list", "-20", "-3"),
+        ("MGET", *(f"key:{number}" for number in range(20)), "list", "none"),
+        ("SMEMBERS", "set"),
+        ("HGETALL", "hash"),
+        ("HKEYS", "hash"),
+        ("HVALS", "hash"),
+    ],
+    ids=lambda words: " ".join(words[:6]),
+)
+def test_few_entries_with_many_bytes_go_in_pieces(words: tuple[str, ...]) -> None:
+    server = SlicingServer()
+    writer = server.connect()
+    for number in range(LARGE_ITEMS):
+        item = f"{number}{PART}"
+        writer.execute("XADD", "stream", f"{number + 1}-1", "f", item)
+        writer.execute("RPUSH", "list", item)
+        writer.execute("SET", f"key:{number}", item)
+        writer.execute("SADD", "set", item)
+        writer.execute("HSET", "hash", item, item)
+    writer.execute("XGROUP", "CREATE", "stream", "g", "0")
+    expected = at_once(server, *words)
+    writer.execute("XGROUP", "SETID", "stream", "g", "0")
+    client = server.connect()
+    assert client.execute(*words) == b""
+    server.turn()
+    server.turn()
+    assert len(client.buffer) < 2 * MAX_UNSENT_BYTES
+    for key in ("stream", "list", "set", "hash"):
+        writer.execute("DEL", key)
+    server.finish()
+    assert client.received() == expected
+    assert len(expected) > MAX_UNSENT_BYTES
+
+
+# -- unread replies ----------------------------------------------------------------------------
+
+PART = "x" * 100_000
+WIRE = replies.bulk(PART.encode())
+
+
+@pytest.fixture
+def filled() -> SlicingServer:
+    """A server with a reply of a tenth of a megabyte."""
+    server = SlicingServer()
+    server.connect().execute("SET", "k", PART)
+    return server
+
+
+def gets(number: int) -> bytes:
+    return b"GET k\r\n" * number
+
+
+def test_requests_wait_while_a_megabyte_of_replies_is_unread(filled: SlicingServer) -> None:
+    client = filled.connect()
+    assert client.feed(gets(100)) == WIRE * 11, "the reply that goes beyond it is the last one"
+    client.unsent = MAX_UNSENT_BYTES
+    filled.finish()
+    assert client.received() == b""
+    client.feed(b"SET other v\r\n")
+    assert filled.connect().execute("EXISTS", "other") == b":0\r\n"
+    client.unsent = 0
+    filled.long_replies.schedule_if_needed()
+    filled.finish()
+    assert client.received() == WIRE * 89 + b"+OK\r\n"
+
+
+def test_a_request_waits_that_arrives_while_output_is_unread(filled: SlicingServer) -> None:
+    client = filled.connect()
+    client.unsent = MAX_UNSENT_BYTES
+    assert client.feed(gets(1)) == b""
+    client.unsent = MAX_UNSENT_BYTES - 1
+    filled.finish()
+    assert client.received() == WIRE
+
+
+def test_whatever_is_sent_before_it_is_read_is_kept(filled: SlicingServer) -> None:
+    """A query buffer limit is for requests that are not complete."""
+    filled.instance.config.set("client-query-buffer-limit", ["1mb"])
+    client = filled.connect()
+    client.unsent = MAX_UNSENT_BYTES
+    for _ in range(30):
+        client.feed(b"ECHO %b\r\n" % (b"e" * 50_000))
+    assert not client.closed
+    assert client.state.query_buffer_bytes > 1_500_000
+    filled.dispatcher.clock.slice_ns = -1  # and then it takes several time slices
+    client.unsent = 0
+    filled.finish()
+    while filled.dispatcher.queues.has_yielded or filled.turns:
+        filled.finish()
+        filled.cycle.go_on()
+        filled.cycle.finish()
+    assert client.received() == replies.bulk(b"e" * 50_000) * 30
+    filled.dispatcher.clock.slice_ns = NEVER_NS
+    client.feed(b"*2\r\n$4\r\nECHO\r\n$2000000\r\n" + b"e" * 1_100_000)
+    assert client.closed, "the limit holds again"
+
+
+@pytest.mark.parametrize(
+    "directive",
+    [
+        ("client-output-buffer-limit", "normal 100mb 0 0"),
+        ("client-output-buffer-limit", "normal 0 100mb 60"),
+        ("maxmemory-clients", "100mb"),
+    ],
+)
+def test_where_a_limit_closes_clients_nothing_waits(
+    filled: SlicingServer, directive: tuple[str, str]
+) -> None:
+    client = filled.connect()
+    filled.connect().execute("CONFIG", "SET", *directive)
+    assert client.feed(gets(100)) == WIRE * 100
+
+
+@pytest.mark.parametrize("mode", [("SUBSCRIBE", "c"), ("MONITOR",)])
+def test_subscribers_and_monitors_do_not_wait(filled: SlicingServer, mode: tuple[str, ...]) -> None:
+    client = filled.connect()
+    client.execute("HELLO", "3")
+    client.execute(*mode)
+    client.unsent = MAX_UNSENT_BYTES
+    assert b"PONG" in client.feed(b"PING\r\n")
+
+
+def test_messages_do_not_wait(filled: SlicingServer) -> None:
+    client = filled.connect()
+    client.execute("HELLO", "3")
+    client.execute("CLIENT", "TRACKING", "ON")
+    client.feed(gets(100))
+    client.unsent = MAX_UNSENT_BYTES
+    filled.connect().execute("SET", "k", "v")
+    assert client.received() == b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n"
+
+
+def test_transactions_and_blocked_clients_go_on_once_output_is_read(filled: SlicingServer) -> None:
+    client = filled.connect()
+    client.unsent = MAX_UNSENT_BYTES
+    client.feed(b"MULTI\r\nSET a 1\r\nEXEC\r\nBLPOP l 0\r\nQUIT\r\n")
+    assert filled.connect().execute("EXISTS", "a") == b":0\r\n"
+    client.unsent = 0
+    filled.finish()
+    assert client.received() == b"+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n"
+    client.unsent = MAX_UNSENT_BYTES
+    filled.connect().execute("RPUSH", "l", "v")
+    assert client.received() == b"*2\r\n$1\r\nl\r\n$1\r\nv\r\n"
+    assert not client.closed
+    client.unsent = 0
+    filled.finish()
+    assert client.received() == b"+OK\r\n"
+    assert client.closed
+
+
+def test_replies_that_are_switched_off_do_not_count(filled: SlicingServer) -> None:
+    client = filled.connect()
+    requests = b"CLIENT REPLY OFF\r\n" + gets(100) + b"CLIENT REPLY ON\r\nPING\r\n"
+    assert client.feed(requests) == b"+OK\r\n+PONG\r\n"
+
+
+def test_a_client_that_is_killed_waits_no_longer(filled: SlicingServer) -> None:
+    client = filled.connect()
+    client.feed(gets(100))
+    client.unsent = MAX_UNSENT_BYTES
+    assert filled.connect().execute("CLIENT", "KILL", "ID", client.state.id) == b":1\r\n"
+    filled.finish()
+    assert client.closed and not filled.turns
+
+
+def test_a_client_that_reads_is_not_idle(filled: SlicingServer) -> None:
+    filled.instance.config.set("timeout", ["10"])
+    client = filled.connect()
+    client.feed(gets(100))
+    for _ in range(3):
+        filled.advance(9_000)
+        filled.turn()
+    assert not client.closed
+
+
 def failing(pieces: list[bytes]) -> Iterator[bytes]:
     yield from pieces
     raise RuntimeError("a defect")
@@ -178,7 +372,7 @@ def send(server: SlicingServer, reply: LongReply) -> InProcessClient:
     client = server.connect()
     reply.request = [b"PING"]
     client.state.long_reply = reply
-    client.state.enter(ClientEvent.ANSWER_IN_PIECES)
+    client.state.enter(ClientEvent.ANSWER)
     server.long_replies.begin(client.state)
     server.finish()
     return client

@@ -16,7 +16,7 @@ from storage.nodes.listpack_node import ListpackNode
 from storage.nodes.node_list import NodeList, radix_node_count
 from storage.nodes.open_node import OpenNode
 from storage.snapshot.stream_encoder import encode_node
-from tests.storage.nodes.sample_nodes import frozen_node, open_node, wire
+from tests.storage.nodes.sample_nodes import encoded, frozen_node, open_node, wire
 
 
 def ids(*pairs: tuple[int, int]) -> list[int]:
@@ -52,6 +52,21 @@ def listed(*keys: int) -> NodeList:
     for key in keys:
         nodes.append(OpenNode(key, Shape([b"f"])))
     return nodes
+
+
+@pytest.mark.parametrize("is_reverse", [False, True])
+def test_the_size_of_a_range_is_estimated_from_its_nodes(is_reverse: bool) -> None:
+    """Unpacked: these values are compressed to a few bytes."""
+    nodes, value = NodeList(Packing()), b"v" * 1000
+    for first in range(100, 180, 10):
+        nodes.append(frozen_node([make_id(1, first + seq) for seq in range(9)], value))
+    first_id, last_id = make_id(1, 100), make_id(1, 178)
+    size = len(encoded(first_id, [b"f", value]))
+    for count in (1, 5, 9, 10, 30, 72):
+        for start, end in ((0, MAX_ID), (first_id, last_id)):
+            assert nodes.exceeds_bytes(start, end, count, count * size - 1, is_reverse)
+            assert not nodes.exceeds_bytes(start, end, count, count * size, is_reverse)
+    assert not nodes.exceeds_bytes(make_id(1, 170), MAX_ID, 100, 9 * size, is_reverse)
 
 
 def keys_of(nodes: NodeList) -> list[int]:
