@@ -224,10 +224,11 @@ class Session:
     @cython.cfunc
     def _hold(self) -> None:
         """Let the client's next request wait until its peer has read output."""
-        if self.reader.unread_bytes() and self.client.state == _READY:
+        wait = self.dispatcher.send_in_pieces
+        if wait is not None and self.reader.unread_bytes() and self.client.state == _READY:
             self.reader.stop()
             self.client.enter(_ANSWER)
-            self.dispatcher.send_in_pieces(self.client)
+            wait(self.client)
 
     @cython.cfunc
     def _count_batch(self, requests: cython.Py_ssize_t) -> None:
