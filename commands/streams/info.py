@@ -172,6 +172,13 @@ _CONSUMER = {
     for resp in (2, 3)
 }
 
+# In the full form: name, seen-time, active-time, pel-count, and the header of what is pending.
+_FULL_CONSUMER = {
+    resp: replies.map_header(5, resp).replace(b"%", b"%%")
+    + b"$4\r\nname\r\n$%d\r\n%b\r\n$9\r\nseen-time\r\n:%d\r\n$11\r\nactive-time\r\n:%d\r\n"
+    + b"$9\r\npel-count\r\n:%d\r\n$7\r\npending\r\n*%d\r\n"
+    for resp in (2, 3)
+}
 # A group's: name, consumers, pending, last-delivered-id, entries-read, lag.
 _GROUP = {
     resp: replies.map_header(6, resp).replace(b"%", b"%%")
@@ -310,18 +317,10 @@ def _full_group(
 
 
 def _full_consumer(consumer: Consumer, listing: Listing, count: int, resp: int) -> list[Part]:
-    length = len(consumer.pending)
-    header = replies.array_header(limited(length, count))
-    return map_parts(
-        resp,
-        {
-            "name": replies.bulk(consumer.name),
-            "seen_time": replies.integer(consumer.seen_ms),
-            "active_time": replies.integer(consumer.active_ms),
-            "pel_count": replies.integer(length),
-            "pending": [header, listing.of_consumer(consumer)],
-        },
-    )
+    name, length = consumer.name, consumer.pending_count
+    times = consumer.seen_ms, consumer.active_ms
+    head = _FULL_CONSUMER[resp] % (len(name), name, *times, length, limited(length, count))
+    return [head, listing.of_consumer(consumer)] if length else [head]
 
 
 # -- XINFO GROUPS and CONSUMERS ----------------------------------------------------------------
