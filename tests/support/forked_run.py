@@ -7,6 +7,7 @@ process dies, the test that it ran has failed; another process is forked for the
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import warnings
@@ -197,6 +198,8 @@ class ForkedProcess:
 
     def _be_a_worker(self, slot: int) -> None:
         """Share nothing with the other processes that is written to."""
+        # After all that tests register: libraries would wait for threads that no fork has.
+        atexit.register(os._exit, 0)
         config = self.config
         config.workerinput = {"workerid": f"job{slot}"}  # type: ignore[attr-defined]
         for name in REPORTERS:
