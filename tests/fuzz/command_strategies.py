@@ -453,13 +453,15 @@ WEIGHTS = {
     "xgroup|destroy": 4, "xinfo|stream": 10, "xinfo|groups": 6, "xinfo|consumers": 6, "xsetid": 6,
     "hset": 12, "rpush": 8, "lpush": 4, "sadd": 8, "zadd": 10, "hexpire": 6, "hpexpire": 6,
     "set": 5, "rename": 3, "copy": 5, "client|unblock": 10, "client|tracking": 4, "reset": 3,
-    "flushall": 1, "flushdb": 1, "swapdb": 1, "quit": 1, "shutdown": 1, "command|docs": 1,
+    "flushall": 1, "flushdb": 1, "swapdb": 1, "quit": 1, "command|docs": 1,
     "command|list": 1, "command|info": 1, "client|kill": 1, "client|pause": 1, "select": 1,
     "lolwut": 1, "monitor": 1, "subscribe": 1, "psubscribe": 1, "ssubscribe": 1, "multi": 1,
     # What they are answered is no reply, but what a replica is fed.
     "sync": 0, "psync": 0,
     # And a replica does not answer clients of its primary any more.
     "replicaof": 0, "slaveof": 0, "failover": 0,
+    # A server that ends answers nobody.
+    "shutdown": 0,
 }  # fmt: skip
 
 ALL_COMMANDS = _all_commands()
