@@ -164,9 +164,12 @@ packages: compiler redis-server redis-sentinel prometheus shells systemd faketim
 # -- the main job ---------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: $(VENV)/.demo compiled ## serve on PORT, run a year of departures through it, leave it running
+demo: $(VENV)/.demo ## serve on PORT, run a year of departures through it, leave it running
 	@$(MAKE) stop PORT=$(PORT)
-	@PYTHONPATH=$(COMPILED) $(BIN)/python -P -m rillway demo departures \
+	@# Nobody waits minutes for a compiler to see a demo; what is compiled is used.
+	@if [ -d $(COMPILED) ]; then $(MAKE) compiled; else \
+		echo "The server runs as it is, uncompiled. make compiled, once, makes it several times faster."; fi
+	@PYTHONPATH=$$([ ! -d $(COMPILED) ] || echo $(COMPILED)) $(BIN)/python -P -m rillway demo departures \
 		--port $(PORT) --directory $(RUN)/demo-$(PORT) --keep-server --overwrite $(ARGS) || { \
 			status=$$?; \
 			free=$$(sed -n 's/.*; try --port \([0-9]*\)$$/\1/p' $(RUN)/demo-$(PORT)/server.log); \
