@@ -163,12 +163,12 @@ packages: compiler redis-server redis-sentinel prometheus shells systemd faketim
 
 # -- the main job ---------------------------------------------------------------------------------
 
+UNCOMPILED := This server runs as it is, uncompiled; after make compiled (minutes, once) it is several times as fast.
 .PHONY: demo
 demo: $(VENV)/.demo ## serve on PORT, run a year of departures through it, leave it running
 	@$(MAKE) stop PORT=$(PORT)
 	@# Nobody waits minutes for a compiler to see a demo; what is compiled is used.
-	@if [ -d $(COMPILED) ]; then $(MAKE) compiled; else \
-		echo "The server runs as it is, uncompiled. make compiled, once, makes it several times faster."; fi
+	@if [ -d $(COMPILED) ]; then $(MAKE) compiled; else echo "$(UNCOMPILED)"; fi
 	@PYTHONPATH=$$([ ! -d $(COMPILED) ] || echo $(COMPILED)) $(BIN)/python -P -m rillway demo departures \
 		--port $(PORT) --directory $(RUN)/demo-$(PORT) --keep-server --overwrite $(ARGS) || { \
 			status=$$?; \
@@ -176,6 +176,7 @@ demo: $(VENV)/.demo ## serve on PORT, run a year of departures through it, leave
 			[ -z "$$free" ] || echo "With make: make demo PORT=$$free" >&2; \
 			exit $$status; }
 	@echo "or: make stop PORT=$(PORT)"
+	@[ -d $(COMPILED) ] || echo "$(UNCOMPILED)"
 
 .PHONY: pipeline-demo
 pipeline-demo: $(VENV)/.dev redis-server java ## archive a year day by day, query and replay it; writes its plots
