@@ -12,8 +12,8 @@ from benchmarks.soak.measurement import AFTER_BYTES, Measured
 # The others' p99.9 may be twice redis-server's, or this, whichever is more.
 WAIT_MS = 10.0
 REDIS_TIMES = 2.0
-# Clients without the password: the longest wait of the others, or so many times redis-server's; and
-# their p99 while such clients connect again and again.
+# Clients without the password: the longest wait of the others in ms, or as a multiple of
+# redis-server's; and the others' p99 while such clients connect again and again.
 STRANGERS_MS = 50.0
 STRANGERS_TIMES = 1.3
 RECONNECTING_P99_MS = 8.0

@@ -87,7 +87,7 @@ def xdel(client: Client, argv: Request) -> bytes:
         deleted = int(stream.delete(ids[0]))
     else:
         deleted = len(stream.delete_all(ascending(ids)))
-    entries_deleted(client, key, deleted)
+    entries_deleted(client, key, stream, deleted)
     return replies.integer(deleted)
 
 
@@ -112,7 +112,7 @@ def xdelex(client: Client, argv: Request) -> bytes:
     propagate_removals(client, key, acknowledged, deleted)
     if dropped:
         group_changed(client, key, dropped)
-    entries_deleted(client, key, len(deleted))
+    entries_deleted(client, key, stream, len(deleted))
     return result_array(_results(ids, set(deleted), set(ordered).difference(chosen)))
 
 
@@ -138,13 +138,12 @@ def _results(ids: list[EntryID], deleted: set[EntryID], kept: set[EntryID]) -> l
     return results
 
 
-def entries_deleted(client: Client, key: bytes, deleted: int) -> None:
+def entries_deleted(client: Client, key: bytes, stream: Stream, deleted: int) -> None:
     """Notify and mark the key as modified after `deleted` entries were deleted, if any."""
     if deleted:
         client.modified(key, deleted)
         client.notify(notifications.STREAM, b"xdel", key)
-        stream = client.db.values.get(key)
-        if isinstance(stream, Stream) and stream.policy is not None:
+        if stream.policy is not None:
             note(client, key, stream)
 
 
@@ -170,7 +169,7 @@ def xdelrange(client: Client, argv: Request) -> bytes:
     propagate_removals(client, key, traces.dropped, ids)
     if traces.dropped:
         group_changed(client, key)
-    entries_deleted(client, key, deletion.count)
+    entries_deleted(client, key, stream, deletion.count)
     return replies.integer(deletion.count)
 
 

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from rillway.client.operations import as_bytes
 from rillway.client.partitions import Partitions
-from rillway.consumer.delays import LONGEST_DELAY_SECONDS, Delays
+from rillway.consumer.delays import Delays
+from rillway.consumer.entry import delay_ms
 from rillway.consumer.nodes import Nodes
 from rillway.consumer.shares import Shares
 from rillway.consumer.worker import Counts, Handler, Worker, WorkerSettings
@@ -111,9 +113,9 @@ class Consumer:
         running consumer of the stream adds it. Raises ValueError for a negative time, for no
         fields, and for a key that is missing or too many.
         """
-        seconds = in_.total_seconds() if isinstance(in_, timedelta) else in_
-        if not fields or not 0 <= seconds < LONGEST_DELAY_SECONDS:
-            raise ValueError("expected fields, and a time from 0 to 1e9 seconds")
+        wait_ms = delay_ms(in_)
+        if not fields:
+            raise ValueError("expected fields: an entry has at least one")
         if (key is None) == isinstance(self._stream, Partitions):
             raise ValueError("a stream in partitions needs a key, and no other does")
         if isinstance(self._stream, Partitions):
@@ -122,8 +124,8 @@ class Consumer:
         else:
             stream = self._stream
         await self._nodes.refresh()
-        pairs = [(encoded(name), encoded(value)) for name, value in fields.items()]
-        await Delays(self._nodes, stream).add(pairs, round(seconds * 1000))
+        pairs = [(as_bytes(name), as_bytes(value)) for name, value in fields.items()]
+        await Delays(self._nodes, stream).add(pairs, wait_ms)
 
     async def aclose(self) -> None:
         """Close connections that `delay` opened; `run` closes its own when it ends."""
@@ -193,8 +195,3 @@ class Consumer:
         return Tracing(
             stream=stream, group=self._settings.group, server=server, partition=partition
         )
-
-
-def encoded(word: Any) -> bytes:
-    """Return a name or value as redis-py sends it: text as UTF-8, numbers as text."""
-    return word if isinstance(word, bytes) else str(word).encode()

@@ -18,7 +18,6 @@ from rillway.consumer.nodes import Nodes, Request
 
 Pairs: TypeAlias = Iterable[tuple[bytes, bytes]]
 
-LONGEST_DELAY_SECONDS = 1e9
 MOST_AT_ONCE = 100
 # KEYS: the stream, the sorted set. A member is a list: a name of its own, then names and values; or
 # an object, as in docs/how-to/delayed-work.md. Returns how many ms the next one has to wait, or -1.
@@ -64,8 +63,9 @@ class Delays:
         return f"{{{self._stream}}}:later" if self._nodes.are_apart(self._stream, key) else key
 
     async def look(self) -> None:
-        """Find out who keeps delayed entries, and whether there are some here."""
-        self._on_server = await has_policies(self._nodes, self._stream)
+        """Find out whether delayed entries wait in the sorted set; never on a server with delays."""
+        if self._on_server is None:
+            self._on_server = await has_policies(self._nodes, self._stream)
         if not self._on_server:
             self.are_here = bool(await self._nodes.execute(self._stream, "EXISTS", self.key))
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+LONGEST_DELAY_SECONDS = 1e9
+
 
 @dataclass(slots=True)
 class Verdict:
@@ -44,10 +46,7 @@ class Entry:
 
         Takes effect when the handler returns. Raises ValueError for a negative time.
         """
-        seconds = in_.total_seconds() if isinstance(in_, timedelta) else in_
-        if not 0 <= seconds < 1e9:
-            raise ValueError(f"expected a time from 0 to 1e9 seconds, not {seconds}")
-        self.verdict.retry_ms = round(seconds * 1000)
+        self.verdict.retry_ms = delay_ms(in_)
         self.verdict.reason = reason
 
     def reject(self, reason: str) -> None:
@@ -57,6 +56,14 @@ class Entry:
         """
         self.verdict.is_rejected = True
         self.verdict.reason = reason
+
+
+def delay_ms(in_: float | timedelta) -> int:
+    """Return a delay, given in seconds or as a timedelta, in ms. Raises ValueError."""
+    seconds = in_.total_seconds() if isinstance(in_, timedelta) else in_
+    if not 0 <= seconds < LONGEST_DELAY_SECONDS:
+        raise ValueError(f"expected a time from 0 to 1e9 seconds, not {seconds}")
+    return round(seconds * 1000)
 
 
 def id_order(entry_id: str) -> tuple[int, int]:

@@ -173,6 +173,7 @@ class Worker:
         await self._settle()
         await self._group.ensure()
         self._policy = await policy_of(self._nodes, self._stream, self._settings.group)
+        self._delays = Delays(self._nodes, self._stream)  # perhaps of another kind of server
         await self._delays.look()
 
     @property
@@ -190,7 +191,7 @@ class Worker:
 
     @property
     def _max_deliveries(self) -> int | None:
-        """After so many deliveries this worker moves an entry to the dead letters.
+        """The number of deliveries after which this worker moves an entry to the dead letters.
 
         A server that does that itself does it in place of the worker.
         """

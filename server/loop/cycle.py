@@ -33,7 +33,7 @@ _CLOSING: cython.int = ClientState.CLOSING
 _CLOSED: cython.int = ClientState.CLOSED
 _YIELDED: cython.int = ClientState.YIELDED
 
-# Of strangers' sockets that wait: so many are read after a poll.
+# The number of waiting sockets of strangers that are read after a poll.
 READ_AT_ONCE = 16
 
 

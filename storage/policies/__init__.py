@@ -1,4 +1,4 @@
-"""The policies of a stream: Rillway's own, and None at a stream that nobody has given one.
+"""The policies of a stream: Rillway's own. A stream without a policy has None.
 
 stream_policy: what a stream has of policies, in one attribute of it
 retention:     which entries a stream keeps: its settings and counters

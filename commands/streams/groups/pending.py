@@ -126,7 +126,7 @@ def xackdel(client: Client, argv: Request) -> bytes:
             policy_acknowledged(client, key, stream)
         if group.policy is not None and group.policy.is_held:
             client.signal_key_as_ready(key)
-    entries_deleted(client, key, len(deleted))
+    entries_deleted(client, key, stream, len(deleted))
     if journal is not None:
         write_down(client, argv, group, journal, written_down)
     return result_array(_results(ids, pending, set(chosen)))

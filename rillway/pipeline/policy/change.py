@@ -17,7 +17,7 @@ from rillway.pipeline.policy.settings import (
     Value,
     from_reply,
 )
-from rillway.pipeline.wire.connection import Connection, Reply, ServerError, Word
+from rillway.pipeline.wire.connection import Connection, ServerError, Word
 
 # KEYS: the stream, and the dead letters if they are named. ARGV: the group, three numbers of
 # words, then the words of XGROUP CONFIG, those that take it back, and those of XCFGSET.
@@ -93,10 +93,14 @@ def change_policies(
     connection: Connection,
     stream: str,
     group: str | None,
+    before: Policies,
     new_stream: Mapping[str, Value],
     new_group: Mapping[str, Value],
 ) -> None:
-    """Change all that is named, or nothing. Raises ServerError, NoPolicies, ConnectionLost."""
+    """Change all that is named, or nothing. Raises ServerError, ConnectionLost.
+
+    `before`: the policies as they are.
+    """
     of_stream = _words(STREAM_SETTINGS, new_stream)
     of_group = _words(GROUP_SETTINGS, new_group)
     if group is None or not of_group:
@@ -105,25 +109,14 @@ def change_policies(
     elif not of_stream:
         connection.call("XGROUP", "CONFIG", stream, group, *of_group)
     else:
-        _change_both(connection, stream, group, of_stream, of_group, new_group)
-
-
-def _change_both(
-    connection: Connection,
-    stream: str,
-    group: str,
-    of_stream: list[str],
-    of_group: list[str],
-    new_group: Mapping[str, Value],
-) -> Reply:
-    before = read_policies(connection, stream, group).group
-    undo = _words(GROUP_SETTINGS, {name: before.get(name, OFF) for name in new_group})
-    letters = {str(each["dead-letter"]) for each in (before, new_group) if each.get("dead-letter")}
-    keys: list[Word] = [stream, *sorted(letters)]
-    return connection.call(
-        "EVAL", BOTH, len(keys), *keys, group,
-        len(of_group), len(undo), len(of_stream), *of_group, *undo, *of_stream,
-    )  # fmt: skip
+        undo = _words(GROUP_SETTINGS, {name: before.group.get(name, OFF) for name in new_group})
+        both = (before.group, new_group)
+        letters = {str(each["dead-letter"]) for each in both if each.get("dead-letter")}
+        keys: list[Word] = [stream, *sorted(letters)]
+        connection.call(
+            "EVAL", BOTH, len(keys), *keys, group,
+            len(of_group), len(undo), len(of_stream), *of_group, *undo, *of_stream,
+        )  # fmt: skip
 
 
 def _words(settings: tuple[Setting, ...], values: Mapping[str, Value]) -> list[str]:

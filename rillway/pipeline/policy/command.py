@@ -48,7 +48,7 @@ def run(connection: Connection, options: argparse.Namespace) -> None:
         if options.dry_run:
             found = found.changed(options.new_stream, options.new_group)
         else:
-            change_policies(connection, stream, group, options.new_stream, options.new_group)
+            change_policies(connection, stream, group, found, options.new_stream, options.new_group)
             found = read_policies(connection, stream, group)
     archives = [name for name in group_names(connection, stream) if archive_of(name)]
     show(found, options, warnings(found, archives))

@@ -35,7 +35,8 @@ class Server:
 
 def requests(group: str | None, stream: dict[str, Value], of_group: dict[str, Value]) -> list[Any]:
     server: Any = Server([b"ack-wait", 5])
-    change_policies(server, "s", group, stream, of_group)
+    before = Policies({}, {"ack-wait": 5})
+    change_policies(server, "s", group, before, stream, of_group)
     return list(server.requests)
 
 
