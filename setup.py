@@ -47,7 +47,7 @@ RENAMED = Path("build/renamed")
 # Overloads, which are for type checkers, leave functions that nothing calls.
 OPTIONS = "-O1 -g0 -Wno-unused-function"
 # Compiled with -O2, which takes the C compiler twice as long: without these a case of `make micro`
-# executes up to 22 % more instructions; all others together make it less than 2 % for any case.
+# executes up to 22 % more instructions; all others together make it about 2 % for the worst case.
 HOT = (
     "protocol/request.py",
     "server/requests/dispatch.py",

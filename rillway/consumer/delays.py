@@ -63,7 +63,7 @@ class Delays:
         return f"{{{self._stream}}}:later" if self._nodes.are_apart(self._stream, key) else key
 
     async def look(self) -> None:
-        """Find out whether delayed entries wait in the sorted set; never on a server with delays."""
+        """Find out whether delayed entries are in the sorted set; a server with delays has none."""
         if self._on_server is None:
             self._on_server = await has_policies(self._nodes, self._stream)
         if not self._on_server:

@@ -48,6 +48,8 @@ LEASE_SHARE = 2
 # How often leases are renewed and idle entries are searched, within the idle time.
 RENEWALS, CLAIMS = 3, 2
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 5.0
+# How often entries are searched that another process delayed, on a server without delays.
+DELAY_LOOK_SECONDS = 1.0
 # The time at the end to acknowledge entries that were handled while the connection was lost.
 CLOSING_SECONDS = 5.0
 CANCEL_SECONDS = 0.05
@@ -131,6 +133,7 @@ class Worker:
         self._held: deque[Entry] = deque()  # delivered, not yet handled; the first is in progress
         self._done: list[str] = []  # handled, not yet acknowledged
         self._renewed = self._next_claim = self._next_look = 0.0  # on the loop's clock
+        self._next_delay_look = 0.0
         self._next_due_ms: int | None = None  # until the next delayed entry is to be added
         self._attempts = 0
 
@@ -174,7 +177,7 @@ class Worker:
         await self._group.ensure()
         self._policy = await policy_of(self._nodes, self._stream, self._settings.group)
         self._delays = Delays(self._nodes, self._stream)  # perhaps of another kind of server
-        await self._delays.look()
+        self._next_delay_look = 0.0
 
     @property
     def _claim_idle_ms(self) -> int | None:
@@ -255,6 +258,9 @@ class Worker:
                 await self._look_for_strays(handle)
             if self._claim_idle_ms and self._now() >= self._next_claim:
                 await self._claim_idle(self._claim_idle_ms, handle)
+            if not self._delays.are_here and self._now() >= self._next_delay_look:
+                await self._delays.look()  # another process may have delayed something
+                self._next_delay_look = self._now() + DELAY_LOOK_SECONDS
             self._next_due_ms = await self._delays.move_due()
             entries = await self._read_new()
             self._attempts = 0
@@ -263,8 +269,6 @@ class Worker:
                     self.counts.new += 1
                 else:
                     self.counts.claimed += 1
-            if not entries and not self._delays.are_here:
-                await self._delays.look()  # another process may have delayed something
             await self._work_off(entries, handle)
 
     async def _work_off_backlog(self, handle: Handler) -> None:

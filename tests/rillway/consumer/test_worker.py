@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rillway.consumer import Entry
+from rillway.consumer.delays import member
 from tests.rillway.consumer.scene import DEAD, GROUP, STREAM, Scene
 from tests.rillway.consumer.test_consumer import Recorder, make, run_until
 
@@ -71,6 +72,24 @@ async def test_a_delay_that_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=r"expected|a stream in partitions"):
         await make(scene).delay(fields, seconds, key=key)
+
+
+async def test_a_consumer_that_is_never_idle_finds_what_others_have_delayed(
+    redis_scene: Scene,
+) -> None:
+    scene = redis_scene
+    consumer, handle = make(scene, count=1), Recorder()
+
+    def add_more(entry: Entry) -> None:
+        if len(handle.entries) == 1:
+            scene.client.zadd(f"{STREAM}:later", {member(((b"n", b"late"),)): 1})
+        if entry.fields[b"n"] != b"late":
+            scene.add("more")
+
+    handle.then = add_more
+    scene.add("first")
+    await run_until(consumer, handle, lambda: "late" in handle.values)
+    assert handle.values[:2] == ["first", "more"]
 
 
 # -- where the server delivers again --------------------------------------------------------------
