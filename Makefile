@@ -163,7 +163,7 @@ packages: compiler redis-server redis-sentinel prometheus shells systemd faketim
 
 # -- the main job ---------------------------------------------------------------------------------
 
-UNCOMPILED := This server runs as it is, uncompiled; after make compiled (minutes, once) it is several times as fast.
+UNCOMPILED := This server runs as it is, uncompiled: slower than after make compiled, which takes minutes, once.
 .PHONY: demo
 demo: $(VENV)/.demo ## serve on PORT, run a year of departures through it, leave it running
 	@$(MAKE) stop PORT=$(PORT)
