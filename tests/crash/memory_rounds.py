@@ -29,6 +29,7 @@ from storage.append_only.manifest import ManifestError
 from tests.crash.comparison import Comparison
 from tests.crash.expectation import Wrong
 from tests.crash.history import History
+from tests.crash.jobs import JobConnection, Jobs
 from tests.crash.observation import SHARED, SHARED_GROUP, Contradiction, observe_keys
 from tests.crash.pipeline import Pipeline
 from tests.crash.workload import Workload
@@ -36,6 +37,8 @@ from tests.fuzz.command_rules import Broken, check_database
 
 CONNECTIONS = (b"c0", b"c1", b"d0")
 PIPELINE = b"pipeline"
+WORKERS = (b"worker-1", b"worker-2")
+DRAINED = 0.2  # how often all jobs are worked off after a start
 DATABASES = {b"c": 0, b"d": 3}
 BURST = (1, 1, 2, 3)
 CYCLES = (5, 60)
@@ -118,6 +121,8 @@ class MemoryRound:
             for name in CONNECTIONS
         }
         self.pipeline = Pipeline()
+        self.jobs = Jobs(random.Random(self.random.random()), retains=self.random.random() < 0.5)
+        self.workers: dict[bytes, JobConnection] = {}
         self.disk = MemoryFiles()
 
     def play(self) -> None:
@@ -188,6 +193,9 @@ class MemoryRound:
         for name in CONNECTIONS:
             life.connect(name)
         life.connect(PIPELINE)
+        for name in WORKERS:
+            life.connect(name)
+            self.workers[name] = self.jobs.connect()
         return life
 
     def directives(self) -> dict[str, Any]:
@@ -203,6 +211,7 @@ class MemoryRound:
             "save": chance.choice(("", "1 1")),
             "stream_idmp_duration": "86400",
             "stream_node_max_entries": chance.choice(("5", "100")),
+            "policy_grace_ms": chance.choice(("0", "50")),
         }
 
     # -- looking -------------------------------------------------------------------------------
@@ -227,7 +236,15 @@ class MemoryRound:
             self.tally.lost[self.policy] += max(0, -difference)
             self.tally.in_flight_kept += max(0, difference)
         decode(looker.execute("SELECT", 0))
-        self.pipeline.check(lambda *words: decode(looker.execute(*words)), lossless_until_ms)
+
+        def ask(*words: bytes | str | int) -> Any:
+            return decode(looker.execute(*words))
+
+        self.pipeline.check(ask, lossless_until_ms)
+        self.jobs.check(ask, lossless_until_ms)
+        if self.random.random() < DRAINED:
+            self.jobs.drain(ask, lambda ms: self.pass_time(life, ms))
+            self.jobs.check(ask, self.now_ms)
         for db in life.server.instance.databases:
             check_database(db)
         for history in self.histories.values():
@@ -241,6 +258,9 @@ class MemoryRound:
             control.execute("SELECT", db)
             control.execute("XGROUP", "CREATE", SHARED, SHARED_GROUP, "0", "MKSTREAM")
             control.disconnect()
+        control = life.server.connect()
+        self.jobs.configure(lambda *words: decode(control.execute(*words)), self.now_ms)
+        control.disconnect()
         if self.random.random() < 0.3:
             self.draw_fault(files)
         for _ in range(self.random.randint(*CYCLES)):
@@ -287,9 +307,7 @@ class MemoryRound:
             control.disconnect()
         life.server.children.is_held = self.random.random() < 0.7
         if kind < 0.5:
-            ms = self.random.choice((1, 10, 100, SYNC_DELAY_MS))
-            self.now_ms += ms
-            life.server.advance(ms)
+            self.pass_time(life, self.random.choice((1, 10, 100, SYNC_DELAY_MS)))
         if life.server.syncer.waiting and (
             self.now_ms >= life.sync_due_ms or self.random.random() < 0.2
         ):
@@ -297,14 +315,20 @@ class MemoryRound:
         if not life.server.syncer.waiting:
             life.sync_due_ms = self.now_ms + SYNC_DELAY_MS
 
+    def pass_time(self, life: Life, ms: int) -> None:
+        self.now_ms += ms
+        life.server.advance(ms)
+
     def take_replies(self, life: Life) -> None:
         for name, client in life.clients.items():
             life.readers[name].feed(client.received())
             while (reply := life.readers[name].gets()) is not False:
                 self.sender(name).receive(reply, self.now_ms)
 
-    def sender(self, name: bytes) -> History | Pipeline:
+    def sender(self, name: bytes) -> History | Pipeline | JobConnection:
         """What a connection sends."""
+        if name in self.workers:
+            return self.workers[name]
         return self.pipeline if name == PIPELINE else self.histories[name]
 
 

@@ -25,11 +25,12 @@ from collections import Counter
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from tests.crash.comparison import Comparison
 from tests.crash.expectation import Wrong
 from tests.crash.history import History, Survival
+from tests.crash.jobs import JobConnection, Jobs
 from tests.crash.observation import (
     SHARED,
     SHARED_GROUP,
@@ -52,6 +53,10 @@ TRAFFIC_SECONDS = (0.05, 1.2)
 KILL_SECONDS = (0.0, 0.02)  # from the last look at what is running to the kill
 START_SECONDS = (0.0, 0.5)  # from the start to a kill that meets it
 HURRY_SECONDS = (0.0, 0.08)  # from the start of a rewrite or snapshot to the kill
+JOB_CONNECTIONS = 2
+DRAINED = 0.2  # how often all jobs are worked off after a restart
+
+Sender: TypeAlias = History | Pipeline | JobConnection
 
 
 def clock_ms() -> int:
@@ -88,6 +93,7 @@ class Folder:
     preamble: bool
     histories: dict[bytes, History]
     pipeline: Pipeline
+    jobs: Jobs
     # What was acknowledged up to then is on disk: by a snapshot that was finished.
     saved_ms: int = 0
 
@@ -139,13 +145,16 @@ class Rounds:
             for name in CONNECTIONS
         }
         policy = self.random.choices(POLICIES, POLICY_WEIGHTS[: len(POLICIES)])[0]
-        return Folder(path, policy, self.random.random() < 0.6, histories, Pipeline())
+        preamble = self.random.random() < 0.6
+        jobs = Jobs(random.Random(self.random.random()), retains=self.random.random() < 0.5)
+        return Folder(path, policy, preamble, histories, Pipeline(), jobs)
 
     def directives(self, folder: Folder, policy: str) -> tuple[str, ...]:
         chance = self.random
         words = ["--stream-node-max-entries", chance.choice(("5", "100"))]
         if self.modern:
             words += ["--stream-idmp-duration", "86400"]
+            words += ["--policy-grace-ms", chance.choice(("0", "50"))]
         if policy == "snapshots":
             return *words, "--save", "1 200"
         words += ["--appendonly", "yes", "--appendfsync", policy]
@@ -208,6 +217,11 @@ class Rounds:
                 self.tally.streams += len(found.streams)
             link.ask("SELECT", 0)
             folder.pipeline.check(link.ask, lossless_until_ms)
+            if self.modern:
+                folder.jobs.check(link.ask, lossless_until_ms)
+                if self.random.random() < DRAINED:
+                    folder.jobs.drain(link.ask, lambda ms: time.sleep(ms / 1000))
+                    folder.jobs.check(link.ask, clock_ms())
         if problem := out_of_order(folder, survivals, observed, how, now_ms):
             raise Failed(self.report(folder, server, problem))
         for history in folder.histories.values():
@@ -234,13 +248,19 @@ class Rounds:
             for db in set(DATABASES.values()):
                 control.ask("SELECT", db)
                 control.ask("XGROUP", "CREATE", SHARED, SHARED_GROUP, "0", "MKSTREAM")
-            links: dict[Any, tuple[Link, History | Pipeline]] = {}
+            links: dict[Any, tuple[Link, Sender]] = {}
             for name, history in folder.histories.items():
                 link = stack.enter_context(Link(server.port))
                 link.ask("SELECT", DATABASES[name[:1]])
                 links[link.socket] = link, history
             link = stack.enter_context(Link(server.port))
             links[link.socket] = link, folder.pipeline
+            if self.modern:
+                control.ask("SELECT", 0)
+                folder.jobs.configure(control.ask, clock_ms())
+                for _ in range(JOB_CONNECTIONS):
+                    link = stack.enter_context(Link(server.port))
+                    links[link.socket] = link, folder.jobs.connect()
             traffic = Traffic(links, self.random, self.tally)
             traffic.run_for(self.random.uniform(*TRAFFIC_SECONDS))
             if self.random.random() < 0.55:
@@ -321,7 +341,7 @@ class Traffic:
     """Several connections that write at once, from one thread."""
 
     def __init__(
-        self, links: dict[Any, tuple[Link, History | Pipeline]], chance: random.Random, tally: Tally
+        self, links: dict[Any, tuple[Link, Sender]], chance: random.Random, tally: Tally
     ) -> None:
         self.links = links
         self.random = chance

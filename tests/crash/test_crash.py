@@ -104,7 +104,22 @@ def test_a_server_that_forgets_one_kind_of_request_is_found_out(
         append(writer, encode_requests(kept), last_db)
 
     monkeypatch.setattr(AppendOnlyWriter, "take", without_acks)
-    assert "pending" in memory_failure(20)
+    assert re.search("pending|comes again", memory_failure(20))
+
+
+@pytest.mark.interpreted
+def test_a_server_that_forgets_delays_and_deadlines_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    append = AppendOnlyWriter.take
+
+    def without_carriers(writer: AppendOnlyWriter, wire: bytes, last_db: int) -> None:
+        requests = [argv for batch in RequestFile(wire).batches() for argv in batch.requests]
+        kept = [argv for argv in requests if argv[0].upper() != b"ECHO"]
+        append(writer, encode_requests(kept), last_db)
+
+    monkeypatch.setattr(AppendOnlyWriter, "take", without_carriers)
+    assert re.search(r"ACK-WAIT|Job\(", memory_failure(20))
 
 
 def without_its_end(data: bytes) -> bytes:
